@@ -49,20 +49,35 @@ function exposuresBeside(
   const served = handle && openedMarket(handle);
   const other = input.benchmark && comparedWith(input.benchmark, served!, run.header);
   const market = other?.market ?? served;
+  const order = stored && columnOrder(stored.header.names, market!);
   const holdings =
     stored === null
       ? other && bookHoldings(other.bookTo(engine, run.i32('days').at(-1)!))
-      : storedHoldings(stored, columnOrder(stored.header.names, market!));
+      : storedHoldings(stored, order!);
+  const isAlike = stored !== null && order!.every((place, i) => place === i) && haveSameAxes(run, stored);
   return exposuresOf(run, {
     window: { start: input.start, end: input.end },
     by: input.by,
     groups: input.groups,
     interval: input.interval,
     groupOf: market === null || input.by === OWN_GROUPS ? ownGroup : groupSpells(market, input.by),
-    benchmark: other && { id: other.id, key: JSON.stringify(input.benchmark), holdings: holdings! },
+    benchmark: other && {
+      id: other.id,
+      key: JSON.stringify(input.benchmark),
+      holdings: holdings!,
+      keep: isAlike ? figuresOf(input.benchmarkColumns!, handle) : null,
+    },
     fields: fieldReader(input.fields, { market, header: run.header, benchmarkNames: holdings?.names ?? [] }),
     keep: figuresOf(columns, handle),
   });
+}
+
+/** Whether two runs have the same dates, and read datapoints on the same terms. */
+function haveSameAxes(one: RunColumns, other: RunColumns): boolean {
+  const termsOf = ({ header: { calendar, currency, treatment } }: RunColumns): string =>
+    JSON.stringify([calendar, currency, treatment]);
+  const [days, others] = [one.i32('days'), other.i32('days')];
+  return termsOf(one) === termsOf(other) && days.length === others.length && days.every((day, t) => day === others[t]);
 }
 
 /** Places of names in the order of their columns, which is that of an index that is run. */
@@ -81,7 +96,7 @@ interface Read {
 
 /** Datapoints on the terms of a run: in its currency, with its staleness. */
 function fieldReader(fields: readonly string[], { market, header, benchmarkNames }: Read): FieldReader {
-  if (fields.length === 0 || market === null) return { fields: [], on: notRead };
+  if (fields.length === 0 || market === null) return { fields: [], standsAlone: notRead, on: notRead };
   const sm = marketOn({ market, calendars: openedCalendars(), code: header.calendar });
   const treatment = TreatmentSpec.parse({ ...header.treatment });
   const sides: Readonly<Record<SideName, PlacedNames>> = {
@@ -93,6 +108,7 @@ function fieldReader(fields: readonly string[], { market, header, benchmarkNames
   const latestOf = fields.map((field) => sections.latest(field));
   return {
     fields,
+    standsAlone: (field) => latestOf[field] !== null,
     on(day, weights) {
       const session = lastAtMost(sm.sessions, day);
       const own = sides.own.held(weights);

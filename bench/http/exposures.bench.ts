@@ -3,12 +3,15 @@ import { finished, processorTime, settled, startService } from './service.js';
 
 /**
  * Exposures of a run of 500 names over 20 years at the service, each asked for a window of its own so that no answer is
- * one that is kept: groups alone, then two datapoints with percentiles, then those beside a benchmark. Processor time of
- * the whole service, its serialisation included. Three figures of each:
+ * one that is kept: groups alone, then two datapoints with percentiles, then those beside a benchmark, then two datapoints
+ * that idle threads do not make ready. Processor time of the whole service, its serialisation included, and time by the
+ * clock, which other work on the machine adds to. Three figures of each:
  *
- * - later questions, whose figures the thread has worked out before: limit 50 ms in the median;
- * - the first question about a run, by a thread that has warmed up on another run: the data are new, the code is not;
+ * - later questions, whose figures the thread has worked out before: limit 50 ms by the clock in the median;
+ * - the first question about a run, by a thread that was idle before: it has made ready what it could;
  * - the first question after a start, before anything has warmed up: the code is compiled and the market opened for it.
+ *
+ * At last what the idle threads spend on a run that was stored anew, so that nothing is got for nothing.
  */
 const LIMIT_MS = 50;
 const ROUNDS = 9;
@@ -16,6 +19,7 @@ const KINDS = [
   ['groups', 'by=SECTOR'],
   ['groups and two datapoints', 'by=SECTOR&fields=MARKET_CAP,DIVIDEND_YIELD'],
   ['the same beside a benchmark', 'by=SECTOR&fields=MARKET_CAP,DIVIDEND_YIELD&benchmark=EQUAL'],
+  ['groups and datapoints not made ready', 'by=COUNTRY&fields=VALUE_TRADED,AGE'],
 ] as const;
 let service = await startService();
 try {
@@ -35,29 +39,46 @@ try {
   for (const [what, query] of KINDS) {
     service = await service.restart();
     await served();
-    const fresh = (await timeOf(query, 0)).time;
+    const fresh = await timeOf(query, 0);
     service = await service.restart();
     await settled(service);
     const answers = [];
     for (let round = 0; round < ROUNDS; round++) answers.push(await timeOf(query, round));
-    const [first, ...later] = answers.map(({ time }) => time);
-    const median = later.toSorted((a, b) => a - b)[later.length >> 1]!;
-    const size = `${(answers[0]!.bytes / 1024).toFixed(0)} KiB`;
+    const [first, ...later] = answers;
+    const [median, clock] = [medianOf(later.map(({ time }) => time)), medianOf(later.map((answer) => answer.clock))];
+    const size = `${(first!.bytes / 1024).toFixed(0)} KiB`;
     console.log(
-      `${what}: median ${median.toFixed(0)} ms, first of the run ${first!.toFixed(0)} ms, first after a start ${fresh.toFixed(0)} ms (limit of the median ${LIMIT_MS} ms, ${size})`,
+      `${what}: ${clock.toFixed(0)} ms by the clock in the median (limit ${LIMIT_MS} ms), processor ${median.toFixed(0)} ms; first of the run ${first!.clock.toFixed(0)} ms, processor ${first!.time.toFixed(0)} ms; first after a start, processor ${fresh.time.toFixed(0)} ms (${size})`,
     );
-    if (median > LIMIT_MS) process.exitCode = 1;
+    if (clock > LIMIT_MS) process.exitCode = 1;
   }
+  await post('/analytics/BIG/backtest', { transaction_cost_bps: 1 });
+  await finished(service, 'backtest:BIG');
+  const before = processorTime(service);
+  await settled(service);
+  console.log(`idle threads after a run: processor ${(processorTime(service) - before).toFixed(0)} ms`);
 } finally {
   await service.stop();
 }
 
-async function timeOf(query: string, round: number): Promise<{ readonly time: number; readonly bytes: number }> {
+interface Answered {
+  /** Of the processor. */
+  readonly time: number;
+  readonly clock: number;
+  readonly bytes: number;
+}
+
+async function timeOf(query: string, round: number): Promise<Answered> {
   const before = processorTime(service);
+  const begin = performance.now();
   const answer = await fetch(`${service.url}/analytics/BIG/exposures?${query}&start=2000-01-${10 + round}`);
-  const bytes = (await answer.text()).length;
+  const bytes = (await answer.arrayBuffer()).byteLength;
   if (!answer.ok) throw new Error(`exposures answer ${answer.status}`);
-  return { time: processorTime(service) - before, bytes };
+  return { time: processorTime(service) - before, clock: performance.now() - begin, bytes };
+}
+
+function medianOf(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1]!;
 }
 
 /** Waits until the market is served, and no longer: what follows comes before any warm-up. */

@@ -31,7 +31,7 @@ function groups(): number {
       interval: 'native',
       groupOf,
       benchmark: null,
-      fields: { fields: [], on: () => ({ held: never, values: never }) },
+      fields: { fields: [], standsAlone: never, on: never },
       keep: (_what, size) => createFigures(size),
     },
   );

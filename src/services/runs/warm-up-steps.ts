@@ -1,6 +1,9 @@
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { type IndexDocument, isRuleDocument } from '#domain/documents/index-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { latest } from '#domain/rules/datapoints/field-request.js';
+import { resolve } from '#domain/rules/datapoints/resolution.js';
 import type { Lane, ComputePool } from '#jobs/compute-pool.js';
 import { newHashCells } from '#jobs/hash-cells.js';
 import type { TaskInput, TaskName } from '#jobs/tasks.js';
@@ -29,6 +32,12 @@ const CODE: Readonly<Record<Lane, readonly TaskName[]>> = {
   heavy: ['backtest', 'hash-files'],
 };
 
+/** Runs whose exposures are made ready, the latest ones: figures of a run take a megabyte or two of what a thread keeps. */
+const READY_RUNS_MAX = 8;
+
+/** Datapoints made ready, a question each: size and yield, which are asked for of any index. */
+const READY_FIELDS = ['DIVIDEND_YIELD', 'MARKET_CAP'];
+
 /** One question, asked once in the life of a thread, or once of a market. */
 export interface Step {
   readonly key: string;
@@ -51,7 +60,9 @@ export interface StepsDependencies {
 }
 
 export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependencies): WarmUpSteps {
-  let latestRun: string | undefined;
+  /** Runs that were stored, the latest first, and those that were found first of all. */
+  let stored: readonly string[] = [];
+  let found: readonly string[] | undefined;
 
   async function* stepsOn(served: ServedMarket): AsyncGenerator<Step> {
     const { handle, market } = served;
@@ -59,6 +70,22 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
     yield query('market', 'warm-up', () => ({ names: [], market: handle }));
     if (market.dates.length * market.identifiers.length <= CELLS_MAX) yield* questionsOn(served);
     yield code('heavy');
+    if (market.dates.length * market.identifiers.length <= CELLS_MAX) yield* exposuresOn(served);
+  }
+
+  /** Figures of exposures that depend on no window, so that the first question about a run finds them. */
+  async function* exposuresOn({ handle, market }: ServedMarket): AsyncGenerator<Step> {
+    const by = groupColumnOf(market);
+    const fields = READY_FIELDS.filter((name) => !('missing' in resolve(market, latest(name))));
+    for (const run of await readLatestRuns()) {
+      if (run.store_id !== handle.datasetId) continue;
+      const { name } = run.artifacts.columns;
+      for (const field of fields)
+        yield query(`exposures ${name} ${field}`, 'view-run', async () => {
+          const columns = await columnsFile(artifacts, run);
+          return { ...EXPOSURES, columns, by, market: handle, start: null, end: null, fields: [field] };
+        });
+    }
   }
 
   async function* questionsOn(served: ServedMarket): AsyncGenerator<Step> {
@@ -82,7 +109,7 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
     const columns = await columnsFile(artifacts, run);
     const lastYear = `${Number(run.end.slice(0, 4)) - 1}-12-01`;
     const window = { start: lastYear < run.start ? null : lastYear, end: null };
-    const by = market.reference.columns.find((column) => column === 'SECTOR') ?? market.reference.columns[0];
+    const by = market.reference.columns.length > 0 ? groupColumnOf(market) : undefined;
     const weights = { view: 'weights', columns, asOf: null, risk: true, market: handle } as const;
     const view = (key: string, input: () => RunViewInput | Promise<RunViewInput>): Step =>
       query(key, 'view-run', input);
@@ -121,15 +148,7 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
     if (by !== undefined)
       yield view('groups', () => ({ view: 'groups', columns, ...window, by, benchmark: null, market: handle }));
     // By date, the figures of all of them stay with the thread; a datapoint that every market has.
-    const shown = {
-      groups: SHOWN_GROUPS,
-      interval: 'native',
-      benchmark: null,
-      benchmarkColumns: null,
-      format: 'json',
-      table: 'groups',
-    } as const;
-    const exposures = { view: 'exposures', columns, by: by ?? OWN_GROUPS, market: handle, ...shown } as const;
+    const exposures = { ...EXPOSURES, columns, by: groupColumnOf(market), market: handle } as const;
     yield view('exposures', () => ({ ...exposures, start: null, end: null, fields: ['DIVIDEND_YIELD'] }));
     yield view('datapoints', () => ({ ...exposures, ...window, interval: 'weekly', fields: ['BETA'] }));
     yield view(`${OF_THREAD}limits`, () => ({
@@ -186,14 +205,19 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
   const runOf = (id: string): Promise<RunDocument | undefined> => findRun(documents, id);
 
   /** The run that was stored last, as far as is known. */
-  async function readLatestRun(): Promise<RunDocument | undefined> {
-    const known = latestRun === undefined ? undefined : await runOf(latestRun);
-    if (known) return known;
+  const readLatestRun = async (): Promise<RunDocument | undefined> => (await readLatestRuns())[0];
+
+  /** Those that were stored last, the latest first. */
+  async function readLatestRuns(): Promise<RunDocument[]> {
+    found ??= await latestIds();
+    const runs = await Promise.all([...new Set([...stored, ...found])].slice(0, READY_RUNS_MAX).map(runOf));
+    return runs.filter((run) => run !== undefined);
+  }
+
+  async function latestIds(): Promise<string[]> {
     const ids = (await documents.ids('run')).slice(0, RUNS_READ_MAX);
     const runs = (await Promise.all(ids.map(runOf))).filter((run) => run !== undefined);
-    const latest = runs.toSorted((a, b) => ((a.run_at ?? '') < (b.run_at ?? '') ? 1 : -1))[0];
-    latestRun = latest?.run_id;
-    return latest;
+    return runs.toSorted((a, b) => ((a.run_at ?? '') < (b.run_at ?? '') ? 1 : -1)).map(({ run_id }) => run_id);
   }
 
   /** The index that a run was compared with, undefined where there is none any more. */
@@ -220,9 +244,25 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
   return {
     on: stepsOn,
     stored(runId) {
-      latestRun = runId;
+      stored = [...new Set([runId, ...stored])].slice(0, READY_RUNS_MAX);
     },
   };
+}
+
+/** What all questions about exposures have in common. */
+const EXPOSURES = {
+  view: 'exposures',
+  groups: SHOWN_GROUPS,
+  interval: 'native',
+  benchmark: null,
+  benchmarkColumns: null,
+  format: 'json',
+  table: 'groups',
+} as const;
+
+/** The column that names are grouped by, where a market has one. */
+function groupColumnOf({ reference: { columns } }: MarketData): string {
+  return columns.find((column) => column === 'SECTOR') ?? columns[0] ?? OWN_GROUPS;
 }
 
 /** Beginning of the keys of steps that a thread keeps whatever market is served. */

@@ -32,13 +32,25 @@ export function activeShareMaker(figures: DatedFigures, own: Side, benchmark: Si
   const places = new Map(own.names.map((name, place) => [name, place]));
   const placeOf = Int32Array.from(benchmark.names, (name) => places.get(name) ?? -1);
   const active = new Float64Array(own.names.length);
+  const areSame = placeOf.length === active.length && placeOf.every((place, i) => place === i);
   return {
     figures,
     make(date) {
+      if (areSame) {
+        figures.values[date.at] = halfOfDistances(date.own, date.benchmark);
+        return;
+      }
       active.set(date.own);
       figures.values[date.at] = halfOfDifferences(active, date.benchmark, placeOf);
     },
   };
+}
+
+/** The same where both sides have the same names in the same order. */
+function halfOfDistances(own: Float64Array, benchmark: Float64Array): number {
+  let sum = 0;
+  for (let i = 0; i < own.length; i++) sum += Math.abs(own[i]! - benchmark[i]!);
+  return sum / 2;
 }
 
 /** @param active weights of one side, overwritten @param placeOf where the names of the other are among them, or -1 */

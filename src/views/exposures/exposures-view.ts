@@ -46,6 +46,8 @@ export interface ExposuresInput {
     /** Everything it is made from, in words. */
     readonly key: string;
     readonly holdings: Holdings;
+    /** Figures of its own run, where these have the dates and terms of this one; null where it has none such. */
+    readonly keep: KeepFigures | null;
   } | null;
   /** Datapoints that are averaged, for the names of the run and of the benchmark. */
   readonly fields: FieldReader;
@@ -135,23 +137,37 @@ function rowsOf(of: Asked, name: SideName, makers: FiguresMaker[]): GroupRows | 
   const grouped = sideGroups(side.names, all, input.groupOf);
   const { groups } = grouped;
   if (groups.length > KEPT_GROUPS_MAX) return summedRows(grouped, side, shown.days);
-  const figures = input.keep(['groups', input.by, benchmarkOf(of, name)], sized(of, groups.length));
+  const figures = keptOf(of, name, { what: ['groups', input.by], width: groups.length, standsAlone: true });
   makers.push(groupsMaker(figures, grouped, name));
   return keptRows(groups, figures, shown.positions);
 }
 
-const benchmarkOf = ({ input }: Asked, name: SideName): string | null => (name === 'own' ? null : input.benchmark!.key);
+interface SideFigures {
+  readonly what: readonly string[];
+  readonly width: number;
+  /** Whether they depend on what the side itself holds alone. */
+  readonly standsAlone: boolean;
+}
+
+/** Figures of a side; those of a benchmark are what its own run has, where they can be. */
+function keptOf(of: Asked, name: SideName, { what, width, standsAlone }: SideFigures): DatedFigures {
+  const { keep, benchmark } = of.input;
+  if (name === 'own') return keep([...what, null], sized(of, width));
+  if (standsAlone && benchmark!.keep) return benchmark!.keep([...what, null], sized(of, width));
+  return keep([...what, benchmark!.key], sized(of, width));
+}
 
 /** @param makers gets those of the datapoints @returns them, to be called when they are made */
 function fieldsOf(of: Asked, makers: FiguresMaker[]): () => Exposures['fields'] {
   const { input, sides, shown } = of;
-  const { fields: reader, keep } = input;
+  const { fields: reader } = input;
   const readOn = onceADay(reader);
   const names = Math.max(sides.own.names.length, sides.benchmark?.names.length ?? 0);
   const made = reader.fields.map((field, f) => {
     const weighted = weightedField(readOn, { field: f, names });
     const figuresOf = (name: SideName): DatedFigures => {
-      const figures = keep(['field', field, benchmarkOf(of, name)], sized(of, FIELD_WIDTH));
+      const standsAlone = reader.standsAlone(f);
+      const figures = keptOf(of, name, { what: ['field', field], width: FIELD_WIDTH, standsAlone });
       makers.push(weighted.maker(figures, name));
       return figures;
     };

@@ -8,6 +8,8 @@ export type SideName = 'own' | 'benchmark';
 /** Reads datapoints as known at the close of a day. */
 export interface FieldReader {
   readonly fields: readonly string[];
+  /** Whether the value of a name depends on it alone; BETA is relative to what the run holds. */
+  standsAlone(field: number): boolean;
   /**
    * @param held Weights of the run on the day: what a datapoint is relative to, BETA for instance, are these names.
    */

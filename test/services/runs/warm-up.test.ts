@@ -23,6 +23,7 @@ function marketOf(contentHash: string, { dates = 10, sectors = true } = {}): Ser
   const market = {
     dates: new Int32Array(dates),
     identifiers: ['A', 'B'],
+    fields: new Map([['SHARES_OUTSTANDING', new Float64Array(20)]]),
     reference: { columns: sectors ? ['NAME', 'SECTOR'] : [], rows: new Map() },
   } as unknown as MarketData;
   return { handle, identity: handle, market, loadedAt: '', files: [] };
@@ -38,8 +39,9 @@ const index = (id: string, calendar = 'XNYS') =>
   });
 
 const artifact = (name: string) => ({ name, bytes: 1, sha256: 'sha' });
-function run(id: string, { run_at = '2024-01-01', benchmark = null as string | null } = {}) {
+function run(id: string, { run_at = '2024-01-01', benchmark = null as string | null, store_id = 'other' } = {}) {
   return {
+    store_id,
     run_id: id,
     index_id: id,
     name: id,
@@ -194,6 +196,25 @@ test('a run that has been stored is asked for what was not made for another one 
   stored['run LONDON'] = run('LONDON');
   wake('LONDON');
   expect(await tick()).toEqual(['light view-run weights']);
+});
+
+test('exposures of the latest runs on the served store are made ready, a datapoint at a time', async () => {
+  const stored: Record<string, object> = { 'index CAP': index('CAP') };
+  for (let k = 0; k < 10; k++)
+    stored[`run CAP${k}`] = { ...run(`CAP${k}`, { store_id: 'store', run_at: `202${k}-01-01` }), index_id: 'CAP' };
+  const { serve, tick, inputs, wake } = warmUp({ stored });
+  serve(marketOf('a'));
+  await tick();
+  const made = () =>
+    inputs
+      .flatMap(({ task, input }) => (task === 'view-run' ? [input as TaskInput<'view-run'>] : []))
+      .flatMap((input) => (input.view === 'exposures' ? [`${input.columns} ${input.fields.join()}`] : []));
+  const ofRun = (k: number) => ['DIVIDEND_YIELD', 'MARKET_CAP'].map((field) => `/home/columns of CAP${k} ${field}`);
+  expect(made().slice(-16)).toEqual([9, 8, 7, 6, 5, 4, 3, 2].flatMap(ofRun));
+  const before = made().length;
+  wake('CAP0');
+  await tick();
+  expect(made().slice(before)).toEqual(ofRun(0));
 });
 
 test('what is accepted comes first: nothing is asked while a light task waits or runs or every core is taken, and it is looked again', async () => {

@@ -28,6 +28,7 @@ const asked: Omit<ExposuresInput, 'keep'> = {
   benchmark: null,
   fields: {
     fields: ['A'],
+    standsAlone: () => true,
     on: (day) => ({
       held: (_side, weights) => ({ columns: COLUMNS, weights, count: NAMES }),
       values: (_field, { columns }, out) => out.set(Float64Array.from(columns, (place) => valueOf(place, day))),
@@ -70,9 +71,54 @@ test('what is kept is worked out once: a window within another reads no datapoin
   expect(new Set(kept.keys())).toEqual(
     new Set(['["concentration"]', '["groups","SECTOR",null]', '["field","A",null]', '["turnover"]']),
   );
-  const fields = { fields: ['A'], on: () => expect.unreachable() };
+  const fields = { fields: ['A'], standsAlone: () => true, on: () => expect.unreachable() };
   const part = { ...asked, window: { start: '2020-04-01', end: '2020-04-30' } };
   expect(shown({ ...part, fields }, keep)).toEqual(shown(part));
+});
+
+test('what the own run of a benchmark has is not worked out again beside another', () => {
+  const { holdings, key } = { holdings: storedHoldings(open(), Int32Array.from(open().header.names.keys())), key: 'B' };
+  const { keep: ofBenchmark } = keeping();
+  shown(asked, ofBenchmark);
+  const fields: ExposuresInput['fields'] = {
+    ...asked.fields,
+    on: (day, weights) => ({
+      ...asked.fields.on(day, weights),
+      held: (side) => (side === 'own' ? { columns: COLUMNS, weights, count: NAMES } : expect.unreachable()),
+    }),
+  };
+  const beside = shown({ ...asked, fields, benchmark: { id: 'B', key, holdings, keep: ofBenchmark } });
+  expect(beside).toEqual(shown({ ...asked, benchmark: { id: 'B', key, holdings, keep: null } }));
+  const alone = { ...fields, standsAlone: () => false };
+  expect(() => shown({ ...asked, fields: alone, benchmark: { id: 'B', key, holdings, keep: ofBenchmark } })).toThrow();
+});
+
+test('active share is half the sum of the differences, whatever names a benchmark has in which order', () => {
+  const columns = open();
+  const { names } = columns.header;
+  const besides = (others: readonly string[]) => {
+    const weights = new Float64Array(others.length).fill(1 / others.length);
+    const holdings = { names: others, on: () => ({ names: others, pass: () => () => weights }) };
+    const input = {
+      ...asked,
+      fields: { ...asked.fields, fields: [] },
+      benchmark: { id: 'B', key: 'B', holdings, keep: null },
+    };
+    return exposuresOf(columns, { ...input, keep: (_what, size) => createFigures(size) });
+  };
+  const block = columns.header.has_index_weights ? 'indexWeights' : 'weights';
+  for (const others of [names, names.toReversed(), [...names.slice(5), 'ELSEWHERE']]) {
+    const { activeShare, days } = besides(others);
+    for (let t = 0; t < days.length; t += 40) {
+      const own = new Map(names.map((name, i) => [name, columns.f64(block, t * NAMES, (t + 1) * NAMES)[i]!]));
+      const all = new Set([...names, ...others]);
+      const differences = [...all].map(
+        (name) => (own.get(name) ?? 0) - (others.includes(name) ? 1 / others.length : 0),
+      );
+      const half = differences.reduce((sum, difference) => sum + Math.abs(difference), 0) / 2;
+      expect(activeShare![t]).toBeCloseTo(half, 13);
+    }
+  }
 });
 
 test('groups, concentration and averages are sums over the weights of each date', () => {

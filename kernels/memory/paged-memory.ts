@@ -60,6 +60,11 @@ export function panelMemory(bytes: number, storeBytes = bytes): SharedArrayBuffe
 /** An array made from a store is paged from this share of the memory of panels on: threads keep several of them. */
 const WORK_SHARE = 1 / 16;
 
+/** Whether an array of so many bytes that is made from panels is paged. */
+export function isWorkPaged(bytes: number): boolean {
+  return isPaged(bytes / WORK_SHARE);
+}
+
 /** Zeroed memory of an array that is made from panels. @throws Error ENOSPC when it is paged and the disk has no room */
 export function workMemory(bytes: number): SharedArrayBuffer {
   return panelMemory(bytes, bytes / WORK_SHARE);

@@ -1,4 +1,4 @@
-import { workMemory } from '#kernels/memory/paged-memory.js';
+import { isWorkPaged, workMemory } from '#kernels/memory/paged-memory.js';
 
 /**
  * Zeroed memory for arrays that a thread keeps from job to job. It is shared memory, which does not count towards the
@@ -6,6 +6,14 @@ import { workMemory } from '#kernels/memory/paged-memory.js';
  */
 export function keptMemory(bytes: number): SharedArrayBuffer {
   return workMemory(bytes);
+}
+
+/** What a run of 20,000 names over 30 years has in memory beside its paged arrays, as a share of these, rounded up. */
+const SHARE_BESIDE_PAGED = 1 / 32;
+
+/** Bytes of memory that work with such an array has to find: of a paged one, which takes disk, a share. */
+export function heldBytes(bytes: number): number {
+  return isWorkPaged(bytes) ? bytes * SHARE_BESIDE_PAGED : bytes;
 }
 
 export function keptFloats(length: number): Float64Array {

@@ -4,6 +4,7 @@ import type { ConstraintTypes, ObjectiveTypes } from '#contract/optimise.js';
 import { assertOrder } from '#domain/assert-order.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { returnsSpecs } from '#domain/expected-returns/catalogue.js';
+import { heldBytes } from '#domain/kept-memory.js';
 import { objectiveSpecs } from '#domain/objectives/catalogue.js';
 import { constraintSpecs } from '#domain/constraints/catalogue.js';
 import { checkConstraintSet, ConstraintSet } from '#domain/documents/constraint-set.js';
@@ -280,5 +281,5 @@ function stamp(milliseconds: number): string {
 /** Growth factors and their reading, and a few matrices of the names of a large index. */
 function estimatedBytes({ dates, identifiers }: MarketData): number {
   const names = Math.min(identifiers.length, 3000);
-  return 128 * 2 ** 20 + 8 * (2 * dates.length * identifiers.length + 4 * names * names);
+  return 128 * 2 ** 20 + 2 * heldBytes(8 * dates.length * identifiers.length) + 8 * 4 * names * names;
 }

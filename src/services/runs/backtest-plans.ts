@@ -12,6 +12,7 @@ import { isOverlayDocument, sourcesOf, type IndexDocument } from '#domain/docume
 import { marketFindings } from '#domain/documents/index-on-market.js';
 import { lateRates } from '#domain/documents/late-rates.js';
 import type { StrategyDocument } from '#domain/documents/strategy-document.js';
+import { heldBytes } from '#domain/kept-memory.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
@@ -232,5 +233,5 @@ const PANELS_PER_RUN = 10;
 
 /** Largest memory a backtest on a market needs. */
 export function estimatedBytes({ dates, identifiers }: MarketData): number {
-  return 64 * 2 ** 20 + PANELS_PER_RUN * 8 * dates.length * identifiers.length;
+  return 64 * 2 ** 20 + PANELS_PER_RUN * heldBytes(8 * dates.length * identifiers.length);
 }

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { heldBytes } from '#domain/kept-memory.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { canPage, limitMemory, memoryLimit } from '#kernels/memory/paged-memory.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
@@ -50,6 +51,7 @@ test('a run on paged panels has the bits of one in memory', async ({ skip }) => 
     limitMemory({ panelBytes: 100_000, folder: await folderFor() });
     if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
     const paged = columns();
+    expect([heldBytes(1000), heldBytes(3_200_000)]).toEqual([1000, 100_000]);
     expect(readFileSync('/proc/self/maps', 'utf8')).toContain(memoryLimit().folder);
     expect(Buffer.compare(paged, inMemory)).toBe(0);
   } finally {

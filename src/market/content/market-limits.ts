@@ -39,6 +39,7 @@ export function refuseSize(
     return true;
   }
   const bytes = panelBytes(shape);
+  if (bytes <= memoryLimit().panelBytes) return false;
   const bytesMax = panelBytesMax(shape.fields);
   if (bytes <= bytesMax) return false;
   problems.error({

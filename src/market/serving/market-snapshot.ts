@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { open, type FileHandle } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
-import { panelMemory } from '#kernels/memory/paged-memory.js';
+import { memoryLimit, panelMemory } from '#kernels/memory/paged-memory.js';
 import { identityOf, type MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
 import type { KnownFile } from '../sources/known-files.js';
@@ -96,7 +96,8 @@ export async function readSnapshot(path: string): Promise<ReadSnapshot> {
   });
   try {
     const { head, end } = await readHead(file);
-    if (head.panel * head.fields.length > panelBytesMax(head.fields.length))
+    const bytes = head.panel * head.fields.length;
+    if (bytes > memoryLimit().panelBytes && bytes > panelBytesMax(head.fields.length))
       throw new Refusal(
         'OVERLOADED',
         `The panels of the data store ${head.market.datasetId} do not fit into this machine.`,
@@ -104,7 +105,7 @@ export async function readSnapshot(path: string): Promise<ReadSnapshot> {
     const sizes = [head.dates, head.tables, head.actionPlaces];
     const memories = [
       ...sizes.map((bytes) => new SharedArrayBuffer(bytes)),
-      ...head.fields.map(() => panelMemory(head.panel, head.panel * head.fields.length)),
+      ...head.fields.map(() => panelMemory(head.panel, bytes)),
     ];
     await readInto(
       file,

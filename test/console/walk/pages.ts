@@ -6,6 +6,7 @@ import type { IndexDocument, WhatIfResponse } from '#clients/typescript/divisor.
 import { eventually, follow, WAIT_MS, type Desk } from '../desk.js';
 import { IS_SOAK } from '../../soak.js';
 import { picture } from '../picture.js';
+import { MARKS, markDrawn } from './new-styles.js';
 
 /** The checks of axe-core for WCAG 2.2 AA, and those it calls best practice. */
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -108,12 +109,16 @@ type Shade = 'light' | 'dark';
 
 interface Looked {
   readonly rules?: readonly string[];
+  /** Of a theme and a width: what a page before has drawn alike in it is not looked at for contrast again. */
+  readonly view?: string;
   readonly isFirst: boolean;
 }
 
 /** What axe-core has to say, a line each; of some rules alone, or of all. */
-function violations(page: Page, { rules, isFirst }: Looked): Promise<readonly string[]> {
-  const context = JSON.stringify({ exclude: isFirst ? ALIKE : [...ALIKE, ...AROUND] });
+async function violations(page: Page, { rules, view, isFirst }: Looked): Promise<readonly string[]> {
+  const exclude = isFirst ? ALIKE : [...ALIKE, ...AROUND];
+  if (view !== undefined && !IS_SOAK) await markDrawn(page, view, exclude);
+  const context = JSON.stringify({ exclude });
   // Neither sounds nor style sheets are fetched: the pages have none of the former, and no rule asked for reads the latter.
   const asked = { resultTypes: ['violations'], preload: false, ...(rules === undefined ? {} : { runOnly: rules }) };
   const options = JSON.stringify(asked);
@@ -231,7 +236,7 @@ export function describePages(desk: () => Desk): void {
   test('every page meets WCAG 2.2 AA in light and dark, wide and narrow, and fits a telephone', async () => {
     const { page, complaints, service } = desk();
     await page.goto(service.url());
-    await page.evaluate(AXE);
+    await page.evaluate(IS_SOAK ? AXE : `${AXE};${MARKS}`);
     const found: Record<string, readonly string[]> = {};
     const unreached: Record<string, readonly string[]> = {};
     const note = (where: string, lines: readonly string[]) => {
@@ -239,7 +244,7 @@ export function describePages(desk: () => Desk): void {
     };
     /** Every rule, every chart, and the tab key. */
     async function wideLight(address: string, isFirst: boolean): Promise<void> {
-      note(`${address} light`, await violations(page, { isFirst }));
+      note(`${address} light`, await violations(page, { view: 'wide light', isFirst }));
       note(`${address} charts`, await page.evaluate<readonly string[]>(UNTOLD));
       if (IS_SOAK) await also(address, { shade: 'dark', rules: OF_COLOURS, isFirst });
       const problems = await tabProblems(page, isFirst);
@@ -248,7 +253,7 @@ export function describePages(desk: () => Desk): void {
     /** What colours and widths decide. */
     async function narrowDark(address: string, isFirst: boolean): Promise<void> {
       await page.evaluate('scrollTo(0, 0)'); // The bar at the top covers what it is scrolled over.
-      note(`${address} dark narrow`, await violations(page, { rules: OF_WIDTHS, isFirst }));
+      note(`${address} dark narrow`, await violations(page, { rules: OF_WIDTHS, view: 'narrow dark', isFirst }));
       const width = await page.evaluate<number>('document.documentElement.scrollWidth');
       if (width > NARROW.width) note(`${address} overflow`, [`${width} pixels wide`]);
       if (IS_SOAK) await also(address, { shade: 'light', rules: OF_WIDTHS, isFirst });

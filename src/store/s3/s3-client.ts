@@ -89,9 +89,13 @@ export function createS3Client(
         // A bucket that is missing says nothing of its objects.
         if (code === NO_BUCKET) throw new PlaceFault(`The object store ${endpoint} has no bucket ${bucket}.`);
         if (known.includes(answer.status)) return answer;
-        if (!mayPass(answer.status))
-          throw new PlaceFault(`The object store refused a request with ${`${answer.status} ${code}`.trim()}.`);
+        if (!mayPass(answer.status)) throw new PlaceFault(refusalOf(access, answer.status, code));
       }
+      if (NO_TLS.test(codeOf(cause) ?? ''))
+        throw new PlaceFault(
+          `At ${endpoint} an answer comes without TLS: is it http:// in AWS_ENDPOINT_URL_S3?`,
+          cause,
+        );
       const distrust = distrustOf(cause);
       if (distrust !== undefined)
         throw new PlaceFault(`The certificate of the object store is refused: ${distrust}.`, cause);
@@ -198,14 +202,46 @@ async function checked(bytes: Uint8Array<ArrayBuffer>): Promise<Record<string, s
 
 /** Why a certificate is not trusted, which no time heals; undefined for another failure. */
 function distrustOf(cause: unknown): string | undefined {
-  const { code } = ((cause as Error | undefined)?.cause ?? {}) as NodeJS.ErrnoException;
+  const code = codeOf(cause);
   return code !== undefined && /CERT|UNABLE_TO_/.test(code) ? code : undefined;
+}
+
+/** Of the TLS library: the first bytes of the answer are none of TLS. */
+const NO_TLS = /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/;
+
+/** Code of what a request failed with before there was an answer. */
+const codeOf = (cause: unknown): string | undefined =>
+  ((cause as Error | undefined)?.cause as NodeJS.ErrnoException | undefined)?.code;
+
+/** What to look at where a service refuses, by its words; none of them is repeated but the code. */
+const SETTINGS: readonly (readonly [code: RegExp, setting: string])[] = [
+  [
+    /^(InvalidAccessKeyId|SignatureDoesNotMatch)$/,
+    'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not a pair that it knows',
+  ],
+  [/^(ExpiredToken|InvalidToken)$/, 'AWS_SESSION_TOKEN has expired or is of another key'],
+  [/^(AccessDenied|AllAccessDisabled)$/, 'the key of AWS_ACCESS_KEY_ID may not read, write and list there'],
+  [/^RequestTimeTooSkewed$/, 'the clock of this machine is wrong'],
+  [
+    /^(AuthorizationHeaderMalformed|PermanentRedirect|TemporaryRedirect|IllegalLocationConstraintException|IncorrectEndpoint)$/,
+    'the bucket is in another region than AWS_REGION or AWS_ENDPOINT_URL_S3 says',
+  ],
+];
+
+function refusalOf({ endpoint, region, bucket }: S3Access, status: number, code: string): string {
+  const setting = SETTINGS.find(([pattern]) => pattern.test(code))?.[1];
+  const refused = `The object store ${endpoint} refused the bucket ${bucket} (region ${region}) with ${`${status} ${code}`.trim()}`;
+  if (setting === undefined && status === 400 && code === '')
+    return `${refused}: is it https:// in AWS_ENDPOINT_URL_S3?`;
+  return setting === undefined ? `${refused}.` : `${refused}: ${setting}.`;
 }
 
 /** Why there was no answer that helps, in a few words. */
 function reasonOf(answer: Response | undefined, cause: unknown): string {
   if (answer !== undefined) return `: it answers ${answer.status}`;
   const { code, name } = ((cause as Error | undefined)?.cause ?? cause ?? {}) as NodeJS.ErrnoException;
+  // What accepts a connection and closes it without an answer may want TLS.
+  if (code === 'UND_ERR_SOCKET') return ': it closes the connection without an answer, as a port of https:// does';
   return code === undefined && name === undefined ? '' : `: ${code ?? name}`;
 }
 

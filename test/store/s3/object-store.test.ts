@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openArtifactWriter } from '#store/artifact-writer.js';
@@ -141,7 +143,42 @@ test('an object store that is away for a while delays a write, and one that refu
   const stranger = createS3Client({ ...service.access, accessKeyId: 'nobody', secretAccessKey: 'another' });
   const refused = await stranger.get('nothing').catch((thrown: unknown) => thrown);
   expect(refused).toMatchObject({ code: 'STORE_UNAVAILABLE' });
-  expect(String(refused)).not.toContain('another');
+  expect(String(refused)).toMatch(/403 \w+: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/);
+  expect(String(refused)).not.toMatch(/another|nobody/);
+});
+
+test('what only another setting mends names that setting, and no key', async () => {
+  let answer: readonly [number, string] = [200, ''];
+  const strict = createServer((_, outgoing) => outgoing.writeHead(answer[0]).end(answer[1]));
+  await new Promise<void>((resolve) => strict.listen(0, '127.0.0.1', resolve));
+  const host = `127.0.0.1:${(strict.address() as AddressInfo).port}`;
+  const keys = { accessKeyId: 'KEY-OF-MINE', secretAccessKey: 'SECRET-OF-MINE', sessionToken: 'TOKEN-OF-MINE' };
+  const at = (endpoint: string) => createS3Client({ ...service.access, ...keys, endpoint }, { patienceMs: 0 });
+  const refused = async (endpoint: string): Promise<string> => {
+    const thrown: unknown = await at(endpoint)
+      .get('nothing')
+      .catch((reason: unknown) => reason);
+    expect(thrown).toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    expect(String(thrown)).not.toMatch(/OF-MINE/);
+    return String(thrown);
+  };
+  const told = [
+    [403, 'SignatureDoesNotMatch', /AWS_SECRET_ACCESS_KEY/],
+    [403, 'AccessDenied', /AWS_ACCESS_KEY_ID may not/],
+    [400, 'ExpiredToken', /AWS_SESSION_TOKEN/],
+    [400, 'AuthorizationHeaderMalformed', /region us-east-1.*another region than AWS_REGION/],
+    [301, 'PermanentRedirect', /another region than AWS_REGION/],
+    [403, 'RequestTimeTooSkewed', /clock/],
+    [409, 'SomethingElse', /with 409 SomethingElse\.$/],
+  ] as const;
+  for (const [status, code, words] of told) {
+    answer = [status, `<Error><Code>${code}</Code><Message>of TOKEN-OF-MINE</Message></Error>`];
+    expect(await refused(`http://${host}`)).toMatch(words);
+  }
+  answer = [400, 'Client sent an HTTP request to an HTTPS server.'];
+  expect(await refused(`http://${host}`)).toMatch(/is it https:\/\/ in AWS_ENDPOINT_URL_S3\?$/);
+  expect(await refused(`https://${host}`)).toMatch(/without TLS: is it http:\/\/ in AWS_ENDPOINT_URL_S3\?$/);
+  await new Promise((resolve) => strict.close(resolve));
 });
 
 test('a missing object is damage, and a missing bucket a setting to mend; a place is one of its database', async () => {

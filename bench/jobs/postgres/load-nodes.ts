@@ -3,6 +3,7 @@ import { nodeLimits } from '#jobs/node-limits.js';
 import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
 import type { ClaimOrder, JobQueue } from '#jobs/queue.js';
 import { openDatabase } from '#store/postgres/database.js';
+import { takeUse } from '#store/postgres/database-use.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import { preparation } from '#store/postgres/preparation.js';
 
@@ -12,6 +13,8 @@ export interface LoadOrder {
   readonly name: string;
   readonly workers: number;
   readonly workMs: number;
+  /** Whether each worker has the connection, too, that holds the right to the database and hears of cancellations. */
+  readonly hasListeners: boolean;
   /** Whether it has a front too. */
   readonly hasFront: boolean;
 }
@@ -55,6 +58,7 @@ async function openQueue(node: string, places: { heavy: number; light: number },
 }
 
 async function openWorker(name: string): Promise<void> {
+  if (order.hasListeners) await takeUse({ url: order.url, schema: 'divisor', isShared: true }, console.error);
   const queue = await openQueue(name, { heavy: 1, light: 0 }, 'worker');
   let isBusy = false;
   const next: ClaimOrder = { lane: 'heavy', exceptOwners: new Set(), freeBytes: 1e12, take: () => true };

@@ -9,8 +9,8 @@ import type { LoadNews, LoadOrder, Submissions, Timed } from './load-nodes.js';
 import { serverProcess } from './server-process.js';
 
 /**
- * A cluster under load: workers with one connection each that sleep through their jobs, two fronts that submit at a
- * constant rate, in several processes, old rows in the table. PostgreSQL's processor time and write-ahead log a job,
+ * A cluster under load: workers with a connection each, and one that listens, that sleep through their jobs, two fronts
+ * that submit at a constant rate, in several processes, old rows in the table. PostgreSQL's processor time and write-ahead log a job,
  * submissions, and the time from a submission to its start; of all, and once it has run for some seconds. In full:
  * LOAD_SECONDS=600 LOAD_OLD_JOBS=1000000. Goals: at most 60 % of a core for 10,000 jobs a minute, starts within 500 ms
  * (p99).
@@ -22,6 +22,8 @@ const OLD = Number(process.env['LOAD_OLD_JOBS'] ?? 100_000);
 /** As long as half of the workers are busy with at the full rate. */
 const WORK_MS = Number(process.env['LOAD_WORK_MS'] ?? 500);
 const PROCESSES = Number(process.env['LOAD_PROCESSES'] ?? 4);
+/** Each worker has a second connection, which is asked every 2 s whether it lives; off: the connections of the goal. */
+const HAS_LISTENERS = process.env['LOAD_LISTENERS'] !== 'off';
 const FRONTS = 2;
 /** Until nodes know how many they are. */
 const SETTLE_MS = 8000;
@@ -29,7 +31,7 @@ const IDLE_MS = 5000;
 const BEGINNING_MS = 5000;
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-const server = await startPostgresql({ settings: ['-c', 'fsync=on', '-c', `max_connections=${WORKERS + 50}`] });
+const server = await startPostgresql({ settings: ['-c', 'fsync=on', '-c', `max_connections=${2 * WORKERS + 50}`] });
 await migrateDatabase({ url: server.url });
 const client = new Client(server.url);
 await client.connect();
@@ -58,12 +60,13 @@ const program = fileURLToPath(new URL('./load-nodes.js', import.meta.url));
 const processes = await Promise.all(
   Array.from({ length: PROCESSES }, async (_, i): Promise<LoadProcess> => {
     const workers = Math.floor(((i + 1) * WORKERS) / PROCESSES) - Math.floor((i * WORKERS) / PROCESSES);
-    const order: LoadOrder = { url: server.url, name: `process-${i}`, workers, workMs: WORK_MS, hasFront: i < FRONTS };
+    const own = { workers, workMs: WORK_MS, hasListeners: HAS_LISTENERS, hasFront: i < FRONTS };
+    const order: LoadOrder = { url: server.url, name: `process-${i}`, ...own };
     const child = fork(program, [JSON.stringify(order)]);
-    const own = { child, ended: 0 };
-    child.on('message', (news: LoadNews) => news.type === 'ended' && (own.ended = news.count));
+    const opened = { child, ended: 0 };
+    child.on('message', (news: LoadNews) => news.type === 'ended' && (opened.ended = news.count));
     await word(child, 'ready');
-    return own;
+    return opened;
   }),
 );
 

@@ -3,7 +3,7 @@ import { JOB_KIND_CATALOGUE } from '#domain/jobs/job-kinds.js';
 import { Refusal } from '#domain/refusal.js';
 import type { DocumentTransaction } from '#store/port.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
-import type { JobRow } from '#store/postgres/commit.js';
+import type { JobRow } from '#store/postgres/commit-order.js';
 import type { JobTransaction } from '#store/postgres/transaction.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { identityOf } from '../job-identity.js';

@@ -1,32 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { CommitEvent } from '#domain/commit-events.js';
 import { Refusal } from '#domain/refusal.js';
 import { OutcomeUnknown, stateOf, type Database } from './database.js';
+import type { CommitOrder } from './commit-order.js';
 import type { Draft } from './draft.js';
-
-export interface CommitOrder {
-  readonly draft: Draft;
-  readonly events: readonly CommitEvent[];
-  /** What becomes of the rows of jobs. */
-  readonly jobs: readonly JobRow[];
-  /** Of the writes, ms since 1970. */
-  readonly time: number;
-}
-
-/** What a queue asks of a job: written with the document of the job, and deleted with it. */
-export interface JobRow {
-  readonly job_id: string;
-  readonly kind: string;
-  readonly lane: string;
-  readonly owner: string;
-  readonly status: string;
-  readonly sequence: number;
-  readonly attempt: number;
-  readonly estimated_bytes: number;
-  /** Node of the attempt that runs, and how long its lease lasts from now; null otherwise. */
-  readonly node: string | null;
-  readonly lease_ms: number | null;
-}
+import { jobStatement } from './job-commit.js';
 
 export interface Written {
   /** Artifacts that no document refers to any more. */
@@ -54,6 +31,8 @@ const ASK_AGAIN_MS = 200;
 
 /** States of a transaction that the server gave up for another one. */
 const CONFLICTS = ['40001', '40P01'];
+/** State of one that would write a second row under a key. */
+const TAKEN = '23505';
 
 /** @param node of this process; its own events are not read back */
 export function createCommits(database: Database, { schema, node }: { schema: string; node: string }): Commits {
@@ -66,12 +45,29 @@ export function createCommits(database: Database, { schema, node }: { schema: st
     const rows = jobs.length === 0 ? null : JSON.stringify(jobs);
     const writes = [...draft.writeColumns(), events.map((event) => JSON.stringify(event)), rows, draft.isNarrow];
     try {
+      if (await writesJob(order, token)) return { unreferenced: [] };
       return await call(token, new Date(time), [...draft.readColumns(), ...writes]);
     } catch (thrown) {
       if (CONFLICTS.includes(stateOf(thrown) ?? '')) return undefined;
       if (!(thrown instanceof OutcomeUnknown) || (!draft.isWritten && events.length === 0)) throw thrown;
       const isCommitted = await hasCommitted(token, draft.kindWritten ?? '', thrown);
       return isCommitted ? { unreferenced: [] } : undefined;
+    }
+  }
+
+  /** @returns whether the commit was one of one job, and is written */
+  async function writesJob(order: CommitOrder, token: string): Promise<boolean> {
+    const statement = jobStatement(order, token);
+    if (statement === undefined) return false;
+    const { call, values } = statement;
+    const parameters = values.map((_, i) => `$${i + 1}`).join(', ');
+    try {
+      const sql = `SELECT ${schema}.${call}(${parameters}) AS written`;
+      const [row] = await database.query<CommitRow>(sql, values);
+      return row!.written !== null; // One row always.
+    } catch (thrown) {
+      if (stateOf(thrown) === TAKEN) return false;
+      throw thrown;
     }
   }
 

@@ -11,7 +11,8 @@ import type {
   TransactionOptions,
   UnreadableCause,
 } from '../port.js';
-import { createCommits, type CommitOrder, type JobRow } from './commit.js';
+import type { CommitOrder, JobRow } from './commit-order.js';
+import { createCommits } from './commit.js';
 import type { Database } from './database.js';
 import { createDraft } from './draft.js';
 import { openEventReader, type EventReaderOptions, type RiddenEvents } from './event-reader.js';

@@ -1,5 +1,6 @@
 import { commitFunction as secondCommitFunction } from './commit-function.js';
-import { prepareFunction } from './preparation.js';
+import { jobCommits } from './job-commit.js';
+import { prepareFunction, prepareJobsFunction } from './preparation.js';
 import { pulseFunction } from './pulse-function.js';
 import { sealedDocuments } from './sealed-commit.js';
 
@@ -20,7 +21,8 @@ export function stepsOf(schema: string): readonly string[] {
   const parts = [documentTables, jobTables, lockFunction, jobsFunction, commitFunction, tidyFunction];
   const first = parts.map((part) => part(schema)).join('');
   const fifth = [sealedDocuments(schema, STRIPES), pulseFunction(schema), prepareFunction(schema)].join('');
-  return [first, nodeTables(schema), partTable(schema), secondCommitFunction(schema, STRIPES), fifth, starts(schema)];
+  const sixth = [starts(schema), jobCommits(schema, STRIPES), prepareJobsFunction(schema)].join('');
+  return [first, nodeTables(schema), partTable(schema), secondCommitFunction(schema, STRIPES), fifth, sixth];
 }
 
 /** Names of the tables, sequences and functions that the steps make: a schema may have others, which are the operator's. */
@@ -298,6 +300,10 @@ const starts = (schema: string): string => `
     ADD COLUMN started_at timestamptz,
     /* Names a start, also one whose answer was lost. */
     ADD COLUMN claim uuid;
+  /* Whoever asks for the jobs of a kind looks at all of them; each change of a status would write into it. */
+  DROP INDEX ${schema}.jobs_of_kind;
+  /* Room for the next version of a row beside it: the indexes need not follow. */
+  ALTER TABLE ${schema}.documents SET (fillfactor = 70);
 `;
 
 const tidyFunction = (schema: string): string => `

@@ -2,7 +2,7 @@ import type { CommitEvent } from '#domain/commit-events.js';
 import { isDocumentId, numberedId, numberOf } from '../document-id.js';
 import type { DocumentKind, DocumentTransaction, FoundDocument } from '../port.js';
 import { formatTimestamp } from '../timestamp.js';
-import type { JobRow } from './commit.js';
+import type { JobRow } from './commit-order.js';
 import { ABSENT, type Draft, type Write } from './draft.js';
 import { openRow, type DocumentKey, type Row, type RowRead, type Rows } from './rows.js';
 

@@ -13,6 +13,8 @@ export interface OpenedNode {
   failNext(meanwhile: () => Promise<void>): void;
   /** Lets this happen before the answer to the next claim arrives. */
   delayNextClaim(meanwhile: () => Promise<unknown>): void;
+  /** Loses the answer to the next statement with this text, which happens. */
+  loseNext(text: string): void;
   readonly queue: JobQueue;
   readonly documents: PostgresDocuments;
   /** What it has asked of the database so far; what is asked every half second is left out. */
@@ -21,6 +23,8 @@ export interface OpenedNode {
   answered(): Promise<void>;
   close(): Promise<void>;
 }
+
+const unavailable = (): Refusal => new Refusal('STORE_UNAVAILABLE', 'simulated');
 
 /** Word of cancellations between the nodes of a test, at once. */
 export function newNotices(): Notices {
@@ -41,13 +45,16 @@ export async function openNode(
   const own = world.another();
   const statements: string[] = [];
   const underWay = new Set<Promise<unknown>>();
+  let lost: string | undefined;
   const database: Database = {
     ...own,
     query(text, values) {
       if (!text.includes('pg_current_snapshot')) statements.push(text);
-      const asked = text.includes('reserved AS')
-        ? claimed(own.query<never>(text, values))
-        : own.query<never>(text, values);
+      const isLost = lost !== undefined && text.includes(lost);
+      if (isLost) lost = undefined;
+      const asking = own.query<never>(text, values);
+      const answer = isLost ? asking.then(() => Promise.reject(unavailable())) : asking;
+      const asked = text.includes('reserved AS') ? claimed(answer) : answer;
       underWay.add(asked);
       return asked.finally(() => underWay.delete(asked));
     },
@@ -67,7 +74,7 @@ export async function openNode(
     failure = undefined;
     if (meanwhile === undefined) return documents.jobTransaction(change, options);
     await meanwhile();
-    throw new Refusal('STORE_UNAVAILABLE', 'simulated');
+    throw unavailable();
   };
   const { clock } = time;
   const schema = `"${world.schema}"`;
@@ -98,6 +105,7 @@ export async function openNode(
       while (underWay.size > 0) await Promise.allSettled(underWay);
       await new Promise((resolve) => setImmediate(resolve)); // What follows from the answers.
     },
+    loseNext: (text) => void (lost = text),
     failNext: (meanwhile) => void (failure = meanwhile),
     delayNextClaim: (meanwhile) => void (delay = meanwhile),
     async close() {

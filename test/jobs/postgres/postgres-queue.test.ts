@@ -123,6 +123,25 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
     });
   });
 
+  test('take a start back whose answer was lost, which is no crash of the job', async () => {
+    await withNodes(async ([front, worker]) => {
+      await front!.queue.submit(job('a'));
+      worker!.loseNext('FOR UPDATE SKIP LOCKED');
+      await expect(worker!.claim()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+      expect(await front!.statusOf('a')).toMatchObject({ status: 'running', attempt: 1 });
+      await worker!.queue.complete((await worker!.claimed()).lease, succeed);
+      expect(await front!.statusOf('a')).toMatchObject({ status: 'succeeded', attempt: 1 });
+    });
+  });
+
+  test('accept a job whose input of before was left behind', async () => {
+    await withNodes(async ([front, worker]) => {
+      await front!.documents.transaction((tx) => tx.put('job-input', 'backtest:a', { payload: 'of before' }));
+      await front!.queue.submit(job('a'));
+      expect((await worker!.claimed()).input).toMatchObject({ payload: { of: 'a' } });
+    });
+  });
+
   test('end an attempt that was resubmitted with a callback meanwhile, and deliver it', async () => {
     await withNodes(async ([front, worker]) => {
       await front!.queue.submit(job('a'));

@@ -5,7 +5,7 @@ import type { JobRows, OfferedKey, RunningJob, Start } from '#jobs/postgres/job-
 import type { Beat, SeenRevision } from '#jobs/postgres/seen-job.js';
 import type { Room } from '#jobs/queue.js';
 import type { FoundDocument } from '#store/port.js';
-import type { JobRow } from '#store/postgres/commit.js';
+import type { JobRow } from '#store/postgres/commit-order.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
 import type { JobTransaction } from '#store/postgres/transaction.js';
 

@@ -1,0 +1,114 @@
+import { Buffer } from 'node:buffer';
+import { sealOfDocument } from './seal-rows.js';
+import type { CommitOrder } from './commit-order.js';
+import { ABSENT } from './draft.js';
+
+/** Of every function that writes a job. */
+const WRITTEN = `commit_token uuid, commit_at timestamptz, of_job text, body_schema smallint,
+    new_body text, new_etag bytea, new_seal bytea, named text`;
+
+/**
+ * Most commits write one job with its row and its input, and nothing else: each is one statement, which locks, compares
+ * and writes. It answers the version of what it has written, or nothing where the job is another than the one that was
+ * read; then `commit_3` decides.
+ */
+export const jobCommits = (schema: string, stripes: number): string => `
+  CREATE FUNCTION ${schema}.add_job_1(${WRITTEN},
+    input_body text, input_etag bytea, input_seal bytea, input_named text,
+    job_kind text, job_lane text, job_owner text, job_sequence bigint, job_bytes bigint
+  ) RETURNS bigint LANGUAGE plpgsql AS $$
+  DECLARE
+    written bigint;
+  BEGIN
+    WITH document AS (
+      INSERT INTO ${schema}.documents (kind, id, version, schema, etag, seal, updated_at, body, artifacts)
+        SELECT 'job', of_job, nextval('${schema}.versions'), body_schema, new_etag, new_seal, commit_at, new_body,
+            string_to_array(named, ' ')
+          WHERE ${lock(schema, stripes)}
+        ON CONFLICT DO NOTHING RETURNING version
+    ), input AS (
+      INSERT INTO ${schema}.documents (kind, id, version, schema, etag, seal, updated_at, body, artifacts)
+        SELECT 'job-input', of_job, version, body_schema, input_etag, input_seal, commit_at, input_body,
+            string_to_array(input_named, ' ')
+          FROM document
+    ), job AS (
+      INSERT INTO ${schema}.jobs (job_id, kind, lane, owner, status, sequence, attempt, estimated_bytes, turn, revision)
+        SELECT of_job, job_kind, job_lane, job_owner, 'pending', job_sequence, 1, job_bytes,
+            greatest(0, (
+              SELECT turn + 1 FROM ${schema}.jobs AS own
+                WHERE own.owner = job_owner AND own.lane = job_lane AND own.status = 'pending' ORDER BY turn DESC LIMIT 1
+            ), (
+              SELECT turn FROM ${schema}.jobs AS every WHERE every.lane = job_lane AND every.status = 'pending'
+                ORDER BY turn LIMIT 1
+            )), nextval('${schema}.job_revision')
+          FROM document
+    ), change AS (
+      INSERT INTO ${schema}.changes (kind, token) SELECT 'job', commit_token FROM document
+    ) SELECT version INTO written FROM document;
+    RETURN written;
+  END $$;
+
+  CREATE FUNCTION ${schema}.move_job_1(${WRITTEN},
+    read_version bigint, is_over boolean, job_status text, job_attempt int
+  ) RETURNS bigint LANGUAGE plpgsql AS $$
+  DECLARE
+    written bigint;
+  BEGIN
+    WITH document AS (
+      UPDATE ${schema}.documents SET version = nextval('${schema}.versions'), schema = body_schema, etag = new_etag,
+          seal = new_seal, updated_at = commit_at, body = new_body, artifacts = string_to_array(named, ' ')
+        WHERE kind = 'job' AND id = of_job AND version = read_version AND artifacts = '{}' AND ${lock(schema, stripes)}
+        RETURNING version
+    ), job AS (
+      UPDATE ${schema}.jobs SET status = job_status, attempt = job_attempt, reserved_until = NULL, node = NULL,
+          lease_until = NULL, started_at = NULL, claim = NULL, beat_at = NULL, progress = 0, message = NULL,
+          revision = nextval('${schema}.job_revision')
+        FROM document WHERE job_id = of_job
+    ), input AS (
+      DELETE FROM ${schema}.documents AS d USING document WHERE is_over AND d.kind = 'job-input' AND d.id = of_job
+    ), change AS (
+      INSERT INTO ${schema}.changes (kind, token) SELECT 'job', commit_token FROM document
+    ) SELECT version INTO written FROM document;
+    RETURN written;
+  END $$;
+`;
+
+/** The lock of the job, as the other functions take it; they write its input with it alone. */
+const lock = (schema: string, stripes: number): string =>
+  `(SELECT pg_advisory_xact_lock(hashtext('${schema}'), hashtext('job/' || of_job) & ${stripes - 1})) IS NOT NULL`;
+
+export interface JobStatement {
+  readonly call: string;
+  readonly values: readonly unknown[];
+}
+
+/** The statement that writes all of a commit, where that is one job: a new one with its input, or a move of one. */
+export function jobStatement({ draft, events, jobs, time }: CommitOrder, token: string): JobStatement | undefined {
+  const [row, ...others] = jobs;
+  if (row === undefined || others.length > 0 || events.length > 0 || !draft.isNarrow || row.node !== null)
+    return undefined;
+  const [readKinds, readIds, versions] = draft.readColumns() as readonly string[][];
+  const [kinds, ids, schemas, bodies, named, goneKinds, goneIds] = draft.writeColumns() as readonly string[][];
+  const id = row.job_id;
+  const isOfJob = [...readIds!, ...ids!, ...goneIds!].every((each) => each === id) && readKinds![0] === 'job';
+  const words = [...kinds!, '-', ...goneKinds!].join(' ');
+  const sealed = (i: number): readonly unknown[] => {
+    const etag = draft.own(kinds![i] as 'job', id)!.etag; // It is put.
+    const bytes = Buffer.from(etag, 'hex');
+    return [bodies![i], bytes, Buffer.from(sealOfDocument(kinds![i]!, id, bytes), 'hex'), named![i]];
+  };
+  const version = versions![0];
+  const common = (): readonly unknown[] => [token, new Date(time), id, schemas![0], ...sealed(0)];
+  if (!isOfJob) return undefined;
+  if (words === 'job job-input -' && version === ABSENT && row.status === 'pending' && row.attempt === 1)
+    return {
+      call: 'add_job_1',
+      values: [...common(), ...sealed(1), row.kind, row.lane, row.owner, row.sequence, row.estimated_bytes],
+    };
+  if ((words === 'job -' || words === 'job - job-input') && version !== ABSENT)
+    return {
+      call: 'move_job_1',
+      values: [...common(), version, goneIds!.length > 0, row.status, row.attempt],
+    };
+  return undefined;
+}

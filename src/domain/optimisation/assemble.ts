@@ -5,6 +5,7 @@ import { coefficientsAt, type AverageViews } from './averages.js';
 import type { Change } from './change.js';
 import { withFirstRows, withUpperRows, type UpperRow } from './upper-rows.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
+import type { TailCut } from './tail-cuts.js';
 
 /**
  * Share of the mean variance added to the objective per squared active weight, so that every problem has one answer.
@@ -25,6 +26,8 @@ export interface Assembly {
   readonly withTracking?: boolean;
   /** Values from which averages are seen; elsewhere their coefficients follow their bounds. */
   readonly views?: AverageViews | undefined;
+  /** Planes below tails that take part; all that are known unless given. */
+  readonly planes?: readonly TailCut[] | undefined;
   /** Radii of soft norms by origin, wider than the client's. */
   readonly radii?: ReadonlyMap<Origin, number>;
 }
@@ -74,7 +77,8 @@ export function assembleProgram(problem: Problem, assembly: Assembly = {}): Asse
 }
 
 /** The rows with the planes that are known below the tails that they limit. */
-function withPlanes({ rows, tails }: Problem, assembled: Assembled, { includes, changes, radii }: Assembly): Assembled {
+function withPlanes({ rows, tails }: Problem, assembled: Assembled, assembly: Assembly): Assembled {
+  const { includes, changes, radii, planes: among = tails.known } = assembly;
   const limited = rows.flatMap((placed) => {
     const { origin, row } = placed;
     const isStated = includes?.(origin) !== false && (origin.soft === null || radii?.get(origin) !== undefined);
@@ -83,7 +87,7 @@ function withPlanes({ rows, tails }: Problem, assembled: Assembled, { includes, 
       : [];
   });
   if (limited.length === 0) return assembled;
-  const planes = tails.known.flatMap(({ goal, slopes }) =>
+  const planes = among.flatMap(({ goal, slopes }) =>
     limited.filter((tail) => tail.goal === goal).map((tail) => ({ ...tail, coefficients: slopes })),
   );
   return {

@@ -9,6 +9,7 @@ import { betterThan } from './better-than.js';
 import type { Problem } from './problem.js';
 import { HELD_MIN, holds, restrictionOf, shortSide, supportOf } from './restriction.js';
 import { solveConvex, type ConvexSolution } from './solve-convex.js';
+import { hasTails, metered } from './work-meter.js';
 
 export interface BranchInput {
   readonly solver: Solver;
@@ -44,6 +45,9 @@ const NODES_KINKED_MAX = 4000;
 /** Nodes where any answer will do: an answer that takes longer is not looked for. */
 const NODES_ANY_MAX = 200;
 
+/** Multiplications of one search: about half a minute where tails make a node a hundred times as dear. */
+const WORK_MAX = 2e10;
+
 /** An answer has to be better than another by this share. */
 const GAIN_MIN = 1e-12;
 
@@ -58,8 +62,10 @@ interface Node {
   /** [N] for each concentration row, in their order. */
   readonly large: readonly Uint8Array[];
   readonly bound: number;
-  /** Active set of the node it came from. */
+  /** Active set of the node it came from, and what its weights lose most in. */
   readonly warm: ActiveState;
+  readonly tail: ConvexSolution['tail'];
+  readonly planes: ConvexSolution['planes'];
 }
 
 /** A node whose names have bounds for either decision, [N] each. */
@@ -75,7 +81,7 @@ interface Narrowed extends Node {
  * @cost  one small solve a node: hundreds of nodes at forty names.
  */
 export function branchAndBound({
-  solver,
+  solver: inner,
   algebra,
   problem,
   rows,
@@ -91,6 +97,8 @@ export function branchAndBound({
   const costs = createMoveCosts(algebra, problem);
   const threshold = rows.reduce((most, row) => (row.form === 'threshold' ? Math.max(most, row.threshold) : most), 0);
   const nodesMax = isAnyEnough ? NODES_ANY_MAX : nodesMaxOf(problem);
+  const workMax = hasTails(problem) ? (isAnyEnough ? WORK_MAX / 10 : WORK_MAX) : Infinity;
+  const solver = metered(inner);
   let best = incumbent;
   let iterations = 0;
   const open: Node[] = [
@@ -98,14 +106,15 @@ export function branchAndBound({
       names: new Uint8Array(n),
       large: concentrations.map(() => new Uint8Array(n)),
       bound: relaxed.value,
-      warm: relaxed.answer.state,
+      ...leftBy(relaxed),
     },
   ];
   for (let nodes = 0; open.length > 0; nodes++) {
     if (isAnyEnough && best !== undefined) return { best, isComplete: false, bound: 0, iterations };
     const node = takeLeast(open);
     if (best !== undefined && !isBetter(node.bound)) return { best, isComplete: true, bound: best.value, iterations };
-    if (nodes >= nodesMax) return { best, isComplete: false, bound: node.bound, iterations };
+    if (nodes >= nodesMax || solver.spent() > workMax)
+      return { best, isComplete: false, bound: node.bound, iterations };
     visit(node);
   }
   return { best, isComplete: true, bound: best?.value ?? Infinity, iterations };
@@ -115,7 +124,8 @@ export function branchAndBound({
     const closed = close(node);
     if (closed === undefined) return;
     const restriction = boundsOf(closed);
-    const solution = solveConvex(solver, problem, { ...options, restriction, effort: 'quick', warm: node.warm });
+    const { warm, tail, planes } = node;
+    const solution = solveConvex(solver, problem, { ...options, restriction, effort: 'quick', warm, tail, planes });
     iterations += solution?.iterations ?? 0;
     if (solution === undefined || !isBetter(solution.value)) return;
     if (rows.every((row) => holds(row, solution.weights))) {
@@ -133,7 +143,8 @@ export function branchAndBound({
   }
 
   /** Decides the names that only one decision can be better for; undefined when none can. */
-  function narrow(node: Node, { value, answer }: ConvexSolution, moves: Moves): Narrowed | undefined {
+  function narrow(node: Node, solution: ConvexSolution, moves: Moves): Narrowed | undefined {
+    const { value } = solution;
     const held = moves.hold.map((cost) => value + cost);
     const dropped = moves.drop.map((cost) => value + cost);
     let bound = Math.max(node.bound, value);
@@ -155,7 +166,7 @@ export function branchAndBound({
       if (!isBetter(dropped[i]!)) names[i] = IN;
       else if (!isBetter(held[i]!)) names[i] = OUT;
     }
-    return { ...node, names, bound, held, dropped, warm: answer.state };
+    return { ...node, names, bound, held, dropped, ...leftBy(solution) };
   }
 
   /** What the counts leave no choice about; undefined when they cannot hold any more. */
@@ -204,7 +215,7 @@ export function branchAndBound({
   }
 
   /** The node's own names, made to satisfy every row: an answer where that works at once. */
-  function finishOf({ large, names }: Node, { weights }: ConvexSolution): ConvexSolution | undefined {
+  function finishOf({ large, names }: Node, { weights, tail, planes }: ConvexSolution): ConvexSolution | undefined {
     const held = supportOf(weights).map((isHeld, i) => (names[i] === IN ? 1 : isHeld));
     if (rows.some((row) => row.form === 'count' && row.members.reduce((count, i) => count + held[i]!, 0) > row.maximum))
       return undefined;
@@ -218,6 +229,8 @@ export function branchAndBound({
       ...options,
       restriction: restrictionOf(rows, choice),
       effort: 'quick',
+      tail,
+      planes,
     });
     return solution !== undefined && rows.every((row) => holds(row, solution.weights)) ? solution : undefined;
   }
@@ -253,6 +266,10 @@ export function branchAndBound({
       names: withValue(node.names, i, decided),
     }));
   }
+}
+
+function leftBy({ answer, tail, planes }: ConvexSolution): Pick<Node, 'warm' | 'tail' | 'planes'> {
+  return { warm: answer.state, tail, planes };
 }
 
 function nodesMaxOf({ rows }: Problem): number {

@@ -1,8 +1,10 @@
 import { metricSquare } from '#kernels/optimisation/program/metric.js';
 import type { CurvedRow, NormRow } from '../constraints/program-row.js';
-import { outcomesAt, tailAverage, tailSize } from '../objectives/tail.js';
+import { dot } from '../dot.js';
+import { outcomesAt, tailAverage, tailSize, type TailGoal } from '../objectives/tail.js';
 import { movedRadius, movedValue, type Assembly } from './assemble.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
+import type { TailCut, TailCuts } from './tail-cuts.js';
 
 /** A row whose limit is on a curved measure of the weights: a length, or the average of a tail. */
 export interface PlacedCurve {
@@ -58,23 +60,52 @@ export function excessOf(
   assembly: Pick<Assembly, 'changes' | 'radii'>,
 ): number {
   const most = largestOf(placed, assembly);
-  const excess = measureOf(problem, placed.row, weights) - most;
-  return excess > TOLERANCE * (1 + most) ? excess : 0;
+  const measure = measureOf(problem, placed.row, weights);
+  return measure > heldTo(most) ? measure - most : 0;
+}
+
+/** What a measure may be at a limit, rounding included. */
+function heldTo(most: number): number {
+  return most + TOLERANCE * (1 + most);
 }
 
 /**
- * Adds planes of the tails that exceed their limits at some weights: rows of the next programme.
- * @returns whether there is any
+ * Planes below the tails that exceed their limits at some weights: rows of the next programme. Beside some planes alone
+ * one that is known and exceeded comes before a new one.
+ * @param among  The planes that took part; all that are known unless given.
  */
-export function addCuts(problem: Problem, assembly: Assembly, weights: Float64Array): boolean {
-  let isAny = false;
-  for (const placed of problem.rows) {
-    if (!isCurve(placed) || placed.row.form !== 'tail' || !isStated(placed, assembly)) continue;
-    if (excessOf(problem, placed, weights, assembly) === 0) continue;
-    problem.tails.add(placed.row.goal, weights);
-    isAny = true;
+export function cutsAt(
+  problem: Problem,
+  assembly: Assembly,
+  weights: Float64Array,
+  among?: readonly TailCut[],
+): readonly TailCut[] {
+  return problem.rows.flatMap((placed): readonly TailCut[] => {
+    if (!isCurve(placed) || placed.row.form !== 'tail' || !isStated(placed, assembly)) return [];
+    if (excessOf(problem, placed, weights, assembly) === 0) return [];
+    const { goal } = placed.row;
+    const idle = among === undefined ? undefined : mostExceeded(problem.tails, goal, weights, among);
+    if (idle !== undefined && dot(idle.slopes, weights) > heldTo(largestOf(placed, assembly))) return [idle];
+    return [problem.tails.add(goal, weights)];
+  });
+}
+
+/** The plane below a tail that is highest at some weights, among those that did not take part. */
+function mostExceeded(
+  { known }: TailCuts,
+  goal: TailGoal,
+  weights: Float64Array,
+  among: readonly TailCut[],
+): TailCut | undefined {
+  const taken = new Set(among);
+  let most = -Infinity;
+  let found: TailCut | undefined;
+  for (const cut of known) {
+    if (cut.goal !== goal || taken.has(cut)) continue;
+    const value = dot(cut.slopes, weights);
+    if (value > most) [most, found] = [value, cut];
   }
-  return isAny;
+  return found;
 }
 
 /** Whether a row takes part in a programme: a soft one only at a limit that was found for it. */

@@ -1,17 +1,13 @@
 import type { TailMeasure } from '../objectives/tail.js';
 import { dot } from '../dot.js';
-import { EQUAL } from '#kernels/optimisation/active-set/active-state.js';
 import { metricSquare } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
-import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { assembleProgram, type Restriction } from './assemble.js';
-import { addCuts } from './curved-rows.js';
+import { cutsAt } from './curved-rows.js';
 import type { Problem } from './problem.js';
 import { withoutDust } from './solve-convex.js';
-
-/** Points of a frontier as results carry it. */
-const POINTS = 21;
+import { ofLargestReturn, tracedFrontier, type Solved, type Trace } from './traced-frontier.js';
 
 /** Steps of the search for the tangency between two points. */
 const TANGENCY_STEPS = 40;
@@ -33,13 +29,6 @@ export interface FrontierPortfolio extends FrontierPoint {
 /** Largest risk aversion that a utility takes: beyond it a point is the least variance. */
 const AVERSION_MAX = 1e9;
 
-/** Weights of least variance at an expected return. */
-interface Solved {
-  readonly x: Float64Array;
-  /** Rise of the variance by a unit of expected return; null where no solve says it. */
-  readonly slope: number | null;
-}
-
 /** The efficient frontier within the rows of a problem. */
 export interface Frontier {
   /** From the least variance to the largest expected return, equally spaced in expected return. */
@@ -59,50 +48,6 @@ export interface FrontierInput {
   /** Names held, where rows that are not convex chose them. */
   readonly restriction?: Restriction | undefined;
   readonly points?: number;
-}
-
-/** Portfolios of least variance at expected returns, with the search that found them. */
-export interface TracedFrontier {
-  readonly targets: readonly number[];
-  readonly solved: readonly Solved[];
-  readonly at: (target: number) => Solved | undefined;
-}
-
-/**
- * The portfolios of least variance of a programme from the least of all to the largest expected return, equally spaced
- * in it; null where there is none.
- * @param base   Its rows; the objective is the variance by its metric.
- * @param means  [N]
- * @cost         as many warm solves as points
- */
-export function tracedFrontier(
-  solver: Solver,
-  base: Program,
-  means: Float64Array,
-  count = POINTS,
-): TracedFrontier | null {
-  const varianceProgram = ofLeastVariance(base);
-  const first = solver.solve(varianceProgram);
-  const last = solver.solve(ofLargestReturn(base, means));
-  if (first.status !== 'solved' || last.status !== 'solved') return null;
-  const [least, most] = [first.point.x, last.point.x];
-  const from = dot(means, least);
-  const to = Math.max(dot(means, most), from);
-  const withTarget = withRow(varianceProgram, means);
-  const at = tracer(solver, withTarget, targetedFrom(withTarget, from, first));
-  const targets = Array.from({ length: count }, (_, k) => from + ((to - from) * k) / (count - 1));
-  const solved = targets.map((target, k) =>
-    k === 0 ? { x: least, slope: null } : (at(target) ?? { x: mixed(least, most, k / (count - 1)), slope: null }),
-  );
-  return { targets, solved, at };
-}
-
-function ofLeastVariance(base: Program): Program {
-  return { ...base, centre: new Float64Array(base.n), curvature: 2, linear: new Float64Array(base.n) };
-}
-
-function ofLargestReturn(base: Program, means: Float64Array): Program {
-  return { ...base, curvature: 0, ridge: 0, linear: means.map((mean) => -mean) };
 }
 
 /** The largest expected return less half the variance times an aversion. */
@@ -156,7 +101,7 @@ export function withinTails<T>({ solver, problem, means, restriction, trace }: T
     for (let round = 0; round < PLANES_MAX; round++) {
       const solved = solve(assembleProgram(problem, assembly).program);
       if (solved === null) return null;
-      if (!solved.weights.map((each) => addCuts(problem, assembly, each)).includes(true)) return solved.found;
+      if (solved.weights.flatMap((each) => cutsAt(problem, assembly, each)).length === 0) return solved.found;
     }
     return null;
   };
@@ -172,10 +117,11 @@ export function withinTails<T>({ solver, problem, means, restriction, trace }: T
 
 /** The frontier, null when the rows have no portfolio of least variance. @cost about 60 warm solves */
 export function frontierOf(input: FrontierInput): Frontier | null {
+  const before: Trace[] = [];
   return withinTails({
     ...input,
     trace: (program) => {
-      const found = frontierIn(program, input);
+      const found = frontierIn(program, input, before);
       if (found === null) return null;
       const portfolios = [...found.points, ...(found.tangency ? [found.tangency] : [])];
       return { found, weights: portfolios.map(({ weights }) => weights) };
@@ -185,9 +131,10 @@ export function frontierOf(input: FrontierInput): Frontier | null {
 
 function frontierIn(
   base: Program,
-  { solver, problem, means, riskFreeRate, points: count }: FrontierInput,
+  { solver, problem, means, riskFreeRate, points }: FrontierInput,
+  before: Trace[],
 ): Frontier | null {
-  const traced = tracedFrontier(solver, base, means, count);
+  const traced = tracedFrontier(solver, base, means, { points, before });
   if (traced === null) return null;
   const { targets, solved, at } = traced;
   const pointOf = (weights: Float64Array) => pointAt(problem, means, weights);
@@ -195,90 +142,15 @@ function frontierIn(
     const weights = withoutDust(x);
     return { ...pointOf(weights), weights, risk_aversion: aversionAt(slope) };
   };
-  const points = solved.map(portfolioOf);
-  const tangency = tangentPoint({ points, targets, at, portfolioOf, riskFreeRate });
-  return { points, tangency, pointOf };
+  const portfolios = solved.map(portfolioOf);
+  const tangency = tangentPoint({ points: portfolios, targets, at, portfolioOf, riskFreeRate });
+  return { points: portfolios, tangency, pointOf };
 }
 
 /** Risk aversion a where the gradient of expected return less a/2 times the variance is none along the frontier. */
 function aversionAt(slope: number | null): number | null {
   const aversion = slope === null ? Infinity : 2 / Math.abs(slope);
   return aversion <= AVERSION_MAX ? aversion : null;
-}
-
-/** An optimum of the least variance at an expected return. */
-interface Traced {
-  readonly target: number;
-  readonly program: Program;
-  readonly answer: Pick<ProgramAnswer, 'point' | 'state'>;
-}
-
-/** The portfolio of least variance as that at its own expected return: the row that asks for it exerts no force. */
-function targetedFrom(program: Program, target: number, { point, state }: ProgramAnswer): Traced {
-  const rows = new Int8Array(program.rows.count).fill(EQUAL);
-  rows.set(state.rows);
-  return {
-    target,
-    program: { ...program, rows: targeted(program.rows, target) },
-    answer: { point: { ...point, rowMultipliers: append(point.rowMultipliers, 0) }, state: { ...state, rows } },
-  };
-}
-
-/** Solves for one expected return after the other, each time on the way from the nearest that is known. */
-function tracer(solver: Solver, program: Program, first: Traced): (target: number) => Solved | undefined {
-  const known = [first];
-  return (target) => {
-    const nearest = known.reduce((best, each) =>
-      Math.abs(each.target - target) < Math.abs(best.target - target) ? each : best,
-    );
-    const wanted = { ...program, rows: targeted(program.rows, target) };
-    const answer = solver.solve(wanted, {
-      warm: nearest.answer.state,
-      follow: { program: nearest.program, ...nearest.answer },
-    });
-    if (answer.status !== 'solved') return undefined;
-    known.push({ target, program: wanted, answer });
-    return { x: answer.point.x, slope: answer.point.rowMultipliers.at(-1) ?? null };
-  };
-}
-
-/** A portfolio between two: feasible at its return, if not of least variance, where the solver found none. */
-function mixed(from: Float64Array, to: Float64Array, share: number): Float64Array {
-  return from.map((weight, i) => weight + share * (to[i]! - weight));
-}
-
-/** The programme with one more equality row. */
-function withRow(program: Program, coefficients: Float64Array): Program {
-  const { rows, n } = program;
-  const all = new Float64Array((rows.count + 1) * n);
-  all.set(rows.coefficients);
-  all.set(coefficients, rows.count * n);
-  return {
-    ...program,
-    rows: {
-      count: rows.count + 1,
-      coefficients: all,
-      lower: append(rows.lower, 0),
-      upper: append(rows.upper, 0),
-      penalty: append(rows.penalty, Infinity),
-    },
-  };
-}
-
-function targeted(rows: Program['rows'], target: number): Program['rows'] {
-  const set = (values: Float64Array) => {
-    const next = values.slice();
-    next[next.length - 1] = target;
-    return next;
-  };
-  return { ...rows, lower: set(rows.lower), upper: set(rows.upper) };
-}
-
-function append(values: Float64Array, value: number): Float64Array {
-  const next = new Float64Array(values.length + 1);
-  next.set(values);
-  next[values.length] = value;
-  return next;
 }
 
 interface TangencyInput {

@@ -1,12 +1,13 @@
 import { betterThan } from './better-than.js';
-import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
 import { saliencies } from '#kernels/optimisation/factors/saliency.js';
-import { lagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import type { CountRow, NonConvexRow } from '../constraints/program-row.js';
-import type { Assembly } from './assemble.js';
+import type { Assembled, Assembly, Restriction } from './assemble.js';
 import type { Problem } from './problem.js';
-import { type Choice, holds, restrictionOf, supportOf } from './restriction.js';
+import { largeSwaps, swapped } from './large-swaps.js';
+import { promiseTerms, promisingNames } from './promising-names.js';
+import { type Choice, holds, positionsOf, restrictionOf, shortSide, supportOf } from './restriction.js';
 import { type ConvexSolution, solveConvex } from './solve-convex.js';
+import { hasTails, metered } from './work-meter.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 
@@ -23,9 +24,28 @@ const SWAP_CANDIDATES = 10;
 /** A swap has to pay at least this share of the objective. */
 const GAIN_MIN = 1e-9;
 
+/**
+ * Names that are tried beside those held where the objective has no curvature, before as many are dropped again.
+ * @source Angelelli, Mansini & Speranza (2012), Kernel search, Computational Optimization and Applications 51(1)
+ */
+const GROWN = 10;
+
+/**
+ * Multiplications after which no better choice is looked for, about half a minute: tails of thousands of scenarios are a
+ * hundred times as dear as a variance. Counted, not timed, so that the same request has the same answer.
+ */
+const WORK_MAX = 1e10;
+
+/** Share of them where any choice will do. */
+const ANY_SHARE = 0.1;
+
+/** Shares of them after which all names in excess are dropped at once, and after which there is no choice. */
+const HURRIED = 0.5;
+const GIVEN_UP = 4;
+
 interface Search {
   /** The best choice found from some starts, or the first one. */
-  from(starts: readonly Uint8Array[], isAnyEnough: boolean): ConvexSolution | undefined;
+  from(starts: readonly Uint8Array[]): ConvexSolution | undefined;
   iterations(): number;
 }
 
@@ -34,38 +54,43 @@ interface Found {
   readonly solution: ConvexSolution;
 }
 
-interface SearchInput {
+export interface SearchInput {
   readonly problem: Problem;
   readonly rows: readonly NonConvexRow[];
-  readonly options: Pick<Assembly, 'base' | 'includes' | 'changes'>;
-  /** 1 for the names that the relaxation holds short, [N]. */
-  readonly short: Uint8Array;
+  readonly options: Pick<Assembly, 'includes' | 'changes'> & { readonly base: Assembled };
+  /** The optimum without the rows that choose names. */
+  readonly relaxed: ConvexSolution;
+  /** Ends at the first choice that satisfies every row, and gives up early. */
+  readonly isAnyEnough: boolean;
 }
 
-export function createSearch({ solver, algebra }: Solvers, { problem, rows, options, short }: SearchInput): Search {
+export function createSearch({ solver: inner, algebra }: Solvers, input: SearchInput): Search {
+  const { problem, rows, options, relaxed, isAnyEnough } = input;
+  const short = shortSide(relaxed.weights);
   const n = problem.index.length;
   const counts = rows.filter((row): row is CountRow => row.form === 'count');
-  const threshold = rows.reduce((most, row) => (row.form === 'threshold' ? Math.max(most, row.threshold) : most), 0);
   const concentrations = rows.filter((row) => row.form === 'concentration');
-  const variances = metricDiagonal(problem.metric);
+  const terms = promiseTerms(problem, rows, options.base.program.lower);
+  const { isFlat, threshold } = terms;
+  const workMax = workMaxOf(input);
+  const solver = metered(inner);
+  let near: Pick<ConvexSolution, 'tail' | 'planes'> = relaxed;
   let solves = 0;
   let iterations = 0;
 
-  function solve(choice: Choice): ConvexSolution | undefined {
-    if (solves >= SOLVES_MAX) return undefined;
+  function solveWithin(restriction: Restriction): ConvexSolution | undefined {
+    if (solves >= SOLVES_MAX || solver.spent() > GIVEN_UP * workMax) return undefined;
     solves++;
-    const solution = solveConvex(solver, problem, {
-      ...options,
-      restriction: restrictionOf(rows, choice),
-      effort: 'quick',
-    });
+    const { tail, planes } = near;
+    const solution = solveConvex(solver, problem, { ...options, restriction, effort: 'quick', tail, planes });
     iterations += solution?.iterations ?? 0;
+    near = solution ?? near;
     return solution;
   }
 
   return {
     iterations: () => iterations,
-    from(starts, isAnyEnough) {
+    from(starts) {
       let best: Found | undefined;
       for (const start of starts) {
         const found = choose(start);
@@ -90,19 +115,14 @@ export function createSearch({ solver, algebra }: Solvers, { problem, rows, opti
     return best;
   }
 
-  /** Nothing is large while names are being chosen; every name may be as large as the single limit. */
   function loose(held: Uint8Array): Choice {
+    // Nothing is large while names are being chosen: every name may be as large as the single limit.
     return { held, short, large: concentrations.map(() => new Uint8Array(n).fill(1)), isFinal: false };
   }
 
   /** Solves with concentration sums left out: they would bind every held name while nothing is chosen yet. */
   function solveLoose(held: Uint8Array): ConvexSolution | undefined {
-    if (solves >= SOLVES_MAX) return undefined;
-    solves++;
-    const restriction = { ...restrictionOf(rows, loose(held)), sums: [] };
-    const solution = solveConvex(solver, problem, { ...options, restriction, effort: 'quick' });
-    iterations += solution?.iterations ?? 0;
-    return solution;
+    return solveWithin({ ...restrictionOf(rows, loose(held)), sums: [] });
   }
 
   /** Drops names of least saliency until no group holds too many. */
@@ -117,7 +137,8 @@ export function createSearch({ solver, algebra }: Solvers, { problem, rows, opti
       const total = excess.reduce((sum, value) => sum + value, 0);
       if (total === 0) return held;
       const size = held.reduce((sum, value) => sum + value, 0);
-      const wanted = total <= DROP_SINGLY ? 1 : Math.min(total - DROP_SINGLY, Math.ceil(DROP_SHARE * size));
+      const few = total <= DROP_SINGLY ? 1 : Math.min(total - DROP_SINGLY, Math.ceil(DROP_SHARE * size));
+      const wanted = solver.spent() > HURRIED * workMax ? total : few;
       const next = drop(held, retained, solution.weights, excess, wanted);
       if (next === undefined) return undefined;
       const without = solveLoose(next.held);
@@ -135,11 +156,6 @@ export function createSearch({ solver, algebra }: Solvers, { problem, rows, opti
   /** A start that is infeasible by itself is widened to every name. */
   function repair(held: Uint8Array): Uint8Array | undefined {
     return held.every((value) => value === 1) ? undefined : prune(new Uint8Array(n).fill(1));
-  }
-
-  interface Dropped {
-    readonly held: Uint8Array;
-    readonly dropped: readonly number[];
   }
 
   function drop(
@@ -237,7 +253,7 @@ export function createSearch({ solver, algebra }: Solvers, { problem, rows, opti
   }
 
   function finish(choice: Choice): Found | undefined {
-    const solution = solve(choice);
+    const solution = solveWithin(restrictionOf(rows, choice));
     if (solution === undefined || !rows.every((row) => holds(row, solution.weights))) return undefined;
     return { choice, solution };
   }
@@ -246,7 +262,7 @@ export function createSearch({ solver, algebra }: Solvers, { problem, rows, opti
   function improve(start: Found): Found {
     let best = start;
     for (;;) {
-      const better = betterNeighbour(best);
+      const better = (isFlat ? regrown(best) : undefined) ?? betterNeighbour(best);
       if (better === undefined) return best;
       best = better;
     }
@@ -254,35 +270,39 @@ export function createSearch({ solver, algebra }: Solvers, { problem, rows, opti
 
   function betterNeighbour({ choice, solution }: Found): Found | undefined {
     const target = betterThan(solution.value, GAIN_MIN);
-    for (const neighbour of [...swaps(choice, solution), ...largeSwaps(choice, solution)]) {
-      if (solves >= SOLVES_MAX) return undefined;
+    for (const neighbour of [...swaps(choice, solution), ...largeSwaps(choice, solution, SWAP_CANDIDATES)]) {
+      if (isSpent()) return undefined;
       const found = finish(neighbour);
       if (found !== undefined && found.solution.value < target) return found;
     }
     return undefined;
   }
 
+  function isSpent(): boolean {
+    return solves >= SOLVES_MAX || solver.spent() > workMax;
+  }
+
+  function regrown({ choice: { held }, solution }: Found): Found | undefined {
+    // The names held with the most promising others, less those that cost least: one solve weighs many swaps.
+    const more = promisingNames(held, solution, { ...terms, most: GROWN });
+    if (more.length === 0 || isSpent()) return undefined;
+    const grown = held.slice();
+    for (const { name } of more) grown[name] = 1;
+    const found = choose(grown);
+    return found !== undefined && found.solution.value < betterThan(solution.value, GAIN_MIN) ? found : undefined;
+  }
+
   /** Swaps by the gain they promise: potential of the name that comes in, less saliency of the one that goes. */
-  function swaps({ held, large }: Choice, { weights, assembled, answer }: ConvexSolution): Choice[] {
+  function swaps({ held, large }: Choice, solution: ConvexSolution): Choice[] {
     if (counts.length === 0 && threshold === 0) return [];
     const names = positionsOf(held);
-    const cost = saliencies(algebra, problem.metric, names, weights);
+    const cost = saliencies(algebra, problem.metric, names, solution.weights);
     const out = Array.from(names.keys())
       .toSorted((a, b) => cost[a]! - cost[b]! || names[a]! - names[b]!)
       .slice(0, SWAP_CANDIDATES);
-    const { right } = lagrangianSlopes(assembled.program, answer.point);
-    const gain = (i: number) => {
-      const variance = variances[i]!;
-      const curved = (assembled.program.curvature / 2) * variance;
-      const weight = Math.max(threshold, curved > 0 ? -right[i]! / (2 * curved) : 0);
-      return -weight * (right[i]! + curved * weight);
-    };
-    const coming = Array.from(held.keys())
-      .filter((i) => held[i] === 0)
-      .toSorted((a, b) => gain(b) - gain(a) || a - b)
-      .slice(0, SWAP_CANDIDATES);
+    const others = promisingNames(held, solution, { ...terms, most: SWAP_CANDIDATES });
     return out
-      .flatMap((p) => coming.map((i) => ({ out: names[p]!, in: i, promise: gain(i) - 2 * cost[p]! })))
+      .flatMap((p) => others.map(({ name, gain }) => ({ out: names[p]!, in: name, promise: gain - 2 * cost[p]! })))
       .toSorted((a, b) => b.promise - a.promise || a.out - b.out || a.in - b.in)
       .map((swap) => {
         const next = held.slice();
@@ -292,45 +312,23 @@ export function createSearch({ solver, algebra }: Solvers, { problem, rows, opti
       })
       .filter((next) => counts.every((row) => countHeld(row, next.held) <= row.maximum));
   }
-
-  function largeSwaps({ held, large }: Choice, { weights }: ConvexSolution): Choice[] {
-    const order = Array.from(positionsOf(held)).toSorted((a, b) => weights[b]! - weights[a]! || a - b);
-    return large.flatMap((set, position) => {
-      const inside = order
-        .filter((i) => set[i] === 1)
-        .toReversed()
-        .slice(0, SWAP_CANDIDATES);
-      const outside = order.filter((i) => set[i] === 0).slice(0, SWAP_CANDIDATES);
-      return inside.flatMap((a) =>
-        outside.map((b) => ({
-          held,
-          short,
-          large: large.map((other, q) => (q === position ? swapped(other, a, b) : other)),
-          isFinal: true,
-        })),
-      );
-    });
-  }
 }
 
-/** A set with one member exchanged, where it is one. */
-function swapped(set: Uint8Array, out: number, coming: number): Uint8Array {
-  const next = set.slice();
-  if (next[out] === 1) {
-    next[out] = 0;
-    next[coming] = 1;
-  }
-  return next;
+interface Dropped {
+  readonly held: Uint8Array;
+  readonly dropped: readonly number[];
+}
+
+/** Multiplications that a search may take. */
+function workMaxOf({ problem, isAnyEnough }: SearchInput): number {
+  if (!hasTails(problem)) return Infinity;
+  return isAnyEnough ? ANY_SHARE * WORK_MAX : WORK_MAX;
 }
 
 export function countHeld({ members }: CountRow, held: Uint8Array): number {
   let count = 0;
   for (const i of members) count += held[i]!;
   return count;
-}
-
-function positionsOf(held: Uint8Array): Int32Array {
-  return Int32Array.from(held.keys()).filter((i) => held[i] === 1);
 }
 
 export interface Solvers {

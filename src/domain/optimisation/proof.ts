@@ -3,7 +3,7 @@ import { infeasibilityGap, type Certificate } from '#kernels/optimisation/progra
 import { normForce } from '#kernels/optimisation/program/norms.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
-import { addCuts } from './curved-rows.js';
+import { cutsAt } from './curved-rows.js';
 import { assembleProgram, type Assembled, type Assembly } from './assemble.js';
 import { labelOf, type Origin, type PlacedRow, type Problem } from './problem.js';
 
@@ -60,7 +60,7 @@ export function standOf(solver: Solver, problem: Problem, assembly: Assembly): S
     const { certificate, x, isReliable } = leastViolation(solver, program);
     if (certificate !== null) return { proof: { assembled, includes, certificate, crossed: null }, weights: null };
     // What holds with the planes that are known below tails may not with those that touch them here.
-    if (addCuts(problem, assembly, x)) continue;
+    if (cutsAt(problem, assembly, x).length > 0) continue;
     return { proof: null, weights: isReliable && program.norms.length > 0 ? x : null };
   }
   return { proof: null, weights: null };

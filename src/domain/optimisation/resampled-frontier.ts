@@ -5,8 +5,9 @@ import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
 import { LIMITS } from '../limits.js';
 import { createReturnDraws, type DrawAlgebra } from '../simulation/draw-returns.js';
-import { pointAt, tracedFrontier, withinTails, type FrontierInput, type FrontierPoint } from './frontier.js';
+import { pointAt, withinTails, type FrontierInput, type FrontierPoint } from './frontier.js';
 import { withoutDust } from './solve-convex.js';
+import { tracedFrontier, type Trace } from './traced-frontier.js';
 
 /** How often a frontier is drawn again. */
 export interface Resampling {
@@ -65,8 +66,10 @@ export function resampledFrontier(input: ResampledInput): ResampledFrontier | nu
     report?.(draw / draws);
     const panel = returns.draw(counterRandom({ seed, stream: draw }), sessions, null);
     const moments = momentsOf(algebra, panel, sessions, n);
+    const before: Trace[] = [];
     const trace = (program: Program) => {
-      const traced = tracedFrontier(solver, withCovariance(program, moments.metric), moments.means, count);
+      const drawn = withCovariance(program, moments.metric);
+      const traced = tracedFrontier(solver, drawn, moments.means, { points: count, before });
       const found = traced?.solved.map(({ x }) => withoutDust(x));
       return found === undefined ? null : { found, weights: found };
     };

@@ -99,3 +99,8 @@ export function supportOf(weights: Float64Array): Uint8Array {
 export function shortSide(weights: Float64Array): Uint8Array {
   return Uint8Array.from(weights, (weight) => (weight < -HELD_MIN ? 1 : 0));
 }
+
+/** Names of a set, ascending. */
+export function positionsOf(held: Uint8Array): Int32Array {
+  return Int32Array.from(held.keys()).filter((i) => held[i] === 1);
+}

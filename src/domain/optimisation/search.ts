@@ -4,9 +4,9 @@ import { branchAndBound } from './branch-and-bound.js';
 import { assembleProgram } from './assemble.js';
 import type { Change } from './change.js';
 import { type Origin, type Problem, nonConvexRows } from './problem.js';
-import { holds, shortSide, supportOf } from './restriction.js';
+import { holds, supportOf } from './restriction.js';
 import { type ConvexSolution, solveConvex } from './solve-convex.js';
-import { type Solvers, createSearch, countHeld } from './name-search.js';
+import { type SearchInput, type Solvers, createSearch, countHeld } from './name-search.js';
 
 /** An answer to a problem with all its rows, convex or not. */
 export interface Solution extends ConvexSolution {
@@ -17,7 +17,7 @@ export interface Solution extends ConvexSolution {
 }
 
 export interface SearchOptions {
-  readonly includes?: (origin: Origin) => boolean;
+  readonly includes?: ((origin: Origin) => boolean) | undefined;
   readonly changes?: readonly Change[] | undefined;
   /** Active set of a similar problem. */
   readonly warm?: ActiveState | undefined;
@@ -52,9 +52,9 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
     return { kind: 'solved', solution: { ...relaxed, isHeuristic: false, bound: relaxed.bound } };
   const base = assembleProgram(problem, options);
   const restricted = { includes: options.includes, changes: options.changes, base };
-  const search = createSearch(solvers, { problem, rows, options: restricted, short: shortSide(relaxed.weights) });
   const isAnyEnough = options.wanted === 'any';
-  const found = search.from(startsOf(problem, rows, relaxed), isAnyEnough);
+  const search = createSearch(solvers, { problem, rows, options: restricted, relaxed, isAnyEnough });
+  const found = search.from(startsOf(problem, rows, relaxed)) ?? fromLeastTail(solvers, problem, rows, options);
   if (isAnyEnough && found !== undefined)
     return { kind: 'solved', solution: { ...found, isHeuristic: true, bound: relaxed.bound } };
   const { lower, upper } = relaxed.assembled.program;
@@ -97,6 +97,42 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
       iterations: relaxed.iterations + search.iterations(),
     },
   };
+}
+
+/** A choice among the names of the least tail that a row limits, where others exceed the limit. */
+function fromLeastTail(
+  solvers: Solvers,
+  problem: Problem,
+  rows: readonly NonConvexRow[],
+  { includes, changes, wanted }: SearchOptions,
+): ConvexSolution | undefined {
+  const isAnyEnough = wanted === 'any';
+  for (const { origin, row } of problem.rows) {
+    if (row.form !== 'tail' || origin.soft !== null || includes?.(origin) === false) continue;
+    const others = problem.rows.filter(({ row: { form } }) => form !== 'tail');
+    const calm: Problem = { ...problem, goal: row.goal, costs: null, robustness: null, rows: others };
+    const least = chosen(solvers, { problem: calm, rows, options: { includes, changes }, isAnyEnough });
+    const found =
+      least === undefined
+        ? undefined
+        : chosen(solvers, { problem, rows, options: { includes, changes }, isAnyEnough }, supportOf(least.weights));
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** The choice that a search finds from some names, those of the relaxation unless given. */
+function chosen(
+  { solver, algebra }: Solvers,
+  input: Omit<SearchInput, 'relaxed' | 'options'> & { readonly options: Pick<SearchOptions, 'includes' | 'changes'> },
+  start?: Uint8Array,
+): ConvexSolution | undefined {
+  const { problem, options } = input;
+  const relaxed = solveConvex(solver, problem, options);
+  if (relaxed === undefined) return undefined;
+  const restricted = { ...options, base: assembleProgram(problem, options) };
+  const search = createSearch({ solver, algebra }, { ...input, options: restricted, relaxed });
+  return search.from([start ?? supportOf(relaxed.weights)]);
 }
 
 /** A non-convex row with its parameters moved: they carry the client's names. */

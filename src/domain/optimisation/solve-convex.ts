@@ -3,12 +3,14 @@ import { metricSquare } from '#kernels/optimisation/program/metric.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { assembleProgram, isTracking, withoutPlanes, type Assembled, type Assembly } from './assemble.js';
-import { addCuts, excessOf, isCurve, largestOf, measureOf, parameterAt, type PlacedCurve } from './curved-rows.js';
+import { cutsAt, excessOf, isCurve, largestOf, measureOf, parameterAt, type PlacedCurve } from './curved-rows.js';
 import { isPureTracking } from '../objectives/goal.js';
 import { goalValue } from './goals/goal-value.js';
 import { pricesOf } from './goals/prices.js';
 import { solveGoal } from './goals/solve-goal.js';
+import type { TailStart } from './goals/solve-tail.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
+import type { TailCut } from './tail-cuts.js';
 
 /** Weights that satisfy the convex rows best by the objective, with the program they solve. */
 export interface ConvexSolution {
@@ -27,10 +29,16 @@ export interface ConvexSolution {
   readonly penaltyScale: number;
   readonly answer: ProgramAnswer;
   readonly iterations: number;
+  /** Of the average of a tail: where the search for similar weights begins. */
+  readonly tail: TailStart | undefined;
+  /** Planes below tails of rows that bind. */
+  readonly planes: readonly TailCut[];
 }
 
 export interface ConvexOptions extends Assembly {
   readonly warm?: ActiveState | undefined;
+  /** Similar weights with what they lose most in. */
+  readonly tail?: TailStart | undefined;
   readonly effort?: 'quick' | 'thorough';
 }
 
@@ -78,12 +86,15 @@ interface Attempt extends ConvexOptions {
 
 /** Solves with the planes that are known below tails, and again with those that the answer adds. */
 function attempt(solver: Solver, problem: Problem, options: Attempt): ConvexSolution | undefined {
-  let warm = options.warm;
+  let { warm, planes } = options;
   let iterations = options.iterations ?? 0;
   for (let round = 0; round < PLANES_MAX; round++) {
-    const found = solveRows(solver, problem, { ...options, warm, iterations });
-    if (found === undefined || !options.withCurves || !addCuts(problem, options, found.weights)) return found;
-    warm = withIdleRows(found, assembleProgram(problem, options).program.rows.count);
+    const found = solveRows(solver, problem, { ...options, planes, warm, iterations });
+    if (found === undefined || !options.withCurves) return found;
+    const cuts = cutsAt(problem, options, found.weights, planes);
+    if (cuts.length === 0) return found;
+    if (planes !== undefined) planes = [...planes, ...cuts];
+    warm = withIdleRows(found, found.assembled.program.rows.count + cuts.length);
     iterations = found.iterations;
   }
   return undefined;
@@ -102,8 +113,8 @@ function solveRows(solver: Solver, problem: Problem, options: Attempt): ConvexSo
   const whole = assembleProgram(problem, { ...options, withTracking: !isPure || options.withTracking === true });
   const assembled = options.withCurves ? whole : withoutCurves(whole);
   const rows = assembled.program;
-  const { warm, effort } = options;
-  const found = solveGoal(solver, problem, rows, { warm, effort, charge: chargeOf(problem, options.radii) });
+  const { warm, effort, tail } = options;
+  const found = solveGoal(solver, problem, rows, { warm, effort, tail, charge: chargeOf(problem, options.radii) });
   if (found === undefined) return undefined;
   const { program, answer, priceScale, penaltyScale, open = 0 } = found;
   const weights = withoutDust(answer.point.x);
@@ -119,7 +130,22 @@ function solveRows(solver: Solver, problem: Problem, options: Attempt): ConvexSo
     penaltyScale,
     answer,
     iterations: (options.iterations ?? 0) + answer.iterations,
+    tail: found.tail,
+    planes: bindingPlanes(problem, assembled, answer, options),
   };
+}
+
+/** Planes below tails that exert a force: the last rows of the programme. */
+function bindingPlanes(
+  { tails }: Problem,
+  { planes, program }: Assembled,
+  { point }: ProgramAnswer,
+  options: Assembly,
+): readonly TailCut[] {
+  if (planes === 0) return [];
+  const among = options.planes ?? tails.known;
+  const prices = point.rowMultipliers.subarray(program.rows.count - planes);
+  return among.length === planes ? among.filter((_, k) => prices[k] !== 0) : among;
 }
 
 function withoutCurves(assembled: Assembled): Assembled {

@@ -15,7 +15,7 @@ export interface TailCuts {
   /** In the order in which they were found. */
   readonly known: readonly TailCut[];
   /** Adds the plane that touches a tail at some weights. @cost T N */
-  add(goal: TailGoal, weights: Float64Array): void;
+  add(goal: TailGoal, weights: Float64Array): TailCut;
 }
 
 /** @param scenarios simple returns by scenario, [T x N] */
@@ -30,6 +30,10 @@ export function createTailCuts(names: number, scenarios: (terms: ScenarioTerms) 
       goals.set(key, found);
       return found;
     },
-    add: (goal, weights) => known.push({ goal, slopes: tailSlopes(goal, weights) }),
+    add(goal, weights) {
+      const cut = { goal, slopes: tailSlopes(goal, weights) };
+      known.push(cut);
+      return cut;
+    },
   };
 }

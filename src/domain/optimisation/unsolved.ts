@@ -56,7 +56,9 @@ function largestNumerator({ goal }: Problem): Problem['goal'] | null {
 export function unsolved(solvers: Solvers, solve: Unsolved): Undecided {
   const { problem, outcome } = solve;
   const explain = () => refusalOf(solvers, solve);
-  return refused(...reasonOf(solvers, problem, outcome), explain);
+  const [code, message] = reasonOf(solvers, problem, outcome);
+  const path = code === 'OBJECTIVE_UNATTAINABLE' ? 'derivation.objective' : undefined;
+  return refused(code, message, explain, path);
 }
 
 function reasonOf(solvers: Solvers, problem: Problem, outcome: DerivedOutcome): [Undecided['code'], string] {

@@ -75,6 +75,28 @@ describe('a number of names', () => {
     }
   });
 
+  test.each(['min_cvar', 'min_cdar'])('the names of the least tail are those of all 56 choices: %s', (type) => {
+    const rows = [{ type: 'Cardinality', params: { maximum: 3 } }];
+    const problem = smallProblem({ names: 8, seed: 2, rows, objective: { type, confidence: 0.8 } });
+    const solution = found(problem);
+    expect([solution.isHeuristic, held(solution.weights)]).toEqual([false, 3]);
+    expect(Math.abs(solution.objective / byEnumeration(problem, 3) - 1)).toBeLessThan(1e-7);
+  });
+
+  test('a limit on a tail that few choices keep is kept by the names of the least', () => {
+    const rows = [{ type: 'Cardinality', params: { maximum: 3 } }];
+    const least = found(smallProblem({ names: 45, seed: 6, rows, objective: { type: 'min_cvar', confidence: 0.9 } }));
+    expect(least.isHeuristic).toBe(true);
+    expect(least.bound).toBeLessThan(least.objective);
+    const limit = { type: 'CVaR', params: { limit: 1.001 * least.objective, confidence: 0.9 } };
+    const utility = { type: 'max_utility', risk_aversion: 1 };
+    const limited = found(smallProblem({ names: 45, seed: 6, rows: [...rows, limit], objective: utility }));
+    const free = found(smallProblem({ names: 45, seed: 6, rows, objective: utility }));
+    expect(held(limited.weights)).toBeLessThanOrEqual(3);
+    expect(limited.objective).toBeGreaterThanOrEqual(limited.bound);
+    expect(limited.bound).toBeGreaterThanOrEqual(free.bound);
+  });
+
   test('five of thirteen names are those of all 1,287 choices', () => {
     const problem = smallProblem({
       names: 13,

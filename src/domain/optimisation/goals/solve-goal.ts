@@ -16,7 +16,6 @@ import {
 } from '../../objectives/goal.js';
 import { evennessOf } from '../../objectives/parity.js';
 import { returnShortfall, worstVariance } from '../../objectives/robustness.js';
-import type { TailGoal } from '../../objectives/tail.js';
 import type { Problem } from '../problem.js';
 import { correlationOf } from './correlation.js';
 import { costOf, pricesOf, withLinearCost, withPricesTimes } from './prices.js';
@@ -24,7 +23,8 @@ import { largestScale } from './largest-scale.js';
 import { barrierOf, impactOf, sumOf } from './separable.js';
 import { solveRatio, varianceOf, type RatioPoint } from './solve-ratio.js';
 import { solveSeparable } from './solve-separable.js';
-import { solveTail } from './solve-tail.js';
+import { solveTailGoal } from './solve-tail-goal.js';
+import type { TailAnswer, TailStart } from './solve-tail.js';
 import { solveUncertain } from './solve-uncertain.js';
 
 /** The optimum of a goal within the rows of a programme. */
@@ -41,6 +41,8 @@ export interface GoalAnswer {
   readonly penaltyScale: number;
   /** How far the value may be above the least there is, as its proof leaves it: of a tail, 0 for others. */
   readonly open?: number;
+  /** Of a tail: where the search for similar weights begins. */
+  readonly tail?: TailStart;
 }
 
 export interface GoalOptions {
@@ -48,6 +50,8 @@ export interface GoalOptions {
   readonly effort?: 'quick' | 'thorough' | undefined;
   /** The optimum of a programme with the same rows: its norms tell the prices of these. */
   readonly near?: PathStart | undefined;
+  /** Of a tail: similar weights with the scenarios that decided. */
+  readonly tail?: TailStart | undefined;
   /** What is taken off a numerator whatever the weights: the price of soft norms at the radii they were given. */
   readonly charge?: number;
 }
@@ -68,10 +72,16 @@ export function solveGoal(
   const { goal, index, costs } = problem;
   if (isPureTracking(goal, index, costs)) return solvePlain(solver, rows, options);
   if (goal.form === 'quadratic') return solveQuadratic(solver, problem, goal, rows, options);
-  if (goal.form === 'tail') return solveTailGoal(solver, problem, goal, rows);
+  if (goal.form === 'tail') return ofTail(solveTailGoal(solver, problem, goal, rows, options.tail));
   return goal.numerator.kind === 'linear'
     ? solveLinearRatio(solver, problem, goal.numerator, rows, options)
     : solveParity(solver, problem, goal.numerator, rows, options);
+}
+
+function ofTail(found: TailAnswer | undefined): GoalAnswer | undefined {
+  if (found === undefined) return undefined;
+  const { program, answer, value, bound, start } = found;
+  return { program, answer, priceScale: 1, penaltyScale: 1, open: Math.max(0, value - bound), tail: start };
 }
 
 function solvePlain(solver: Solver, program: Program, { warm, effort, near }: GoalOptions): GoalAnswer | undefined {
@@ -119,27 +129,6 @@ function solveCostly(
   return costs !== null && costs.impact > 0
     ? solveSeparable(solver, program, impactOf(costs, returnPrice), withStart(options, costs.reference))
     : solvePlain(solver, program, options);
-}
-
-/**
- * Trades whose curvature smaller ones have beside a tail, one tried after the other: all curvature is theirs there, and
- * that of tiny trades would be millions of times that of others.
- */
-const MODELLED_TRADES = [1e-6, 1e-8, 1e-5, 1e-14];
-
-/** The least average of a tail, from the weights of least variance. */
-function solveTailGoal(solver: Solver, problem: Problem, goal: TailGoal, rows: Program): GoalAnswer | undefined {
-  const { metric, costs, index } = problem;
-  const centre = new Float64Array(rows.n);
-  const priced = { ...withLinearCost(rows, costs), curvature: 0, centre, linear: new Float64Array(rows.n) };
-  const calm = solver.solve({ ...priced, metric, curvature: 2 }, { effort: 'quick' });
-  const near = calm.status === 'solved' ? calm.point.x : index;
-  const curved =
-    costs !== null && costs.impact > 0 ? MODELLED_TRADES.map((least) => impactOf(costs, 1, least)) : [null];
-  const found = solveTail(solver, { goal, rows: priced, curved, near });
-  if (found === undefined) return undefined;
-  const { program, answer, value, bound } = found;
-  return { program, answer, priceScale: 1, penaltyScale: 1, open: Math.max(0, value - bound) };
 }
 
 /** The metric of the objective, with that of the norms kept where it is another. */

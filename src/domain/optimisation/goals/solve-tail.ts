@@ -6,7 +6,7 @@ import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { outcomesAt, tailAverage, tailSize, valuesAt, type TailGoal } from '../../objectives/tail.js';
 import type { Separable } from './separable.js';
 import { solveSeparable } from './solve-separable.js';
-import { tailProgram, type TailSet } from './tail-program.js';
+import { tailForces, tailProgram, tailShares, type TailSet } from './tail-program.js';
 
 /** The optimum of a tail with the programme whose conditions it meets: the scenarios as fixed forces on the weights. */
 export interface TailAnswer {
@@ -16,10 +16,20 @@ export interface TailAnswer {
   readonly value: number;
   /** What no weights within the rows can better, costs aside: the average that the forces prove. */
   readonly bound: number;
+  /** What the proof puts on the returns of each scenario, [T]. */
+  readonly shares: Float64Array;
+  /** Where the search for similar weights begins. */
+  readonly start: TailStart;
+}
+
+/** Weights and what they lose most in. */
+export interface TailStart {
+  readonly weights: Float64Array;
+  readonly set: TailSet;
 }
 
 /** The same for a set of scenarios. */
-type SetAnswer = Omit<TailAnswer, 'value'>;
+type SetAnswer = Omit<TailAnswer, 'value' | 'start'>;
 
 export interface TailTerms {
   readonly goal: TailGoal;
@@ -29,6 +39,8 @@ export interface TailTerms {
   readonly curved: readonly (Separable | null)[];
   /** Weights whose tail the search begins with. */
   readonly near: Float64Array;
+  /** Scenarios that it begins with instead, where similar weights have named some. */
+  readonly first?: TailSet | undefined;
 }
 
 /** Sets of scenarios that are tried; two to five are usual. */
@@ -67,7 +79,7 @@ export function solveTail(solver: Solver, terms: TailTerms): TailAnswer | undefi
   const { goal, near } = terms;
   const size = Math.max(tailSize(goal), 1);
   const unit = tailAverage(outcomesAt(goal, near).map(Math.abs), size) || 1;
-  let set = firstSet(solver, terms, unit);
+  let set = terms.first ?? firstSet(solver, terms, unit);
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const found = solveInUnits(solver, terms, set, unit);
     if (found === undefined) return undefined;
@@ -75,14 +87,14 @@ export function solveTail(solver: Solver, terms: TailTerms): TailAnswer | undefi
     const outcomes = outcomesAt(goal, x);
     const average = tailAverage(outcomes, size);
     const open = (average - found.bound) / Math.max(Math.abs(average), unit);
-    if (open <= CLOSED) return { ...found, value: average };
     const own = setAt(goal, x);
+    if (open <= CLOSED) return { ...found, value: average, start: { weights: x, set: own } };
     const grown: TailSet = {
       scenarios: union(set.scenarios, own.scenarios),
       peaks: union(set.peaks, own.peaks),
     };
     if (grown.scenarios.length === set.scenarios.length && grown.peaks.length === set.peaks.length)
-      return open <= CLOSED_BY_ALL ? { ...found, value: average } : undefined;
+      return open <= CLOSED_BY_ALL ? { ...found, value: average, start: { weights: x, set: own } } : undefined;
     set = grown;
   }
   return undefined;
@@ -135,12 +147,8 @@ function solveSet(solver: Solver, terms: ModelledTerms, set: TailSet, unit: numb
   if (answer === undefined || answer.status !== 'solved') return undefined;
   const { n } = rows;
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = answer.point;
-  const forces = new Float64Array(n);
-  for (let r = rowsBefore; r < program.rows.count; r++) {
-    const force = rowMultipliers[r]!;
-    if (force === 0) continue;
-    for (let i = 0; i < n; i++) forces[i]! += force * program.rows.coefficients[r * program.n + i]!;
-  }
+  const shares = tailShares(goal, set, rowMultipliers.subarray(rowsBefore));
+  const forces = tailForces(goal, shares, n);
   const weights = x.slice(0, n);
   const slope = rows.linear.slice();
   curved?.addModel(weights, { slope, curvature: new Float64Array(n) });
@@ -155,7 +163,7 @@ function solveSet(solver: Solver, terms: ModelledTerms, set: TailSet, unit: numb
   };
   const kkt = checkKkt(tangent, point);
   if (!isOptimal(kkt)) return undefined;
-  return { program: tangent, answer: { ...answer, point, state, kkt }, bound: dot(forces, weights) };
+  return { program: tangent, answer: { ...answer, point, state, kkt }, bound: dot(forces, weights), shares };
 }
 
 /** The programme of a set, with the curved costs of the weights among its variables. */

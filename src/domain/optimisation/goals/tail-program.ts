@@ -96,6 +96,35 @@ export function tailProgram(goal: TailGoal, rows: Program, { scenarios, peaks }:
   }
 }
 
+/**
+ * What the multipliers of a programme's rows of scenarios and peaks put on the returns of each scenario, [T]: their
+ * forces on the weights are the sum of these times the returns.
+ */
+export function tailShares(goal: TailGoal, { scenarios, peaks }: TailSet, multipliers: Float64Array): Float64Array {
+  const shares = new Float64Array(goal.scenarios);
+  let before = -1;
+  scenarios.forEach((t, k) => {
+    while (before + 1 < peaks.length && peaks[before + 1]! <= t) before++;
+    shares[t]! -= multipliers[k]!;
+    if (before >= 0) shares[peaks[before]!]! += multipliers[k]!;
+  });
+  peaks.forEach((t, j) => {
+    const force = multipliers[scenarios.length + j]!;
+    shares[t]! -= force;
+    if (j > 0) shares[peaks[j - 1]!]! += force;
+  });
+  return shares;
+}
+
+/** What shares of the scenarios pull the weights with, [N]. @cost N for each scenario with a share */
+export function tailForces({ returns }: TailGoal, shares: Float64Array, n: number): Float64Array {
+  const forces = new Float64Array(n);
+  shares.forEach((share, t) => {
+    if (share !== 0) for (let i = 0; i < n; i++) forces[i]! += share * returns[t * n + i]!;
+  });
+  return forces;
+}
+
 function withLevel(lower: Float64Array, at: number): Float64Array {
   lower[at] = -Infinity;
   return lower;

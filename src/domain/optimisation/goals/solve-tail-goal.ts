@@ -1,0 +1,89 @@
+import { withoutFixedNames } from '#kernels/optimisation/presolve/fixed-names.js';
+import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
+import type { Solver } from '#kernels/optimisation/solve-program.js';
+import type { TailGoal } from '../../objectives/tail.js';
+import type { Problem } from '../problem.js';
+import { withLinearCost } from './prices.js';
+import { impactOf } from './separable.js';
+import { solveTail, type TailAnswer, type TailStart, type TailTerms } from './solve-tail.js';
+import { tailForces } from './tail-program.js';
+
+/**
+ * Trades whose curvature smaller ones have beside a tail, one tried after the other: all curvature is theirs there, and
+ * that of tiny trades would be millions of times that of others.
+ */
+const MODELLED_TRADES = [1e-6, 1e-8, 1e-5, 1e-14];
+
+/** The least average of a tail, from the weights of least variance or from similar ones. */
+export function solveTailGoal(
+  solver: Solver,
+  problem: Problem,
+  goal: TailGoal,
+  rows: Program,
+  tail: TailStart | undefined,
+): TailAnswer | undefined {
+  const { costs } = problem;
+  const centre = new Float64Array(rows.n);
+  const priced = { ...withLinearCost(rows, costs), curvature: 0, centre, linear: new Float64Array(rows.n) };
+  const hasImpact = costs !== null && costs.impact > 0;
+  const curved = hasImpact ? MODELLED_TRADES.map((least) => impactOf(costs, 1, least)) : [null];
+  return (
+    (hasImpact ? undefined : solveAmongFew(solver, problem, goal, priced, tail)) ??
+    solveTail(solver, { goal, rows: priced, curved, ...startOf(solver, problem.index, priced, tail) })
+  );
+}
+
+/** Weights whose tail a search begins with: similar ones, or those of least variance. */
+function startOf(
+  solver: Solver,
+  index: Float64Array,
+  rows: Program,
+  tail: TailStart | undefined,
+): Pick<TailTerms, 'near' | 'first'> {
+  if (tail !== undefined) return { near: tail.weights, first: tail.set };
+  const calm = solver.solve({ ...rows, curvature: 2 }, { effort: 'quick' });
+  return { near: calm.status === 'solved' ? calm.point.x : index };
+}
+
+/**
+ * The same where many names are held at zero: without them, and then as the answer of the whole.
+ * @returns undefined where few names are left out, or the answer is none of the whole
+ */
+function solveAmongFew(
+  solver: Solver,
+  { index }: Problem,
+  goal: TailGoal,
+  rows: Program,
+  tail: TailStart | undefined,
+): TailAnswer | undefined {
+  const { n, lower, upper } = rows;
+  const reduced = lower.some((bound, i) => bound === upper[i] && bound !== 0) ? null : withoutFixedNames(rows);
+  if (reduced === null) return undefined;
+  const kept = Int32Array.from(lower.keys()).filter((i) => lower[i]! < upper[i]!);
+  const pick = (values: Float64Array) => Float64Array.from(kept, (i) => values[i]!);
+  const few: TailGoal = { ...goal, returns: columnsOf(goal, n, kept) };
+  const near = tail === undefined ? undefined : { ...tail, weights: pick(tail.weights) };
+  const terms = { goal: few, rows: reduced.program, curved: [null] };
+  const found = solveTail(solver, { ...terms, ...startOf(solver, pick(index), reduced.program, near) });
+  if (found === undefined) return undefined;
+  const { answer, shares } = found;
+  const point = reduced.toFull(answer.point);
+  const program = { ...rows, linear: tailForces(goal, shares, n) };
+  const kkt = checkKkt(program, point);
+  if (!isOptimal(kkt)) return undefined;
+  return {
+    ...found,
+    program,
+    answer: { ...answer, point, state: reduced.stateToFull(answer.state), kkt },
+    start: { ...found.start, weights: point.x },
+  };
+}
+
+/** Returns of some names by scenario, [T x K]. */
+function columnsOf({ scenarios, returns }: TailGoal, n: number, names: Int32Array): Float64Array {
+  const width = names.length;
+  const own = new Float64Array(scenarios * width);
+  for (let t = 0; t < scenarios; t++) for (let k = 0; k < width; k++) own[t * width + k] = returns[t * n + names[k]!]!;
+  return own;
+}

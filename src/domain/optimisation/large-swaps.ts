@@ -1,0 +1,32 @@
+import { positionsOf, type Choice } from './restriction.js';
+import type { ConvexSolution } from './solve-convex.js';
+
+/** Choices in which another name is large: the least of those that are, for the largest of the others, `most` of each. */
+export function largeSwaps({ held, short, large }: Choice, { weights }: ConvexSolution, most: number): Choice[] {
+  const order = Array.from(positionsOf(held)).toSorted((a, b) => weights[b]! - weights[a]! || a - b);
+  return large.flatMap((set, position) => {
+    const inside = order
+      .filter((i) => set[i] === 1)
+      .toReversed()
+      .slice(0, most);
+    const outside = order.filter((i) => set[i] === 0).slice(0, most);
+    return inside.flatMap((a) =>
+      outside.map((b) => ({
+        held,
+        short,
+        large: large.map((other, q) => (q === position ? swapped(other, a, b) : other)),
+        isFinal: true,
+      })),
+    );
+  });
+}
+
+/** A set with one member exchanged, where it is one. */
+export function swapped(set: Uint8Array, out: number, coming: number): Uint8Array {
+  const next = set.slice();
+  if (next[out] === 1) {
+    next[out] = 0;
+    next[coming] = 1;
+  }
+  return next;
+}

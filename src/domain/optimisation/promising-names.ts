@@ -1,0 +1,69 @@
+import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
+import { lagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
+import type { NonConvexRow } from '../constraints/program-row.js';
+import type { Problem } from './problem.js';
+import type { ConvexSolution } from './solve-convex.js';
+
+/** What names of a choice may weigh; arrays follow the names of the problem. */
+export interface PromiseTerms {
+  /** Whether the objective has no curvature. */
+  readonly isFlat: boolean;
+  /** Least weight of a held name. */
+  readonly threshold: number;
+  /** Whether a held name may have a least weight. */
+  readonly isForced: boolean;
+  readonly lower: Float64Array;
+  readonly variances: Float64Array;
+  /** Names wanted. */
+  readonly most: number;
+}
+
+/** A name that is not held, and what holding it promises. */
+export interface Promising {
+  readonly name: number;
+  readonly gain: number;
+}
+
+/** What names of a problem may weigh. @param lower bounds without a choice of names, [N] */
+export function promiseTerms(
+  { goal, metric }: Pick<Problem, 'goal' | 'metric'>,
+  rows: readonly NonConvexRow[],
+  lower: Float64Array,
+): Omit<PromiseTerms, 'most'> {
+  const threshold = rows.reduce((most, row) => (row.form === 'threshold' ? Math.max(most, row.threshold) : most), 0);
+  return {
+    isFlat: goal.form === 'tail' || (goal.form === 'quadratic' && goal.curvature === 0),
+    threshold,
+    isForced: threshold > 0 || rows.some((row) => row.form === 'count' && row.minimum > 1),
+    lower,
+    variances: metricDiagonal(metric),
+  };
+}
+
+/**
+ * Names that are not held by the gain that they promise. Where no held name has a least weight, one whose weight would not
+ * pay at once does not pay at all: the optimum with it is the one without.
+ *
+ * @param held  [N]
+ * @cost        a product with the covariance
+ * @source      Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3: the gradient at a bound.
+ */
+export function promisingNames(
+  held: Uint8Array,
+  { assembled, answer }: ConvexSolution,
+  { isFlat, threshold, isForced, lower, variances, most }: PromiseTerms,
+): Promising[] {
+  const { right } = lagrangianSlopes(assembled.program, answer.point);
+  const typical = 1 / held.reduce((count, isHeld) => count + isHeld, 1);
+  const gain = (i: number) => {
+    const curved = (assembled.program.curvature / 2) * variances[i]!;
+    const pulled = curved > 0 ? -right[i]! / (2 * curved) : isFlat && right[i]! < 0 ? typical : 0;
+    const weight = Math.max(threshold, pulled);
+    return -weight * (right[i]! + curved * weight);
+  };
+  return Array.from(held.keys())
+    .filter((i) => held[i] === 0 && (isForced || lower[i]! < 0 || right[i]! < 0))
+    .map((name) => ({ name, gain: gain(name) }))
+    .toSorted((a, b) => b.gain - a.gain || a.name - b.name)
+    .slice(0, most);
+}

@@ -1,0 +1,234 @@
+import { dot } from '../dot.js';
+import { EQUAL, IDLE } from '#kernels/optimisation/active-set/active-state.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
+import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import type { Solver } from '#kernels/optimisation/solve-program.js';
+
+/** Points of a frontier as results carry it. */
+const POINTS = 21;
+
+/** Weights of least variance at an expected return. */
+export interface Solved {
+  readonly x: Float64Array;
+  /** Rise of the variance by a unit of expected return; null where no solve says it. */
+  readonly slope: number | null;
+}
+
+/** Portfolios of least variance at expected returns, with the search that found them. */
+export interface TracedFrontier {
+  readonly targets: readonly number[];
+  readonly solved: readonly Solved[];
+  readonly at: (target: number) => Solved | undefined;
+}
+
+/** What a trace has found: where one of the same programme with further rows begins. */
+export interface Trace {
+  readonly least: ProgramAnswer;
+  readonly most: ProgramAnswer;
+  readonly known: readonly Traced[];
+}
+
+export interface TraceOptions {
+  readonly points?: number | undefined;
+  /** Traces of the programme with fewer rows, the last of which is gone on from; the new one is added. */
+  readonly before?: Trace[];
+}
+
+/**
+ * The portfolios of least variance of a programme from the least of all to the largest expected return, equally spaced
+ * in it; null where there is none.
+ * @param base   Its rows; the objective is the variance by its metric.
+ * @param means  [N]
+ * @cost         as many warm solves as points; fewer where a trace before had them
+ */
+export function tracedFrontier(
+  solver: Solver,
+  base: Program,
+  means: Float64Array,
+  { points: count = POINTS, before = [] }: TraceOptions = {},
+): TracedFrontier | null {
+  const earlier = before.at(-1);
+  const variance = ofLeastVariance(base);
+  const first = stillHolds(base, earlier?.least) ?? solver.solve(variance);
+  const last = stillHolds(base, earlier?.most) ?? solver.solve(ofLargestReturn(base, means));
+  if (first.status !== 'solved' || last.status !== 'solved') return null;
+  const [least, most] = [first.point.x, last.point.x];
+  const from = dot(means, least);
+  const to = Math.max(dot(means, most), from);
+  const withTarget = withRow(variance, means);
+  const known = [targetedFrom(withTarget, from, first)];
+  before.push({ least: first, most: last, known });
+  const at = tracer(solver, withTarget, known, earlier?.known ?? []);
+  const targets = Array.from({ length: count }, (_, k) => from + ((to - from) * k) / (count - 1));
+  const solved = targets.map((target, k) =>
+    k === 0 ? { x: least, slope: null } : (at(target) ?? { x: mixed(least, most, k / (count - 1)), slope: null }),
+  );
+  return { targets, solved, at };
+}
+
+function ofLeastVariance(base: Program): Program {
+  return { ...base, centre: new Float64Array(base.n), curvature: 2, linear: new Float64Array(base.n) };
+}
+
+export function ofLargestReturn(base: Program, means: Float64Array): Program {
+  return { ...base, curvature: 0, ridge: 0, linear: means.map((mean) => -mean) };
+}
+
+/** How far a row may be exceeded by weights that keep it, relative to one and its bound. */
+const HELD = 1e-10;
+
+/** An answer to a programme with fewer rows, where the further ones, upper bounds at its end, hold as well. */
+function stillHolds({ n, rows }: Program, answer: ProgramAnswer | undefined): ProgramAnswer | undefined {
+  if (answer === undefined) return undefined;
+  const { point, state } = answer;
+  const first = point.rowMultipliers.length;
+  if (!areKept({ n, rows }, first, point.x)) return undefined;
+  return {
+    ...answer,
+    point: { ...point, rowMultipliers: lengthened(point.rowMultipliers, rows.count) },
+    state: { ...state, rows: Int8Array.from({ length: rows.count }, (_, r) => state.rows[r] ?? IDLE) },
+  };
+}
+
+function areKept({ n, rows }: Pick<Program, 'n' | 'rows'>, from: number, x: Float64Array, to = rows.count): boolean {
+  for (let r = from; r < to; r++)
+    if (valueOf(rows, r, n, x) > rows.upper[r]! + HELD * (1 + Math.abs(rows.upper[r]!))) return false;
+  return true;
+}
+
+function valueOf({ coefficients }: Program['rows'], r: number, n: number, x: Float64Array): number {
+  let value = 0;
+  for (let i = 0; i < n; i++) value += coefficients[r * n + i]! * x[i]!;
+  return value;
+}
+
+function lengthened(values: Float64Array, length: number): Float64Array {
+  const long = new Float64Array(length);
+  long.set(values);
+  return long;
+}
+
+/** An optimum of the least variance at an expected return. */
+export interface Traced {
+  readonly target: number;
+  readonly program: Program;
+  readonly answer: Pick<ProgramAnswer, 'point' | 'state'>;
+}
+
+/** The portfolio of least variance as that at its own expected return: the row that asks for it exerts no force. */
+function targetedFrom(program: Program, target: number, { point, state }: ProgramAnswer): Traced {
+  const rows = new Int8Array(program.rows.count).fill(EQUAL);
+  rows.set(state.rows);
+  return {
+    target,
+    program: { ...program, rows: targeted(program.rows, target) },
+    answer: { point: { ...point, rowMultipliers: append(point.rowMultipliers, 0) }, state: { ...state, rows } },
+  };
+}
+
+/**
+ * Solves for one expected return after the other: what was known with fewer rows stands where the further ones hold;
+ * others begin on the way from the nearest that is known.
+ */
+function tracer(
+  solver: Solver,
+  program: Program,
+  known: Traced[],
+  earlier: readonly Traced[],
+): (target: number) => Solved | undefined {
+  const nearest = (among: readonly Traced[], target: number): Traced | undefined =>
+    among.reduce<Traced | undefined>(
+      (best, each) =>
+        best === undefined || Math.abs(each.target - target) < Math.abs(best.target - target) ? each : best,
+      undefined,
+    );
+  return (target) => {
+    const same = nearest(earlier, target);
+    const before = same === undefined ? undefined : resumed(program, same);
+    if (before !== undefined && before.target === target && before.isKept) return taken(before.traced);
+    const own = nearest(known, target)!; // It begins with the least variance.
+    const isNearer = before !== undefined && Math.abs(before.target - target) <= Math.abs(own.target - target);
+    const start = isNearer ? before.traced : own;
+    const wanted = { ...program, rows: targeted(program.rows, target) };
+    const answer = solver.solve(wanted, {
+      warm: start.answer.state,
+      follow: { program: start.program, ...start.answer },
+    });
+    return answer.status === 'solved' ? taken({ target, program: wanted, answer }) : undefined;
+  };
+
+  function taken(traced: Traced): Solved {
+    known.push(traced);
+    return { x: traced.answer.point.x, slope: traced.answer.point.rowMultipliers.at(-1) ?? null };
+  }
+}
+
+interface Resumed {
+  readonly target: number;
+  readonly traced: Traced;
+  /** Whether the further rows hold at its weights: then it is the answer with them. */
+  readonly isKept: boolean;
+}
+
+/** An optimum of a programme with fewer rows, the last of both that of the target, as one where the others are wide enough. */
+function resumed(program: Program, { target, program: { rows: before }, answer: { point, state } }: Traced): Resumed {
+  const { n, rows } = program;
+  const last = before.count - 1;
+  const own = targeted(rows, target);
+  const upper = own.upper.slice();
+  for (let r = last; r < rows.count - 1; r++) upper[r] = Math.max(upper[r]!, valueOf(rows, r, n, point.x));
+  const rowMultipliers = new Float64Array(rows.count);
+  rowMultipliers.set(point.rowMultipliers.subarray(0, last));
+  rowMultipliers[rows.count - 1] = point.rowMultipliers[last]!;
+  const states = new Int8Array(rows.count).fill(IDLE);
+  states.set(state.rows.subarray(0, last));
+  states[rows.count - 1] = EQUAL;
+  return {
+    target,
+    isKept: areKept(program, last, point.x, rows.count - 1),
+    traced: {
+      target,
+      program: { ...program, rows: { ...own, upper } },
+      answer: { point: { ...point, rowMultipliers }, state: { ...state, rows: states } },
+    },
+  };
+}
+
+/** A portfolio between two: feasible at its return, if not of least variance, where the solver found none. */
+function mixed(from: Float64Array, to: Float64Array, share: number): Float64Array {
+  return from.map((weight, i) => weight + share * (to[i]! - weight));
+}
+
+/** The programme with one more equality row. */
+function withRow(program: Program, coefficients: Float64Array): Program {
+  const { rows, n } = program;
+  const all = new Float64Array((rows.count + 1) * n);
+  all.set(rows.coefficients);
+  all.set(coefficients, rows.count * n);
+  return {
+    ...program,
+    rows: {
+      count: rows.count + 1,
+      coefficients: all,
+      lower: append(rows.lower, 0),
+      upper: append(rows.upper, 0),
+      penalty: append(rows.penalty, Infinity),
+    },
+  };
+}
+
+function targeted(rows: Program['rows'], target: number): Program['rows'] {
+  const set = (values: Float64Array) => {
+    const next = values.slice();
+    next[next.length - 1] = target;
+    return next;
+  };
+  return { ...rows, lower: set(rows.lower), upper: set(rows.upper) };
+}
+
+function append(values: Float64Array, value: number): Float64Array {
+  const next = new Float64Array(values.length + 1);
+  next.set(values);
+  next[values.length] = value;
+  return next;
+}

@@ -26,16 +26,21 @@ export interface PagedFile {
 
 const GIB = 2 ** 30;
 
+const USUAL: MemoryLimit = { panelBytes: Math.min(8 * GIB, totalmem() / 4), folder: null };
+
 /** Of this thread, until it is told another. */
-let limit: MemoryLimit = { panelBytes: Math.min(8 * GIB, totalmem() / 4), folder: null };
+let limit = USUAL;
 
 export function memoryLimit(): MemoryLimit {
   return limit;
 }
 
-/** Sets the limit of this thread. */
-export function limitMemory(given: MemoryLimit): void {
+/** Sets the limit of this thread. @returns takes it back, unless another has been set since */
+export function limitMemory(given: MemoryLimit): () => void {
   limit = given;
+  return () => {
+    if (limit === given) limit = USUAL;
+  };
 }
 
 /** Whether the panels of a store of so many bytes are paged: they are too large for memory, and can be. */

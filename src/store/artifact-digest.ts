@@ -12,14 +12,16 @@ export async function openArtifactDigests(place: ArtifactPlace): Promise<DigestA
   const { createS3Client } = await import('./s3/s3-client.js'); // Loaded by those alone who use it.
   const client = createS3Client(place.access);
   return async (name) => {
-    const object = await client.get(name);
-    if (object === undefined) throw new Error(`there is no object ${name}`);
-    const hash = createHash('sha256');
-    let bytes = 0;
-    for await (const chunk of object.body) {
-      hash.update(chunk);
-      bytes += chunk.length;
-    }
-    return { bytes, sha256: hash.digest('hex') };
+    const digest = await client.get(name, async ({ body }) => {
+      const hash = createHash('sha256');
+      let bytes = 0;
+      for await (const chunk of body) {
+        hash.update(chunk);
+        bytes += chunk.length;
+      }
+      return { bytes, sha256: hash.digest('hex') };
+    });
+    if (digest === undefined) throw new Error(`there is no object ${name}`);
+    return digest;
   };
 }

@@ -11,7 +11,7 @@ import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import { datedCsv } from './csv-table.js';
 import { jsonObject, numberMember, textMember, valueMember, writtenMember } from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
-import type { AskedWindow } from './run-window.js';
+import { windowText, type AskedWindow } from './run-window.js';
 import { daysToken, writeSeriesBody } from './series-json.js';
 
 /** Levels of several runs, and of a benchmark behind them, on the dates that all of them have. */
@@ -120,11 +120,6 @@ function within(days: Int32Array, { start, end }: AskedWindow): Int32Array {
   const from = start === null ? 0 : firstAtLeast(days, dayFrom(start));
   const to = end === null ? days.length : lastAtMost(days, dayFrom(end)) + 1;
   return from === 0 && to === days.length ? days : days.slice(from, Math.max(from, to));
-}
-
-function windowText({ start, end }: AskedWindow): string {
-  const parts = [start === null ? '' : ` from ${start}`, end === null ? '' : ` to ${end}`];
-  return parts.join('');
 }
 
 /** Correlations of the returns of every pair, null where one does not vary. @cost O(pairs x dates) */

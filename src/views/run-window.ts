@@ -10,6 +10,12 @@ export interface AskedWindow {
   readonly end: string | null;
 }
 
+/** A window in words, its ends as they were asked for. */
+export function windowText({ start, end }: AskedWindow): string {
+  const parts = [start === null ? '' : ` from ${start}`, end === null ? '' : ` to ${end}`];
+  return parts.join('');
+}
+
 /** First and last position of a window in the dates of a run. */
 export interface Span {
   readonly from: number;
@@ -35,7 +41,7 @@ export function datesWithin(days: Int32Array, { start, end }: AskedWindow): Span
   const to = end === null ? days.length - 1 : lastAtMost(days, dayFrom(end));
   if (to >= from) return { from, to };
   const [first, last] = [formatDay(days[0]!), formatDay(days.at(-1)!)];
-  const message = `The run, which is from ${first} to ${last}, has no date in the window ${start ?? first} to ${end ?? last}.`;
+  const message = `The run, which is from ${first} to ${last}, has no date${windowText({ start, end })}.`;
   throw new Refusal('NO_DATA_IN_RANGE', message);
 }
 

@@ -19,6 +19,8 @@ const SHARE_MIN = 0.1;
  *
  * @returns  Null where too few names are fixed, or where a norm needs the metric whole.
  * @cost     n^2 and a copy of what remains.
+ * @source   Andersen & Andersen (1995), Presolving in linear programming, Mathematical Programming 71, section 3:
+ *   fixed columns.
  */
 export function withoutFixedNames(program: Program): Reduced | null {
   const { n, lower, upper, rows, kinks, norms, metric, centre } = program;

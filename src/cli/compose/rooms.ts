@@ -79,9 +79,15 @@ export interface RoomsInput {
   readonly open: Closable[];
 }
 
+/** Keeps panels to the memory that they may have, for as long as the service is open. */
+function limitPanels({ panelMegabytes }: Settings, { scratch }: Home): Closable {
+  const takeBack = limitMemory({ panelBytes: panelMegabytes * 2 ** 20, folder: scratch });
+  return { close: async () => takeBack() };
+}
+
 /** Opens store, pool, jobs and markets, inside-out. */
 export async function openRooms({ role, home, settings, log, onDefect, open }: RoomsInput): Promise<Rooms> {
-  limitMemory({ panelBytes: settings.panelMegabytes * 2 ** 20, folder: home.scratch });
+  open.push(limitPanels(settings, home));
   const database = databaseOf(settings);
   // A worker hears with its signs of life: nobody waits for what it does then.
   const heard = database && role === 'worker' ? { ...database, readMs: WORKER_READ_MS } : database;

@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import type { ArtifactPlace } from '../artifact-place.js';
 import { newArtifactName } from '../files/artifact-owners.js';
 import { flushFolder, writeFlushed } from '../files/flush-folder.js';
@@ -27,23 +28,16 @@ export async function openMarker(place: ArtifactPlace, patience: S3Patience): Pr
   if (place.kind === 'folder') return folderMarker(place.folder);
   const { createS3Client } = await import('../s3/s3-client.js'); // Loaded by those alone who use it.
   const client = createS3Client(place.access, patience);
-  const put = (name: string, text: string) =>
-    client.put(name, Buffer.from(text), createHash('sha256').update(text).digest('hex'));
-  const read = async (name: string): Promise<string | undefined> => {
-    const object = await client.get(name);
-    return object && new Response(object.body).text();
-  };
+  const put = (name: string, content: string) =>
+    client.put(name, Buffer.from(content), createHash('sha256').update(content).digest('hex'));
+  const read = (name: string): Promise<string | undefined> => client.get(name, ({ body }) => text(body));
   return {
     async read() {
-      const text = await read(MARKER);
-      return text === undefined ? undefined : storeIdIn(text);
+      const found = await read(MARKER);
+      return found === undefined ? undefined : storeIdIn(found);
     },
     write: (storeId) => put(MARKER, markerText(storeId)),
-    async has(name) {
-      const object = await client.get(name);
-      await object?.body.cancel();
-      return object !== undefined;
-    },
+    has: async (name) => (await client.get(name, async () => true)) === true,
     probe: () => probed({ put, read, remove: client.remove }),
   };
 }

@@ -31,10 +31,12 @@ export async function openObjectArtifacts({
   const coming = new Map<string, Promise<void>>();
 
   async function fetch(name: string): Promise<void> {
-    const object = await client.get(name);
-    if (object === undefined) throw unreadable(name);
-    await freeSpace.admit(object.bytes);
-    await cached.fill(name, object);
+    const isThere = await client.get(name, async (object) => {
+      await freeSpace.admit(object.bytes);
+      await cached.fill(name, object);
+      return true;
+    });
+    if (isThere === undefined) throw unreadable(name);
   }
 
   /** Those who want the same object at once wait for one. */

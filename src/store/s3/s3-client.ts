@@ -21,7 +21,7 @@ export interface ObjectSource {
 
 /** An object on its way. */
 export interface OpenObject {
-  readonly body: ReadableStream<Uint8Array>;
+  readonly body: AsyncIterable<Uint8Array>;
   readonly bytes: number;
   /** SHA-256 that its writer has said, hex; undefined for an object of somebody else. */
   readonly sha256: string | undefined;
@@ -34,8 +34,11 @@ export interface OpenObject {
 export interface S3Client {
   /** Writes an object; the service compares it with its SHA-256. @param sha256 of the bytes, hex */
   put(name: string, content: Uint8Array | ObjectSource, sha256: string): Promise<void>;
-  /** @returns undefined where there is none */
-  get(name: string): Promise<OpenObject | undefined>;
+  /**
+   * Reads an object, from its beginning again where its bytes cease to come.
+   * @returns what `take` makes of it; undefined where there is none
+   */
+  get<T>(name: string, take: (object: OpenObject) => Promise<T>): Promise<T | undefined>;
   /** An object under another name, by the service itself. @returns whether it was there */
   copy(from: string, to: string): Promise<boolean>;
   /** Absent ones are fine. */
@@ -51,10 +54,65 @@ const PARTS_MAX = 4;
 const PATIENCE_MS = 45_000;
 const PAUSE_MS = 100;
 const PAUSE_MS_MAX = 2000;
-/** A request without an answer for so long is given up. */
+/** A request without an answer, or an object without another byte, for so long is given up. */
 const ANSWER_MS = 60_000;
 const SHA256 = 'x-amz-meta-sha256';
 const NO_BUCKET = 'NoSuchBucket';
+
+/** A failure that is waited out: whether it has been borne long enough, and the pause before the next try. */
+interface Patience {
+  isOver(): boolean;
+  pause(): Promise<void>;
+}
+
+function patienceOf(ms: number): Patience {
+  const until = performance.now() + ms;
+  let next = PAUSE_MS;
+  return {
+    isOver: () => performance.now() > until,
+    async pause() {
+      await sleep(next);
+      next = Math.min(2 * next, PAUSE_MS_MAX);
+    },
+  };
+}
+
+/** Bytes of an object that ceased to come: the service or the network has gone. */
+class Interrupted extends Error {
+  override readonly name = 'Interrupted';
+}
+
+/** Gives a request up when nothing of its answer has come for so long. */
+interface Silence {
+  readonly signal: AbortSignal;
+  broken(): void;
+  /** Gives up what is left of the request. */
+  end(): void;
+}
+
+function silenceOf(ms: number): Silence {
+  const request = new AbortController();
+  const timer = setTimeout(() => request.abort(new DOMException(`nothing came for ${ms} ms`, 'TimeoutError')), ms);
+  return {
+    signal: request.signal,
+    broken: () => void timer.refresh(),
+    end() {
+      clearTimeout(timer);
+      request.abort();
+    },
+  };
+}
+
+async function* arriving(body: ReadableStream<Uint8Array>, silence: Silence): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const bytes of body) {
+      silence.broken();
+      yield bytes;
+    }
+  } catch (cause) {
+    throw new Interrupted('the bytes ceased to come', { cause });
+  }
+}
 
 /** How long failures are borne. */
 export interface S3Patience {
@@ -80,8 +138,7 @@ export function createS3Client(
 
   /** One request, again while it fails in a way that may pass. @param known statuses that the caller understands */
   async function ask(url: string, init: RequestInit, known: readonly number[] = []): Promise<Response> {
-    const until = performance.now() + patienceMs;
-    for (let pause = PAUSE_MS; ; pause = Math.min(2 * pause, PAUSE_MS_MAX)) {
+    for (const patience = patienceOf(patienceMs); ; await patience.pause()) {
       const { answer, cause } = await attempt(url, init);
       if (answer !== undefined) {
         if (answer.ok) return answer;
@@ -99,15 +156,14 @@ export function createS3Client(
       const distrust = distrustOf(cause);
       if (distrust !== undefined)
         throw new PlaceFault(`The certificate of the object store is refused: ${distrust}.`, cause);
-      if (performance.now() > until)
+      if (patience.isOver())
         throw unavailable(`The object store cannot be reached at ${endpoint}${reasonOf(answer, cause)}.`, cause);
-      await sleep(pause);
     }
   }
 
   async function attempt(url: string, init: RequestInit): Promise<Attempt> {
     try {
-      return { answer: await aws.fetch(url, { ...init, signal: AbortSignal.timeout(answerMs) }) };
+      return { answer: await aws.fetch(url, { signal: AbortSignal.timeout(answerMs), ...init }) };
     } catch (cause) {
       return { cause };
     }
@@ -148,11 +204,21 @@ export function createS3Client(
       const headers = { [SHA256]: sha256, 'x-amz-content-sha256': sha256 };
       await ask(urlOf(name), { method: 'PUT', body: await source.slice(0, source.length), headers });
     },
-    async get(name) {
-      const answer = await ask(urlOf(name), {}, [404]);
-      if (!answer.ok || answer.body === null) return undefined;
-      const { headers, body } = answer;
-      return { body, bytes: Number(headers.get('content-length')), sha256: headers.get(SHA256) ?? undefined };
+    async get(name, take) {
+      for (const patience = patienceOf(patienceMs); ; await patience.pause()) {
+        const silence = silenceOf(answerMs);
+        try {
+          const { ok, headers, body } = await ask(urlOf(name), { signal: silence.signal }, [404]);
+          if (!ok || body === null) return undefined;
+          const bytes = Number(headers.get('content-length'));
+          return await take({ body: arriving(body, silence), bytes, sha256: headers.get(SHA256) ?? undefined });
+        } catch (thrown) {
+          if (!(thrown instanceof Interrupted)) throw thrown;
+          if (patience.isOver()) throw unavailable(`The object store ${endpoint} broke off an answer.`, thrown);
+        } finally {
+          silence.end();
+        }
+      }
     },
     async copy(from, to) {
       const source = `/${bucket}/${encodeURI(prefix)}${from}`;

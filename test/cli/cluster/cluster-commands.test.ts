@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { arrayBuffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createS3Client } from '#store/s3/s3-client.js';
 import { openCuttingProxy } from '../../postgresql/cutting-proxy.js';
@@ -74,8 +75,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
       `SELECT artifacts[1] AS name FROM divisor.documents WHERE kind = 'run'`,
     );
     const client = createS3Client(cluster.s3.access);
-    const { body } = (await client.get(named!.name))!;
-    const bytes = new Uint8Array(await new Response(body).arrayBuffer());
+    const bytes = new Uint8Array((await client.get(named!.name, ({ body }) => arrayBuffer(body)))!);
     await client.put(named!.name, Uint8Array.of(1), 'a'.repeat(64)).catch(() => {});
     const damaged = await finishedHere(['verify', '--json'], cluster.environment);
     expect([damaged.status, damaged.out.includes(named!.name)]).toEqual([1, true]);

@@ -16,13 +16,15 @@ import { temporaryFolders } from '../../store/temporary-folder.js';
 const folderFor = temporaryFolders();
 const usual = memoryLimit();
 const MIB = 2 ** 20;
+/** From 32 MiB on memory has pages of its own, and begins at the same place of the first one in every process. */
+const ALONE_BYTES = 33 * MIB;
 let folder = '';
 
 beforeEach(async () => {
   folder = await folderFor();
   limitMemory({ panelBytes: MIB, folder });
 });
-afterEach(() => limitMemory(usual));
+afterEach(() => void limitMemory(usual));
 
 /** Bytes of the memory of this process that lie in files of the folder. */
 function mappedBytes(): number {
@@ -76,16 +78,19 @@ test('panels are paged by the size of their store, arrays made from them from a 
 test('a file that keeps its name is memory of another process, too, with room for more', ({ skip }) => {
   unlessPaged(skip);
   limitMemory({ panelBytes: MIB, folder, keepsNames: true });
-  const made = panelMemory(2 * MIB);
+  const made = panelMemory(ALONE_BYTES);
   const file = pagedFile(made)!;
-  expect(openPagedFile({ ...file, before: file.before + 8 }, 3 * MIB)).toBeUndefined();
+  expect(openPagedFile({ ...file, before: file.before + 8 }, ALONE_BYTES + MIB)).toBeUndefined();
   expect(readdirSync(folder)).toHaveLength(1);
-  const opened = openPagedFile(file, 3 * MIB)!;
-  expect([opened.byteLength, readdirSync(folder), pagedFile(panelMemory(8))]).toEqual([3 * MIB, [], undefined]);
+  const opened = openPagedFile(file, ALONE_BYTES + MIB)!;
+  expect([opened.byteLength, readdirSync(folder), pagedFile(panelMemory(8))]).toEqual([
+    ALONE_BYTES + MIB,
+    [],
+    undefined,
+  ]);
   new Uint8Array(made).fill(7);
-  const bytes = new Uint8Array(opened);
-  const end = file.before + file.bytes;
-  expect(bytes.every((byte, i) => byte === (i >= file.before && i < end ? 7 : 0))).toBe(true);
+  const expected = Buffer.alloc(ALONE_BYTES + MIB).fill(7, file.before, file.before + file.bytes);
+  expect(Buffer.compare(new Uint8Array(opened), expected)).toBe(0);
 });
 
 test('without a folder nothing is paged, whatever its size', () => {

@@ -105,14 +105,14 @@ describe.skipIf(!hasPostgresql)('a connection to PostgreSQL that is not made', (
 
 /** Writes an object and reads it again, or says why not. */
 const ROUND_TRIP = `
+  import { text } from 'node:stream/consumers';
   import { createS3Client } from '#store/s3/s3-client.js';
   const [, endpoint] = process.argv;
   const access = { region: 'us-east-1', bucket: 'results', prefix: '', accessKeyId: 'KEY', secretAccessKey: 'SECRET' };
   const client = createS3Client({ ...access, endpoint });
   try {
     await client.put('a', new TextEncoder().encode('prices'), 'a'.repeat(64));
-    const { body } = await client.get('a');
-    console.log(await new Response(body).text());
+    console.log(await client.get('a', ({ body }) => text(body)));
   } catch ({ code, message }) {
     console.log(code, message);
   }

@@ -3,6 +3,7 @@ import { readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openArtifactWriter } from '#store/artifact-writer.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
@@ -34,6 +35,7 @@ const bytesOf = (size: number, seed = 0): Uint8Array =>
   );
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 const CONTENT = bytesOf(700_001);
+const isThere = async (): Promise<boolean> => true;
 
 /** A machine with a cache of its own. */
 async function machine(folder?: string): Promise<{ readonly artifacts: ArtifactStore; readonly folder: string }> {
@@ -141,10 +143,39 @@ test('an object store that is away for a while delays a write, and one that refu
   service.isClosed = false;
   expect(await (await machine()).artifacts.isIntact(await writing)).toBe(true);
   const stranger = createS3Client({ ...service.access, accessKeyId: 'nobody', secretAccessKey: 'another' });
-  const refused = await stranger.get('nothing').catch((thrown: unknown) => thrown);
+  const refused = await stranger.get('nothing', isThere).catch((thrown: unknown) => thrown);
   expect(refused).toMatchObject({ code: 'STORE_UNAVAILABLE' });
   expect(String(refused)).toMatch(/403 \w+: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/);
   expect(String(refused)).not.toMatch(/another|nobody/);
+});
+
+test('an object whose bytes cease to come is read from its beginning again, while that is borne', async () => {
+  let broken = 2;
+  let reads = 0;
+  const server = createServer((_, outgoing) => {
+    reads++;
+    outgoing.writeHead(200, { 'content-length': CONTENT.length, 'x-amz-meta-sha256': sha256(CONTENT) });
+    if (broken-- > 0) outgoing.write(CONTENT.subarray(0, 300_000), () => outgoing.destroy());
+    else outgoing.end(CONTENT);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const cache = { folder: await newFolder(), bytesMax: 64 * MIB };
+  const access = { ...service.access, endpoint };
+  const artifacts = await openObjectArtifacts({ access, cache, freeSpace: watchFreeSpace(cache.folder) });
+  const path = await artifacts.file({ name: newArtifactName() });
+  expect([Buffer.compare(await readFile(path), CONTENT), reads]).toEqual([0, 3]);
+  expect((await readdir(cache.folder)).filter((name) => name.endsWith('.part'))).toEqual([]);
+  broken = 1;
+  const hurried = createS3Client(access, { patienceMs: 0 });
+  await expect(hurried.get('a', ({ body }) => buffer(body))).rejects.toMatchObject({
+    code: 'STORE_UNAVAILABLE',
+    message: `The object store ${endpoint} broke off an answer.`,
+  });
+  // What the reader cannot do is told as it is, at once.
+  const full = new Error('ENOSPC');
+  await expect(hurried.get('a', () => Promise.reject(full))).rejects.toBe(full);
+  await new Promise((resolve) => server.close(resolve));
 });
 
 test('what only another setting mends names that setting, and no key', async () => {
@@ -156,7 +187,7 @@ test('what only another setting mends names that setting, and no key', async () 
   const at = (endpoint: string) => createS3Client({ ...service.access, ...keys, endpoint }, { patienceMs: 0 });
   const refused = async (endpoint: string): Promise<string> => {
     const thrown: unknown = await at(endpoint)
-      .get('nothing')
+      .get('nothing', isThere)
       .catch((reason: unknown) => reason);
     expect(thrown).toMatchObject({ code: 'STORE_UNAVAILABLE' });
     expect(String(thrown)).not.toMatch(/OF-MINE/);
@@ -185,8 +216,8 @@ test('a missing object is damage, and a missing bucket a setting to mend; a plac
   const { access } = service;
   const cache = { folder: await newFolder(), bytesMax: MIB };
   const elsewhere = { ...access, bucket: 'another' };
-  expect(await createS3Client(access).get(newArtifactName())).toBeUndefined();
-  await expect(createS3Client(elsewhere).get(newArtifactName())).rejects.toMatchObject({
+  expect(await createS3Client(access).get(newArtifactName(), isThere)).toBeUndefined();
+  await expect(createS3Client(elsewhere).get(newArtifactName(), isThere)).rejects.toMatchObject({
     code: 'STORE_UNAVAILABLE',
     message: `The object store ${access.endpoint} has no bucket another.`,
   });

@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest';
+import { withoutFixedNames } from '#kernels/optimisation/presolve/fixed-names.js';
+import { coldState } from '#kernels/optimisation/active-set/active-state.js';
+import { kinkSum, type Point, type Program } from '#kernels/optimisation/program/program.js';
+import { seeded } from '../../../seeded.js';
+import { objectiveOf, onSimplex, randomProgram } from '../random-programs.js';
+
+const SEEDS = Array.from({ length: 200 }, (_, seed) => seed);
+
+/** A random programme, a third of its names fixed at some weight. */
+function withFixed(seed: number): Program {
+  const random = seeded(seed + 1000);
+  const program = randomProgram(seed, { withNorms: false });
+  const at = onSimplex(random, program.n);
+  const isFixed = at.map(() => Number(random() < 1 / 3));
+  const ends = (bounds: Float64Array) => bounds.map((bound, i) => (isFixed[i] === 1 ? at[i]! : bound));
+  const linear = program.linear.map(() => random() - 0.5);
+  return { ...program, linear, lower: ends(program.lower), upper: ends(program.upper) };
+}
+
+const rowValues = ({ n, rows }: Program, x: Float64Array): number[] =>
+  Array.from({ length: rows.count }, (_, r) =>
+    x.reduce((sum, value, i) => sum + rows.coefficients[r * n + i]! * value, 0),
+  );
+
+const pointAt = (x: Float64Array): Point => ({
+  x,
+  rowMultipliers: new Float64Array(0),
+  kinkMultipliers: new Float64Array(0),
+  normMultipliers: new Float64Array(0),
+});
+
+const isClose = (a: number, b: number): boolean => a === b || Math.abs(a - b) < 1e-9;
+
+test('what is left of a programme has its objective but for a constant, and the distance to every bound', () => {
+  let reducedSome = 0;
+  for (const seed of SEEDS) {
+    const program = withFixed(seed);
+    const reduced = withoutFixedNames(program);
+    const fixed = program.lower.reduce((count, bound, i) => count + (bound < program.upper[i]! ? 0 : 1), 0);
+    if (reduced === null) {
+      expect(fixed < 0.1 * program.n).toBe(true);
+      continue;
+    }
+    reducedSome++;
+    const random = seeded(seed);
+    const few = reduced.program;
+    expect(few.n).toBe(program.n - fixed);
+    const [a, b] = [onSimplex(random, few.n), onSimplex(random, few.n)];
+    const [wholeA, wholeB] = [reduced.toFull(pointAt(a)).x, reduced.toFull(pointAt(b)).x];
+    expect(program.lower.every((bound, i) => bound < program.upper[i]! || wholeA[i] === bound)).toBe(true);
+    const constants = [
+      objectiveOf(program, wholeA) - objectiveOf(few, a),
+      objectiveOf(program, wholeB) - objectiveOf(few, b),
+    ];
+    expect(isClose(constants[0]!, constants[1]!)).toBe(true);
+    const [whole, part] = [rowValues(program, wholeA), rowValues(few, a)];
+    for (const side of ['lower', 'upper'] as const)
+      expect(whole.every((value, r) => isClose(program.rows[side][r]! - value, few.rows[side][r]! - part[r]!))).toBe(
+        true,
+      );
+    const left = (of: Program, x: Float64Array) => of.kinks.map((kink) => kink.limit! - kinkSum(kink, x));
+    expect(left(program, wholeA).every((slack, k) => isClose(slack, left(few, a)[k]!))).toBe(true);
+  }
+  expect(reducedSome).toBeGreaterThan(100);
+});
+
+test('a state goes to the names that are left and back', () => {
+  const program = SEEDS.map(withFixed).find(({ kinks, n }) => kinks.length > 1 && n > 10)!;
+  const reduced = withoutFixedNames(program)!;
+  const state = coldState(reduced.program);
+  const names = state.names.map((_, i) => (i % 3) - 1);
+  const sides = state.sides.map((_, i) => (i % 2 === 0 ? 1 : -1));
+  const given = { ...state, names, sides };
+  expect(reduced.stateToReduced(reduced.stateToFull(given))).toEqual(given);
+});
+
+test('few fixed names, bounds that cross and norms leave a programme as it is', () => {
+  const program = withFixed(SEEDS.find((seed) => withoutFixedNames(withFixed(seed)) !== null)!);
+  const norm = { metric: 'identity', centre: new Float64Array(program.n), radius: 1 } as const;
+  expect(withoutFixedNames({ ...program, norms: [norm] })).toBeNull();
+  expect(
+    withoutFixedNames({ ...program, lower: program.lower.with(0, 2), upper: program.upper.with(0, 1) }),
+  ).toBeNull();
+  const free = { ...program, lower: program.lower.fill(0), upper: program.upper.fill(1) };
+  expect(withoutFixedNames(free)).toBeNull();
+});

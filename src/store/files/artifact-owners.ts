@@ -10,6 +10,11 @@ export function newArtifactName(): string {
 }
 
 const NAME = /[0-9a-f]{32}\.art/g;
+const WHOLE_NAME = /^[0-9a-f]{32}\.art$/;
+
+/** Whether something in a place for artifacts can be one: all else there is somebody else's. */
+export const isArtifactName = (name: string): boolean => WHOLE_NAME.test(name);
+
 const MARK = Buffer.from('.art"');
 
 /** Artifact names in a stored value, whether or not the value can be read. @cost one scan of the bytes */

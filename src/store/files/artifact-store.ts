@@ -4,13 +4,12 @@ import { access, link, mkdir, readdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Refusal } from '#domain/refusal.js';
-import { newArtifactName } from './artifact-owners.js';
+import { isArtifactName, newArtifactName } from './artifact-owners.js';
 import type { ArtifactInset, ArtifactLink, ArtifactRef, ArtifactStore } from '../port.js';
 import { copyFlushed, sha256OfFile, type FileDigest } from './file-digest.js';
 import { guardFolder, ownFolder } from '../place/folder-guard.js';
-import { MARKER } from '../place/store-id.js';
 import { flushFolder, writeFlushed } from './flush-folder.js';
-import { draftOf, removeFiles } from './folder-writer.js';
+import { draftOf, removeFiles, withoutDraft } from './folder-writer.js';
 import { watchFreeSpace, type FreeSpace } from './free-space.js';
 
 const readFile = promisify(readCallback);
@@ -148,7 +147,7 @@ export async function openArtifacts(
     async sweep(referenced, { olderThanMs } = {}) {
       const names = await namesIn(folder, olderThanMs);
       const owned = await referenced();
-      const unreferenced = names.filter((name) => name !== MARKER && !owned.has(name));
+      const unreferenced = names.filter((name) => isArtifactName(withoutDraft(name)) && !owned.has(name));
       await remove(unreferenced);
       return unreferenced.length;
     },

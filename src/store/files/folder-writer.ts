@@ -15,6 +15,9 @@ const DRAFT = '.new';
 /** Path of a file until all of it is on disk; a start removes it as nobody's. */
 export const draftOf = (path: string): string => `${path}${DRAFT}`;
 
+/** Path of a file, whether or not it is a draft. */
+export const withoutDraft = (path: string): string => (path.endsWith(DRAFT) ? path.slice(0, -DRAFT.length) : path);
+
 /** Writes artifacts as files of a folder. A file appears under its name only when all of it is on disk. */
 export function createFolderWriter(
   folder: string,

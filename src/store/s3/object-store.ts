@@ -1,12 +1,11 @@
 import { open, rm, type FileHandle } from 'node:fs/promises';
 import { Refusal } from '#domain/refusal.js';
-import { newArtifactName } from '../files/artifact-owners.js';
+import { isArtifactName, newArtifactName } from '../files/artifact-owners.js';
 import { openArtifacts } from '../files/artifact-store.js';
 import { digestFile } from '../files/file-digest.js';
 import type { FreeSpace } from '../files/free-space.js';
 import type { ArtifactRef, ArtifactStore } from '../port.js';
 import { openObjectCache, type ObjectCacheOptions } from './object-cache.js';
-import { MARKER } from '../place/store-id.js';
 import type { S3Access } from './s3-access.js';
 import { createS3Client } from './s3-client.js';
 
@@ -135,7 +134,8 @@ export async function openObjectArtifacts({
     async sweep(referenced, { olderThanMs = 0 } = {}) {
       const old: string[] = [];
       const until = Date.now() - olderThanMs;
-      for await (const { name, writtenAt } of client.list()) if (name !== MARKER && writtenAt < until) old.push(name);
+      for await (const { name, writtenAt } of client.list())
+        if (isArtifactName(name) && writtenAt < until) old.push(name);
       const owned = await referenced();
       const unreferenced = old.filter((name) => !owned.has(name));
       for (const name of unreferenced) await client.remove(name);

@@ -140,13 +140,15 @@ export function createS3Client(
   async function ask(url: string, init: RequestInit, known: readonly number[] = []): Promise<Response> {
     for (const patience = patienceOf(patienceMs); ; await patience.pause()) {
       const { answer, cause } = await attempt(url, init);
+      let said = '';
       if (answer !== undefined) {
         if (answer.ok) return answer;
         const code = (await answer.text()).match(/<Code>(\w{1,64})<\/Code>/)?.[1] ?? '';
+        said = `${answer.status} ${code}`.trim();
         // A bucket that is missing says nothing of its objects.
         if (code === NO_BUCKET) throw new PlaceFault(`The object store ${endpoint} has no bucket ${bucket}.`);
         if (known.includes(answer.status)) return answer;
-        if (!mayPass(answer.status)) throw new PlaceFault(refusalOf(access, answer.status, code));
+        if (!mayPass(answer.status, code)) throw new PlaceFault(refusalOf(access, answer.status, code));
       }
       if (NO_TLS.test(codeOf(cause) ?? ''))
         throw new PlaceFault(
@@ -157,7 +159,7 @@ export function createS3Client(
       if (distrust !== undefined)
         throw new PlaceFault(`The certificate of the object store is refused: ${distrust}.`, cause);
       if (patience.isOver())
-        throw unavailable(`The object store cannot be reached at ${endpoint}${reasonOf(answer, cause)}.`, cause);
+        throw unavailable(`The object store cannot be reached at ${endpoint}${reasonOf(said, cause)}.`, cause);
     }
   }
 
@@ -302,17 +304,21 @@ function refusalOf({ endpoint, region, bucket }: S3Access, status: number, code:
   return setting === undefined ? `${refused}.` : `${refused}: ${setting}.`;
 }
 
-/** Why there was no answer that helps, in a few words. */
-function reasonOf(answer: Response | undefined, cause: unknown): string {
-  if (answer !== undefined) return `: it answers ${answer.status}`;
+/** Why there was no answer that helps, in a few words. @param said status and code of an answer; empty without one */
+function reasonOf(said: string, cause: unknown): string {
+  if (said !== '') return `: it answers ${said}`;
   const { code, name } = ((cause as Error | undefined)?.cause ?? cause ?? {}) as NodeJS.ErrnoException;
   // What accepts a connection and closes it without an answer may want TLS.
   if (code === 'UND_ERR_SOCKET') return ': it closes the connection without an answer, as a port of https:// does';
   return code === undefined && name === undefined ? '' : `: ${code ?? name}`;
 }
 
-/** Answers of a service that is overloaded, starts or stops; a body that was damaged on its way is sent again. */
-const mayPass = (status: number): boolean => status >= 500 || status === 429 || status === 408;
+/** A body that was damaged on its way, or came too slowly: all of them are told with 400. */
+const SENT_BADLY = /^(XAmzContentSHA256Mismatch|BadDigest|RequestTimeout)$/;
+
+/** Answers of a service that is overloaded, starts or stops, and those to a body that is to be sent again. */
+const mayPass = (status: number, code: string): boolean =>
+  status >= 500 || status === 429 || status === 408 || SENT_BADLY.test(code);
 
 const unavailable = (message: string, cause?: unknown): Refusal =>
   new Refusal('STORE_UNAVAILABLE', message, null, { cause });

@@ -4,6 +4,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openArtifactWriter } from '#store/artifact-writer.js';
+import { newArtifactName } from '#store/files/artifact-owners.js';
 import { openArtifacts } from '#store/files/artifact-store.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
 import type { ArtifactContent, ArtifactDestination } from '#store/port.js';
@@ -67,7 +68,7 @@ test('at whichever call the process ends, a start removes what was written and n
   const copies = await newFolder();
   let count = 0;
   watchCalls(folder, () => cpSync(folder, join(copies, String(count++)), { recursive: true }));
-  await openArtifactWriter(destinationOf(folder)).write(small(['a.art', 'b.art']));
+  await openArtifactWriter(destinationOf(folder)).write(small([newArtifactName(), newArtifactName()]));
   watchCalls(folder, undefined);
   cpSync(folder, join(copies, String(count)), { recursive: true });
   const seen = new Set<number>();

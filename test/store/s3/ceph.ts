@@ -1,0 +1,147 @@
+import { execFile, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import {
+  appendFileSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { AwsClient } from 'aws4fetch';
+import { freePort } from '../../free-port.js';
+
+/** Of Debian's packages radosgw, ceph-common, ceph-mon and ceph-osd. */
+const PROGRAMS = ['radosgw', 'radosgw-admin', 'ceph', 'monmaptool', 'ceph-mon', 'ceph-osd'];
+
+/** The gateway and how its bucket is reached, as `TEST_S3` names one. */
+export interface Ceph {
+  readonly version: string;
+  readonly url: string;
+}
+
+/** The first program of Ceph that is not on the path; undefined where it can be started. */
+export function missingProgram(): string | undefined {
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  return PROGRAMS.find((program) => !folders.some((folder) => existsSync(join(folder, program))));
+}
+
+const BUCKET = 'results';
+const KEYS = { accessKeyId: 'CEPH-OF-THE-TEST', secretAccessKey: 'secret-of-the-test' };
+/** A start takes 15 s on a busy machine of two cores. */
+const START_MS = 150_000;
+const LOOK_MS = 100;
+
+/**
+ * The one Ceph of this run of the tests, which whoever asks first starts and the end of the run ends: a monitor, a
+ * store of objects in memory and the gateway, all on loopback, with everything they write in the folder of the run.
+ */
+export async function sharedCeph(): Promise<Ceph> {
+  const run = process.env['TEST_RUN_FOLDER']!; // Set before the first test.
+  const folder = join(run, 'ceph');
+  const outcome = join(run, 'ceph.json');
+  try {
+    mkdirSync(folder);
+    const started = await startCeph(folder).catch((thrown: unknown) => ({ failure: String(thrown).slice(0, 2000) }));
+    writeFileSync(`${outcome}.new`, JSON.stringify(started));
+    renameSync(`${outcome}.new`, outcome);
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown;
+  }
+  while (!existsSync(outcome)) await sleep(LOOK_MS); // Another file is starting it.
+  const told = JSON.parse(readFileSync(outcome, 'utf8')) as Ceph | { readonly failure: string }; // As written above.
+  if ('failure' in told) throw new Error(`Ceph did not start: ${told.failure}`);
+  return told;
+}
+
+async function startCeph(folder: string): Promise<Ceph> {
+  const [cluster, disk, configuration] = [randomUUID(), randomUUID(), join(folder, 'ceph.conf')];
+  const monitor = `v2:127.0.0.1:${await freePort()}`;
+  writeFileSync(configuration, settings({ folder, cluster, monitor }));
+  const common = { env: { ...process.env, CEPH_CONF: configuration }, cwd: folder };
+
+  /** Runs a program to its end. @returns what it writes */
+  async function run(program: string, words: string): Promise<string> {
+    return (await promisify(execFile)(program, words.split(' '), { ...common, timeout: START_MS })).stdout;
+  }
+
+  /** Starts a program that outlives this process; the end of the run of the tests ends it by its id. */
+  function launch(program: string, words: string): void {
+    const output = openSync(join(folder, `${program}.out`), 'a');
+    const child = spawn(program, words.split(' '), { ...common, detached: true, stdio: ['ignore', output, output] });
+    closeSync(output);
+    child.on('error', () => {}); // Seen by what waits for it.
+    child.unref();
+    appendFileSync(join(folder, 'pids'), `${child.pid}\n`);
+  }
+
+  await run('monmaptool', `--create --fsid ${cluster} --addv a [${monitor}] monmap`);
+  await run('ceph-mon', '-i a --mkfs --monmap monmap --keyring /dev/null');
+  launch('ceph-mon', '-f -i a');
+  await run('ceph', `osd new ${disk}`);
+  mkdirSync(join(folder, 'osd'));
+  await run('ceph-osd', `-i 0 --mkfs --osd-uuid ${disk}`);
+  launch('ceph-osd', '-f -i 0');
+  const { accessKeyId, secretAccessKey } = KEYS;
+  const keys = `--access-key ${accessKeyId} --secret-key ${secretAccessKey}`;
+  await run('radosgw-admin', `user create --uid tester --display-name tester ${keys}`);
+  const address = `127.0.0.1:${await freePort()}`;
+  appendFileSync(configuration, `[client.gateway]\nrgw frontends = beast endpoint=${address}\n`);
+  launch('radosgw', '-f -n client.gateway');
+  await makeBucket(`http://${address}/${BUCKET}`);
+  const version = /version (\S+)/.exec(await run('radosgw', '--version'))?.[1] ?? 'of an unknown version';
+  return { version, url: `http://${accessKeyId}:${secretAccessKey}@${address}/${BUCKET}` };
+}
+
+interface Cluster {
+  readonly folder: string;
+  readonly cluster: string;
+  readonly monitor: string;
+}
+
+/** One copy of everything, in memory; nobody has to say who he is but to the gateway. */
+const settings = ({ folder, cluster, monitor }: Cluster): string => `[global]
+fsid = ${cluster}
+mon host = [${monitor}]
+public addr = 127.0.0.1
+cluster addr = 127.0.0.1
+auth cluster required = none
+auth service required = none
+auth client required = none
+ms mon client mode = crc
+mon data = ${folder}/mon
+osd data = ${folder}/osd
+rgw data = ${folder}/rgw
+run dir = ${folder}
+crash dir = ${folder}
+log file = ${folder}/$name.log
+mon cluster log file = ${folder}/cluster.log
+admin socket =
+osd objectstore = memstore
+memstore device bytes = ${8 * 2 ** 30}
+osd crush chooseleaf type = 0
+osd crush initial weight = 1
+osd pool default size = 1
+osd pool default min size = 1
+osd pool default pg num = 8
+osd pool default pg autoscale mode = off
+rgw enable apis = s3
+`;
+
+/** A bucket is made by the protocol alone; the gateway answers once it has its pools. */
+async function makeBucket(url: string): Promise<void> {
+  const client = new AwsClient({ ...KEYS, service: 's3', region: 'us-east-1', retries: 0 });
+  const until = performance.now() + START_MS;
+  for (;;) {
+    const answer = await client.fetch(url, { method: 'PUT' }).catch((thrown: unknown) => thrown as Error);
+    if (answer instanceof Response && answer.ok) return;
+    if (performance.now() > until)
+      throw new Error(`its gateway makes no bucket: ${answer instanceof Response ? await answer.text() : answer}`);
+    await sleep(LOOK_MS);
+  }
+}

@@ -47,8 +47,8 @@ test('a database takes the place of its first process, and no other one afterwar
   expect([await markOf(mine), await markOf(theirs)]).toEqual([id, otherId]);
   expect(await claimPlace(one, at(mine))).toBe(id);
   expect(await readdir(mine)).toEqual([MARKER]); // What was written to try it is gone.
-  for (const refused of [claimPlace(one, at(theirs)), assertPlace(one, at(theirs))])
-    await expect(refused).rejects.toMatchObject({
+  for (const ask of [claimPlace, assertPlace])
+    await expect(ask(one, at(theirs))).rejects.toMatchObject({
       exitStatus: 78,
       message: `The place of the results, --artifacts file://${theirs}, is the store ${otherId}; the database names the store ${id}.`,
     });

@@ -11,7 +11,7 @@ export interface MemoryLimit {
   readonly panelBytes: number;
   /** Folder on a disk for paged memory; null where nothing is paged. */
   readonly folder: string | null;
-  /** Whether files of paged memory keep their names, for another process to open them; whoever asks removes them. */
+  /** Whether files of memory from `ALONE_BYTES` on keep their names, for another process to open; whoever asks removes them. */
   readonly keepsNames?: boolean;
 }
 
@@ -76,6 +76,13 @@ export function workMemory(bytes: number): SharedArrayBuffer {
 }
 
 /**
+ * From this size on memory has pages of its own, which are given back when it ends. Smaller memory may lie among other
+ * memory of its process (up to 32 MiB with the GNU library), which comes to lie in the file as well once it is given
+ * back: no other process may have that file.
+ */
+export const ALONE_BYTES = 33 * 2 ** 20;
+
+/**
  * Shared memory whose pages are those of a file without a name: the system writes them to disk when memory is short and
  * reads them when they are touched, so that it takes disk instead of memory. The room is taken at once, for a write to
  * memory has nobody to report a full disk to. Memory and file end with the last reference, as other shared memory does.
@@ -86,13 +93,14 @@ function pagedMemory(bytes: number): SharedArrayBuffer {
   if (pages.bytes <= 0) return memory;
   const path = join(limit.folder!, `pages-${process.pid}-${process.hrtime.bigint()}`); // `canPage` has asked for the folder
   const file = openSync(path, 'wx+', 0o600);
+  const keepsName = limit.keepsNames === true && bytes >= ALONE_BYTES;
   try {
-    if (limit.keepsNames !== true) unlinkSync(path);
+    if (!keepsName) unlinkSync(path);
     put(file, pages);
   } finally {
     closeSync(file);
   }
-  if (limit.keepsNames === true) files.set(memory, { path, before: pages.before, bytes: pages.bytes });
+  if (keepsName) files.set(memory, { path, before: pages.before, bytes: pages.bytes });
   return memory;
 }
 

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
+  ALONE_BYTES,
   canPage,
   isPaged,
   limitMemory,
@@ -16,8 +17,6 @@ import { temporaryFolders } from '../../store/temporary-folder.js';
 const folderFor = temporaryFolders();
 const usual = memoryLimit();
 const MIB = 2 ** 20;
-/** From 32 MiB on memory has pages of its own, and begins at the same place of the first one in every process. */
-const ALONE_BYTES = 33 * MIB;
 let folder = '';
 
 beforeEach(async () => {

@@ -67,8 +67,9 @@ function exposuresBeside(
       holdings: holdings!,
       keep: isAlike ? figuresOf(input.benchmarkColumns!, handle) : null,
     },
-    fields: fieldReader(input.fields, { market, header: run.header, benchmarkNames: holdings?.names ?? [] }),
+    fields: fieldReader(engine, input.fields, { market, header: run.header, benchmarkNames: holdings?.names ?? [] }),
     keep: figuresOf(columns, handle),
+    engine,
   });
 }
 
@@ -95,13 +96,13 @@ interface Read {
 }
 
 /** Datapoints on the terms of a run: in its currency, with its staleness. */
-function fieldReader(fields: readonly string[], { market, header, benchmarkNames }: Read): FieldReader {
+function fieldReader(engine: Engine, fields: readonly string[], { market, header, benchmarkNames }: Read): FieldReader {
   if (fields.length === 0 || market === null) return { fields: [], standsAlone: notRead, on: notRead };
   const sm = marketOn({ market, calendars: openedCalendars(), code: header.calendar });
   const treatment = TreatmentSpec.parse({ ...header.treatment });
   const sides: Readonly<Record<SideName, PlacedNames>> = {
-    own: placedNames(sm, header.names),
-    benchmark: placedNames(sm, benchmarkNames),
+    own: placedNames(engine, sm, header.names),
+    benchmark: placedNames(engine, sm, benchmarkNames),
   };
   const followed = Int32Array.from(new Set([...sides.own.columns, ...sides.benchmark.columns])).sort();
   const sections = crossSectionsOf({ market: sm, treatment, currency: header.currency, followed });
@@ -145,14 +146,14 @@ interface PlacedNames {
 }
 
 /** Names in a market; those that it does not have have no value. */
-function placedNames(sm: SessionMarket, names: readonly string[]): PlacedNames {
+function placedNames(engine: Engine, sm: SessionMarket, names: readonly string[]): PlacedNames {
   const columnAt = names.map((name) => sm.columnOf(name));
   const [placed, absent] = [(place: number) => columnAt[place]! >= 0, (place: number) => columnAt[place]! < 0];
   const all = [...names.keys()];
   const ordered = all.filter(placed).toSorted((a, b) => columnAt[a]! - columnAt[b]!);
   /** Places by column, those of names without one behind them. */
   const places = Int32Array.from([...ordered, ...all.filter(absent)]);
-  const sizes = new Float64Array(names.length);
+  const sizes = engine.room(names.length);
   const same = sameColumns();
   let heldAt: Int32Array = new Int32Array(0);
   let others: Int32Array = places;

@@ -1,9 +1,10 @@
 import { keptFloats } from '#domain/kept-memory.js';
 import { marketKey, type MarketHandle } from '#domain/market/handle.js';
 import type { DatedFigures, KeepFigures } from '#views/exposures/dated-figures.js';
+import { NUMBER_TEXT_BYTES } from '#views/exposures/figure-texts.js';
 
-/** Memory for figures of runs that a thread keeps: some hundred datapoints of 20 years, 280 KB each. */
-const FIGURES_BYTES_MAX = 32 * 2 ** 20;
+/** Memory for figures of runs that a thread keeps, with their texts: some fifty datapoints of 20 years, 1.2 MB each. */
+const FIGURES_BYTES_MAX = 64 * 2 ** 20;
 
 /** The ones asked for longest ago first. */
 const kept = new Map<string, DatedFigures>();
@@ -16,9 +17,13 @@ let bytes = 0;
  */
 export function figuresOf(columns: string, market: MarketHandle | null): KeepFigures {
   const source = [columns, market && marketKey(market)];
-  return (what, { width, dates }) => {
+  return (what, { width, dates, areWritten = false }) => {
     const key = JSON.stringify([source, what]);
-    const figures = kept.get(key) ?? { values: keptFloats(width * dates), known: new Uint8Array(dates) };
+    const figures = kept.get(key) ?? {
+      values: keptFloats(width * dates),
+      known: new Uint8Array(dates),
+      texts: areWritten ? [] : null,
+    };
     if (kept.delete(key)) bytes -= sizeOf(figures);
     kept.set(key, figures);
     bytes += sizeOf(figures);
@@ -31,4 +36,6 @@ export function figuresOf(columns: string, market: MarketHandle | null): KeepFig
   };
 }
 
-const sizeOf = ({ values, known }: DatedFigures): number => values.byteLength + known.byteLength;
+/** With as many bytes as the texts can have once they are written. */
+const sizeOf = ({ values, known, texts }: DatedFigures): number =>
+  values.byteLength + known.byteLength + (texts === null ? 0 : values.length * NUMBER_TEXT_BYTES);

@@ -4,6 +4,7 @@ import type { RankOneUpdate } from '../algebra/rank-one-update.js';
 import type { ColumnSelection } from '../algebra/select-columns.js';
 import type { NavPathInput } from '../simulation/nav-path.js';
 import type { PathRequest, PathTallies } from '../simulation/simulate-paths.js';
+import type { WeightedValues } from '../sums/weighted-percentiles.js';
 
 export const ENGINE_NAMES = ['wasm', 'wasm-relaxed', 'openblas', 'tensorflow', 'reference'] as const;
 export type EngineName = (typeof ENGINE_NAMES)[number];
@@ -71,6 +72,8 @@ export interface Engine {
   rankOneUpdate(out: Float64Array, x: Float64Array, update: RankOneUpdate): void;
   /** `sums/pairwise-sum`, of all values */
   pairwiseSum(values: Float64Array): number;
+  /** `sums/weighted-percentiles`; the same bits on every engine. */
+  weightedPercentiles(of: WeightedValues, shares: Float64Array, out: Float64Array): void;
   /** `simulation/nav-path` */
   navPath(input: NavPathInput, out: Float64Array): void;
   /** `simulation/simulate-paths`; float64 engines give the same bits. */

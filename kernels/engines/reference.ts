@@ -16,6 +16,7 @@ import { solveLower, solveLowerTransposed } from '../algebra/triangular-solve.js
 import { navPath } from '../simulation/nav-path.js';
 import { simulatePaths } from '../simulation/simulate-paths.js';
 import { pairwiseSum } from '../sums/pairwise-sum.js';
+import { weightedPercentiles } from '../sums/weighted-percentiles.js';
 import type { Engine } from './engine.js';
 
 /** The plain definitions as an engine: what the others are tested against, and what runs where there is no SIMD. */
@@ -47,6 +48,7 @@ export const referenceEngine: Engine = {
   centreGroups,
   rankOneUpdate,
   pairwiseSum: (values) => pairwiseSum(values),
+  weightedPercentiles,
   navPath,
   simulatePaths,
 };

@@ -74,6 +74,16 @@ export interface KernelExports {
   scaleRows(x: number, rows: number, columns: number, factors: number): void;
   rankOneUpdate(c: number, n: number, x: number, decay: number, factor: number): void;
   pairwiseSum(values: number, n: number): number;
+  weightedPercentilesScratch(count: number, shares: number): number;
+  weightedPercentiles(
+    values: number,
+    weights: number,
+    count: number,
+    shares: number,
+    shareCount: number,
+    out: number,
+    scratch: number,
+  ): void;
   navPath(
     prices: number,
     sessions: number,

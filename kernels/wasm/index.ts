@@ -10,4 +10,5 @@ export { symmetricRankK, symmetricRankKScratch, symmetricRankKTileRows } from '.
 export { endTeam, followTeam, leadTeam, teamBoardBytes } from './team';
 export { solveLower, solveLowerTransposed, triangularSolveScratch } from './triangular-solve';
 export { writeTable } from './table-text';
+export { weightedPercentiles, weightedPercentilesScratch } from './weighted-percentiles';
 export { addTransposed, columnSquares, columnSums, gemv, rankOneUpdate, scaleRows, square, subtractRow, symv } from './vectors';

@@ -22,6 +22,8 @@ export interface JsonWriter {
   mark(): number;
   /** Writes again what was written between two marks. */
   repeat(from: number, to: number): void;
+  /** A copy of what was written between two marks; null where it has left the memory. */
+  written(from: number, to: number): Uint8Array | null;
 }
 
 /** A writer into memory. */
@@ -37,6 +39,8 @@ export interface JsonSink {
   append(part: Uint8Array): void;
   /** Appends again what was taken between two positions. */
   repeat(from: number, to: number): void;
+  /** A copy of what was taken between two positions; absent of a sink that does not hold it. */
+  written?(from: number, to: number): Uint8Array;
 }
 
 /** A writer into a sink of the caller's. */
@@ -79,6 +83,7 @@ export function createJsonWriter(expectedBytes = 1 << 14): JsonBytesWriter {
       buffer.copyWithin(length, from, to);
       length += to - from;
     },
+    written: (from, to) => buffer.slice(from, to),
   });
   return {
     ...writer,
@@ -121,6 +126,7 @@ export function createJsonSinkWriter(sink: JsonSink): JsonSinkWriter {
       text.flush();
       sink.repeat(from, to);
     },
+    written: (from, to) => sink.written?.(from, to) ?? null,
     end() {
       text.flush();
       spare = text;

@@ -19,15 +19,20 @@ export function writeSeriesBody(json: JsonWriter, { name, dates, values }: Serie
 /** Numbers with brackets around them, null where one is missing. @throws Refusal NUMERIC_FAILURE */
 export function writeKnown(json: JsonWriter, values: Float64Array): void {
   json.raw('[');
-  for (let from = 0; from < values.length;) {
-    if (from > 0) json.raw(',');
+  writeKnownWithin(json, values, 0, values.length);
+  json.raw(']');
+}
+
+/** The same of those from one place to before another, without brackets. @throws Refusal NUMERIC_FAILURE */
+export function writeKnownWithin(json: JsonWriter, values: Float64Array, first: number, end: number): void {
+  for (let from = first; from < end;) {
+    if (from > first) json.raw(',');
     let to = from;
-    while (to < values.length && values[to] === values[to]) to++;
+    while (to < end && values[to] === values[to]) to++;
     if (to > from) json.numbers(values, from, to);
     else json.raw('null');
     from = Math.max(to, from + 1);
   }
-  json.raw(']');
 }
 
 /** A day as a JSON string. */

@@ -1,5 +1,5 @@
-import { weightedPercentiles } from '#domain/analytics/weighted-percentiles.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
+import { wasmEngine } from '#kernels/engines/wasm.js';
 import { createFigures } from '#views/exposures/dated-figures.js';
 import { exposuresOf } from '#views/exposures/exposures-view.js';
 import { sampleRun } from '../../../test/views/report/sample-run.js';
@@ -9,6 +9,7 @@ import { threadMs } from '../../thread-time.js';
 const LIMIT_MS = 50;
 const ROUNDS = 9;
 const NAMES = 500;
+const engine = wasmEngine();
 
 const sectors = Array.from({ length: 11 }, (_, k) => `Sector ${k}`);
 const { columns, run } = sampleRun({ names: NAMES, start: '2004-01-01', end: '2023-04-26', sectors });
@@ -33,6 +34,7 @@ function groups(): number {
       benchmark: null,
       fields: { fields: [], standsAlone: never, on: never },
       keep: (_what, size) => createFigures(size),
+      engine,
     },
   );
   return view.groups.length;
@@ -42,17 +44,17 @@ function groups(): number {
 const values = new Float64Array(run.days.length * NAMES);
 for (let i = 0; i < NAMES; i++) values[i] = Math.exp(((i * 7919) % 1000) / 250);
 for (let k = NAMES; k < values.length; k++) values[k] = values[k - NAMES]! * (1 + 0.02 * Math.sin(k * 12.9898));
-const weights = new Float64Array(NAMES).fill(1 / NAMES);
+const weights = engine.allocate(NAMES).fill(1 / NAMES);
+const ofDate = engine.allocate(NAMES);
+const shares = Float64Array.of(0.1, 0.25, 0.5, 0.75, 0.9);
 
 function percentiles(): number {
-  const of = weightedPercentiles(NAMES, [0.1, 0.25, 0.5, 0.75, 0.9]);
-  const out = new Float64Array(5);
+  const out = new Float64Array(2 + shares.length);
   let sink = 0;
   for (let t = 0; t < run.days.length; t++) {
-    of.values.set(values.subarray(t * NAMES, (t + 1) * NAMES));
-    of.part(NAMES);
-    of.by(weights, out);
-    sink += out[2]!;
+    ofDate.set(values.subarray(t * NAMES, (t + 1) * NAMES));
+    engine.weightedPercentiles({ values: ofDate, weights, count: NAMES }, shares, out);
+    sink += out[4]!;
   }
   return sink;
 }

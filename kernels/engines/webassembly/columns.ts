@@ -3,6 +3,7 @@ import { assertCentre } from '../../algebra/centre-columns.js';
 import { assertGroups, type ColumnGroups } from '../../algebra/centre-groups.js';
 import { assertColumns } from '../../algebra/column-squares.js';
 import { assertSelection } from '../../algebra/select-columns.js';
+import { assertPercentiles } from '../../sums/weighted-percentiles.js';
 import { assert } from '../../assert.js';
 import { BYTES, type Kernels } from './kernels.js';
 
@@ -21,6 +22,7 @@ export function columnsOn({
   | 'centreGroups'
   | 'scaleRows'
   | 'pairwiseSum'
+  | 'weightedPercentiles'
 > {
   return {
     centreColumns(x, weights, means) {
@@ -103,6 +105,18 @@ export function columnsOn({
     },
 
     pairwiseSum: (values) => run(() => kernels.pairwiseSum(operands.input(values), values.length)),
+
+    weightedPercentiles(of, shares, out) {
+      assertPercentiles(of, shares, out);
+      const { values, weights, count } = of;
+      run(() => {
+        const [po, write] = operands.result(out);
+        const [pv, pw, ps] = [operands.input(values), operands.input(weights), operands.input(shares)];
+        const scratch = arena.reserve(kernels.weightedPercentilesScratch(count, shares.length));
+        kernels.weightedPercentiles(pv, pw, count, ps, shares.length, po, scratch);
+        write();
+      });
+    },
   };
 }
 

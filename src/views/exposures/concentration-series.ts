@@ -1,8 +1,9 @@
+import { effectiveNames } from '#domain/analytics/concentration.js';
 import type { DatedFigures, FiguresMaker } from './dated-figures.js';
 import type { Side } from './sides.js';
 
-/** Figures of concentration: the sum of squared weights, the largest weight, and the sum of all. */
-export const CONCENTRATION = { herfindahl: 0, largest: 1, gross: 2 } as const;
+/** Figures of concentration: the sum of squared weights, the largest weight, and the effective names. */
+export const CONCENTRATION = { herfindahl: 0, largest: 1, effective: 2 } as const;
 export const CONCENTRATION_WIDTH = 3;
 
 /** Concentration of what a run holds. */
@@ -22,7 +23,7 @@ export function concentrationMaker(figures: DatedFigures): FiguresMaker {
       }
       values[CONCENTRATION.herfindahl * known.length + at] = squares;
       values[CONCENTRATION.largest * known.length + at] = most;
-      values[CONCENTRATION.gross * known.length + at] = gross;
+      values[CONCENTRATION.effective * known.length + at] = effectiveNames(gross, squares);
     },
   };
 }

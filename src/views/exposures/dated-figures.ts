@@ -1,4 +1,5 @@
 import type { Day } from '#domain/days.js';
+import { withText, type FigureTexts } from './figure-texts.js';
 import type { Side } from './sides.js';
 
 /** Figures of the dates of a run, each worked out when its date is first asked for: they depend on no window. */
@@ -7,19 +8,26 @@ export interface DatedFigures {
   readonly values: Float64Array;
   /** 1 where the figures of a date are there, [dates]. */
   readonly known: Uint8Array;
+  /** Texts of those that were written; null where they are not kept. */
+  readonly texts: FigureTexts | null;
+}
+
+export interface FiguresSize {
+  /** Figures of a date. */
+  readonly width: number;
+  readonly dates: number;
+  /** Whether their texts are kept with them. */
+  readonly areWritten?: boolean;
 }
 
 /**
  * Figures of a run by what they are made from. Whoever keeps them may forget them from one view to the next, not within
  * one.
  */
-export type KeepFigures = (
-  what: readonly unknown[],
-  size: { readonly width: number; readonly dates: number },
-) => DatedFigures;
+export type KeepFigures = (what: readonly unknown[], size: FiguresSize) => DatedFigures;
 
-export function createFigures({ width, dates }: { readonly width: number; readonly dates: number }): DatedFigures {
-  return { values: new Float64Array(width * dates), known: new Uint8Array(dates) };
+export function createFigures({ width, dates, areWritten = false }: FiguresSize): DatedFigures {
+  return { values: new Float64Array(width * dates), known: new Uint8Array(dates), texts: areWritten ? [] : null };
 }
 
 /** Keeps nothing. */
@@ -73,11 +81,28 @@ const NOTHING = new Float64Array(0);
 const nothing = (): Float64Array => NOTHING;
 
 /** A figure on the dates that are shown; where they lie together it is where it is kept. */
-export function shownFigure({ values, known }: DatedFigures, figure: number, { positions }: Shown): Float64Array {
+export function shownFigure(figures: DatedFigures, figure: number, { positions }: Shown): Float64Array {
+  const { values, known } = figures;
   const offset = figure * known.length;
   const [first, last] = [positions[0]!, positions.at(-1)!];
-  if (last - first === positions.length - 1) return values.subarray(offset + first, offset + last + 1);
+  if (last - first === positions.length - 1)
+    return withFigureText(values.subarray(offset + first, offset + last + 1), figures, figure, positions);
   const picked = new Float64Array(positions.length);
   for (let k = 0; k < picked.length; k++) picked[k] = values[offset + positions[k]!]!;
   return picked;
+}
+
+/**
+ * Values of a figure on dates, with its text where that is kept and the dates follow each other.
+ * @param positions of the dates in those of the run
+ */
+export function withFigureText(
+  values: Float64Array,
+  { texts }: DatedFigures,
+  figure: number,
+  positions: Int32Array,
+): Float64Array {
+  const [first, last] = [positions[0]!, positions.at(-1)!];
+  if (texts === null || last - first !== positions.length - 1) return values;
+  return withText(values, { texts, figure, first });
 }

@@ -67,21 +67,28 @@ const FIGURES: Readonly<Record<string, (series: FieldSeries) => Float64Array>> =
 
 /** Rows of items on dates, the items of a date one after the other. */
 function byDate<T>(days: Int32Array, items: readonly T[]) {
-  const count = days.length * items.length;
+  const width = items.length;
+  const count = days.length * width;
+  const dates = new Int32Array(count);
+  const codes = new Int32Array(count);
+  for (let t = 0, row = 0; t < days.length; t++) {
+    for (let k = 0; k < width; k++, row++) {
+      dates[row] = days[t]!;
+      codes[row] = k;
+    }
+  }
   return {
     count,
-    dates: Int32Array.from({ length: count }, (_, row) => days[Math.floor(row / items.length)]!),
-    labels: (texts: readonly string[]): Values => ({
-      codes: Int32Array.from({ length: count }, (_, row) => row % items.length),
-      texts,
-    }),
+    dates,
+    labels: (texts: readonly string[]): Values => ({ codes, texts }),
     /** @param seriesOf values of an item on the dates, null where it has none */
     numbers(seriesOf: (item: T) => Float64Array | null): Float64Array {
-      const series = items.map(seriesOf);
-      return Float64Array.from(
-        { length: count },
-        (_, row) => series[row % items.length]?.[Math.floor(row / items.length)] ?? NaN,
-      );
+      const numbers = new Float64Array(count);
+      items.forEach((item, k) => {
+        const series = seriesOf(item);
+        for (let t = 0, row = k; row < count; t++, row += width) numbers[row] = series === null ? NaN : series[t]!;
+      });
+      return numbers;
     },
   };
 }

@@ -1,14 +1,15 @@
 import type { ExposuresView } from '#contract/analytics/exposures.js';
 import { jsonObject, textMember, valueMember, writtenMember, type Member } from '../json-object.js';
 import type { JsonWriter } from '../json-writer.js';
-import { daysToken, writeKnown } from '../series-json.js';
+import { daysToken } from '../series-json.js';
 import type { Exposures } from './exposures-view.js';
 import { FIELD_WIDTH, type FieldSeries } from './field-series.js';
+import { writeFigure } from './figure-texts.js';
 import type { GroupWeights } from './weights-by-group.js';
 
 /** Numbers, null where one is missing. */
 function knownMember<V, S>(of: (source: S) => Float64Array): Member<V, S> {
-  return writtenMember((json, source) => writeKnown(json, of(source)));
+  return writtenMember((json, source) => writeFigure(json, of(source)));
 }
 
 function writeItems<S>(json: JsonWriter, items: readonly S[], write: (json: JsonWriter, item: S) => void): void {
@@ -27,12 +28,12 @@ function orNull<S>(write: (json: JsonWriter, source: S) => void): (json: JsonWri
   };
 }
 
-const writeKnownOrNull = orNull(writeKnown);
+const writeFigureOrNull = orNull(writeFigure);
 
 const GROUP = jsonObject<ExposuresView['groups'][number], GroupWeights>({
   group: textMember(({ group }) => group),
   weights: knownMember(({ weights }) => weights),
-  benchmark_weights: writtenMember((json, { benchmark }) => writeKnownOrNull(json, benchmark)),
+  benchmark_weights: writtenMember((json, { benchmark }) => writeFigureOrNull(json, benchmark)),
 });
 
 type FieldBody = Omit<ExposuresView['fields'][number], 'field' | 'benchmark'>;
@@ -80,7 +81,7 @@ const EXPOSURES = jsonObject<ExposuresView, Exposures>({
   groups: writtenMember((json, { groups }) => writeItems(json, groups, GROUP.write)),
   fields: writtenMember((json, { fields }) => writeItems(json, fields, FIELD.write)),
   concentration: writtenMember(CONCENTRATION.write),
-  active_share: writtenMember((json, { activeShare }) => writeKnownOrNull(json, activeShare)),
+  active_share: writtenMember((json, { activeShare }) => writeFigureOrNull(json, activeShare)),
   turnover: knownMember(({ turnover }) => turnover),
 });
 
@@ -100,5 +101,5 @@ const CONCENTRATION_AND_TURNOVER = 5;
 /** Names of members, groups and fields. */
 const ENVELOPE_BYTES = 1 << 13;
 
-/** An ExposuresView as JSON. @throws Refusal NUMERIC_FAILURE @cost 50 ns a number */
+/** An ExposuresView as JSON. @throws Refusal NUMERIC_FAILURE @cost 50 ns a number whose text is not kept */
 export const writeExposures = (json: JsonWriter, exposures: Exposures): void => EXPOSURES.write(json, exposures);

@@ -1,8 +1,8 @@
 import type { EXPOSURE_INTERVALS } from '#contract/analytics/exposures.js';
-import { effectiveNames } from '#domain/analytics/concentration.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { civilOf, type Day } from '#domain/days.js';
 import type { GroupOfDay } from '#domain/market/groups-by-day.js';
+import type { Engine } from '#kernels/engines/engine.js';
 import { datesWithin, type AskedWindow, type Span } from '../run-window.js';
 import { activeShareMaker, CONCENTRATION, CONCENTRATION_WIDTH, concentrationMaker } from './concentration-series.js';
 import {
@@ -53,6 +53,8 @@ export interface ExposuresInput {
   readonly fields: FieldReader;
   /** Figures that were worked out before. */
   readonly keep: KeepFigures;
+  /** Lends memory while figures are made. */
+  readonly engine: Engine;
 }
 
 /** Held weights by group, and datapoints weighted by them, on dates of a run. */
@@ -99,8 +101,6 @@ export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposur
   const groups = { own: rowsOf(of, 'own', makers)!, benchmark: rowsOf(of, 'benchmark', makers) };
   const fields = fieldsOf(of, makers);
   complete(makers, { own, benchmark }, shown);
-  const herfindahl = shownFigure(concentration, CONCENTRATION.herfindahl, shown);
-  const gross = shownFigure(concentration, CONCENTRATION.gross, shown);
   return {
     indexId: header.run_id,
     by: input.by,
@@ -108,11 +108,11 @@ export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposur
     days: shown.days,
     groups: weightsByGroup(groups.own, groups.benchmark, { dates: positions.length, groups: input.groups }),
     fields: fields(),
-    herfindahl,
-    effective: herfindahl.map((squares, k) => effectiveNames(gross[k]!, squares)),
+    herfindahl: shownFigure(concentration, CONCENTRATION.herfindahl, shown),
+    effective: shownFigure(concentration, CONCENTRATION.effective, shown),
     largest: shownFigure(concentration, CONCENTRATION.largest, shown),
     activeShare: active && shownFigure(active, 0, shown),
-    turnover: sumsSince(tradedOn(columns, input.keep(['turnover'], sized(of, 1))), shown, span.from),
+    turnover: turnoverOf(tradedOn(columns, input.keep(['turnover'], sized(of, 1))), shown, span.from),
   };
 }
 
@@ -124,7 +124,7 @@ interface Asked {
   readonly sides: { readonly own: Side; readonly benchmark: Side | null };
 }
 
-const sized = ({ all }: Asked, width: number) => ({ width, dates: all.length });
+const sized = ({ all }: Asked, width: number) => ({ width, dates: all.length, areWritten: true });
 
 /** Most groups whose sums are kept: the sectors, countries or industries of a market, not its names. */
 const KEPT_GROUPS_MAX = 64;
@@ -164,7 +164,7 @@ function fieldsOf(of: Asked, makers: FiguresMaker[]): () => Exposures['fields'] 
   const readOn = onceADay(reader);
   const names = Math.max(sides.own.names.length, sides.benchmark?.names.length ?? 0);
   const made = reader.fields.map((field, f) => {
-    const weighted = weightedField(readOn, { field: f, names });
+    const weighted = weightedField(input.engine, readOn, { field: f, names });
     const figuresOf = (name: SideName): DatedFigures => {
       const standsAlone = reader.standsAlone(f);
       const figures = keptOf(of, name, { what: ['field', field], width: FIELD_WIDTH, standsAlone });
@@ -208,8 +208,9 @@ function spanOf(day: Day, interval: 'weekly' | 'monthly'): number {
 }
 
 /** One-way turnover of the portfolio's trades on each date; its first purchase is none. @cost reads the events once */
-function tradedOn(columns: RunColumns, { values, known }: DatedFigures): Float64Array {
-  if (known[0] === 1) return values;
+function tradedOn(columns: RunColumns, figures: DatedFigures): DatedFigures {
+  const { values, known } = figures;
+  if (known[0] === 1) return figures;
   const width = columns.header.names.length;
   const [was, is] = [new Float64Array(width), new Float64Array(width)];
   columns.i32('eventAt').forEach((at, event) => {
@@ -219,14 +220,16 @@ function tradedOn(columns: RunColumns, { values, known }: DatedFigures): Float64
     values[at]! += movedBetween(was, is) / 2;
   });
   known.fill(1);
-  return values;
+  return figures;
 }
 
 /** Sums since the date before. @param from first date of the window */
-function sumsSince(values: Float64Array, { positions }: Shown, from: number): Float64Array {
+function turnoverOf(traded: DatedFigures, shown: Shown, from: number): Float64Array {
+  const { positions } = shown;
+  if (positions.length === positions.at(-1)! - from + 1) return shownFigure(traded, 0, shown);
   const sums = new Float64Array(positions.length);
   let at = from;
-  for (let k = 0; k < sums.length; k++) for (; at <= positions[k]!; at++) sums[k]! += values[at]!;
+  for (let k = 0; k < sums.length; k++) for (; at <= positions[k]!; at++) sums[k]! += traded.values[at]!;
   return sums;
 }
 

@@ -1,5 +1,6 @@
-import { weightedPercentiles } from '#domain/analytics/weighted-percentiles.js';
 import type { Day } from '#domain/days.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import { AVERAGES } from '#kernels/sums/weighted-percentiles.js';
 import { shownFigure, type DatedFigures, type FiguresMaker, type Shown } from './dated-figures.js';
 
 /** What a datapoint is weighted by: the holdings of the run, or those of the benchmark. */
@@ -37,10 +38,10 @@ export interface HeldNames {
   readonly count: number;
 }
 
-const PERCENTILES = [0.1, 0.25, 0.5, 0.75, 0.9];
+const PERCENTILES = Float64Array.of(0.1, 0.25, 0.5, 0.75, 0.9);
 
 /** Mean, coverage and percentiles. */
-export const FIELD_WIDTH = 2 + PERCENTILES.length;
+export const FIELD_WIDTH = AVERAGES + PERCENTILES.length;
 
 /** A datapoint on dates, weighted by what is held; NaN where nothing held has a value. */
 export interface FieldSeries {
@@ -53,37 +54,39 @@ export interface FieldSeries {
 /** What is read of a day, once for all datapoints. */
 type ReadOn = (day: Day, held: Float64Array) => FieldsOfDay;
 
-/** A datapoint weighted by what sides hold: read and parted once a date where both hold the same names. */
+/** A datapoint weighted by what sides hold: read once a date where both hold the same names. */
 export interface WeightedField {
   maker(figures: DatedFigures, side: SideName): FiguresMaker;
 }
 
-/**
- * @param field Position in the fields of the reader.
- * @param names Most that a side has.
- */
-export function weightedField(readOn: ReadOn, { field, names }: { field: number; names: number }): WeightedField {
-  const percentiles = weightedPercentiles(names, PERCENTILES);
-  const row = new Float64Array(PERCENTILES.length);
-  let partedOn: Day | undefined;
-  let parted: Int32Array | undefined;
+/** Which datapoint, by its position in the fields of the reader, and the most names that a side has. */
+interface FieldOfNames {
+  readonly field: number;
+  readonly names: number;
+}
+
+/** @param engine lends memory for as long as figures are made */
+export function weightedField(engine: Engine, readOn: ReadOn, { field, names }: FieldOfNames): WeightedField {
+  const shares = engine.room(PERCENTILES.length);
+  shares.set(PERCENTILES);
+  const values = engine.room(names);
+  const row = engine.room(FIELD_WIDTH);
+  let knownOn: Day | undefined;
+  let known: Int32Array | undefined;
   return {
     maker: (figures, side) => ({
       figures,
-      make({ at, day, own, [side]: weights }) {
+      make({ at, day, own, [side]: held }) {
         const read = readOn(day, own);
-        const held = read.held(side, weights);
-        if (partedOn !== day || parted !== held.columns) {
-          read.values(field, held, percentiles.values);
-          percentiles.part(held.count);
-          partedOn = day;
-          parted = held.columns;
+        const { columns, weights, count } = read.held(side, held);
+        if (knownOn !== day || known !== columns) {
+          read.values(field, { columns, weights, count }, values);
+          knownOn = day;
+          known = columns;
         }
-        percentiles.by(held.weights, row);
-        const { values, known } = figures;
-        values[at] = percentiles.average[0]!;
-        values[known.length + at] = percentiles.average[1]!;
-        for (let p = 0; p < row.length; p++) values[(2 + p) * known.length + at] = row[p]!;
+        engine.weightedPercentiles({ values, weights, count }, shares, row);
+        const dates = figures.known.length;
+        for (let f = 0; f < row.length; f++) figures.values[f * dates + at] = row[f]!;
       },
     }),
   };

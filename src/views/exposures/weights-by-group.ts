@@ -1,6 +1,6 @@
 import type { Day } from '#domain/days.js';
 import { groupNumbers, type GroupOfDay } from '#domain/market/groups-by-day.js';
-import type { DatedFigures, FiguresMaker } from './dated-figures.js';
+import { withFigureText, type DatedFigures, type FiguresMaker } from './dated-figures.js';
 import type { SideName } from './field-series.js';
 import type { Side } from './sides.js';
 
@@ -41,6 +41,8 @@ export interface GroupRows {
   readonly groups: readonly string[];
   /** Begins a pass over the dates: their sums, [groups], to be asked for in order, each valid until the next one. */
   pass(): (k: number) => Float64Array;
+  /** The sums of a group as they are to be written, whose text may be kept; 0 where none of its names has a weight. */
+  written(sums: Float64Array, group: number): Float64Array;
 }
 
 /** The sums, worked out at each pass. */
@@ -56,6 +58,7 @@ export function summedRows({ groups, summing }: SideGroups, side: Side, days: Ar
         return row;
       };
     },
+    written: (sums) => sums,
   };
 }
 
@@ -82,6 +85,7 @@ export function keptRows(groups: readonly string[], figures: DatedFigures, posit
       for (let g = 0; g < row.length; g++) row[g] = values[g * known.length + positions[k]!]!;
       return row;
     },
+    written: (sums, group) => withFigureText(sums, figures, group, positions),
   };
 }
 
@@ -139,9 +143,10 @@ interface Placed {
 }
 
 /** Sums by place, [places][dates]. */
-function sumsOf({ groups, pass }: GroupRows, { dates, listed, places }: Placed): Float64Array[] {
+function sumsOf({ groups, pass, written }: GroupRows, { dates, listed, places }: Placed): Float64Array[] {
   const placeOfGroup = new Map(listed.map((group, place) => [group, place]));
   const placeOf = Int32Array.from(groups, (group) => placeOfGroup.get(group) ?? places - 1);
+  const groupAt = new Map(groups.map((group, g) => [placeOfGroup.get(group), g]));
   const sums = Array.from({ length: places }, () => new Float64Array(dates));
   const rowAt = pass();
   for (let k = 0; k < dates; k++) {
@@ -151,5 +156,8 @@ function sumsOf({ groups, pass }: GroupRows, { dates, listed, places }: Placed):
       if (value === value) sums[placeOf[g]!]![k]! += value;
     }
   }
-  return sums;
+  return sums.map((own, place) => {
+    const group = groupAt.get(place);
+    return group === undefined ? own : written(own, group);
+  });
 }

@@ -277,6 +277,16 @@ export function testAgreement(engine: Engine): void {
     },
   );
 
+  test.each(PORTFOLIOS)('finds percentiles of %i weighted values, with the bits of the definition', (count, spread) => {
+    const shares = Float64Array.of(0.1, 0.25, 0.5, 0.75, 0.9);
+    const values = randomPanel(1, count, spread).map((value, i) => (i % 7 === 3 ? NaN : value ** spread));
+    const weights = randomPanel(1, count, spread + 1);
+    const [actual, expected] = outOf(2 + shares.length, (each, out) =>
+      each.weightedPercentiles({ values, weights, count }, shares, out),
+    );
+    expectEqual(actual, expected);
+  });
+
   test.each(SELECTIONS)(
     'takes columns of a panel of %i x %i and centres them in groups, with the bits of the definition',
     (rows, width) => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, type Day } from '#domain/days.js';
+import { referenceEngine } from '#kernels/engines/reference.js';
 import { createFigures, type DatedFigures, type KeepFigures } from '#views/exposures/dated-figures.js';
 import { writeExposures } from '#views/exposures/exposures-json.js';
 import { exposuresOf, type ExposuresInput } from '#views/exposures/exposures-view.js';
@@ -26,6 +27,7 @@ const asked: Omit<ExposuresInput, 'keep'> = {
     until: day + 1,
   }),
   benchmark: null,
+  engine: referenceEngine,
   fields: {
     fields: ['A'],
     standsAlone: () => true,
@@ -63,6 +65,30 @@ test('figures that are kept from other windows and intervals are those of a view
     {},
   ];
   for (const ask of asks) expect(shown({ ...asked, ...ask }, keep)).toEqual(shown({ ...asked, ...ask }));
+});
+
+test('the text of a part of what was written before is that of the part by itself', () => {
+  const { keep, kept } = keeping();
+  const text = (window: ExposuresInput['window'], keepIn: KeepFigures) => {
+    const json = createJsonWriter();
+    writeExposures(json, exposuresOf(open(), { ...asked, groups: 100, window, keep: keepIn }));
+    return new TextDecoder().decode(json.bytes());
+  };
+  const windows: ExposuresInput['window'][] = [
+    { start: '2020-02-03', end: '2020-12-30' },
+    { start: '2020-02-04', end: '2020-12-29' },
+    { start: '2020-08-03', end: '2020-08-03' },
+    { start: null, end: '2020-03-31' }, // Begins before what is kept, and is shorter.
+    { start: null, end: null },
+    { start: '2020-07-01', end: null },
+  ];
+  for (const window of windows)
+    expect(text(window, keep)).toBe(text(window, (_what, size) => createFigures({ ...size, areWritten: false })));
+  const days = open().i32('days').length;
+  for (const [key, { texts, values }] of kept) {
+    const written = Array.from(texts!, (known) => [known?.first, known?.end]);
+    expect([key, written]).toEqual([key, Array.from({ length: values.length / days }, () => [0, days])]);
+  }
 });
 
 test('what is kept is worked out once: a window within another reads no datapoint again', () => {

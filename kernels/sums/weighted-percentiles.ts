@@ -1,0 +1,74 @@
+import { assert } from '../assert.js';
+
+/** Values with weights. */
+export interface WeightedValues {
+  /** NaN where missing, at least [count]. */
+  readonly values: Float64Array;
+  /** Of either sign, at least [count]. */
+  readonly weights: Float64Array;
+  /** How many of both count. */
+  readonly count: number;
+}
+
+/** What stands before the percentiles: the mean, and the share of the weights that has a value. */
+export const AVERAGES = 2;
+
+/** What rounding may leave of a share: sums of equal weights reach it. */
+const SLACK = 1e-12;
+
+/**
+ * Mean, coverage and percentiles of weighted values.
+ *
+ * @param of      The values and their weights.
+ * @param shares  Ascending, from 0 to 1.
+ * @param out     [2 + shares], overwritten: the mean by the weights with their signs, NaN where these add up to 0; the
+ *                share of the weights, by their magnitude, that has a value; for each share the least value at or below
+ *                which that share of the magnitudes lies, NaN where no weight has a value.
+ * @returns       Nothing; `out` holds the figures.
+ * @throws        KernelFault on a shape mismatch.
+ * @cost          O(n log n); engines part the range of the values instead, O(n) on average.
+ * @source        Definition. Mean and coverage have the same bits on every engine, and so have percentiles whose share is
+ *                not within rounding, 1e-15 of the weights, of the slack of 1e-12 below it.
+ */
+export function weightedPercentiles(of: WeightedValues, shares: Float64Array, out: Float64Array): void {
+  assertPercentiles(of, shares, out);
+  const { values, weights, count } = of;
+  const held: number[] = [];
+  let [gross, covered, total, sum] = [0, 0, 0, 0];
+  for (let i = 0; i < count; i++) {
+    const weight = weights[i]!;
+    if (weight === 0) continue;
+    gross += Math.abs(weight);
+    const value = values[i]!;
+    if (value !== value) continue;
+    covered += Math.abs(weight);
+    total += weight;
+    sum += weight * value;
+    held.push(i);
+  }
+  out.fill(NaN);
+  out[0] = total === 0 ? NaN : sum / total;
+  out[1] = gross === 0 ? 0 : covered / gross;
+  held.sort((a, b) => (values[a]! < values[b]! ? -1 : values[a]! > values[b]! ? 1 : 0));
+  let reached = 0;
+  let share = 0;
+  for (const i of held) {
+    reached += Math.abs(weights[i]!);
+    while (share < shares.length && reached >= shares[share]! * covered * (1 - SLACK))
+      out[AVERAGES + share++] = values[i]!;
+  }
+  if (held.length > 0) out.fill(values[held.at(-1)!]!, AVERAGES + share);
+}
+
+/** @throws KernelFault */
+export function assertPercentiles(
+  { values, weights, count }: WeightedValues,
+  shares: Float64Array,
+  out: Float64Array,
+): void {
+  assert(
+    count <= values.length && count <= weights.length,
+    `count: ${count} of ${values.length} and ${weights.length}`,
+  );
+  assert(out.length === AVERAGES + shares.length, `out: ${out.length} figures for ${shares.length} shares`);
+}

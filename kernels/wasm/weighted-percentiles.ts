@@ -1,0 +1,249 @@
+// The range of the values is parted, and a part in which a share lies is parted again, until few are left to sort.
+
+/** Parts of a range of equal width: a few values in each. */
+const BUCKETS: i32 = 128;
+const LYING_BYTES: usize = 1024;
+
+/** Values that are sorted rather than parted. */
+const FEW: i32 = 24;
+
+/** Positive values whose largest is so many times the least are parted by their magnitude: those of companies are. */
+const WIDE: f64 = 16;
+
+/** Parts of parts; what is left then is sorted, however many they are. */
+const LEVELS: i32 = 8;
+
+/** What rounding may leave of a share: sums of equal weights reach it. */
+const SLACK: f64 = 1e-12;
+
+/** The bucket of what has no value or no weight. */
+const NOWHERE: u8 = 255;
+
+/** Buckets compared at a time. */
+const LANES: i32 = 16;
+
+// What all parts of one call have in common, and what the sums of a part came to.
+let limits: usize = 0;
+let found: usize = 0;
+let levels: usize = 0;
+let room: usize = 0;
+let gross: f64 = 0;
+let covered: f64 = 0;
+let total: f64 = 0;
+let sum: f64 = 0;
+
+@inline
+function roomFor(count: i32): usize {
+  return <usize>((count + LANES - 1) & -LANES);
+}
+
+/** Weights by bucket, buckets, values and their weights. */
+@inline
+function levelBytes(count: usize): usize {
+  return LYING_BYTES + 17 * count;
+}
+
+export function weightedPercentilesScratch(count: i32, shares: i32): usize {
+  return (<usize>shares << 3) + <usize>LEVELS * levelBytes(roomFor(count));
+}
+
+/** See `sums/weighted-percentiles`. */
+export function weightedPercentiles(
+  values: usize,
+  weights: usize,
+  count: i32,
+  shares: usize,
+  shareCount: i32,
+  out: usize,
+  scratch: usize,
+): void {
+  limits = scratch;
+  found = out + 16;
+  levels = scratch + (<usize>shareCount << 3);
+  room = roomFor(count);
+  part(values, weights, count, levels);
+  store<f64>(out, total == 0 ? NaN : sum / total);
+  store<f64>(out, gross == 0 ? 0 : covered / gross, 8);
+  if (covered == 0) {
+    for (let s = 0; s < shareCount; s++) store<f64>(found + (<usize>s << 3), NaN);
+    return;
+  }
+  for (let s = 0; s < shareCount; s++) {
+    const at = <usize>s << 3;
+    store<f64>(limits + at, load<f64>(shares + at) * covered * (1 - SLACK));
+  }
+  seek(values, weights, count, 0, 0, shareCount, 0);
+}
+
+/**
+ * Puts each value that has a weight into its bucket, and sums.
+ * @returns whether there are several buckets: equal values and endless ranges are one
+ */
+function part(values: usize, weights: usize, count: i32, level: usize): bool {
+  let lows = f64x2.splat(Infinity);
+  let highs = f64x2.splat(-Infinity);
+  let i = 0;
+  for (; i + 2 <= count; i += 2) {
+    const pair = v128.load(values + (<usize>i << 3));
+    lows = f64x2.pmin(lows, pair);
+    highs = f64x2.pmax(highs, pair);
+  }
+  let least = min<f64>(f64x2.extract_lane(lows, 0), f64x2.extract_lane(lows, 1));
+  let most = max<f64>(f64x2.extract_lane(highs, 0), f64x2.extract_lane(highs, 1));
+  if (i < count) {
+    const last = load<f64>(values + (<usize>i << 3));
+    if (last < least) least = last;
+    if (last > most) most = last;
+  }
+  gross = 0;
+  covered = 0;
+  total = 0;
+  sum = 0;
+  memory.fill(level, 0, LYING_BYTES);
+  const buckets = level + LYING_BYTES;
+  for (let end = <usize>count; end < roomFor(count); end++) store<u8>(buckets + end, NOWHERE);
+  if (least > 0 && most > WIDE * least && most < Infinity) {
+    const lowest = <i32>(reinterpret<u64>(least) >> 32);
+    const scale = <f64>(BUCKETS - 1) / <f64>(<i32>(reinterpret<u64>(most) >> 32) - lowest);
+    place(values, weights, count, level, true, lowest, 0, scale);
+    return true;
+  }
+  const scale = <f64>(BUCKETS - 1) / (most - least);
+  const isParted = scale > 0 && scale < Infinity;
+  place(values, weights, count, level, false, 0, least, isParted ? scale : 0);
+  return isParted;
+}
+
+/** @param byMagnitude by the upper half of the number, which ascends with a positive one about as its logarithm does */
+@inline
+function place(
+  values: usize,
+  weights: usize,
+  count: i32,
+  level: usize,
+  byMagnitude: bool,
+  lowest: i32,
+  least: f64,
+  scale: f64,
+): void {
+  const buckets = level + LYING_BYTES;
+  let g: f64 = 0;
+  let c: f64 = 0;
+  let t: f64 = 0;
+  let s: f64 = 0;
+  for (let i: usize = 0; i < <usize>count; i++) {
+    const value = load<f64>(values + (i << 3));
+    const weight = load<f64>(weights + (i << 3));
+    const magnitude = abs(weight);
+    g += magnitude;
+    if (weight == 0 || value != value) {
+      store<u8>(buckets + i, NOWHERE);
+      continue;
+    }
+    c += magnitude;
+    t += weight;
+    s += weight * value;
+    let bucket: i32 = 0;
+    if (byMagnitude) bucket = <i32>(<f64>(load<i32>(values + (i << 3), 4) - lowest) * scale);
+    else if (scale > 0) bucket = <i32>((value - least) * scale);
+    store<u8>(buckets + i, <u8>bucket);
+    const lying = level + (<usize>bucket << 3);
+    store<f64>(lying, load<f64>(lying) + magnitude);
+  }
+  gross = g;
+  covered = c;
+  total = t;
+  sum = s;
+}
+
+/** The shares from one to before another among the values of a level, by the buckets in which they lie. */
+function seek(values: usize, weights: usize, count: i32, depth: i32, first: i32, last: i32, below: f64): void {
+  const level = levels + <usize>depth * levelBytes(room);
+  // The last bucket with a weight: whatever rounding leaves of a share lies in it.
+  let top = BUCKETS - 1;
+  while (top > 0 && load<f64>(level + (<usize>top << 3)) == 0) top--;
+  let share = first;
+  let reached = below;
+  for (let bucket = 0; share < last; bucket++) {
+    const before = reached;
+    reached = bucket == top ? Infinity : before + load<f64>(level + (<usize>bucket << 3));
+    const from = share;
+    while (share < last && reached >= load<f64>(limits + (<usize>share << 3))) share++;
+    if (share > from) seekIn(values, weights, count, depth, bucket, from, share, before);
+  }
+}
+
+/** The shares among the values of a bucket. */
+function seekIn(
+  values: usize,
+  weights: usize,
+  count: i32,
+  depth: i32,
+  bucket: i32,
+  first: i32,
+  last: i32,
+  below: f64,
+): void {
+  const level = levels + <usize>depth * levelBytes(room);
+  const next = level + levelBytes(room);
+  const own = next + LYING_BYTES + room;
+  const weighing = own + (room << 3);
+  const held = collect(values, weights, count, level + LYING_BYTES, bucket, own, weighing);
+  if (held > FEW && depth + 2 < LEVELS && part(own, weighing, held, next)) {
+    seek(own, weighing, held, depth + 1, first, last, below);
+  } else {
+    sortInto(own, weighing, held, first, last, below);
+  }
+}
+
+/** Copies the values of a bucket, and the magnitudes of their weights. @returns how many */
+function collect(
+  values: usize,
+  weights: usize,
+  count: i32,
+  buckets: usize,
+  bucket: i32,
+  own: usize,
+  weighing: usize,
+): i32 {
+  const wanted = i8x16.splat(<i8>bucket);
+  let held: i32 = 0;
+  for (let i = 0; i < count; i += LANES) {
+    let mask = i8x16.bitmask(i8x16.eq(v128.load(buckets + <usize>i), wanted));
+    while (mask != 0) {
+      const from = <usize>(i + ctz(mask)) << 3;
+      store<f64>(own + (<usize>held << 3), load<f64>(values + from));
+      store<f64>(weighing + (<usize>held << 3), abs(load<f64>(weights + from)));
+      held++;
+      mask &= mask - 1;
+    }
+  }
+  return held;
+}
+
+/** The shares among some values by sorting these; what rounding leaves unreached is the largest. */
+function sortInto(values: usize, weights: usize, count: i32, first: i32, last: i32, below: f64): void {
+  for (let k = 1; k < count; k++) {
+    const value = load<f64>(values + (<usize>k << 3));
+    const weight = load<f64>(weights + (<usize>k << 3));
+    let to = <usize>k << 3;
+    while (to > 0 && load<f64>(values + to - 8) > value) {
+      store<f64>(values + to, load<f64>(values + to - 8));
+      store<f64>(weights + to, load<f64>(weights + to - 8));
+      to -= 8;
+    }
+    store<f64>(values + to, value);
+    store<f64>(weights + to, weight);
+  }
+  let reached = below;
+  let share = first;
+  for (let k = 0; k < count && share < last; k++) {
+    reached += load<f64>(weights + (<usize>k << 3));
+    while (share < last && reached >= load<f64>(limits + (<usize>share << 3))) {
+      store<f64>(found + (<usize>share << 3), load<f64>(values + (<usize>k << 3)));
+      share++;
+    }
+  }
+  const largest = load<f64>(values + (<usize>(count - 1) << 3));
+  for (; share < last; share++) store<f64>(found + (<usize>share << 3), largest);
+}

@@ -1,0 +1,80 @@
+import type { JsonWriter } from '../json-writer.js';
+import { writeKnown, writeKnownWithin } from '../series-json.js';
+
+/** JSON of a figure on dates that follow each other: its numbers between commas. */
+export interface FigureText {
+  /** Position of the first date in those of the run, and of the one behind the last. */
+  readonly first: number;
+  readonly end: number;
+  readonly bytes: Uint8Array;
+  /** Where the text of every so many dates begins. */
+  readonly marks: Int32Array;
+}
+
+/** Texts of figures, by their places. */
+export type FigureTexts = (FigureText | undefined)[];
+
+/** Most bytes of a number with its comma. */
+export const NUMBER_TEXT_BYTES = 26;
+
+/** Dates from one mark to the next: what is between is looked through for commas. */
+const MARKED = 128;
+
+/** What the values of an array are: a figure from a date on. */
+interface Place {
+  readonly texts: FigureTexts;
+  readonly figure: number;
+  readonly first: number;
+}
+
+const places = new WeakMap<Float64Array, Place>();
+
+/** @returns the values, whose text is kept from now on when they are written */
+export function withText(values: Float64Array, place: Place): Float64Array {
+  places.set(values, place);
+  return values;
+}
+
+/** Numbers with brackets around them, null where one is missing: copied where their text is kept. @throws Refusal NUMERIC_FAILURE */
+export function writeFigure(json: JsonWriter, values: Float64Array): void {
+  const place = places.get(values);
+  if (place === undefined) {
+    writeKnown(json, values);
+    return;
+  }
+  const { texts, figure, first } = place;
+  const end = first + values.length;
+  const known = texts[figure];
+  json.raw('[');
+  if (known !== undefined && known.first <= first && end <= known.end) {
+    json.token(
+      known.bytes.subarray(beginOf(known, first), end === known.end ? known.bytes.length : beginOf(known, end) - 1),
+    );
+  } else {
+    const text = write(json, values, first);
+    if (text !== null && (known === undefined || known.end - known.first <= values.length)) texts[figure] = text;
+  }
+  json.raw(']');
+}
+
+function write(json: JsonWriter, values: Float64Array, first: number): FigureText | null {
+  const begin = json.mark();
+  const marks = new Int32Array(Math.ceil(values.length / MARKED));
+  for (let m = 0; m < marks.length; m++) {
+    if (m > 0) json.raw(',');
+    marks[m] = json.mark() - begin;
+    writeKnownWithin(json, values, m * MARKED, Math.min(values.length, (m + 1) * MARKED));
+  }
+  const bytes = json.written(begin, json.mark());
+  return bytes && { first, end: first + values.length, marks, bytes };
+}
+
+const COMMA = 44;
+
+/** Where the text of a date begins. */
+function beginOf({ first, bytes, marks }: FigureText, date: number): number {
+  const place = date - first;
+  let at = marks[Math.floor(place / MARKED)]!;
+  for (let commas = place % MARKED; commas > 0; at++) if (bytes[at] === COMMA) commas--;
+  return at;
+}

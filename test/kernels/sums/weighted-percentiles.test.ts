@@ -1,0 +1,88 @@
+import { describe, expect, test } from 'vitest';
+import { KernelFault } from '#kernels/assert.js';
+import { wasmEngine } from '#kernels/engines/wasm.js';
+import { weightedPercentiles } from '#kernels/sums/weighted-percentiles.js';
+
+const SHARES = Float64Array.of(0.1, 0.5, 0.9);
+
+/** By the definition: the least value at or below which the share of the weights lies. */
+function byDefinition(values: readonly number[], weights: readonly number[], share: number): number {
+  const held = values.map((_, i) => i).filter((i) => weights[i] !== 0 && !Number.isNaN(values[i]!));
+  const total = held.reduce((sum, i) => sum + Math.abs(weights[i]!), 0);
+  const below = (limit: number) => held.reduce((sum, i) => sum + (values[i]! <= limit ? Math.abs(weights[i]!) : 0), 0);
+  return Math.min(...held.map((i) => values[i]!).filter((value) => below(value) >= share * total - 1e-12));
+}
+
+const MADE_BY = [
+  ['the definition', weightedPercentiles],
+  ['WebAssembly', wasmEngine().weightedPercentiles],
+] as const;
+
+describe.each(MADE_BY)('%s', (_, percentilesOf) => {
+  /** Mean, coverage and percentiles of one date. */
+  function figuresOf(values: readonly number[], weights: readonly number[]): number[] {
+    const out = new Float64Array(2 + SHARES.length);
+    const of = { values: Float64Array.from(values), weights: Float64Array.from(weights), count: values.length };
+    percentilesOf(of, SHARES, out);
+    return [...out];
+  }
+
+  test('finds the least values that a share of the weights reaches, their mean and what they cover', () => {
+    const weights = [0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 0.1];
+    // Means by hand: 0.1 + 0.2 + 0.3 + 0.8 + 1 + 1.2 + 0.7, and of the third -0.6 / 0.6 with what is short.
+    const dates = [
+      { values: [1, 2, 3, 4, 5, 6, 7], weights, mean: 4.3, coverage: 1 },
+      { values: [7, 6, 5, 4, 3, 2, 1], weights, mean: 3.7, coverage: 1 },
+      // Ties, a missing value, a short and a name that is not held.
+      {
+        values: [2, 2, NaN, 9, -1, 3, 3],
+        weights: [0.4, 0.3, 0.2, 0, -0.2, 0.1, 0.2],
+        mean: 2.5 / 0.8,
+        coverage: 6 / 7,
+      },
+    ];
+    for (const date of dates) {
+      const [mean, coverage, ...percentiles] = figuresOf(date.values, date.weights);
+      expect(mean).toBeCloseTo(date.mean, 14);
+      expect(coverage).toBeCloseTo(date.coverage, 14);
+      expect(percentiles).toEqual([...SHARES].map((share) => byDefinition(date.values, date.weights, share)));
+    }
+  });
+
+  test('has no figures of nothing held, no mean of weights that add up to 0, and no values behind the count', () => {
+    expect(figuresOf([0, 0], [0, 0])).toEqual([NaN, 0, NaN, NaN, NaN]);
+    expect(figuresOf([NaN], [1])).toEqual([NaN, 0, NaN, NaN, NaN]);
+    expect(figuresOf([], [])).toEqual([NaN, 0, NaN, NaN, NaN]);
+    expect(figuresOf([3, 5], [1, -1])).toEqual([NaN, 1, 3, 3, 5]);
+    const out = new Float64Array(5);
+    const [values, weights] = [Float64Array.of(2, 1, 9), Float64Array.of(1, 1, 9)];
+    percentilesOf({ values, weights, count: 2 }, SHARES, out);
+    expect([...out]).toEqual([1.5, 1, 1, 1, 2]);
+  });
+
+  test('has the percentiles of the definition of many names, some far from the others and some equal', () => {
+    const names = Array.from({ length: 200 }, (_, i) => i);
+    const spreads = [
+      (i: number) => Math.sin(i * 12.9898),
+      (i: number) => Math.exp(9 * Math.sin(i * 78.233)),
+      (i: number) => Math.floor(5 * Math.sin(i * 4.1414)),
+      (i: number) => (i === 7 ? Infinity : i % 3 === 0 ? NaN : 1 / (i + 1)),
+      // Each part is parted again, until the levels are used up.
+      (i: number) => (i < 170 ? -(2 ** (-5 * i)) : i),
+      () => 2,
+    ];
+    for (const spread of spreads) {
+      const values = names.map(spread);
+      for (const weights of [names.map(() => 1 / 256), names.map((i) => ((i * 7919) % 101) / 64 - 0.5)])
+        expect(figuresOf(values, weights).slice(2)).toEqual(
+          [...SHARES].map((share) => byDefinition(values, weights, share)),
+        );
+    }
+  });
+
+  test('refuses more values than there are, and room for other shares', () => {
+    const [values, weights] = [new Float64Array(3), new Float64Array(2)];
+    expect(() => percentilesOf({ values, weights, count: 3 }, SHARES, new Float64Array(5))).toThrow(KernelFault);
+    expect(() => percentilesOf({ values, weights, count: 2 }, SHARES, new Float64Array(4))).toThrow(KernelFault);
+  });
+});

@@ -5,6 +5,7 @@ import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { Limits } from '#cli/bench/machine.js';
 import type { Timing } from './kernels/measure.js';
+import { keyOf, RESULTS, storedTimings } from './stored-results.js';
 
 /**
  * Runs the benchmarks one after the other, each in a process of its own.
@@ -14,11 +15,10 @@ import type { Timing } from './kernels/measure.js';
  *     npm run bench -- peers                 the running service beside numpy and cvxopt, answers compared
  *     npm run bench -- report                what jobs cost as they grow, drawn and held to the stored results
  *     npm run bench -- goals                 every row of the table of goals in docs/performance.md: two hours, a free machine
- *     npm run bench -- --json                stores the timings of kernels, peers and growth in bench/results
- *     npm run bench -- --compare             prints them against the last that were stored
+ *     npm run bench -- --json                stores the timings of kernels, objectives, peers and growth in bench/results
+ *     npm run bench -- --compare             prints each against the last that was stored of it
  */
 const folder = fileURLToPath(new URL('.', import.meta.url));
-const results = fileURLToPath(new URL('../../bench/results/', import.meta.url));
 
 interface BothLimits {
   readonly pinned: Limits | null;
@@ -74,21 +74,20 @@ const free = Object.fromEntries(Object.entries(process.env).filter(([name]) => !
 const pins = Object.entries(process.env).filter(([name]) => name.startsWith('OPENBLAS_'));
 const limits = benches.some((bench) => bench.startsWith('kernels')) ? await bothLimits() : undefined;
 const timings: Timing[] = [];
-const lastFile = latestFile();
+const stored = storedTimings();
 
 for (const bench of benches) {
   console.log(`\n${bench.replace('.bench.js', '')}`);
   const child = start(bench, {
     ...free,
     ...(limits && { BENCH_LIMITS: JSON.stringify(limits.free) }),
-    ...(lastFile && { BENCH_STORED: lastFile }),
   });
-  child.on('message', (timing) => timings.push(timing as Timing)); // sent by `measure` alone
+  child.on('message', (timing) => timings.push(timing as Timing)); // sent as timings alone
   const [status] = (await once(child, 'close')) as [number | null];
   if (status !== 0) process.exitCode = 1;
 }
 
-if (flags.has('--compare')) compare(latest());
+if (flags.has('--compare')) compare();
 if (flags.has('--json') && timings.length > 0)
   keep({ date, processor, node: process.version, timings, ...(limits && { limits }) });
 
@@ -118,26 +117,14 @@ function sentence({ blas, blasName, wasm, sweep }: Limits): string {
 
 /** Timings of the same day and version are merged, so that one bench can be measured again. */
 function keep(run: StoredResults): void {
-  mkdirSync(results, { recursive: true });
-  const file = `${results}${run.date}-node${run.node.slice(1).split('.')[0]}.json`;
-  const stored = readChecked(file);
-  const earlier = stored?.timings ?? [];
+  mkdirSync(RESULTS, { recursive: true });
+  const file = `${RESULTS}${run.date}-node${run.node.slice(1).split('.')[0]}.json`;
+  const sameDay = readChecked(file);
+  const earlier = sameDay?.timings ?? [];
   const again = new Set(run.timings.map(keyOf));
   const merged = [...earlier.filter((timing) => !again.has(keyOf(timing))), ...run.timings];
-  writeFileSync(file, `${JSON.stringify({ ...stored, ...run, timings: merged }, null, 1)}\n`);
+  writeFileSync(file, `${JSON.stringify({ ...sameDay, ...run, timings: merged }, null, 1)}\n`);
   console.log(`\n${run.timings.length} timings kept in ${file}`);
-}
-
-function latest(): StoredResults | undefined {
-  return lastFile === undefined ? undefined : readChecked(lastFile);
-}
-
-/** File of the last stored results, undefined before the first. */
-function latestFile(): string | undefined {
-  const files = readdirSync(results, { encoding: 'utf8' })
-    .filter((name) => name.endsWith('.json'))
-    .toSorted();
-  return files.length === 0 ? undefined : `${results}${files.at(-1)}`;
 }
 
 function readChecked(file: string): StoredResults | undefined {
@@ -148,17 +135,13 @@ function readChecked(file: string): StoredResults | undefined {
   }
 }
 
-function compare(before: StoredResults | undefined): void {
-  if (before === undefined) return console.log('\nnothing to compare with: run with --json first');
-  console.log(`\nagainst ${before.date}, Node ${before.node}: time now / time then`);
-  const then = new Map(before.timings.map((timing) => [keyOf(timing), timing]));
+function compare(): void {
+  console.log('\ntime now / time as it was stored last');
   for (const timing of timings) {
-    const earlier = then.get(keyOf(timing));
+    const earlier = stored.get(keyOf(timing));
     if (earlier !== undefined)
-      console.log(`${(timing.minMs / earlier.minMs).toFixed(2).padStart(6)}  ${keyOf(timing)}`);
+      console.log(
+        `${(timing.minMs / earlier.minMs).toFixed(2).padStart(6)}  ${keyOf(timing)}, ${earlier.date}, Node ${earlier.node}`,
+      );
   }
-}
-
-function keyOf({ kernel, size, engine }: Timing): string {
-  return `${kernel} ${size} ${engine}`;
 }

@@ -1,6 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { startService, threadTimes, type RunningService } from './service.js';
 import type { Timing } from '../kernels/measure.js';
+import { storedTimings } from '../stored-results.js';
 import { drawGrowths, type DrawnGrowth } from './growth/draw.js';
 import { prepareGrowths, type Growth, type Point } from './growth/growths.js';
 import { isSlower, slope, spreadOf, type Cost, type Spread } from './growth/trend.js';
@@ -19,7 +20,7 @@ const JOBS = 2;
 
 const PICTURE = new URL('../../../bench/results/growth.svg', import.meta.url);
 
-const stored = storedTimings();
+const stored = storedCosts();
 const service = await startService(['--workers', '1']);
 try {
   const growths = await prepareGrowths(service);
@@ -97,13 +98,10 @@ function keyOf(name: string, axis: string, x: number): string {
   return `growth: ${name} ${x} ${axis}`;
 }
 
-/** Stored costs by what was timed; none before the first `--json`. */
-function storedTimings(): ReadonlyMap<string, Cost> {
-  const path = process.env['BENCH_STORED'];
-  if (path === undefined) return new Map();
-  const { timings } = JSON.parse(readFileSync(path, 'utf8')) as { timings: readonly Timing[] }; // Written by `--json`.
+/** Stored costs by what was timed. */
+function storedCosts(): ReadonlyMap<string, Cost> {
   return new Map(
-    timings.flatMap(({ kernel, size, minMs, yardsticks }) =>
+    [...storedTimings().values()].flatMap(({ kernel, size, minMs, yardsticks }) =>
       yardsticks === undefined ? [] : [[`${kernel} ${size}`, { x: Number.parseInt(size, 10), ms: minMs, yardsticks }]],
     ),
   );

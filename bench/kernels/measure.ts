@@ -14,6 +14,8 @@ export interface Timing {
   readonly engine: string;
   readonly minMs: number;
   readonly medianMs: number;
+  /** Least time by the clock, where the others are of the processor. */
+  readonly clockMs?: number;
   /** GFLOP/s or GB/s of the fastest run, with its unit; absent where neither means anything. */
   readonly rate?: number;
   readonly unit?: 'GFLOP/s' | 'GB/s';

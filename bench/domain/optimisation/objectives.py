@@ -1,5 +1,5 @@
-"""One objective by a peer: objectives.py FILE OBJECTIVE SOLVER, or objectives.py probe SOLVER. Prints milliseconds of processor time and
-the value, as it is made small.
+"""One objective by a peer: objectives.py FILE OBJECTIVE SOLVER, or objectives.py probe SOLVER. Prints milliseconds of the processor, of the
+clock, and the value as it is made small.
 
 FILE has n, m, risk aversion, volatility limit, covariance [n x n], expected returns, index, lower, upper [n each], rows [m x n], their
 lower and upper bounds [m each], as doubles. Ratios are solved homogenised by cvxopt, as they are by SLSQP; budgets of risk with the
@@ -9,6 +9,10 @@ import sys
 import time
 
 import numpy as np
+
+
+def clocks():
+    return np.array([time.process_time(), time.perf_counter()])
 
 
 class Case:
@@ -77,7 +81,7 @@ def by_cvxopt(case, kind):
         hessian[:n, :n] = case.covariance
     elif kind != "max_return":
         hessian, linear = quadratic(case, kind)
-    begin = time.process_time()
+    begin = clocks()
     if kind == "max_return":
         root = np.linalg.cholesky(case.covariance).T
         cone = np.vstack([np.zeros((1, n)), -root])
@@ -86,7 +90,7 @@ def by_cvxopt(case, kind):
         answer = solvers.conelp(matrix(-case.returns), matrix(np.vstack([above, cone])), matrix(sides), dims, matrix(even), matrix(to))
     else:
         answer = solvers.qp(*map(matrix, (hessian, linear, above, bounds, even, to)))
-    seconds = time.process_time() - begin
+    seconds = clocks() - begin
     x = np.array(answer["x"]).ravel()
     return seconds, x[:n] / x[n] if kind in RATIOS else x
 
@@ -110,9 +114,9 @@ def by_cvxopt_parity(case):
             return f, df
         return f, df, matrix(z[0] * (covariance + np.diag(1 / (n * own * own))))
 
-    begin = time.process_time()
+    begin = clocks()
     answer = solvers.cp(barrier)
-    seconds = time.process_time() - begin
+    seconds = clocks() - begin
     x = np.array(answer["x"]).ravel()
     return seconds, x / x.sum()
 
@@ -153,9 +157,9 @@ def by_slsqp(case, kind):
         target, gradient = (lambda x: x @ hessian @ x / 2 + linear @ x), (lambda x: hessian @ x + linear)
     start = np.full(n, 1.0 if kind == "risk_parity" else 1 / n)
     bounds = [(1e-9, None)] * n if kind == "risk_parity" else list(zip(case.lower, case.upper))
-    begin = time.process_time()
+    begin = clocks()
     answer = minimize(target, start, jac=gradient, method="SLSQP", bounds=bounds, constraints=constraints, options={"ftol": 1e-12, "maxiter": 500})
-    return time.process_time() - begin, answer.x / answer.x.sum() if kind == "risk_parity" else answer.x
+    return clocks() - begin, answer.x / answer.x.sum() if kind == "risk_parity" else answer.x
 
 
 SOLVERS = {"cvxopt": by_cvxopt, "slsqp": by_slsqp}
@@ -164,5 +168,10 @@ if sys.argv[1] == "probe":
     __import__({"cvxopt": "cvxopt", "slsqp": "scipy.optimize"}[sys.argv[2]])
 else:
     case = Case(sys.argv[1])
-    seconds, weights = SOLVERS[sys.argv[3]](case, sys.argv[2])
-    print(1000 * seconds, value(case, sys.argv[2], weights))
+    best = np.full(2, np.inf)
+    for run in range(5):
+        seconds, weights = SOLVERS[sys.argv[3]](case, sys.argv[2])
+        best = np.minimum(best, seconds)
+        if best[0] > 0.5:
+            break
+    print(*1000 * best, value(case, sys.argv[2], weights))

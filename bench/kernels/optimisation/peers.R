@@ -1,6 +1,38 @@
-# Solves a quadratic programme with quadprog: peers.R FILE ANSWER, or peers.R probe. Prints milliseconds.
-library(quadprog)
+# Solves a quadratic programme: peers.R FILE ANSWER SOLVER, or peers.R probe SOLVER. Prints milliseconds of the processor and of the clock.
 words <- commandArgs(trailingOnly = TRUE)
+solver <- words[length(words)]
+suppressMessages(library(c(quadprog = "quadprog", ecos = "ECOSolveR")[[solver]], character.only = TRUE))
+if (solver == "ecos") library(Matrix)
+
+# As a cone: |U x|^2 / 2 is at most t where |(sqrt(2) U x, t - 1)| is at most t + 1.
+as_cone <- function(hessian, linear, columns, least, equalities) {
+  n <- length(linear)
+  m <- length(least)
+  root <- chol(hessian)
+  even <- seq_len(equalities)
+  above <- setdiff(seq_len(m), even)
+  cone <- rbind(c(rep(0, n), -1), cbind(-sqrt(2) * root, 0), c(rep(0, n), -1))
+  list(
+    c = c(linear, 1),
+    G = as(rbind(cbind(-t(columns[, above]), 0), cone), "dgCMatrix"),
+    h = c(-least[above], 1, rep(0, n), -1),
+    dims = list(l = length(above), q = n + 2L, e = 0L),
+    A = as(cbind(t(columns[, even, drop = FALSE]), 0), "dgCMatrix"),
+    b = least[even]
+  )
+}
+
+solve_by <- function(hessian, linear, columns, least, equalities) {
+  if (solver == "quadprog") return(function() solve.QP(hessian, -linear, columns, least, meq = equalities)$solution)
+  cone <- as_cone(hessian, linear, columns, least, equalities)
+  control <- ecos.control(feastol = 1e-9, abstol = 1e-10, reltol = 1e-9)
+  function() {
+    answer <- ECOS_csolve(cone$c, cone$G, cone$h, cone$dims, cone$A, cone$b, control = control)
+    if (answer$retcodes[["exitFlag"]] != 0) stop(answer$infostring)
+    answer$x[seq_along(linear)]
+  }
+}
+
 if (words[1] != "probe") {
   file <- file(words[1], "rb")
   head <- readBin(file, "double", 4)
@@ -13,15 +45,17 @@ if (words[1] != "probe") {
   close(file)
   # A dual method needs a definite curvature: what trades lack of it.
   if (any(diag(hessian) == 0)) diag(hessian) <- diag(hessian) + head[4]
-  best <- Inf
-  for (run in 1:3) {
+  work <- solve_by(hessian, linear, columns, least, head[3])
+  best <- c(Inf, Inf)
+  for (run in 1:5) {
     begin <- proc.time()
-    answer <- solve.QP(hessian, -linear, columns, least, meq = head[3])
+    x <- work()
     used <- proc.time() - begin
-    best <- min(best, 1000 * (used[["user.self"]] + used[["sys.self"]]))
+    best <- pmin(best, 1000 * c(used[["user.self"]] + used[["sys.self"]], used[["elapsed"]]))
+    if (best[1] > 500) break
   }
   output <- file(words[2], "wb")
-  writeBin(answer$solution, output)
+  writeBin(x, output)
   close(output)
   cat(best)
 }

@@ -6,17 +6,9 @@ import { metricMatrix } from '#kernels/optimisation/program/metric.js';
 import { type Program, kinkSum } from '#kernels/optimisation/program/program.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { type FamilySize, trackingProgram } from './tracking-family.js';
-import {
-  type Quadratic,
-  type Answer,
-  type Peer,
-  scratch,
-  timed,
-  python,
-  external,
-  npmQuadprog,
-  npmHighs,
-} from './outside-peers.js';
+import { npmPeer, python, rPeer, scratch, type Answer, type Peer } from './outside-peers.js';
+import type { Quadratic } from './quadratic.js';
+import { timed } from './timed.js';
 
 const CASES: readonly (FamilySize & { readonly label: string })[] = [
   { label: 'base 134', names: 200, observations: 504, turnover: null },
@@ -38,9 +30,9 @@ if (blas !== undefined) engines.push(blas);
 const peers: Record<string, Peer | string> = {
   cvxopt: python('cvxopt'),
   'scipy SLSQP': python('slsqp'),
-  'R quadprog': external('Rscript', 'peers.R', []),
-  'npm quadprog': npmQuadprog(),
-  'npm highs': await npmHighs(),
+  'R quadprog': rPeer('quadprog'),
+  'npm quadprog': npmPeer('quadprog'),
+  'npm highs': npmPeer('highs'),
 };
 for (const [name, peer] of Object.entries(peers)) if (typeof peer === 'string') console.log(`${name}: absent, ${peer}`);
 
@@ -63,7 +55,7 @@ for (const size of CASES) {
   for (const [name, peer] of Object.entries(peers)) {
     if (typeof peer === 'string' || TOO_SLOW[name]?.includes(size.label) === true) continue;
     try {
-      print(size.label, name, await peer(quadratic), program, reference!);
+      print(size.label, name, peer(quadratic), program, reference!);
     } catch (failure) {
       console.log(
         `${size.label}  ${name.padEnd(15)} failed: ${String(failure instanceof Error ? failure.message : failure)

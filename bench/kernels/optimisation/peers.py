@@ -1,8 +1,13 @@
-"""Solves a quadratic programme with cvxopt or scipy: peers.py FILE ANSWER SOLVER, or peers.py probe SOLVER. Prints milliseconds."""
+"""Solves a quadratic programme with cvxopt or scipy: peers.py FILE ANSWER SOLVER, or peers.py probe SOLVER. Prints milliseconds of
+the processor and of the clock."""
 import sys
 import time
 
 import numpy as np
+
+
+def clocks():
+    return np.array([time.process_time(), time.perf_counter()])
 
 
 def read(path):
@@ -18,9 +23,9 @@ def by_cvxopt(hessian, linear, rows, least, equalities):
 
     solvers.options.update(show_progress=False, abstol=1e-11, reltol=1e-11, feastol=1e-11)
     arguments = [matrix(values) for values in (hessian, linear, -rows[equalities:], -least[equalities:], rows[:equalities], least[:equalities])]
-    begin = time.process_time()
+    begin = clocks()
     answer = solvers.qp(*arguments)
-    return time.process_time() - begin, np.array(answer["x"]).ravel()
+    return clocks() - begin, np.array(answer["x"]).ravel()
 
 
 def by_slsqp(hessian, linear, rows, least, equalities):
@@ -31,9 +36,9 @@ def by_slsqp(hessian, linear, rows, least, equalities):
         {"type": "ineq", "fun": lambda x: rows[equalities:] @ x - least[equalities:], "jac": lambda x: rows[equalities:]},
     ]
     start = np.full(len(linear), 1 / len(linear))
-    begin = time.process_time()
+    begin = clocks()
     answer = minimize(lambda x: 0.5 * x @ hessian @ x + linear @ x, start, jac=lambda x: hessian @ x + linear, method="SLSQP", constraints=constraints, options={"ftol": 1e-12, "maxiter": 500})
-    return time.process_time() - begin, answer.x
+    return clocks() - begin, answer.x
 
 
 SOLVERS = {"cvxopt": by_cvxopt, "slsqp": by_slsqp}
@@ -42,6 +47,11 @@ if sys.argv[1] == "probe":
     __import__({"cvxopt": "cvxopt", "slsqp": "scipy.optimize"}[sys.argv[2]])
 else:
     programme = read(sys.argv[1])
-    seconds, weights = min((SOLVERS[sys.argv[3]](*programme) for _ in range(1 if len(programme[1]) > 300 else 3)), key=lambda pair: pair[0])
+    best = np.full(2, np.inf)
+    for run in range(5):
+        seconds, weights = SOLVERS[sys.argv[3]](*programme)
+        best = np.minimum(best, seconds)
+        if best[0] > 0.5:
+            break
     np.asarray(weights, dtype=np.float64).tofile(sys.argv[2])
-    print(1000 * seconds)
+    print(*1000 * best)

@@ -1,0 +1,175 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { atLeast, readQuadratic, RIDGE, type Quadratic } from './quadratic.js';
+import { timed } from './timed.js';
+
+/**
+ * A quadratic programme by a package of npm: `npm-peer.js FILE ANSWER NAME`, or `npm-peer.js probe NAME`. Prints milliseconds of the
+ * processor and of the clock. BENCH_PEERS names the folder of its `node_modules`.
+ */
+type Solve = (quadratic: Quadratic) => Promise<() => Float64Array>;
+
+const PEERS: Readonly<Record<string, Solve>> = { quadprog: byQuadprog, highs: byHighs, clarabel: byClarabel };
+
+const [first, ...others] = process.argv.slice(2);
+const solve = PEERS[others.at(-1)!]!; // The bench names one of them.
+if (first === 'probe') await solve(none());
+else {
+  const { ms, clockMs, x } = timed(await solve(readQuadratic(readFileSync(first!))));
+  writeFileSync(others[0]!, x);
+  console.log(ms, clockMs);
+}
+
+/** The least programme: the package is loaded for it. */
+function none(): Quadratic {
+  const one = Float64Array.of(1);
+  return { n: 1, hessian: one, linear: one, lower: one, upper: one, rows: [] };
+}
+
+function npmModule(name: string): unknown {
+  return createRequire(join(process.env['BENCH_PEERS'] ?? process.cwd(), 'package.json'))(name);
+}
+
+interface Quadprog {
+  solveQP(
+    hessian: number[][],
+    linear: number[],
+    columns: number[][],
+    least: number[],
+    equalities: number,
+  ): { solution: number[]; message: string };
+}
+
+/** Arrays of that package count from one. */
+async function byQuadprog(quadratic: Quadratic): Promise<() => Float64Array> {
+  const quadprog = npmModule('quadprog') as Quadprog; // its documented shape
+  const { n, hessian, linear } = quadratic;
+  const { equalities, matrix, least } = atLeast(quadratic);
+  return () => {
+    const own = (i: number, j: number) => hessian[i * n + j]! + (i === j && hessian[i * n + i] === 0 ? RIDGE : 0);
+    const square = [
+      [],
+      ...Array.from({ length: n }, (_, i) => [0, ...Array.from({ length: n }, (__, j) => own(i, j))]),
+    ];
+    const columns = [[], ...Array.from({ length: n }, (_, i) => [0, ...matrix.map((row) => row[i]!)])];
+    const force = [0, ...Array.from(linear, (value) => -value)];
+    const { solution, message } = quadprog.solveQP(square, force, columns, [0, ...least], equalities);
+    if (message !== '') throw new Error(message);
+    return Float64Array.from(solution.slice(1));
+  };
+}
+
+interface HighsModel {
+  readonly options: { set(options: Record<string, unknown>): void };
+  run(): void;
+  getSolution(): { colValue: Float64Array };
+  dispose(): void;
+}
+
+interface Highs {
+  createModel(model: object): HighsModel;
+}
+
+/** Compressed by columns, as that package takes it. */
+async function byHighs({ n, hessian, linear, lower, upper, rows }: Quadratic): Promise<() => Float64Array> {
+  const highs = await (npmModule('highs') as () => Promise<Highs>)(); // its documented shape
+  const below = compressed(n, (j) => Array.from({ length: n - j }, (_, k) => [j + k, hessian[(j + k) * n + j]!]));
+  const matrix = compressed(n, (j) => rows.map(({ coefficients }, r) => [r, coefficients[j]!]));
+  return () => {
+    const model = highs.createModel({
+      numCols: n,
+      numRows: rows.length,
+      colCost: linear,
+      colLower: lower,
+      colUpper: upper,
+      rowLower: rows.map((row) => row.lower),
+      rowUpper: rows.map((row) => row.upper),
+      matrix: { format: 'csc', numRows: rows.length, numCols: n, ...signed(matrix) },
+      hessian: { format: 'triangular', dimension: n, ...signed(below) },
+    });
+    try {
+      model.options.set({ output_flag: false });
+      model.run();
+      return Float64Array.from(model.getSolution().colValue);
+    } finally {
+      model.dispose();
+    }
+  };
+}
+
+interface Clarabel {
+  solve(
+    columnsOfP: Uint32Array,
+    rowsOfP: Uint32Array,
+    valuesOfP: Float64Array,
+    linear: Float64Array,
+    columnsOfA: Uint32Array,
+    rowsOfA: Uint32Array,
+    valuesOfA: Float64Array,
+    right: Float64Array,
+    variables: number,
+    rows: number,
+    cones: string,
+    settings: string,
+  ): { readonly status: string; readonly x: number[] };
+}
+
+/** Clarabel in WebAssembly, as the package cvxjs brings it. */
+async function byClarabel(quadratic: Quadratic): Promise<() => Float64Array> {
+  const clarabel = npmModule('clarabel-wasm-nodejs') as Clarabel; // its documented shape
+  const { n, hessian, linear } = quadratic;
+  const { equalities, matrix, least } = atLeast(quadratic);
+  const upper = compressed(n, (j) => Array.from({ length: j + 1 }, (_, i) => [i, hessian[i * n + j]!]));
+  const rows = compressed(n, (j) => matrix.map((row, r) => [r, -row[j]!]));
+  const right = Float64Array.from(least, (value) => -value);
+  const cones = JSON.stringify({ zero: equalities, nonneg: matrix.length - equalities, soc: [], exp: 0, power: [] });
+  const settings = JSON.stringify({
+    verbose: false,
+    max_iter: 200,
+    time_limit: 600,
+    tol_gap_abs: 1e-10,
+    tol_gap_rel: 1e-9,
+  });
+  return () => {
+    const { status, x } = clarabel.solve(
+      ...([upper.starts, upper.indices, upper.values, linear] as const),
+      ...([rows.starts, rows.indices, rows.values, right] as const),
+      n,
+      matrix.length,
+      cones,
+      settings,
+    );
+    if (status !== 'optimal') throw new Error(status);
+    return Float64Array.from(x);
+  };
+}
+
+interface Compressed {
+  readonly starts: Uint32Array;
+  readonly indices: Uint32Array;
+  readonly values: Float64Array;
+}
+
+/** A matrix by columns, its zeros left out. */
+function compressed(
+  columns: number,
+  entriesOf: (column: number) => readonly (readonly [row: number, value: number])[],
+): Compressed {
+  const starts = new Uint32Array(columns + 1);
+  const indices: number[] = [];
+  const values: number[] = [];
+  for (let j = 0; j < columns; j++) {
+    for (const [i, value] of entriesOf(j)) {
+      if (value === 0) continue;
+      indices.push(i);
+      values.push(value);
+    }
+    starts[j + 1] = indices.length;
+  }
+  return { starts, indices: Uint32Array.from(indices), values: Float64Array.from(values) };
+}
+
+function signed({ starts, indices, values }: Compressed) {
+  return { starts: Int32Array.from(starts), indices: Int32Array.from(indices), values };
+}

@@ -1,0 +1,87 @@
+/** minimise x'H x / 2 + linear'x within bounds and rows, dense and row-major. */
+export interface Quadratic {
+  readonly n: number;
+  readonly hessian: Float64Array;
+  readonly linear: Float64Array;
+  readonly lower: Float64Array;
+  readonly upper: Float64Array;
+  readonly rows: readonly QuadraticRow[];
+}
+
+interface QuadraticRow {
+  readonly coefficients: Float64Array;
+  readonly lower: number;
+  readonly upper: number;
+}
+
+/** A dual method needs a definite curvature: what trades lack of it. */
+export const RIDGE = 1e-7;
+
+/** As a file: n and m, then all arrays as doubles. */
+export function quadraticBytes({ n, hessian, linear, lower, upper, rows }: Quadratic): Buffer {
+  const bounds = (side: 'lower' | 'upper') => Float64Array.from(rows, (row) => row[side]);
+  const parts = [
+    Float64Array.of(n, rows.length),
+    hessian,
+    linear,
+    lower,
+    upper,
+    ...rows.map(({ coefficients }) => coefficients),
+    bounds('lower'),
+    bounds('upper'),
+  ];
+  return Buffer.concat(parts.map((values) => Buffer.from(values.buffer, values.byteOffset, values.byteLength)));
+}
+
+export function readQuadratic(file: Buffer): Quadratic {
+  const values = new Float64Array(file.buffer.slice(file.byteOffset, file.byteOffset + file.byteLength));
+  let at = 0;
+  const next = (length: number) => values.subarray(at, (at += length));
+  const [n, m] = next(2) as unknown as [number, number];
+  const [hessian, linear, lower, upper] = [next(n * n), next(n), next(n), next(n)];
+  const coefficients = Array.from({ length: m }, () => next(n));
+  const [least, most] = [next(m), next(m)];
+  return {
+    n,
+    hessian,
+    linear,
+    lower,
+    upper,
+    rows: coefficients.map((own, r) => ({ coefficients: own, lower: least[r]!, upper: most[r]! })),
+  };
+}
+
+/** Rows of one sign: equalities first, then least values. */
+export function atLeast({ n, rows, lower, upper }: Quadratic): {
+  equalities: number;
+  matrix: Float64Array[];
+  least: number[];
+} {
+  const equal = rows.filter((row) => row.lower === row.upper);
+  const matrix = equal.map(({ coefficients }) => coefficients);
+  const least = equal.map((row) => row.lower);
+  const add = (coefficients: Float64Array, bound: number) => {
+    if (!Number.isFinite(bound)) return;
+    matrix.push(coefficients);
+    least.push(bound);
+  };
+  for (const row of rows) {
+    if (row.lower === row.upper) continue;
+    add(row.coefficients, row.lower);
+    add(
+      row.coefficients.map((value) => -value),
+      -row.upper,
+    );
+  }
+  for (let i = 0; i < n; i++) {
+    add(
+      Float64Array.from({ length: n }, (_, j) => (i === j ? 1 : 0)),
+      lower[i]!,
+    );
+    add(
+      Float64Array.from({ length: n }, (_, j) => (i === j ? -1 : 0)),
+      -upper[i]!,
+    );
+  }
+  return { equalities: equal.length, matrix, least };
+}

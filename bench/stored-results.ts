@@ -1,0 +1,30 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Timing } from './kernels/measure.js';
+
+export const RESULTS = fileURLToPath(new URL('../../bench/results/', import.meta.url));
+
+/** A timing with the day and the version of Node it was stored under. */
+export interface StoredTiming extends Timing {
+  readonly date: string;
+  readonly node: string;
+}
+
+/** What was stored last of each timing, over all files of `bench/results`. */
+export function storedTimings(): ReadonlyMap<string, StoredTiming> {
+  const found = new Map<string, StoredTiming>();
+  for (const file of readdirSync(RESULTS, { encoding: 'utf8' }).toSorted()) {
+    if (!file.endsWith('.json')) continue;
+    const { date, node, timings } = JSON.parse(readFileSync(`${RESULTS}${file}`, 'utf8')) as {
+      readonly date: string;
+      readonly node: string;
+      readonly timings: readonly Timing[];
+    }; // Written by `--json`.
+    for (const timing of timings) found.set(keyOf(timing), { ...timing, date, node });
+  }
+  return found;
+}
+
+export function keyOf({ kernel, size, engine }: Timing): string {
+  return `${kernel} ${size} ${engine}`;
+}

@@ -12,7 +12,7 @@ import { followPath, type PathLimits, type PathStart } from './path/follow-path.
 import { elasticProgram } from './presolve/elastic-program.js';
 import { equilibrate } from './presolve/equilibrate.js';
 import { solveWithNorms } from './solve-norms.js';
-import { checkKkt, isOptimal, type KktReport } from './program/kkt.js';
+import { checkKkt, isOptimal, primalViolation, type KktReport } from './program/kkt.js';
 import { assertProgram, type Point, type Program } from './program/program.js';
 import type { ProgramAnswer } from './program-answer.js';
 
@@ -306,13 +306,14 @@ function isIndifferent({ curvature, ridge, linear, kinks }: Program): boolean {
 /** The centre itself, when nothing pulls away from it and every constraint holds there. */
 function tryCentre(program: Program): ProgramAnswer | undefined {
   if (program.linear.some((value) => value !== 0)) return undefined;
+  if (primalViolation(program, program.centre) > CENTRE_TOLERANCE) return undefined;
   const iterate = newIterate(program);
   program.kinks.forEach(({ limit }, k) => {
     if (limit === null) iterate.kinkMultipliers[k] = 1;
   });
   iterate.x.set(program.centre);
   const answer = judge(program, coldState(program), iterate, 0, 'centre');
-  return answer.status === 'solved' && answer.kkt.primal <= CENTRE_TOLERANCE ? answer : undefined;
+  return answer.status === 'solved' ? answer : undefined;
 }
 
 function judge(

@@ -1,4 +1,4 @@
-import { forwardFour } from '../factors/triangular-passes.js';
+import { forwardFour, forwardOfFour, type Four } from '../factors/triangular-passes.js';
 
 /** How a column is made. */
 export interface ColumnSource {
@@ -21,8 +21,6 @@ export interface HalfColumns {
   /** x -= sum of columns times weights */
   subtract(weights: Float64Array, x: Float64Array): void;
 }
-
-type Four = readonly [Float64Array, Float64Array, Float64Array, Float64Array];
 
 /** @param most  Length of the longest column. */
 export function createHalfColumns(most: number): HalfColumns {
@@ -92,7 +90,9 @@ export function createHalfColumns(most: number): HalfColumns {
       const inTurn = made.toSorted((a, b) => firsts[a]! - firsts[b]! || a - b);
       for (let at = 0; at < inTurn.length; at += 4) {
         const some = inTurn.slice(at, at + 4);
-        forwardFour(triangle, fourOf(some), { n, from: firsts[some[0]!]! });
+        const shape = { n, from: firsts[some[0]!]! };
+        if (some.length === 1) forwardOfFour(triangle, columns[some[0]!]!, shape);
+        else forwardFour(triangle, fourOf(some), shape);
       }
       const isMade = new Set(made);
       for (const slot of made) {

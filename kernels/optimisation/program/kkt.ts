@@ -85,7 +85,8 @@ function lagrangianGradient(program: Program, point: Point): { gradient: Float64
   return { gradient, scale };
 }
 
-function primalViolation(program: Program, x: Float64Array): number {
+/** The largest violation at a point, as `primal` of the report. @cost m n */
+export function primalViolation(program: Program, x: Float64Array): number {
   const { n, lower, upper, rows, kinks, norms } = program;
   let worst = 0;
   const exceed = (value: number, bound: number) => {
@@ -108,10 +109,32 @@ function primalViolation(program: Program, x: Float64Array): number {
   return worst;
 }
 
-function stationarity(program: Program, { x, kinkMultipliers }: Point, gradient: Float64Array): number {
-  const { n, lower, upper, kinks } = program;
+/**
+ * Names that would better the objective by leaving where they are: what is optimal among the others is optimal among all
+ * where there are none.
+ *
+ * @cost  as that of `checkKkt`
+ */
+export function pulledNames(program: Program, point: Point): Int32Array {
+  const { gradient, scale } = lagrangianGradient(program, point);
+  const pull = pullsOf(program, point, gradient);
+  return Int32Array.from(gradient.keys()).filter((i) => pull(i) > DUAL_MAX * scale);
+}
+
+function stationarity(program: Program, point: Point, gradient: Float64Array): number {
+  const pull = pullsOf(program, point, gradient);
   let worst = 0;
-  for (let i = 0; i < n; i++) {
+  for (let i = 0; i < program.n; i++) worst = Math.max(worst, pull(i));
+  return worst;
+}
+
+/** What bounds and kinks of a name leave of its gradient, zero or less where they balance it. */
+function pullsOf(
+  { lower, upper, kinks }: Program,
+  { x, kinkMultipliers }: Point,
+  gradient: Float64Array,
+): (i: number) => number {
+  return (i) => {
     const value = x[i]!;
     let least = gradient[i]!;
     let most = gradient[i]!;
@@ -122,9 +145,8 @@ function stationarity(program: Program, { x, kinkMultipliers }: Point, gradient:
     });
     if (touches(value - lower[i]!, lower[i]!)) least = Number.NEGATIVE_INFINITY;
     if (touches(upper[i]! - value, upper[i]!)) most = Number.POSITIVE_INFINITY;
-    worst = Math.max(worst, least, -most);
-  }
-  return Math.max(worst, 0);
+    return Math.max(least, -most);
+  };
 }
 
 function touches(distance: number, bound: number): boolean {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { checkKkt } from '#kernels/optimisation/program/kkt.js';
+import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import { outcomesAt, tailAverage, tailGoal, tailSize, tailSlopes } from '#domain/objectives/tail.js';
 import { frontierOf } from '#domain/optimisation/frontier.js';
 import { goalValue } from '#domain/optimisation/goals/goal-value.js';
@@ -124,6 +124,24 @@ test.each(['min_cvar', 'min_cdar'])('no weights better the bound of %s', (type) 
       ),
     ).toBeGreaterThanOrEqual(bound);
   }
+});
+
+test.each([
+  ['min_cvar', { upper: 0.05 }],
+  ['min_cvar', { lower: -0.004, upper: 0.05 }],
+  ['min_cdar', { upper: 0.05 }],
+] as const)('of many names few take part, and the answer is that of all: %s %j', (type, params) => {
+  const rows = [{ type: 'PositionBounds', params }];
+  const problem = smallProblem({ names: 130, seed: 5, rows, objective: { type, confidence: 0.9 } });
+  const { objective, bound, assembled, answer } = solved(problem);
+  // Conditions of optimality over all names, at their own bounds, with forces that prove the value.
+  const { program } = assembled;
+  expect(program.n).toBe(130);
+  const { lower = 0, upper } = params as { readonly lower?: number; readonly upper: number };
+  expect([...program.lower].every((least) => least === lower)).toBe(true);
+  expect([...program.upper].every((most) => most === upper)).toBe(true);
+  expect(isOptimal(checkKkt(program, answer.point))).toBe(true);
+  expect(objective - bound).toBeLessThan(1e-9);
 });
 
 describe.each(['CVaR', 'CDaR'] as const)('a limit on %s', (kind) => {

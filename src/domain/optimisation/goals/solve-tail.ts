@@ -6,6 +6,7 @@ import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { outcomesAt, tailAverage, tailSize, valuesAt, type TailGoal } from '../../objectives/tail.js';
 import type { Separable } from './separable.js';
 import { solveSeparable } from './solve-separable.js';
+import { amongAll, restingAt, withResting } from './resting-names.js';
 import { tailForces, tailProgram, tailShares, type TailSet } from './tail-program.js';
 
 /** The optimum of a tail with the programme whose conditions it meets: the scenarios as fixed forces on the weights. */
@@ -67,35 +68,53 @@ const UNITS = [1, 8, 0.125, 2, 0.5];
 
 /**
  * The least average of the worst scenarios within rows. Few scenarios decide: those of a set that grows by what the
- * last weights lose most in, until the average over all of them is the bound that the set proves.
+ * last weights lose most in, until the average over all of them is the bound that the set proves. Of many names few are
+ * held: those that rest at a bound at the weights it begins with take part once they would better the tail.
  *
  * @returns  undefined where no answer was found.
  * @cost     for each set of S scenarios about 20 factors of N^3 / 6 + S N^2 / 2, half as many for the first of losses.
  * @source   Rockafellar & Uryasev (2000), Journal of Risk 2(3), for the programme; Kuenzi-Bay & Mayer (2006),
  *   Computational aspects of minimizing conditional value-at-risk, Computational Management Science 3(1), for sets that
- *   grow.
+ *   grow; Dantzig & Wolfe (1960), Operations Research 8(1), for names that are priced.
  */
 export function solveTail(solver: Solver, terms: TailTerms): TailAnswer | undefined {
-  const { goal, near } = terms;
+  const resting = terms.curved.every((curved) => curved === null) ? restingAt(terms.rows, terms.near) : null;
+  const found = resting === null ? undefined : solveGrowing(solver, terms, resting);
+  return found ?? solveGrowing(solver, terms, null);
+}
+
+/**
+ * @param resting  Names that stay where the weights of the terms have them until they would better the tail; none for
+ *   null.
+ */
+function solveGrowing(solver: Solver, terms: TailTerms, resting: Uint8Array | null): TailAnswer | undefined {
+  const { goal, near, rows } = terms;
   const size = Math.max(tailSize(goal), 1);
   const unit = tailAverage(outcomesAt(goal, near).map(Math.abs), size) || 1;
-  let set = terms.first ?? firstSet(solver, terms, unit);
+  let among = { ...terms, rows: withResting(rows, resting, near) };
+  let set = terms.first ?? firstSet(solver, among, unit);
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    const found = solveInUnits(solver, terms, set, unit);
-    if (found === undefined) return undefined;
+    const found = solveInUnits(solver, among, set, unit);
+    const whole = found === undefined || resting === null ? undefined : amongAll(found, rows);
+    if (found === undefined || (resting !== null && whole === undefined)) return undefined;
     const { x } = found.answer.point;
     const outcomes = outcomesAt(goal, x);
     const average = tailAverage(outcomes, size);
     const open = (average - found.bound) / Math.max(Math.abs(average), unit);
     const own = setAt(goal, x);
-    if (open <= CLOSED) return { ...found, value: average, start: { weights: x, set: own } };
+    const isOfAll = whole === undefined || whole.pulled.length === 0;
+    const end = () => ({ ...found, ...whole, value: average, start: { weights: x, set: own } });
+    if (isOfAll && open <= CLOSED) return end();
     const grown: TailSet = {
       scenarios: union(set.scenarios, own.scenarios),
       peaks: union(set.peaks, own.peaks),
     };
-    if (grown.scenarios.length === set.scenarios.length && grown.peaks.length === set.peaks.length)
-      return open <= CLOSED_BY_ALL ? { ...found, value: average, start: { weights: x, set: own } } : undefined;
+    if (isOfAll && grown.scenarios.length === set.scenarios.length && grown.peaks.length === set.peaks.length)
+      return open <= CLOSED_BY_ALL ? end() : undefined;
     set = grown;
+    if (resting === null || whole === undefined) continue;
+    for (const i of whole.pulled) resting[i] = 0;
+    among = { ...terms, rows: withResting(rows, resting, near) };
   }
   return undefined;
 }

@@ -1,0 +1,88 @@
+import { describe, expect, test } from 'vitest';
+import { backward, forward, forwardFour, forwardOfFour } from '#kernels/optimisation/factors/triangular-passes.js';
+import { seeded } from '../../../seeded.js';
+
+/** Orders around the blocks of four rows. */
+const ORDERS = [1, 2, 3, 4, 5, 7, 8, 9, 21];
+
+/** Room behind the rows of a factor. */
+const ROOM = 3;
+
+function factorOf(n: number, stride: number): Float64Array {
+  const random = seeded(n);
+  const l = new Float64Array(n * stride).fill(NaN);
+  for (let i = 0; i < n; i++) for (let j = 0; j <= i; j++) l[i * stride + j] = i === j ? 1 + random() : random() - 0.5;
+  return l;
+}
+
+const vectorOf = (n: number, seed: number) => {
+  const random = seeded(seed);
+  return Float64Array.from({ length: n }, () => random() - 0.5);
+};
+
+describe('passes over a triangular factor', () => {
+  test.each(ORDERS)('have the bits of rows one by one, and invert the factor: order %d', (n) => {
+    const stride = n + ROOM;
+    const l = factorOf(n, stride);
+    const given = vectorOf(n, 7);
+    const forwards = given.slice();
+    forward(l, forwards, { n, stride });
+    const backwards = given.slice();
+    backward(l, backwards, { n, stride });
+    // Two sums a row, of even and odd places, and rows that are taken off one after the other.
+    const expected = given.slice();
+    for (let i = 0; i < n; i++) {
+      let [even, odd] = [expected[i]!, 0];
+      for (let j = 0; j < i; j++) {
+        const term = l[i * stride + j]! * expected[j]!;
+        if (j % 2 === 0) even -= term;
+        else odd -= term;
+      }
+      expected[i] = (even + odd) / l[i * stride + i]!;
+    }
+    expect([...forwards]).toEqual([...expected]);
+    const reversed = given.slice();
+    for (let i = n - 1; i >= 0; i--) {
+      reversed[i]! /= l[i * stride + i]!;
+      for (let j = 0; j < i; j++) reversed[j]! -= l[i * stride + j]! * reversed[i]!;
+    }
+    expect([...backwards]).toEqual([...reversed]);
+    for (let i = 0; i < n; i++) {
+      const [whole, column] = [0, 1].map((way) => {
+        let total = 0;
+        for (let j = 0; j < n; j++) {
+          const entry = way === 0 ? [i, j] : [j, i];
+          if (entry[1]! <= entry[0]!)
+            total += l[entry[0]! * stride + entry[1]!]! * (way === 0 ? forwards[j]! : backwards[j]!);
+        }
+        return total;
+      });
+      expect(Math.abs(whole! - given[i]!)).toBeLessThan(1e-14);
+      expect(Math.abs(column! - given[i]!)).toBeLessThan(1e-14);
+    }
+  });
+
+  test.each(ORDERS)('go over columns alike, one or four at once: order %d', (n) => {
+    const l = factorOf(n, n);
+    for (const from of [0, Math.floor(n / 2), n - 1]) {
+      const columns = [1, 2, 3, 4].map((seed) => vectorOf(n, seed).fill(0, 0, from));
+      const [a, b, c, d] = columns.map((column) => column.slice()) as [
+        Float64Array,
+        Float64Array,
+        Float64Array,
+        Float64Array,
+      ];
+      forwardFour(l, [a, b, c, d], { n, from });
+      for (const [k, column] of columns.entries()) {
+        const expected = column.slice();
+        for (let i = from; i < n; i++) {
+          for (let j = from; j < i; j++) expected[i]! -= l[i * n + j]! * expected[j]!;
+          expected[i]! /= l[i * n + i]!;
+        }
+        forwardOfFour(l, column, { n, from });
+        expect([...column]).toEqual([...expected]);
+        expect([...[a, b, c, d][k]!]).toEqual([...expected]);
+      }
+    }
+  });
+});

@@ -1,8 +1,8 @@
 import { movableIn, type Movable } from './movables.js';
 import { nonConvexRows, type Origin, type Problem } from './problem.js';
 import { roundedOutward, type Move, type Moved } from './relaxation.js';
-import { solveProblem } from './search.js';
 import type { Solvers } from './name-search.js';
+import type { Trials } from './trials.js';
 
 /** Among moves that are each enough, cheapest first, that of a row of the highest priority. */
 export function firstToGive(moves: readonly Moved[]): Moved[] | undefined {
@@ -12,6 +12,7 @@ export function firstToGive(moves: readonly Moved[]): Moved[] | undefined {
 }
 
 export interface JointMoves {
+  readonly trials: Trials;
   /** Of the convex rows, enough for these. */
   readonly moves: readonly Move[];
   /** Rows that may give way. */
@@ -22,7 +23,11 @@ export interface JointMoves {
  * Moves rounded outward, with moves of rows that are not convex where those do not hold yet: of the highest priority
  * first, by one parameter where that is enough and by several otherwise, none of which can be less.
  */
-export function jointMoves(solvers: Solvers, problem: Problem, { moves, origins }: JointMoves): Moved[] | undefined {
+export function jointMoves(
+  solvers: Solvers,
+  problem: Problem,
+  { trials, moves, origins }: JointMoves,
+): Moved[] | undefined {
   const plain = moves.length === 0 ? undefined : roundedOutward(solvers, problem, moves);
   if (plain !== undefined) return plain;
   const wider = moves.map(({ movable, to }): Move => ({
@@ -31,7 +36,7 @@ export function jointMoves(solvers: Solvers, problem: Problem, { moves, origins 
   }));
   const ways = leastWays(waysOf(problem, origins), (taken) => {
     const changes = [...wider, ...taken].map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to }));
-    return solveProblem(solvers, problem, { changes, wanted: 'any' }).kind === 'solved';
+    return trials.succeeds({ changes });
   });
   return ways === undefined ? undefined : roundedOutward(solvers, problem, [...wider, ...ways]);
 }
@@ -130,6 +135,7 @@ export function isCount({ kind, unit, type }: Origin, parameter: string): boolea
 }
 
 export interface ChoiceMoves {
+  readonly trials: Trials;
   /** Rows that may give way. */
   readonly origins: readonly Origin[];
   /** Distance to the least move, relative to one and the parameter. */
@@ -138,8 +144,12 @@ export interface ChoiceMoves {
   readonly withConvex: boolean;
 }
 
-/** Least moves of one parameter at which the search succeeds, cheapest first. */
-export function choiceMoves(solvers: Solvers, problem: Problem, { origins, within, withConvex }: ChoiceMoves): Moved[] {
+/** Least moves of one parameter at which the search succeeds, cheapest first; not the least where the work of the trials is spent. */
+export function choiceMoves(
+  solvers: Solvers,
+  problem: Problem,
+  { trials, origins, within, withConvex }: ChoiceMoves,
+): Moved[] {
   const ways = waysOf(problem, origins);
   const convex = withConvex
     ? movableIn(problem, origins).map(({ origin, parameter, from, direction, room, size }): Way => ({
@@ -151,7 +161,7 @@ export function choiceMoves(solvers: Solvers, problem: Problem, { origins, withi
       }))
     : [];
   return [...ways, ...convex]
-    .flatMap((way) => leastChoice(solvers, problem, { ...way, within }) ?? [])
+    .flatMap((way) => leastChoice(solvers, problem, { ...way, trials, within }) ?? [])
     .toSorted((a, b) => Math.abs(a.change) - Math.abs(b.change));
 }
 
@@ -162,20 +172,23 @@ export function choiceMoves(solvers: Solvers, problem: Problem, { origins, withi
 const CONVEX_MOVE_MAX = 10;
 
 interface Search extends Way {
+  readonly trials: Trials;
   readonly within: number;
 }
 
 /** The least move of one parameter at which the search succeeds, by halving. */
 function leastChoice(solvers: Solvers, problem: Problem, search: Search): Moved[] | undefined {
-  const { origin, parameter, end } = search;
-  const succeeds = (to: number) =>
-    solveProblem(solvers, problem, { changes: [{ origin, parameter, to }], wanted: 'any' }).kind === 'solved';
+  const { trials, origin, parameter, end } = search;
+  const succeeds = (to: number) => trials.succeeds({ changes: [{ origin, parameter, to }] });
   if (!succeeds(end)) return undefined;
   return roundedOutward(solvers, problem, [{ movable: search, to: halved(search, succeeds) }]);
 }
 
 /** The value nearest to where the search begins that succeeds, as its end does. */
-function halved({ from, end, isWhole, within }: Search, succeeds: (to: number) => boolean): number {
+function halved(
+  { from, end, isWhole, within }: Way & Pick<Search, 'within'>,
+  succeeds: (to: number) => boolean,
+): number {
   let near = from;
   let far = end;
   for (

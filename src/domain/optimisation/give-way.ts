@@ -3,8 +3,9 @@ import { jointRelaxation, movesByTrial, toChanges } from './joint-relaxation.js'
 import { movableIn, widthsIn, type Movable } from './movables.js';
 import { nonConvexRows, type Origin, type Problem } from './problem.js';
 import { roundedOutward, type Move, type Moved } from './relaxation.js';
-import { solveProblem, type SearchOutcome } from './search.js';
+import type { SearchOutcome } from './search.js';
 import type { Solvers } from './name-search.js';
+import { createTrials, type Trials } from './trials.js';
 
 /** A problem without an answer, and what was found of it. */
 export interface Unanswered {
@@ -21,51 +22,43 @@ const WITHIN = 1e-6;
  * are, where nothing else helps.
  *
  * @returns  undefined when the rows that do not give way cannot hold together, or there are none that do.
- * @cost     a few linear programmes and a solve; searches by halving where a choice of names is what fails.
+ * @cost     a few linear programmes and a solve; searches by halving, within counted work, where a choice of names is what fails.
  */
 export function giveWay(solvers: Solvers, { problem, outcome }: Unanswered): readonly Moved[] | undefined {
   const origins = problem.origins.filter(({ givesWay, soft }) => givesWay && soft === null);
   if (origins.length === 0) return undefined;
   const narrow = [...movableIn(problem, origins), ...widthsIn(problem, origins, 'alone')];
   const wide = [...movableIn(problem, origins), ...widthsIn(problem, origins, 'all')];
+  const way: Way = { solvers, trials: createTrials(solvers, problem), problem, origins };
   if (outcome.kind === 'no-choice')
     return (
-      firstToGive(choiceMoves(solvers, problem, { origins, within: WITHIN, withConvex: true })) ??
-      byTrial(solvers, problem, origins, wide)
+      firstToGive(choiceMoves(solvers, problem, { ...way, within: WITHIN, withConvex: true })) ?? byTrial(way, wide)
     );
-  return (
-    jointly(solvers, problem, origins, narrow) ??
-    jointly(solvers, problem, origins, wide) ??
-    byTrial(solvers, problem, origins, wide)
-  );
+  return jointly(way, narrow) ?? jointly(way, wide) ?? byTrial(way, wide);
 }
 
-function jointly(
-  solvers: Solvers,
-  problem: Problem,
-  origins: readonly Origin[],
-  movables: readonly Movable[],
-): readonly Moved[] | undefined {
+interface Way {
+  readonly solvers: Solvers;
+  readonly trials: Trials;
+  readonly problem: Problem;
+  /** Rows that may give way. */
+  readonly origins: readonly Origin[];
+}
+
+function jointly(way: Way, movables: readonly Movable[]): readonly Moved[] | undefined {
+  const { solvers, problem } = way;
   const moves = jointRelaxation(solvers, problem, movables);
-  return moves === undefined ? undefined : jointMoves(solvers, problem, { moves, origins });
+  return moves === undefined ? undefined : jointMoves(solvers, problem, { ...way, moves });
 }
 
 /**
  * Moves of all rows that give way, convex or not, where those of one kind are not enough; none where there is no choice
  * to be made.
  */
-function byTrial(
-  solvers: Solvers,
-  problem: Problem,
-  origins: readonly Origin[],
-  convex: readonly Movable[],
-): readonly Moved[] | undefined {
+function byTrial({ solvers, trials, problem, origins }: Way, convex: readonly Movable[]): readonly Moved[] | undefined {
   if (nonConvexRows(problem).length === 0) return undefined;
   const movables = [...convex, ...choiceMovables(problem, origins)];
-  const weightsAt = (moved: Float64Array) => {
-    const tried = solveProblem(solvers, problem, { changes: toChanges(movables, moved), wanted: 'any' });
-    return tried.kind === 'solved' ? tried.solution.weights : undefined;
-  };
+  const weightsAt = (moved: Float64Array) => trials.weightsWith({ changes: toChanges(movables, moved) });
   const moves = movesByTrial(movables, weightsAt, WITHIN);
   return moves === undefined ? undefined : roundedOutward(solvers, problem, moves.map(wholeMove));
 }

@@ -6,7 +6,8 @@ import { movableIn } from './movables.js';
 import { nonConvexRows, type Origin, type Problem } from './problem.js';
 import { conflictRows, findConflict, type Conflict, type ConflictRow } from './proof.js';
 import { singleRelaxations, toRelaxation, type Relaxation } from './relaxation.js';
-import { EXACT_NAMES_MAX, solveProblem } from './search.js';
+import { EXACT_NAMES_MAX } from './search.js';
+import { createTrials, type Trials } from './trials.js';
 import type { Solvers } from './name-search.js';
 
 /** Why a problem has no answer: the detail of the error INFEASIBLE. */
@@ -16,10 +17,18 @@ export interface Infeasibility {
   readonly conflict: readonly ConflictRow[];
   readonly relaxations: readonly Relaxation[];
   readonly all_rows_relaxation?: readonly Relaxation[];
+  /**
+   * False where the work for a choice of names was spent: rows of the conflict were not all tried, and changes are enough
+   * but may not be the least. Absent otherwise.
+   */
+  readonly exhaustive?: false;
 }
 
 /** Rows whose part in a conflict over choices of names is tried one by one. */
 const CHOICE_ROWS_MAX = 24;
+
+/** Share of the work of all trials after which the conflict stays as it is: the rest is for what resolves it. */
+const CONFLICT_SHARE = 0.5;
 
 /**
  * Explains why the rows of a problem cannot hold together: an irreducible set of them, the least change of one
@@ -33,25 +42,30 @@ export function explainInfeasibility(solvers: Solvers, problem: Problem): Infeas
   if (conflict === null) return undefined;
   const { origins } = problem;
   const moves = jointRelaxation(solvers, problem, movableIn(problem, origins));
-  const joint = moves === undefined ? undefined : jointMoves(solvers, problem, { moves, origins });
+  const trials = createTrials(solvers, problem);
+  const joint = moves === undefined ? undefined : jointMoves(solvers, problem, { trials, moves, origins });
   return {
     proven: true,
     conflict: conflictRows(problem, conflict),
     relaxations: singleRelaxations(solvers, problem, conflict.origins),
     ...(joint === undefined ? {} : { all_rows_relaxation: joint.map(toRelaxation) }),
+    ...endOf(trials),
   };
 }
 
 /**
  * Explains why no choice of names satisfies the non-convex rows, while the convex ones hold together: by dropping rows
- * as long as the search still fails, and by moving the parameters of those that remain until it succeeds.
+ * as long as the search still fails, and by moving the parameters of those that remain until it succeeds, within counted
+ * work.
  *
- * @param proven  Whether every choice was ruled out.
+ * @param proven   Whether every choice was ruled out.
+ * @param workMax  Multiplications of all trials together.
  */
-export function explainChoice(solvers: Solvers, problem: Problem, proven: boolean): Infeasibility {
+export function explainChoice(solvers: Solvers, problem: Problem, proven: boolean, workMax?: number): Infeasibility {
+  const trials = createTrials(solvers, problem, workMax);
   const origins =
     problem.origins.length <= CHOICE_ROWS_MAX
-      ? irreducibleChoice(solvers, problem)
+      ? irreducibleChoice(trials, problem)
       : [...new Set(nonConvexRows(problem).map(({ origin }) => origin))];
   const conflict = origins.map((origin) => ({
     id: origin.id,
@@ -61,27 +75,31 @@ export function explainChoice(solvers: Solvers, problem: Problem, proven: boolea
     multiplier: 1 / origins.length,
   }));
   const single = choiceMoves(solvers, problem, {
+    trials,
     origins,
     within: EXACT,
     withConvex: problem.index.length <= EXACT_NAMES_MAX,
   });
-  const joint = firstToGive(single) ?? jointMoves(solvers, problem, { moves: [], origins: problem.origins });
+  const joint = firstToGive(single) ?? jointMoves(solvers, problem, { trials, moves: [], origins: problem.origins });
   return {
     proven,
     conflict,
     relaxations: single.map(toRelaxation),
     ...(joint === undefined ? {} : { all_rows_relaxation: joint.map(toRelaxation) }),
+    ...endOf(trials),
   };
 }
 
-function irreducibleChoice(solvers: Solvers, problem: Problem): Origin[] {
+function endOf(trials: Trials): Pick<Infeasibility, 'exhaustive'> {
+  return trials.hasEnded() ? { exhaustive: false } : {};
+}
+
+function irreducibleChoice(trials: Trials, problem: Problem): Origin[] {
   let remaining = [...problem.origins];
   for (const origin of problem.origins) {
+    if (!trials.isWithin(CONFLICT_SHARE)) break;
     const others = remaining.filter((other) => other !== origin);
-    if (
-      solveProblem(solvers, problem, { includes: (other) => others.includes(other), wanted: 'any' }).kind !== 'solved'
-    )
-      remaining = others;
+    if (!trials.succeeds({ includes: (other) => others.includes(other) })) remaining = others;
   }
   return remaining;
 }

@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { explainChoice, explainInfeasibility, infeasibilitySentence } from '#domain/optimisation/infeasibility.js';
+import {
+  explainChoice,
+  explainInfeasibility,
+  infeasibilitySentence,
+  type Infeasibility,
+} from '#domain/optimisation/infeasibility.js';
 import { findConflict, proofOf } from '#domain/optimisation/proof.js';
 import { movableIn } from '#domain/optimisation/movables.js';
 import { solveProblem } from '#domain/optimisation/search.js';
@@ -227,20 +232,44 @@ describe('explainInfeasibility', () => {
   }, 3_600_000);
 });
 
-test('a number of names too small for the caps says which rows, and the least number that is enough', () => {
+describe('a number of names too small for the caps', () => {
   const problem = smallProblem({
     names: 7,
     seed: 1,
     rows: [
+      { id: 'sector', type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.95 } },
       { id: 'cap', type: 'PositionBounds', params: { upper: 0.2 } },
       { id: 'n', type: 'Cardinality', params: { maximum: 4 } },
     ],
   });
+  const namesIn = (detail: Infeasibility) => detail.conflict.map(({ id, type }) => id || type);
   const detail = explainChoice(solvers, problem, true);
-  expect(detail.conflict.map(({ id, type }) => id || type)).toEqual(['cap', 'n', 'FullInvestment']);
-  expect(detail.relaxations).toMatchObject([
-    { id: 'cap', parameter: 'upper', from: 0.2, to: 0.25 },
-    { id: 'n', parameter: 'maximum', from: 4, to: 5, change: 1 },
-  ]);
-  expect(detail.all_rows_relaxation).toEqual([detail.relaxations[0]]);
+
+  test('says which rows, and the least number that is enough', () => {
+    expect(namesIn(detail)).toEqual(['cap', 'n', 'FullInvestment']);
+    expect(detail.relaxations).toMatchObject([
+      { id: 'cap', parameter: 'upper', from: 0.2, to: 0.25 },
+      { id: 'n', parameter: 'maximum', from: 4, to: 5, change: 1 },
+    ]);
+    expect(detail.all_rows_relaxation).toEqual([detail.relaxations[0]]);
+    expect(detail).not.toHaveProperty('exhaustive');
+  });
+
+  test.each([0, 1e7, 3e7, 1e8])('is told of within %d multiplications: no row of the conflict is lost', (workMax) => {
+    const limited = explainChoice(solvers, problem, true, workMax);
+    expect(namesIn(limited)).toEqual(expect.arrayContaining(namesIn(detail)));
+    if (limited.exhaustive === undefined) expect(limited).toEqual(detail);
+    for (const { index, parameter, from, to } of limited.relaxations) {
+      const least = detail.relaxations.find((each) => each.index === index && each.parameter === parameter)!;
+      expect(Math.abs(to - from)).toBeGreaterThanOrEqual(Math.abs(least.change) - 1e-8);
+      const changed = problem.withParameters([{ origin: problem.origins[index!]!, parameter, to }]);
+      expect(solveProblem(solvers, changed, { wanted: 'any' }).kind).toBe('solved');
+    }
+  });
+
+  test('and without any work names every row, and nothing that would resolve it', () => {
+    const nothing = explainChoice(solvers, problem, true, 0);
+    expect(nothing).toMatchObject({ exhaustive: false, relaxations: [] });
+    expect(nothing.conflict).toHaveLength(problem.origins.length);
+  });
 });

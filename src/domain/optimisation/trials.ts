@@ -1,0 +1,43 @@
+import type { Solvers } from './name-search.js';
+import type { Problem } from './problem.js';
+import { solveProblem, type SearchOptions } from './search.js';
+import { metered } from './work-meter.js';
+
+/**
+ * Multiplications of all trials of one problem together: about a minute where tails make a solve a hundred times as dear
+ * as a variance. Counted, not timed, so that the same request has the same explanation.
+ */
+const WORK_MAX = 2e10;
+
+/** Whether a problem would have an answer with some rows or parameters changed, tried until the work for it is spent. */
+export interface Trials {
+  /** Whether any weights are found; false without a search once the work is spent. */
+  succeeds(options: Pick<SearchOptions, 'includes' | 'changes'>): boolean;
+  /** Weights with which it succeeds. */
+  weightsWith(options: Pick<SearchOptions, 'includes' | 'changes'>): Float64Array | undefined;
+  /** Whether less than a share of the work is spent: what asks ends where it is not. */
+  isWithin(share: number): boolean;
+  /** Whether anything has ended for that. */
+  hasEnded(): boolean;
+}
+
+export function createTrials({ solver: inner, algebra }: Solvers, problem: Problem, workMax = WORK_MAX): Trials {
+  const solver = metered(inner);
+  let ended = false;
+  const isWithin = (share: number) => {
+    const isLeft = solver.spent() < share * workMax;
+    ended ||= !isLeft;
+    return isLeft;
+  };
+  const weightsWith: Trials['weightsWith'] = (options) => {
+    if (!isWithin(1)) return undefined;
+    const outcome = solveProblem({ solver, algebra }, problem, { ...options, wanted: 'any' });
+    return outcome.kind === 'solved' ? outcome.solution.weights : undefined;
+  };
+  return {
+    succeeds: (options) => weightsWith(options) !== undefined,
+    weightsWith,
+    isWithin,
+    hasEnded: () => ended,
+  };
+}

@@ -9,7 +9,7 @@ import { summaryOf } from '#domain/backtest/run-summary.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import type { Memory } from '#domain/backtest/run-file/placed.js';
 import { keptMemory } from '#domain/kept-memory.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { runToFiles } from '#domain/backtest/run-file/write.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { formatDay } from '#domain/days.js';
 import type { MarketIdentity } from '#domain/market/handle.js';
@@ -27,6 +27,7 @@ import { openedCalendars } from './opened-calendars.js';
 import { openedModels } from './opened-models.js';
 import { createRunMemory } from './run-memory.js';
 import { outputContent, writeOutputs } from './task-outputs.js';
+import { hashOfPrices, pricesKey, rememberPrices } from './written-prices.js';
 
 /** Of this thread, which does one task at a time. */
 const memory = createRunMemory();
@@ -36,19 +37,29 @@ const memory = createRunMemory();
  * measured and serialised once; its record is written when it is read.
  */
 export const backtest: Task<'backtest'> = async (input, control) => {
-  const { contents, snapshotsAt, ...made } = await onEngine((engine) => runOn(engine, input, control));
+  const { contents, snapshotsAt, prices, ...made } = await onEngine((engine) => runOn(engine, input, control));
   control.report(0.95);
   const plan = outputContent(canonicalJson(input.plan));
-  const { snapshots, ...files } = await writeOutputs(input.outputs, { plan, ...contents });
+  const { snapshots, prices: written, ...files } = await writeOutputs(input.outputs, { plan, ...contents });
   memory.giveBack();
-  return { ...made, ...files, snapshots: { at: snapshotsAt, text: snapshots } };
+  if (prices && written) rememberPrices(prices.key, written.sha256);
+  return {
+    ...made,
+    ...files,
+    prices: prices && { sha256: written?.sha256 ?? prices.stored!, written },
+    snapshots: { at: snapshotsAt, text: snapshots },
+  };
 };
 
 /** A run that is made, before its files are written. */
 interface MadeRun extends Omit<TaskOutput<'backtest'>, RunFileName> {
   readonly contents: {
-    readonly [F in Exclude<RunFileName, 'plan'>]: F extends 'snapshots' | 'checkpoint' ? Bytes | null : Bytes;
+    readonly [F in Exclude<RunFileName, 'plan'>]: F extends 'snapshots' | 'checkpoint' | 'prices'
+      ? Bytes | null
+      : Bytes;
   };
+  /** Which prices lie apart from its columns, and the hash of the stored file that has them, where one does. */
+  readonly prices: { readonly key: string; readonly stored: string | undefined } | null;
   /** Position in the result that the snapshots come before. */
   readonly snapshotsAt: number;
 }
@@ -78,7 +89,10 @@ function wholeRun(
     { ...input, memory: memory.take, extension: { extendedFrom: null, fullRunReason } },
     control,
   );
-  const { result, snapshots, overview, columns } = outputs;
+  const { result, snapshots, overview, columns, prices } = outputs;
+  const key = prices && pricesKey(handle, prices);
+  const hash = key === null ? undefined : hashOfPrices(key);
+  const stored = hash !== undefined && input.storedPrices?.includes(hash) ? hash : undefined;
   const isWhole = plan.request.as_known !== undefined;
   const state = isWhole
     ? null
@@ -96,8 +110,10 @@ function wholeRun(
       snapshots: outputContent(snapshots.text),
       overview: outputContent(overview),
       columns,
+      prices: prices && stored === undefined ? prices.write() : null,
       checkpoint: state && outputContent(state),
     },
+    prices: key === null ? null : { key, stored },
     snapshotsAt: snapshots.at,
     runAt,
     start,
@@ -131,8 +147,10 @@ function extendedRun(
       snapshots: null,
       overview: outputContent(writeOverview(summary, written.level)),
       columns: outputContent(columns),
+      prices: null,
       checkpoint: state && outputContent(state),
     },
+    prices: null,
     snapshotsAt: written.snapshots.from,
     runAt: stamp.runAt,
     start: formatDay(summary.days[0]!),
@@ -169,12 +187,13 @@ export function runForDataset(
     createDecider: indexDeciders(engine),
     engine,
     memory,
+    pricesApart: true,
     report: (fraction, message) => control.report(0.8 * fraction, message),
   });
   control.report(0.8, 'writing the result');
   const made = stampOf({ plan, engineVersion, market, ...(known === undefined ? {} : { known }) });
   const stamp = given ?? { ...made, ...extension };
-  const columns = runToColumns(run, { contentHash: stamp.storeContentHash, inPlace: true });
+  const { columns, prices } = runToFiles(run, { contentHash: stamp.storeContentHash, inPlace: true });
   const { text, cells } = snapshotsText(run);
   const summary = summaryOf(run);
   const written = writeResult(summary, stamp, {
@@ -192,6 +211,7 @@ export function runForDataset(
       snapshots: { at: written.snapshots.from, text },
       overview: writeOverview(summary, written.level),
       columns,
+      prices,
     },
     runAt: made.runAt,
     start: formatDay(run.days[0]!),

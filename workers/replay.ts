@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { firstDifference, type RunDifference } from '#domain/backtest/run-file/compare.js';
+import { PRICES } from '#domain/backtest/run-file/prices-apart.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
+import type { ReadRange } from '#domain/backtest/run-file/segments.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Task } from '#jobs/tasks.js';
 import type { ReplayInput } from '#jobs/tasks/runs.js';
@@ -9,7 +11,7 @@ import { replayView } from '#views/replay-view.js';
 import { withInset } from '#views/run-json.js';
 import { runForDataset } from './backtest.js';
 import { onEngine } from './numerics.js';
-import { withRunFile } from './run-file.js';
+import { besidePath, withRunFile } from './run-file.js';
 import { outputContent, writeOutputs } from './task-outputs.js';
 
 /** Stored parts of a run besides its columns, in order of comparison. */
@@ -57,12 +59,20 @@ export const replay: Task<'replay'> = async (input, control) => {
 type Outputs = ReturnType<typeof runForDataset>['outputs'];
 
 function differenceOf({ paths }: ReplayInput, outputs: Outputs): RunDifference | null {
-  if (!isEqual(readStored(paths.columns), outputs.columns)) {
+  const prices = outputs.prices?.write();
+  const areSame =
+    isEqual(readStored(paths.columns), outputs.columns) &&
+    (prices === undefined || isEqual(readStored(besidePath(paths.columns, PRICES)), prices));
+  if (!areSame) {
     // Those of a run that went on with another are laid out in their own way.
+    const rangeOf =
+      (bytes: Uint8Array): ReadRange =>
+      (start, end) =>
+        bytes.slice(start, end);
     const found = withRunFile(paths.columns, (stored) =>
       firstDifference(
         stored,
-        openColumns((start, end) => outputs.columns.slice(start, end)),
+        openColumns(rangeOf(outputs.columns), () => rangeOf(prices!)), // It names no other file.
       ),
     );
     if (found) return found;

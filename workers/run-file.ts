@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
+import { fileBeside } from '#domain/backtest/run-file/prices-apart.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import type { ReadRange } from '#domain/backtest/run-file/segments.js';
 import { Refusal } from '#domain/refusal.js';
@@ -18,10 +19,15 @@ export function withRunFile<T>(path: string, use: (columns: RunColumns) => T): T
     return (start, end, room) => readRange(file, start, end, room);
   };
   try {
-    return use(openColumns(reader(path), (earlier) => reader(join(dirname(path), earlier))));
+    return use(openColumns(reader(path), (name) => reader(besidePath(path, name))));
   } finally {
     files.forEach((file) => closeSync(file));
   }
+}
+
+/** Path of a file that the header of columns names. */
+export function besidePath(columns: string, name: string): string {
+  return join(dirname(columns), fileBeside(basename(columns), name));
 }
 
 /** The columns of a run whose files somebody else has opened, and closes. @throws Refusal DOCUMENT_UNREADABLE */

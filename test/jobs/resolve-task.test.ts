@@ -16,7 +16,7 @@ const resources = {
   destination: { kind: 'folder', folder: '/node', lowWaterMark: {} },
 } as const;
 /** Names of what a run's task writes. */
-const outputs = { plan: 'p', result: 'r', snapshots: 's', overview: 'o', columns: 'c', checkpoint: 'k' };
+const outputs = { plan: 'p', result: 'r', snapshots: 's', overview: 'o', columns: 'c', prices: 'h', checkpoint: 'k' };
 
 /**
  * Orders with every kind of reference, and what a thread has to be given instead of those; its outputs with where they

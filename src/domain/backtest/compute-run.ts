@@ -70,12 +70,12 @@ export function computeRun(input: ComputeInput): ComputedRun {
 
 /** The index of a run, simulated unless the one before simulated it. */
 function indexOf(
-  { composer, before, memory, levelsOnly: isSparse = false }: ComputeInput,
-  { compositions, ...span }: Omit<IndexSpan, 'memory'> & { readonly compositions: Compositions },
+  { composer, before, memory, pricesApart = false, levelsOnly: isSparse = false }: ComputeInput,
+  { compositions, ...span }: Omit<IndexSpan, 'memory' | 'pricesApart'> & { readonly compositions: Compositions },
 ): IndexRun {
   const isSame = before !== undefined && before.composer === composer;
   if (isSame && before.from === span.from && before.to === span.to) return { ...before.index, coverage: span.coverage };
-  return runIndex(compositions, { ...span, memory, isSparse });
+  return runIndex(compositions, { ...span, memory, pricesApart, isSparse });
 }
 
 function composerUntil(input: ComputeInput, until: Day): Composer {
@@ -168,17 +168,23 @@ interface IndexSpan {
   readonly to: number;
   readonly coverage: CalendarCoverage | null;
   readonly memory?: Memory | undefined;
+  readonly pricesApart?: boolean;
   /** Keeps few rows of weights: see `BookInput`. */
   readonly isSparse?: boolean;
 }
 
-export function runIndex(compositions: Compositions, { from, to, coverage, memory, isSparse }: IndexSpan): IndexRun {
+export function runIndex(
+  compositions: Compositions,
+  { from, to, coverage, memory, pricesApart = false, isSparse }: IndexSpan,
+): IndexRun {
   const book = indexBook({
     compositions,
     to,
     ...(isSparse ? { isSparse } : {}),
     ...(from === undefined ? {} : { followedFrom: from }),
-    ...(memory ? { roomForWeights: (cells: number) => roomForColumns(compositions, { memory, cells, to }) } : {}),
+    ...(memory
+      ? { roomForWeights: (cells: number) => roomForColumns(compositions, { memory, cells, to, pricesApart }) }
+      : {}),
   });
   return { compositions, book, days: bookDays(book), coverage };
 }

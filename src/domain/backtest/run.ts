@@ -103,6 +103,8 @@ export interface RunInput {
   readonly known?: KnownMarkets | undefined;
   /** Memory for the weights with room around them for the columns of the run: see `runToColumns`. */
   readonly memory?: Memory;
+  /** Whether that room is for columns without many prices: see `runToFiles`. */
+  readonly pricesApart?: boolean;
   /** Multiplies matrices for the constraint set of a strategy; plain loops unless given. */
   readonly engine?: Engine;
   /** Progress, 0 to 1; stops the run by throwing. */

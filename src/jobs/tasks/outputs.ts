@@ -11,7 +11,7 @@ import type { TaskOutputs } from './files.js';
 export interface OpenRunFiles {
   /** Descriptor of the columns. */
   readonly columns: number;
-  /** Descriptors of the files with the earlier segments, by name. */
+  /** Descriptors of the files with the earlier segments, by their names in the header of the columns. */
   readonly earlier: Readonly<Record<string, number>>;
 }
 

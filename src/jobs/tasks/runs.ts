@@ -11,7 +11,7 @@ import type { HashedFile, KnownFiles, TaskOutputs } from './files.js';
 import type { ModelFiles } from './indices.js';
 
 /** Files of a run that its task writes. */
-export const RUN_FILES = ['plan', 'result', 'snapshots', 'overview', 'columns', 'checkpoint'] as const;
+export const RUN_FILES = ['plan', 'result', 'snapshots', 'overview', 'columns', 'prices', 'checkpoint'] as const;
 export type RunFileName = (typeof RUN_FILES)[number];
 
 export interface BacktestInput {
@@ -22,6 +22,8 @@ export interface BacktestInput {
   readonly engineVersion: string;
   /** The stored run to extend where that gives the same, or why there is none. */
   readonly stored?: ResumableRun | FullRunReason | null;
+  /** SHA-256 of stored files with prices of runs: one that has those of the run is not written again. */
+  readonly storedPrices?: readonly string[];
   readonly outputs: TaskOutputs<RunFileName>;
 }
 
@@ -55,6 +57,11 @@ export interface BacktestOutput {
   readonly overview: ArtifactRef;
   /** Columns that the views and the record are read from: see `#domain/backtest/run-file/read.js`. */
   readonly columns: ArtifactRef;
+  /**
+   * Prices that lie apart from the columns, and the file where it was written: it is not where a stored one has the hash.
+   * Null where the columns have them.
+   */
+  readonly prices: { readonly sha256: string; readonly written: ArtifactRef | null } | null;
   /** Capture time of the run, ISO-8601 UTC with offset. */
   readonly runAt: string;
   /** First and last date of the run, YYYY-MM-DD. */

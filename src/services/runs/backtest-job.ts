@@ -1,6 +1,7 @@
 import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
 import { definitionChanges, isSameRequest } from '#domain/backtest/plan-changes.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
+import { pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketIdentity } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
@@ -12,6 +13,7 @@ import type { StoredRunReferences } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactInset, ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
 import { columnsOf, earlierFiles, findRun, readRun, referenceTo } from './run-documents.js';
+import { createStoredPrices, storedOnce } from './stored-once.js';
 import { modelReferences, plannedFiles } from '../risk/used-models.js';
 import { putRun } from './kept-runs.js';
 import type { DataVersions } from '../datasets/data-versions.js';
@@ -78,35 +80,6 @@ async function linked(
   return Object.fromEntries(ids.map((id, i) => [id, files[i]!]));
 }
 
-/** Files of a run that are new, and the newest stored run, which may have the same. */
-interface OwnFiles<F> {
-  readonly own: F;
-  readonly stored: RunDocument | undefined;
-}
-
-/** The files of a run; one that the stored run has with the same bytes is that file under another name. */
-async function storedOnce<F extends Readonly<Record<string, ArtifactRef>>>(
-  attempt: Attempt<PortableTaskName>,
-  artifacts: Pick<ArtifactStore, 'newName'>,
-  { own, stored }: OwnFiles<F>,
-): Promise<F> {
-  const { overview, columns, checkpoint, plan } = stored?.artifacts ?? {};
-  const known = new Map([overview, columns, checkpoint, plan].flatMap((ref) => (ref ? [[ref.sha256, ref]] : [])));
-  const same = Object.entries(own).flatMap(([part, { sha256 }]) => {
-    const ref = known.get(sha256);
-    return ref === undefined ? [] : [{ part, link: { ref, name: artifacts.newName() } }];
-  });
-  if (same.length === 0) return own;
-  try {
-    const linked = await attempt.share(same.map(({ link }) => link));
-    await attempt.drop(same.map(({ part }) => own[part]!.name));
-    return { ...own, ...Object.fromEntries(same.map(({ part }, i) => [part, linked[i]!])) };
-  } catch (refusal) {
-    if (refusal instanceof Refusal && refusal.code === 'DOCUMENT_UNREADABLE') return own; // Gone meanwhile.
-    throw refusal;
-  }
-}
-
 interface ResumeStoredInput {
   readonly artifacts: ArtifactStore;
   readonly stored: Continuable;
@@ -128,7 +101,9 @@ async function resumed(
   { artifacts, stored, task }: ResumeStoredInput,
 ): Promise<ResumedRun> {
   const { snapshots, columns, run } = stored;
-  const intact = Promise.all([snapshots, columns.at(-1)!].map((file) => artifacts.isIntact(file)));
+  const newest = columns.at(-1)!;
+  const written = columns.filter((file) => file === newest || file.name === pricesFileOf(newest.name));
+  const intact = Promise.all([snapshots, ...written].map((file) => artifacts.isIntact(file)));
   const areIntact = async (): Promise<boolean> => (await intact).every((isIntact) => isIntact);
   let output: TaskOutput<'backtest'> | undefined;
   const outputs = attempt.outputs(RUN_FILES);
@@ -149,6 +124,22 @@ async function resumed(
   return { output: await attempt.compute('backtest', again, 0), before: null };
 }
 
+interface MakeInput extends Omit<ResumeStoredInput, 'stored'> {
+  readonly stored: Continuable | FullRunReason | null;
+  /** Of the job's progress. */
+  readonly share: number;
+}
+
+/** A run made whole, or from the stored one where there is one to continue. */
+async function made(
+  attempt: Attempt<PortableTaskName>,
+  { artifacts, stored, task, share }: MakeInput,
+): Promise<ResumedRun> {
+  if (stored !== null && typeof stored !== 'string') return resumed(attempt, { artifacts, stored, task });
+  const input = { ...task, outputs: attempt.outputs(RUN_FILES), stored };
+  return { output: await attempt.compute('backtest', input, share), before: null };
+}
+
 /** Whether a run was made from what the market holds and its store declares now. */
 function isOfMarket(run: RunDocument, { contentHash, adjustment, currency = null }: MarketIdentity): boolean {
   return (
@@ -166,6 +157,8 @@ export function createBacktestJob({
   runsKept,
   dataVersions,
 }: BacktestJobDependencies): JobKind<BacktestPayload> {
+  const prices = createStoredPrices();
+
   /**
    * The stored run to extend; the reason when it cannot be extended, which no file of it is read for; null when there
    * is none.
@@ -222,6 +215,36 @@ export function createBacktestJob({
     }
   }
 
+  /** The files of a run, made and stored. */
+  async function filesOf(
+    attempt: Attempt<PortableTaskName>,
+    { plan, task, stored }: { readonly plan: BacktestPlan } & Pick<MakeInput, 'task' | 'stored'>,
+  ) {
+    let offered = prices.with(await findRun(documents, plan.runId));
+    for (let share = 1; ; share = 0) {
+      const order = { ...task, storedPrices: [...offered.keys()] };
+      const { output, before } = await made(attempt, { artifacts, stored, task: order, share });
+      const { overview, columns, checkpoint } = output;
+      const newest = await findRun(documents, plan.runId);
+      const once = await storedOnce(attempt, artifacts, {
+        own: { overview, columns, ...(checkpoint ? { checkpoint } : {}), plan: output.plan },
+        prices: output.prices,
+        newest,
+        stored: offered,
+      });
+      offered = new Map();
+      if (once === undefined) continue; // Whoever deleted the other run took its prices away: they are written now.
+      if (once.prices) prices.remember(once.prices);
+      return {
+        output,
+        before,
+        newest,
+        files: once.files,
+        begun: before?.earlier ?? (once.prices ? [once.prices] : []),
+      };
+    }
+  }
+
   return jobKind('backtest', async (payload, attempt) => {
     const { plan, asked, engine_version: engineVersion } = payload;
     await markets.settled(); // A run of the last process waits for the data that is on its way.
@@ -236,23 +259,14 @@ export function createBacktestJob({
       engineVersion,
     };
     const stored = payload.data_version === undefined ? await storedRun(payload, identity) : null;
-    const isContinuable = stored !== null && typeof stored !== 'string';
-    const { output, before } = isContinuable
-      ? await resumed(attempt, { artifacts, stored, task })
-      : {
-          output: await attempt.compute('backtest', { ...task, outputs: attempt.outputs(RUN_FILES), stored }),
-          before: null,
-        };
-    const { result, overview, columns, checkpoint } = output;
+    const { output, before, files: own, begun, newest } = await filesOf(attempt, { plan, task, stored });
     const snapshots = output.snapshots.text ?? before!.snapshots; // Those of the stored run.
-    const newest = await findRun(documents, plan.runId);
     const called = output.called ?? newest?.called ?? [];
-    const own = { overview, columns, ...(checkpoint ? { checkpoint } : {}), plan: output.plan };
     const files = {
-      ...(await storedOnce(attempt, artifacts, { own, stored: newest })),
-      result: { ...result, inset: { ...snapshots, at: output.snapshots.at } },
+      ...own,
+      result: { ...output.result, inset: { ...snapshots, at: output.snapshots.at } },
       ...(plan.models === undefined ? {} : { models: await linked(attempt, artifacts, matrices) }),
-      ...(before && before.earlier.length > 0 ? { begun: [...before.earlier] } : {}),
+      ...(begun.length > 0 ? { begun: [...begun] } : {}),
     };
     const document: RunDocument = {
       run_id: plan.runId,

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
 import { assertOrder } from '#domain/assert-order.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
+import { nameInHeader } from '#domain/backtest/run-file/prices-apart.js';
 import { exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
 import type { ExportFormat, ExportPosition } from '#domain/exports/formats.js';
 import { LIMITS } from '#domain/limits.js';
@@ -274,7 +275,8 @@ async function openFiles(run: RunDocument, artifacts: Pick<ArtifactStore, 'file'
     const path = await artifacts.file(run.artifacts.columns);
     const columns = await descriptorOf(path);
     const earlier: Record<string, number> = {};
-    for (const ref of earlierFiles(run)) earlier[ref.name] = await descriptorOf(await artifacts.file(ref));
+    for (const ref of earlierFiles(run))
+      earlier[nameInHeader(run.artifacts.columns.name, ref.name)] = await descriptorOf(await artifacts.file(ref));
     return { path, descriptors: { columns, earlier }, close };
   } catch (failure) {
     await close();

@@ -31,6 +31,8 @@ export interface WarmUpDependencies extends StepsDependencies {
 
 /** How long after other work is looked again whether there is none. */
 const IDLE_MS = 200;
+/** How long no run has been stored: a next one of many is waited for, as what is made ready of a run costs more than it. */
+const CALM_MS = 1000;
 
 export function createWarmUp({
   documents,
@@ -46,17 +48,27 @@ export function createWarmUp({
   /** The market that they were asked of. */
   let warmKey: string | undefined;
   let callOff: (() => void) | undefined;
+  /** A run was stored a moment ago. */
+  let isAwaiting = false;
   let isAsking = false;
   let isOver = false;
   /** A thread was lost by what it was asked here: it is not asked again of this market. */
   let isHarmful = false;
 
-  function look(): void {
+  function look(afterMs = IDLE_MS): void {
     if (isOver) return;
-    callOff ??= clock.after(IDLE_MS, () => {
+    callOff ??= clock.after(afterMs, () => {
       callOff = undefined;
+      isAwaiting = false;
       if (!isAsking) void askAll();
     });
+  }
+
+  function awaitCalm(): void {
+    callOff?.();
+    callOff = undefined;
+    isAwaiting = true;
+    look(CALM_MS);
   }
 
   async function askAll(): Promise<void> {
@@ -74,7 +86,7 @@ export function createWarmUp({
     for (;;) {
       const step = isOver ? undefined : await nextStep();
       if (step === undefined) return 'done';
-      if (!isIdle(step.lane)) return 'busy';
+      if (isAwaiting || !isIdle(step.lane)) return 'busy';
       asked.add(step.key);
       await step.ask().catch(note);
     }
@@ -108,8 +120,9 @@ export function createWarmUp({
 
   return {
     wake(runId) {
-      if (runId !== undefined) steps.stored(runId);
-      look();
+      if (runId === undefined) return look();
+      steps.stored(runId);
+      awaitCalm();
     },
     forget() {
       asked.clear();

@@ -3,14 +3,14 @@ import { expect, describe, test } from 'vitest';
 import type { Book } from '#domain/backtest/simulate/book.js';
 import type { Run } from '#domain/backtest/run.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { runToColumns, runToFiles } from '#domain/backtest/run-file/write.js';
 import { formatDay } from '#domain/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { compareText } from '#domain/findings.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { runResultJson } from '#views/run-json.js';
 import { createRunMemory } from '#workers/run-memory.js';
-import { cut as rowsUpTo } from './extend/extended.js';
+import { contentOf, cut as rowsUpTo, opened } from './extend/extended.js';
 import { randomMarket } from './random-market.js';
 import { runRecordJson } from './run-record.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from './random-run.js';
@@ -172,14 +172,16 @@ describe('on random markets', () => {
     const memory = createRunMemory();
     let placed = 0;
     fc.assert(
-      fc.property(randomMarket, randomDocument, randomSignedRequest, ({ market }, document, request) => {
-        const apart = tryRun(market, document, request);
-        const around = tryRun(market, document, { ...request, memory: memory.take });
+      fc.property(randomMarket, randomDocument, randomSignedRequest, fc.boolean(), ({ market }, document, of, is) => {
+        const apart = tryRun(market, document, of);
+        const around = tryRun(market, document, { ...of, memory: memory.take, pricesApart: is });
         if (!apart || !around) return;
-        const expected = blocksOf(runToColumns(apart, { contentHash: 's' }));
-        const bytes = runToColumns(around, { contentHash: 's', inPlace: true });
-        if (bytes.buffer === around.portfolio.weights.buffer) placed++;
-        expect(blocksOf(bytes)).toEqual(expected);
+        const expected = runToColumns(apart, { contentHash: 's' });
+        const options = { contentHash: 's', inPlace: true, apartBytesMin: is ? 0 : Infinity };
+        const { columns, prices } = runToFiles(around, options);
+        if (columns.buffer === around.portfolio.weights.buffer) placed++;
+        if (prices) expect(contentOf(opened(columns, [prices.write()]))).toEqual(contentOf(opened(expected)));
+        else expect(blocksOf(columns)).toEqual(blocksOf(expected));
         memory.giveBack();
       }),
       { numRuns: RUNS },

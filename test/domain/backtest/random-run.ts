@@ -60,6 +60,7 @@ export interface RunRequest extends Partial<BacktestRequest> {
   readonly documents?: Readonly<Record<string, IndexDocument>>;
   readonly strategy?: StrategyTerms;
   readonly memory?: Memory;
+  readonly pricesApart?: boolean;
   readonly known?: KnownMarkets;
   readonly createDecider?: DeciderFactory;
 }
@@ -72,13 +73,21 @@ export function runOn(
   calendars: Calendars,
   market: MarketData,
   document: IndexDocument,
-  { documents = {}, strategy, memory, known, createDecider = plainDecider, ...request }: RunRequest = {},
+  {
+    documents = {},
+    strategy,
+    memory,
+    pricesApart = false,
+    known,
+    createDecider = plainDecider,
+    ...request
+  }: RunRequest = {},
 ): Run {
   return runBacktest({
     market,
     calendars,
     createDecider,
-    ...(memory === undefined ? {} : { memory }),
+    ...(memory === undefined ? {} : { memory, pricesApart }),
     known,
     report: () => {},
     plan: {

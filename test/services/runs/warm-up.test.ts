@@ -137,6 +137,22 @@ test('without a served market nothing is asked, with one each thread loads its c
   expect(await tick()).toEqual(['light warm-up market']);
 });
 
+test('a run that is stored calls off what is asked until none has been for a while', async () => {
+  const made = warmUp({
+    fails(_task, asked) {
+      if (asked === 2) {
+        made.wake('FIRST');
+        made.wake('SECOND');
+      }
+      return undefined;
+    },
+  });
+  made.serve(marketOf('a'));
+  expect(await made.tick()).toEqual(CODE_AND_MARKET.slice(0, 2));
+  expect(made.timers.size).toBe(1);
+  expect(await made.tick()).toEqual(CODE_AND_MARKET.slice(2));
+});
+
 test('the views of the latest run and the preview of its index are asked of the served market, with its benchmark where that is stored', async () => {
   const stored = {
     'index OLD': index('OLD'),

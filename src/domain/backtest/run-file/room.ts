@@ -1,5 +1,6 @@
 import { LIMITS } from '../../limits.js';
 import type { Compositions } from '../simulate/compositions.js';
+import { APART_BYTES_MIN } from './prices-apart.js';
 import { placedPanel, type Memory } from './placed.js';
 
 /** Bytes of a header beside its names and rebalances, and of one of each. */
@@ -16,13 +17,22 @@ const DATE_BYTES = 256;
 const POSITION_BYTES = 40;
 const DESCRIPTION_BYTES = 1 << 18;
 
+interface RoomInput {
+  readonly memory: Memory;
+  readonly cells: number;
+  /** Last session. */
+  readonly to: number;
+  /** Whether many prices are left to a file of their own. */
+  readonly pricesApart: boolean;
+}
+
 /**
  * Room for the weights of an index with enough around them for the columns of a run that holds it, so that they need
  * not be copied. Too little room costs that copy, too much costs nothing: memory that is never written is never there.
  */
 export function roomForColumns(
   { sm, list, first }: Compositions,
-  { memory, cells, to }: { readonly memory: Memory; readonly cells: number; readonly to: number },
+  { memory, cells, to, pricesApart }: RoomInput,
 ): Float64Array {
   const dates = to - first + 1;
   const names = cells / dates;
@@ -30,7 +40,7 @@ export function roomForColumns(
   for (let session = first; session <= to; session++) events += sm.actions.isStructural[session]!;
   const perEvent = EVENT_BYTES * names + REBALANCE_BYTES * 8;
   const after =
-    8 * cells +
+    (pricesApart ? Math.min(APART_BYTES_MIN, 8 * cells) : 8 * cells) +
     events * perEvent +
     EFFECT_BYTES * sm.actions.all.length +
     DATE_BYTES * dates +

@@ -4,10 +4,12 @@ import { packRecord } from '../record/pack.js';
 import { recordOf } from '../record/schema.js';
 import type { Run } from '../run.js';
 import type { Book } from '../simulate/book.js';
-import type { AnyBlock, WholeRun } from './block.js';
-import { createColumns, type BlockInPlace, type ColumnsWriter, type Sizes } from './create.js';
+import type { AnyBlock, Filling, WholeRun } from './block.js';
+import { createColumns, type BlockInPlace, type ColumnsWriter, type EarlierFiles } from './create.js';
 import { foreignRates } from './foreign-rates.js';
 import { wholeHeader } from './header.js';
+import { APART_BYTES_MIN, PRICES, type PricesApart } from './prices-apart.js';
+import { price } from './prices.js';
 import { BLOCK_NAMES, blockOf, type BlockName } from './schema.js';
 
 export interface ColumnsOptions {
@@ -19,34 +21,82 @@ export interface ColumnsOptions {
   readonly inPlace?: boolean;
 }
 
+export interface FilesOptions extends ColumnsOptions {
+  /** Least bytes of prices that have a file of their own. */
+  readonly apartBytesMin?: number;
+}
+
+/** A run as files. */
+export interface RunFiles {
+  readonly columns: Uint8Array<ArrayBuffer>;
+  /** Null where the prices are small enough to lie in the columns. */
+  readonly prices: PricesApart | null;
+}
+
 /**
- * Writes a run as columns.
+ * Writes a run as columns, prices among them.
  * @cost one pass over [T x H] weights and prices
  */
 export function runToColumns(run: Run, { contentHash, inPlace = false }: ColumnsOptions): Uint8Array<ArrayBuffer> {
   const source = sourceOf(run, contentHash);
-  const sizes = new Map<BlockName, { readonly type: AnyBlock['type']; readonly length: number }>();
-  const parts: Part[] = [];
-  for (const name of BLOCK_NAMES) {
-    const part = partOf(name, source);
-    if (part === null) continue;
-    sizes.set(name, part);
-    parts.push(part);
-  }
-  return written(source, { sizes, parts, placed: inPlace ? placedWeights(source) : undefined });
+  return written(source, { parts: partsOf(source), inPlace });
+}
+
+/**
+ * Writes a run as columns; many prices are left to a file of their own.
+ * @cost one pass over [T x H] weights
+ */
+export function runToFiles(
+  run: Run,
+  { contentHash, inPlace = false, apartBytesMin = APART_BYTES_MIN }: FilesOptions,
+): RunFiles {
+  const source = sourceOf(run, contentHash);
+  const parts = partsOf(source);
+  const prices = price.whole(source)!; // Every run has them.
+  if (8 * prices.length < apartBytesMin) return { columns: written(source, { parts, inPlace }), prices: null };
+  const { portfolio, days } = run;
+  return {
+    columns: written(source, {
+      parts: parts.map((part) => (part.name === 'price' ? NO_PRICES : part)),
+      inPlace,
+      prices,
+    }),
+    prices: {
+      identifiers: Array.from(source.names, (column) => portfolio.sm.identifiers[column]!),
+      days,
+      write() {
+        const values = new Float64Array(prices.length);
+        prices.writeTo(values);
+        return new Uint8Array(values.buffer);
+      },
+    },
+  };
 }
 
 interface Written {
-  readonly sizes: Sizes;
   readonly parts: readonly Part[];
-  readonly placed: BlockInPlace | undefined;
+  readonly inPlace: boolean;
+  /** Those of a file of their own. */
+  readonly prices?: Filling<Float64Array>;
 }
 
-function written(source: WholeRun, { sizes, parts, placed }: Written): Uint8Array<ArrayBuffer> {
-  const columns = createColumns(wholeHeader(source), sizes, placed ? { placed } : {});
+function written(source: WholeRun, { parts, inPlace, prices }: Written): Uint8Array<ArrayBuffer> {
+  const placed = inPlace ? placedWeights(source) : undefined;
+  const columns = createColumns(wholeHeader(source), new Map(parts.map((part) => [part.name, part])), {
+    ...(placed ? { placed } : {}),
+    ...(prices ? { earlier: besidePrices(prices) } : {}),
+  });
   const isInPlace = columns.bytes.buffer === placed?.values.buffer;
   for (const { name, write } of parts) if (!(isInPlace && name === placed.name)) write(columns);
   return columns.bytes;
+}
+
+function besidePrices({ length }: Filling<Float64Array>): EarlierFiles {
+  return { files: [PRICES], blocks: new Map([['price', { begins: [0, length], length }]]) };
+}
+
+function partsOf(source: WholeRun): Part[] {
+  return BLOCK_NAMES.flatMap((name) => partOf(name, source) ?? []);
 }
 
 /** A block of a run, ready to be written. */
@@ -56,6 +106,9 @@ interface Part {
   readonly length: number;
   readonly write: (columns: ColumnsWriter) => void;
 }
+
+/** What is left of the prices in the columns where they have a file of their own. */
+const NO_PRICES: Part = { name: 'price', type: 'f64', length: 0, write: () => undefined };
 
 function partOf(name: BlockName, source: WholeRun): Part | null {
   const block = blockOf(name);

@@ -6,8 +6,10 @@ import { CannotResume } from '#domain/backtest/extend/reasons.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import { readRecord } from '#domain/backtest/run-file/record.js';
 import type { PlacedBlock } from '#domain/backtest/run-file/header.js';
+import { PRICES } from '#domain/backtest/run-file/prices-apart.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { isPanel, type BlockName } from '#domain/backtest/run-file/schema.js';
+import { runToFiles } from '#domain/backtest/run-file/write.js';
 import { summaryOf } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
@@ -136,8 +138,14 @@ export function resultText({
 export function opened(bytes: Uint8Array, files: readonly Uint8Array[] = []): RunColumns {
   return openColumns(
     (start, end) => bytes.slice(start, end),
-    (name) => (start, end) => files[Number(name)]!.slice(start, end),
+    (name) => (start, end) => files[name === PRICES ? 0 : Number(name)]!.slice(start, end),
   );
+}
+
+/** A whole run as two files: its prices, and its columns. */
+export function filesOf(run: Run): Uint8Array[] {
+  const { columns, prices } = runToFiles(run, { contentHash: 's', apartBytesMin: 0 });
+  return [prices!.write(), columns];
 }
 
 /** The files of an extended run: the earlier ones, and its own. */

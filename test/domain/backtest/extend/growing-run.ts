@@ -16,6 +16,7 @@ import {
   extend,
   filesAfter,
   storedResult,
+  filesOf,
   opened,
   resultAfter,
   resultText,
@@ -81,8 +82,8 @@ export function expectResumes({
 }: Growing): void {
   const first = outcomeOf(() => runOn(calendars, cut(market, rows), document, request));
   if (typeof first === 'string') return;
-  let files: Uint8Array[] = [runToColumns(first, { contentHash: 's' })];
-  let stored: StoredRun = { columns: opened(files[0]!), checkpoint: checkpointOf(first) };
+  let files = filesOf(first);
+  let stored: StoredRun = { columns: opened(files.at(-1)!, files), checkpoint: checkpointOf(first) };
   let result = storedResult(first);
   let to = rows;
   for (const step of steps) {

@@ -1,0 +1,95 @@
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
+import { Refusal } from '#domain/refusal.js';
+import type { Attempt } from '#jobs/job-kind.js';
+import type { PortableTaskName, TaskOutput } from '#jobs/tasks.js';
+import type { ArtifactRef, ArtifactStore } from '#store/port.js';
+import { earlierFiles } from './run-documents.js';
+
+/** Files of prices that a service remembers, beside those of the run that is to be made again. */
+const REMEMBERED_MAX = 64;
+
+/** Files with prices of runs, which other runs on the same data may share. */
+export interface StoredPrices {
+  /** Those of this service's latest runs, and of a stored run, by their hashes. */
+  with(stored: RunDocument | undefined): ReadonlyMap<string, ArtifactRef>;
+  remember(prices: ArtifactRef): void;
+}
+
+export function createStoredPrices(): StoredPrices {
+  const latest = new Map<string, ArtifactRef>();
+  return {
+    with: (stored) =>
+      new Map([...latest, ...(stored ? earlierFiles(stored).map((ref) => [ref.sha256, ref] as const) : [])]),
+    remember(prices) {
+      latest.delete(prices.sha256);
+      latest.set(prices.sha256, prices);
+      for (const oldest of latest.keys()) if (latest.size > REMEMBERED_MAX) latest.delete(oldest);
+    },
+  };
+}
+
+type Sharing = Pick<Attempt<PortableTaskName>, 'share' | 'drop'>;
+
+interface MadeFiles<F> {
+  /** Files of a run that are new. */
+  readonly own: F;
+  readonly prices: TaskOutput<'backtest'>['prices'];
+  /** The newest stored run, which may have the same. */
+  readonly newest: RunDocument | undefined;
+  /** Files with prices that were stored when the run began, by their hashes. */
+  readonly stored: ReadonlyMap<string, ArtifactRef>;
+}
+
+/** The files of a run as they are stored. */
+interface OnceStored<F> {
+  readonly files: F;
+  /** The prices beside its columns; null where the columns have them. */
+  readonly prices: ArtifactRef | null;
+}
+
+/**
+ * The files of a run; one that the stored run has with the same bytes is that file under another name, and prices are
+ * those of another run. Undefined where prices that were not written are no longer stored.
+ */
+export async function storedOnce<F extends Readonly<Record<string, ArtifactRef> & { readonly columns: ArtifactRef }>>(
+  attempt: Sharing,
+  artifacts: Pick<ArtifactStore, 'newName'>,
+  { own, prices, newest, stored }: MadeFiles<F>,
+): Promise<OnceStored<F> | undefined> {
+  const { overview, columns, checkpoint, plan } = newest?.artifacts ?? {};
+  const known = new Map([overview, columns, checkpoint, plan].flatMap((ref) => (ref ? [[ref.sha256, ref]] : [])));
+  const same = Object.entries(own).flatMap(([part, { sha256 }]) => {
+    const ref = known.get(sha256);
+    return ref === undefined ? [] : [{ part, link: { ref, name: artifacts.newName() } }];
+  });
+  const names = Object.fromEntries(same.map(({ part, link }) => [part, link.name]));
+  const written = prices?.written ?? undefined;
+  const source = prices === null ? undefined : (written ?? stored.get(prices.sha256));
+  const beside = source && { ref: source, name: pricesFileOf(names['columns'] ?? own.columns.name) };
+  if (same.length === 0 && !beside) return { files: own, prices: null };
+  const linked = await linkedOrGone(attempt, [...same.map(({ link }) => link), ...(beside ? [beside] : [])]);
+  if (linked !== undefined) {
+    await attempt.drop([...same.map(({ part }) => own[part]!.name), ...(written ? [written.name] : [])]);
+    const files = { ...own, ...Object.fromEntries(same.map(({ part }, i) => [part, linked[i]!])) };
+    return { files, prices: beside ? linked.at(-1)! : null };
+  }
+  // Something has gone meanwhile.
+  if (prices === null) return { files: own, prices: null };
+  if (written === undefined) return undefined;
+  const [again] = await attempt.share([{ ref: written, name: pricesFileOf(own.columns.name) }]);
+  await attempt.drop([written.name]);
+  return { files: own, prices: again! }; // As many as were asked for.
+}
+
+async function linkedOrGone(
+  attempt: Sharing,
+  links: Parameters<Sharing['share']>[0],
+): Promise<readonly ArtifactRef[] | undefined> {
+  try {
+    return await attempt.share(links);
+  } catch (refusal) {
+    if (refusal instanceof Refusal && refusal.code === 'DOCUMENT_UNREADABLE') return undefined;
+    throw refusal;
+  }
+}

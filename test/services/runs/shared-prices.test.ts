@@ -1,0 +1,96 @@
+import { readFileSync } from 'node:fs';
+import { readdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { APART_BYTES_MIN, pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
+import { runService, type RunningService } from '../running-service.js';
+
+/** One story of runs on one market, whose prices have files of their own: tests follow each other. */
+let service: RunningService;
+
+async function ran(path: string, body: unknown): Promise<void> {
+  const { body: started } = await service.ask<{ readonly job_id: string }>('POST', path, body);
+  expect(await service.finished(started.job_id)).toMatchObject({ status: 'succeeded' });
+}
+
+const index = (id: string, weighting: object) => ({
+  id,
+  name: id,
+  calendar: 'XNYS',
+  base_date: '2019-01-02',
+  rebalance: { frequency: 'quarterly' },
+  pipeline: { weighting },
+});
+
+const folder = (): string => join(service.root, 'home', 'artifacts');
+
+/** The files with prices of runs, by the inode that they share, each for the columns of a run. */
+async function priceFiles() {
+  const names = await readdir(folder());
+  const isColumns = (name: string): boolean => readFileSync(join(folder(), name), 'latin1').startsWith('DVSRUN');
+  const prices = names.filter((name) => names.includes(pricesFileOf(name)) && !isColumns(name));
+  return Promise.all(prices.map(async (name) => ({ name, ...(await stat(join(folder(), name))) })));
+}
+
+async function views(id: string): Promise<readonly unknown[]> {
+  const { body: held } = await service.ask<{ readonly weights: readonly { readonly identifier: string }[] }>(
+    'GET',
+    `/analytics/${id}/weights`,
+  );
+  const name = held.weights[0]!.identifier;
+  const paths = ['attribution', 'reconcile', `assets/${name}`, 'exports/constituents?format=csv'];
+  return Promise.all(
+    paths.map(async (path) => {
+      const answer = await service.download(`/analytics/${id}/${path}`);
+      expect(answer.status, path).toBe(200);
+      return (await answer.text()).replaceAll(/"stale":(null|\{[^}]*\})/g, '');
+    }),
+  );
+}
+
+async function replayed(id: string) {
+  const { body: started } = await service.ask<{ readonly job_id: string }>('POST', `/analytics/${id}/replay`);
+  return service.finished(started.job_id);
+}
+
+const SAME = { result: { equal: true, inputs_equal: true } };
+
+beforeAll(async () => {
+  service = await runService(['--runs-kept', '2']);
+  await ran('/data/synthetic', { store_id: 'm', seed: 5, assets: 180, start: '2019-01-02', end: '2022-12-30' });
+  await service.ask('PUT', '/indices/FIRST', index('FIRST', { type: 'EqualWeight' }));
+  await service.ask('PUT', '/indices/SECOND', index('SECOND', { type: 'MarketCapWeight' }));
+  await ran('/analytics/FIRST/backtest', {});
+}, 120_000);
+afterAll(() => service.close(), 60_000);
+
+test('the prices of a run are one file, which runs of other weights and costs share', async () => {
+  const [first, ...others] = await priceFiles();
+  expect([first?.nlink, others]).toEqual([1, []]);
+  expect(first!.size).toBeGreaterThan(APART_BYTES_MIN);
+  await ran('/analytics/SECOND/backtest', {});
+  await ran('/analytics/FIRST/backtest', { transaction_cost_bps: 20 });
+  expect((await priceFiles()).map(({ ino, nlink }) => [ino, nlink])).toEqual(
+    Array.from({ length: 3 }, () => [first!.ino, 3]),
+  );
+  expect(await replayed('FIRST')).toMatchObject(SAME);
+  expect(await replayed('SECOND')).toMatchObject(SAME);
+});
+
+test('a run keeps its prices when the one goes that wrote them', async () => {
+  const before = await views('SECOND');
+  expect((await service.ask('DELETE', '/indices/FIRST')).status).toBe(200);
+  await service.restart(undefined, 'handed on'); // Files that nothing names go with a start.
+  await service.resumed();
+  expect(await priceFiles()).toHaveLength(1);
+  expect(await views('SECOND')).toEqual(before);
+});
+
+test('prices that have gone meanwhile are written with the run', async () => {
+  const before = await views('SECOND');
+  for (const { name } of await priceFiles()) await rm(join(folder(), name));
+  await ran('/analytics/SECOND/backtest', {});
+  expect(await priceFiles()).toHaveLength(1);
+  expect(await views('SECOND')).toEqual(before);
+  expect(await replayed('SECOND')).toMatchObject(SAME);
+});

@@ -35,21 +35,13 @@ export interface ScheduleQuery {
  * The rebalances of an index whose sessions lie in the window, ascending and at most one a session. The first of all is
  * the base rebalance, on the first session on or after the base day; none comes before it, and no date joins it. A date
  * whose anchor period the calendar covers only in part is left out rather than moved.
- * @cost O(periods of the coverage x log sessions)
+ * @cost O(periods of the coverage x log sessions), once for a schedule on a calendar
  */
 export function rebalanceDates({ rebalance, calendar, baseDay, from, to }: ScheduleQuery): readonly RebalanceDate[] {
   const { sessions } = calendar;
   const base = firstAtLeast(sessions, baseDay);
   if (base === sessions.length) return [];
-  const landings: Landing[] = [{ date: sessions[base]!, position: base, also: [] }];
-  for (const day of scheduledDays(rebalance, calendar, sessions[base]!)) {
-    const landing = land(day, rebalance.roll, calendar);
-    const latest = landings.at(-1)!;
-    if (landing === undefined || landing.position < latest.position || landing.position === base) continue;
-    if (landing.position > latest.position) landings.push({ ...landing, also: [] });
-    else if (landing.date > latest.date) latest.also.push(landing.date);
-  }
-  return landings.flatMap(({ date, position, also }) => {
+  return landingsOf(rebalance, calendar, base).flatMap(({ date, position, also }) => {
     const session = sessions[position]!;
     if (session < from || session > to) return [];
     return [
@@ -63,12 +55,47 @@ export function rebalanceDates({ rebalance, calendar, baseDay, from, to }: Sched
   });
 }
 
+/** Schedules that are kept of a calendar: a weekly one takes half a megabyte. */
+const KEPT_MAX = 16;
+
+/** Frequencies whose schedules are as quick to make as to look up, or large. */
+const NOT_KEPT: ReadonlySet<RebalanceSpec['frequency']> = new Set(['none', 'daily', 'custom']);
+
+const kept = new WeakMap<Calendar, Map<string, readonly Landing[]>>();
+
+/** Where all rebalances come to lie, the base rebalance first. @param base position of its session */
+function landingsOf(rebalance: RebalanceSpec, calendar: Calendar, base: number): readonly Landing[] {
+  if (NOT_KEPT.has(rebalance.frequency)) return landAll(rebalance, calendar, base);
+  const known = kept.get(calendar) ?? new Map<string, readonly Landing[]>();
+  kept.set(calendar, known);
+  const key = JSON.stringify([rebalance, base]);
+  let landings = known.get(key);
+  if (landings === undefined) {
+    known.set(key, (landings = landAll(rebalance, calendar, base)));
+    for (const oldest of known.keys()) if (known.size > KEPT_MAX) known.delete(oldest);
+  }
+  return landings;
+}
+
+function landAll(rebalance: RebalanceSpec, calendar: Calendar, base: number): readonly Landing[] {
+  const first = calendar.sessions[base]!;
+  const landings: (Landing & { readonly also: Day[] })[] = [{ date: first, position: base, also: [] }];
+  for (const day of scheduledDays(rebalance, calendar, first)) {
+    const landing = land(day, rebalance.roll, calendar);
+    const latest = landings.at(-1)!;
+    if (landing === undefined || landing.position < latest.position || landing.position === base) continue;
+    if (landing.position > latest.position) landings.push({ ...landing, also: [] });
+    else if (landing.date > latest.date) latest.also.push(landing.date);
+  }
+  return landings;
+}
+
 interface Landing {
   readonly date: Day;
   /** Of its session. */
   readonly position: number;
   /** Later dates that come to the same session. */
-  readonly also: Day[];
+  readonly also: readonly Day[];
 }
 
 /**

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { link, mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Refusal } from '#domain/refusal.js';
 import { sha256OfFile } from '../files/file-digest.js';
@@ -18,6 +18,8 @@ export interface ObjectCache {
   fill(name: string, object: OpenObject): Promise<void>;
   /** Takes bytes in that this process has written. */
   put(name: string, bytes: Uint8Array, sha256: string): Promise<void>;
+  /** Takes a file in under another name as well; one that is not there is fine. */
+  link(from: string, to: string): Promise<void>;
   /** Absent ones are fine. */
   remove(name: string): Promise<void>;
 }
@@ -146,6 +148,17 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
       } finally {
         await rm(draft, { force: true });
       }
+    },
+    async link(from, to) {
+      try {
+        await link(path(`${from}${SUM}`), path(`${to}${SUM}`));
+        await link(path(from), path(to));
+      } catch {
+        return remove(to); // It is fetched when it is read.
+      }
+      const mark = known.get(from);
+      if (mark !== undefined) known.set(to, mark);
+      notedAt.set(to, now());
     },
     remove,
   };

@@ -95,7 +95,9 @@ export async function openObjectArtifacts({
     newName: newArtifactName,
     async link(links) {
       try {
-        return await copyAll(links);
+        const copied = await copyAll(links);
+        await Promise.all(links.map(({ ref, name }) => cached.link(ref.name, name)));
+        return copied;
       } catch (thrown) {
         await Promise.allSettled(links.map(({ name }) => client.remove(name)));
         throw thrown;

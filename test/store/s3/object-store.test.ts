@@ -267,6 +267,18 @@ test('a missing object is damage, and a missing bucket a setting to mend; a plac
   expect(await claimPlace(documents, at(own))).toBe(id);
 });
 
+test('a machine that has a file reads it under a second name without asking for it, and fetches that once it is damaged', async () => {
+  const { artifacts, folder } = await machine();
+  const first = await artifacts.write(CONTENT, sha256(CONTENT));
+  const [second] = await artifacts.link([{ ref: first, name: artifacts.newName() }]);
+  await artifacts.remove([first.name]);
+  service.seen.length = 0;
+  expect(Buffer.compare(await artifacts.read(second!), CONTENT)).toBe(0);
+  expect(service.seen).toEqual([]);
+  await writeFile(join(folder, second!.name), bytesOf(CONTENT.length, 1));
+  expect(Buffer.compare(await artifacts.read(second!), CONTENT)).toBe(0);
+});
+
 test('garbage is what nobody refers to and is old; second names are objects of their own', async () => {
   const { artifacts } = await machine();
   const [kept, gone] = [

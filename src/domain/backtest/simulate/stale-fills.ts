@@ -29,13 +29,20 @@ export function staleFillsOf(book: Book): ReadonlyMap<number, StaleFills> {
 }
 
 function fillsOf(book: Book, event: BookEvent): StaleFills | null {
-  const { sm, columns, from } = book;
-  const session = from + event.at;
+  const { sm, columns, from, weights } = book;
+  const { at, before, conversions, exits } = event;
+  const session = from + at;
+  const { lastBar } = sm;
   const bars = panelRow(sm, session);
+  const row = at * columns.length;
+  // Without those nothing happened to a name that was not held and is not.
+  const areOthersIdle = conversions.length + exits.length === 0;
   const unpriced: number[] = [];
   for (let slot = 0; slot < columns.length; slot++) {
     const column = columns[slot]!;
-    if (sm.lastBar[bars + column] !== session && sm.barAge(session, column) > 0) unpriced.push(slot);
+    if (lastBar[bars + column] === session) continue;
+    if (areOthersIdle && weights[row + slot] === 0 && before[slot] === 0) continue;
+    if (sm.barAge(session, column) > 0) unpriced.push(slot);
   }
   const stale = unpriced.length === 0 ? [] : tradedOf(unpriced, book, event).map((slot) => columns[slot]!);
   if (stale.length === 0) return null;

@@ -28,7 +28,8 @@ solve_by <- function(hessian, linear, columns, least, equalities) {
   control <- ecos.control(feastol = 1e-9, abstol = 1e-10, reltol = 1e-9)
   function() {
     answer <- ECOS_csolve(cone$c, cone$G, cone$h, cone$dims, cone$A, cone$b, control = control)
-    if (answer$retcodes[["exitFlag"]] != 0) stop(answer$infostring)
+    # 10 is an optimum to reduced accuracy: the distance of its value from ours is told.
+    if (!answer$retcodes[["exitFlag"]] %in% c(0, 10)) stop(answer$infostring)
     answer$x[seq_along(linear)]
   }
 }
@@ -47,12 +48,15 @@ if (words[1] != "probe") {
   if (any(diag(hessian) == 0)) diag(hessian) <- diag(hessian) + head[4]
   work <- solve_by(hessian, linear, columns, least, head[3])
   best <- c(Inf, Inf)
+  solves <- 1 # Its clock has milliseconds: quick solves are timed by tens.
   for (run in 1:5) {
     begin <- proc.time()
-    x <- work()
+    for (solve in seq_len(solves)) x <- work()
     used <- proc.time() - begin
-    best <- pmin(best, 1000 * c(used[["user.self"]] + used[["sys.self"]], used[["elapsed"]]))
-    if (best[1] > 500) break
+    spent <- 1000 * c(used[["user.self"]] + used[["sys.self"]], used[["elapsed"]]) / solves
+    if (spent[1] > 0) best <- pmin(best, spent)
+    if (spent[1] > 500) break
+    if (spent[1] < 50) solves <- 10
   }
   output <- file(words[2], "wb")
   writeBin(x, output)

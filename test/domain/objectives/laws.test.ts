@@ -88,6 +88,8 @@ describe('more candidates', () => {
     { type: 'max_sharpe', risk_free_rate: 0.01 },
     { type: 'max_diversification' },
     { type: 'max_decorrelation' },
+    { type: 'min_cvar', confidence: 0.9 },
+    { type: 'min_cdar', confidence: 0.9 },
   ];
   test.each(objectives)('never worsen $type', (objective) => {
     const fewer = ['N000', 'N003', 'N007', 'N011'].map((name) => ({

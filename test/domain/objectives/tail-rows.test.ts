@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
-import { outcomesAt, tailAverage, tailGoal, tailSize, tailSlopes } from '#domain/objectives/tail.js';
+import { outcomesAt, tailAverage, tailGoal, tailSize, tailSlopes, type TailGoal } from '#domain/objectives/tail.js';
+import { assembleProgram } from '#domain/optimisation/assemble.js';
 import { frontierOf } from '#domain/optimisation/frontier.js';
 import { goalValue } from '#domain/optimisation/goals/goal-value.js';
+import { solveTail } from '#domain/optimisation/goals/solve-tail.js';
 import { explainInfeasibility } from '#domain/optimisation/infeasibility.js';
 import type { Problem } from '#domain/optimisation/problem.js';
 import { rowSides } from '#domain/optimisation/report.js';
@@ -142,6 +144,28 @@ test.each([
   expect([...program.upper].every((most) => most === upper)).toBe(true);
   expect(isOptimal(checkKkt(program, answer.point))).toBe(true);
   expect(objective - bound).toBeLessThan(1e-9);
+});
+
+test('work that ends before a proof leaves an answer on one side of the optimum and a bound on the other', () => {
+  const rows = [{ type: 'PositionBounds', params: { lower: -0.1, upper: 0.4 } }];
+  const problem = smallProblem({ names: NAMES, seed: 6, rows, objective: { type: 'min_cdar', confidence: 0.9 } });
+  const optimum = solved(problem).objective;
+  const { program } = assembleProgram(problem);
+  const zeros = new Float64Array(NAMES);
+  const terms = {
+    goal: problem.goal as TailGoal,
+    rows: { ...program, curvature: 0, centre: zeros, linear: zeros },
+    curved: [null],
+    near: problem.index,
+  };
+  const found = [1e6, 1e7, 3e7, 1e8, 1e9].map((workMax) => solveTail(solvers.solver, { ...terms, workMax }));
+  for (const answer of found) {
+    if (answer === undefined) continue;
+    expect(answer.value).toBeGreaterThanOrEqual(optimum - 1e-9);
+    expect(answer.bound).toBeLessThanOrEqual(optimum + 1e-9);
+  }
+  expect(found.some((answer) => answer !== undefined && answer.value - answer.bound > 1e-4)).toBe(true);
+  expect(found.at(-1)!.value - found.at(-1)!.bound).toBeLessThan(1e-9);
 });
 
 describe.each(['CVaR', 'CDaR'] as const)('a limit on %s', (kind) => {

@@ -12,6 +12,9 @@ const SESSIONS = 504;
 
 const AVERSION = 4;
 
+/** Largest weight, in equal shares: the index has names above it at every size. */
+const CAP = 5;
+
 /** Of a limit on the volatility over the least that the other rows allow. */
 const ABOVE_LEAST = 1.02;
 
@@ -60,7 +63,7 @@ export function createCase(engine: Engine, names: number, type: ObjectiveName): 
 function rowsOf(names: number, type: ObjectiveName, least: number): readonly object[] {
   if (type === 'risk_parity') return [];
   return [
-    { type: 'PositionBounds', params: { upper: Math.max(0.03, 5 / names) } },
+    { type: 'PositionBounds', params: { upper: CAP / names } },
     { type: 'ActiveGroupBounds', params: { field: 'SECTOR', lower: -0.02, upper: 0.02 } },
     { type: 'Beta', params: { lower: 0.95, upper: 1.05 } },
     ...(type === 'max_return' ? [{ type: 'Volatility', params: { limit: ABOVE_LEAST * least } }] : []),

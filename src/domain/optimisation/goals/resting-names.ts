@@ -4,7 +4,7 @@ import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 
 /** Names below which all of them take part at once. */
-const MANY = 100;
+export const MANY = 100;
 
 /** Share of them that may take part: beyond it leaving out the others saves little. */
 const PART = 0.7;

@@ -6,8 +6,9 @@ import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { outcomesAt, tailAverage, tailSize, valuesAt, type TailGoal } from '../../objectives/tail.js';
 import type { Separable } from './separable.js';
 import { solveSeparable } from './solve-separable.js';
-import { amongAll, restingAt, withResting } from './resting-names.js';
+import { amongAll, MANY, restingAt, withResting } from './resting-names.js';
 import { tailForces, tailProgram, tailShares, type TailSet } from './tail-program.js';
+import { metered } from '../work-meter.js';
 
 /** The optimum of a tail with the programme whose conditions it meets: the scenarios as fixed forces on the weights. */
 export interface TailAnswer {
@@ -42,6 +43,8 @@ export interface TailTerms {
   readonly near: Float64Array;
   /** Scenarios that it begins with instead, where similar weights have named some. */
   readonly first?: TailSet | undefined;
+  /** Multiplications after which no better proof is looked for; those of the measure unless given. */
+  readonly workMax?: number;
 }
 
 /** Sets of scenarios that are tried; two to five are usual. */
@@ -62,6 +65,18 @@ const CLOSED = 1e-9;
 
 /** The same where no scenario is left to add: rows hold to 1e-10, and curved costs leave them no better. */
 const CLOSED_BY_ALL = 1e-6;
+
+/** Part of the value that the proof of an answer may leave open where the solver fails before the end of the work; it is told. */
+const OPEN_MAX = 0.01;
+
+/**
+ * Multiplications after which no better proof is looked for, one to two minutes: what the best one leaves open is told.
+ * Counted, not timed, so that the same request has the same answer.
+ */
+const WORK_MAX = { loss: 1e11, drawdown: 2e10 } as const;
+
+/** Rough optima that name peaks before one is worked out; ten are usual. */
+const ROUGH_ROUNDS_MAX = 20;
 
 /** Units of the further variables that are tried, in sizes of a loss: rounding falls differently in each. */
 const UNITS = [1, 8, 0.125, 2, 0.5];
@@ -87,36 +102,53 @@ export function solveTail(solver: Solver, terms: TailTerms): TailAnswer | undefi
  * @param resting  Names that stay where the weights of the terms have them until they would better the tail; none for
  *   null.
  */
-function solveGrowing(solver: Solver, terms: TailTerms, resting: Uint8Array | null): TailAnswer | undefined {
-  const { goal, near, rows } = terms;
+function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | null): TailAnswer | undefined {
+  const { goal, near, rows, workMax = WORK_MAX[terms.goal.measure] } = terms;
+  const solver = metered(inner);
+  const isWithin = () => solver.spent() < workMax;
   const size = Math.max(tailSize(goal), 1);
   const unit = tailAverage(outcomesAt(goal, near).map(Math.abs), size) || 1;
   let among = { ...terms, rows: withResting(rows, resting, near) };
   let set = terms.first ?? firstSet(solver, among, unit);
-  for (let round = 0; round < ROUNDS_MAX; round++) {
+  let best: Proven | undefined;
+  for (let round = 0; round < ROUNDS_MAX && isWithin(); round++) {
+    if (isDear(terms)) set = withPeaksNear(solver, { ...among, unit, isWithin }, set);
     const found = solveInUnits(solver, among, set, unit);
-    const whole = found === undefined || resting === null ? undefined : amongAll(found, rows);
-    if (found === undefined || (resting !== null && whole === undefined)) return undefined;
+    const whole = found === undefined || resting === null ? found : amongAll(found, rows);
+    if (found === undefined || whole === undefined) break;
     const { x } = found.answer.point;
-    const outcomes = outcomesAt(goal, x);
-    const average = tailAverage(outcomes, size);
-    const open = (average - found.bound) / Math.max(Math.abs(average), unit);
+    const value = tailAverage(outcomesAt(goal, x), size);
     const own = setAt(goal, x);
-    const isOfAll = whole === undefined || whole.pulled.length === 0;
-    const end = () => ({ ...found, ...whole, value: average, start: { weights: x, set: own } });
-    if (isOfAll && open <= CLOSED) return end();
-    const grown: TailSet = {
-      scenarios: union(set.scenarios, own.scenarios),
-      peaks: union(set.peaks, own.peaks),
-    };
-    if (isOfAll && grown.scenarios.length === set.scenarios.length && grown.peaks.length === set.peaks.length)
-      return open <= CLOSED_BY_ALL ? end() : undefined;
+    const pulled = 'pulled' in whole ? whole.pulled : new Int32Array(0);
+    const grown = united(set, own);
+    const isWhole = isSame(grown, set);
+    if (pulled.length === 0) {
+      const { program, answer } = whole;
+      const { bound, shares } = found;
+      const least = goal.measure === 'drawdown' ? Math.max(bound, 0) : bound; // No drawdown is below zero.
+      best = better(best, { program, answer, shares, value, bound: least, start: { weights: x, set: own } }, unit);
+      if (best.open <= CLOSED || (isWhole && best.open <= CLOSED_BY_ALL)) return best.answer;
+      if (isWhole) break;
+    }
     set = grown;
-    if (resting === null || whole === undefined) continue;
-    for (const i of whole.pulled) resting[i] = 0;
+    if (resting === null) continue;
+    for (const i of pulled) resting[i] = 0;
     among = { ...terms, rows: withResting(rows, resting, near) };
   }
-  return undefined;
+  return best !== undefined && (best.open <= OPEN_MAX || !isWithin()) ? best.answer : undefined;
+}
+
+/** An answer with the part of its value that its proof leaves open. */
+interface Proven {
+  readonly answer: TailAnswer;
+  readonly open: number;
+}
+
+/** The answer of the lower value, with the higher bound of both. */
+function better(best: Proven | undefined, found: TailAnswer, unit: number): Proven {
+  const bound = Math.max(best?.answer.bound ?? -Infinity, found.bound);
+  const least = best === undefined || found.value <= best.answer.value ? found : best.answer;
+  return { answer: { ...least, bound }, open: (least.value - bound) / Math.max(Math.abs(least.value), unit) };
 }
 
 /** What some weights lose most in. */
@@ -145,23 +177,36 @@ function firstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: number)
 }
 
 function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: number): SetAnswer | undefined {
-  for (const times of UNITS) {
-    for (const curved of terms.curved) {
-      const found = solveSet(solver, { ...terms, curved }, set, times * unit);
-      if (found !== undefined) return found;
+  // That no drawdown is below zero helps where some weights have none at all, and hinders elsewhere.
+  for (const leastLevel of terms.goal.measure === 'drawdown' ? [-Infinity, 0] : [-Infinity]) {
+    for (const effort of isDear(terms) ? (['quick', 'thorough'] as const) : (['thorough'] as const)) {
+      for (const times of UNITS) {
+        for (const curved of terms.curved) {
+          const found = solveSet(solver, { ...terms, curved, effort, leastLevel }, set, times * unit);
+          if (found !== undefined) return found;
+        }
+      }
     }
   }
   return undefined;
 }
 
+/** Drawdowns of many names: a solve takes seconds, a rough one a fraction of them, and another unit helps sooner than effort. */
+function isDear({ goal, rows }: Pick<TailTerms, 'goal' | 'rows'>): boolean {
+  return goal.measure === 'drawdown' && rows.n >= MANY;
+}
+
 /** The terms with one model of curved costs. */
 interface ModelledTerms extends Omit<TailTerms, 'curved'> {
   readonly curved: Separable | null;
+  readonly effort: 'quick' | 'thorough';
+  readonly leastLevel: number;
 }
 
 function solveSet(solver: Solver, terms: ModelledTerms, set: TailSet, unit: number): SetAnswer | undefined {
-  const { goal, rows, curved } = terms;
-  const { program, rowsBefore } = tailProgram(goal, rows, set, unit);
+  const { goal, rows, curved, leastLevel } = terms;
+  const { program: open, rowsBefore } = tailProgram(goal, rows, set, unit);
+  const program = { ...open, lower: open.lower.with(rows.n, leastLevel) };
   const answer = solveWith(solver, program, terms);
   if (answer === undefined || answer.status !== 'solved') return undefined;
   const { n } = rows;
@@ -186,11 +231,15 @@ function solveSet(solver: Solver, terms: ModelledTerms, set: TailSet, unit: numb
 }
 
 /** The programme of a set, with the curved costs of the weights among its variables. */
-function solveWith(solver: Solver, program: Program, { curved, rows, near }: ModelledTerms): ProgramAnswer | undefined {
-  if (curved === null) return solver.solve(program, { effort: 'thorough' });
+function solveWith(
+  solver: Solver,
+  program: Program,
+  { curved, rows, near, effort }: ModelledTerms,
+): ProgramAnswer | undefined {
+  if (curved === null) return solver.solve(program, { effort });
   const start = new Float64Array(program.n);
   start.set(near);
-  return solveSeparable(solver, program, widened(curved, rows.n), { start, effort: 'thorough' })?.answer;
+  return solveSeparable(solver, program, widened(curved, rows.n), { start, effort })?.answer;
 }
 
 /** A function of the first variables, of all of them. */
@@ -212,6 +261,36 @@ function widened(curved: Separable, n: number): Separable {
 function worst(values: Float64Array, count: number): Int32Array {
   const order = Int32Array.from(values.keys()).sort((a, b) => values[b]! - values[a]! || a - b);
   return order.subarray(0, Math.min(count, order.length)).toSorted((a, b) => a - b);
+}
+
+interface NearTerms extends TailTerms {
+  readonly unit: number;
+  /** Whether any work is left. */
+  readonly isWithin: () => boolean;
+}
+
+/**
+ * A set with the peaks that weights near the optimum of it have, and near that of the larger set, until there are none
+ * further: found at a fraction of the cost of an optimum.
+ */
+function withPeaksNear(solver: Solver, { goal, rows, unit, isWithin }: NearTerms, first: TailSet): TailSet {
+  let set = first;
+  for (let round = 0; round < ROUGH_ROUNDS_MAX && isWithin(); round++) {
+    const near = solver.nearly(tailProgram(goal, rows, set, unit).program).slice(0, rows.n);
+    const grown = united(set, setAt(goal, near));
+    if (isSame(grown, set)) break;
+    set = grown;
+  }
+  return set;
+}
+
+function united(a: TailSet, b: TailSet): TailSet {
+  return { scenarios: union(a.scenarios, b.scenarios), peaks: union(a.peaks, b.peaks) };
+}
+
+/** Of sets one of which has all of the other. */
+function isSame(a: TailSet, b: TailSet): boolean {
+  return a.scenarios.length === b.scenarios.length && a.peaks.length === b.peaks.length;
 }
 
 function union(a: Int32Array, b: Int32Array): Int32Array {

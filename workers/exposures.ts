@@ -161,20 +161,34 @@ function placedNames(engine: Engine, sm: SessionMarket, names: readonly string[]
   return {
     columns: Int32Array.from(ordered, (place) => columnAt[place]!),
     held(weights, alike) {
-      if (!areHeld(weights, heldAt, others)) {
+      if (!copyHeld(weights, { heldAt, others }, sizes)) {
         heldAt = places.filter((place) => weights[place] !== 0);
         others = places.filter((place) => weights[place] === 0);
         columns = heldAt.filter(placed).map((place) => columnAt[place]!);
+        copyHeld(weights, { heldAt, others }, sizes);
       }
-      for (let i = 0; i < heldAt.length; i++) sizes[i] = weights[heldAt[i]!]!;
       return { columns: alike && same(columns, alike) ? alike : columns, weights: sizes, count: heldAt.length };
     },
   };
 }
 
-/** Whether the names with a weight are those that were held: they change at rebalances, and are asked for on every date. */
-function areHeld(weights: Float64Array, held: Int32Array, others: Int32Array): boolean {
-  for (let i = 0; i < held.length; i++) if (weights[held[i]!] === 0) return false;
+/** Places of names with a weight, and of the others. */
+interface Places {
+  readonly heldAt: Int32Array;
+  readonly others: Int32Array;
+}
+
+/**
+ * Copies the weights that are held, as far as they are those that were: they change at rebalances, and are asked for on
+ * every date.
+ * @returns whether they are
+ */
+function copyHeld(weights: Float64Array, { heldAt, others }: Places, sizes: Float64Array): boolean {
+  for (let i = 0; i < heldAt.length; i++) {
+    const weight = weights[heldAt[i]!]!;
+    if (weight === 0) return false;
+    sizes[i] = weight;
+  }
   for (let i = 0; i < others.length; i++) if (weights[others[i]!] !== 0) return false;
   return true;
 }

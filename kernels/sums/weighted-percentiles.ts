@@ -60,15 +60,13 @@ export function weightedPercentiles(of: WeightedValues, shares: Float64Array, ou
   if (held.length > 0) out.fill(values[held.at(-1)!]!, AVERAGES + share);
 }
 
-/** @throws KernelFault */
+/** @throws KernelFault @cost no words are made for what is right: it is asked once a date and datapoint */
 export function assertPercentiles(
   { values, weights, count }: WeightedValues,
   shares: Float64Array,
   out: Float64Array,
 ): void {
-  assert(
-    count <= values.length && count <= weights.length,
-    `count: ${count} of ${values.length} and ${weights.length}`,
-  );
-  assert(out.length === AVERAGES + shares.length, `out: ${out.length} figures for ${shares.length} shares`);
+  if (count > values.length || count > weights.length)
+    assert(false, `count: ${count} of ${values.length} and ${weights.length}`);
+  if (out.length !== AVERAGES + shares.length) assert(false, `out: ${out.length} figures for ${shares.length} shares`);
 }

@@ -61,7 +61,7 @@ export function weightedPercentiles(
   found = out + 16;
   levels = scratch + (<usize>shareCount << 3);
   room = roomFor(count);
-  part(values, weights, count, levels);
+  part(values, weights, count, levels, true);
   store<f64>(out, total == 0 ? NaN : sum / total);
   store<f64>(out, gross == 0 ? 0 : covered / gross, 8);
   if (covered == 0) {
@@ -76,10 +76,10 @@ export function weightedPercentiles(
 }
 
 /**
- * Puts each value that has a weight into its bucket, and sums.
+ * Puts each value that has a weight into its bucket, and sums; where there is one bucket only if that `counts`.
  * @returns whether there are several buckets: equal values and endless ranges are one
  */
-function part(values: usize, weights: usize, count: i32, level: usize): bool {
+function part(values: usize, weights: usize, count: i32, level: usize, counts: bool): bool {
   let lows = f64x2.splat(Infinity);
   let highs = f64x2.splat(-Infinity);
   let i = 0;
@@ -95,22 +95,20 @@ function part(values: usize, weights: usize, count: i32, level: usize): bool {
     if (last < least) least = last;
     if (last > most) most = last;
   }
-  gross = 0;
-  covered = 0;
-  total = 0;
-  sum = 0;
+  const isWide = least > 0 && most > WIDE * least && most < Infinity;
+  const scale = <f64>(BUCKETS - 1) / (most - least);
+  const isParted = isWide || (scale > 0 && scale < Infinity);
+  if (!isParted && !counts) return false;
   memory.fill(level, 0, LYING_BYTES);
   const buckets = level + LYING_BYTES;
   for (let end = <usize>count; end < roomFor(count); end++) store<u8>(buckets + end, NOWHERE);
-  if (least > 0 && most > WIDE * least && most < Infinity) {
+  if (isWide) {
     const lowest = <i32>(reinterpret<u64>(least) >> 32);
-    const scale = <f64>(BUCKETS - 1) / <f64>(<i32>(reinterpret<u64>(most) >> 32) - lowest);
-    place(values, weights, count, level, true, lowest, 0, scale);
-    return true;
+    const magnitudes = <f64>(<i32>(reinterpret<u64>(most) >> 32) - lowest);
+    place(values, weights, count, level, true, lowest, 0, <f64>(BUCKETS - 1) / magnitudes);
+  } else {
+    place(values, weights, count, level, false, 0, least, isParted ? scale : 0);
   }
-  const scale = <f64>(BUCKETS - 1) / (most - least);
-  const isParted = scale > 0 && scale < Infinity;
-  place(values, weights, count, level, false, 0, least, isParted ? scale : 0);
   return isParted;
 }
 
@@ -189,7 +187,7 @@ function seekIn(
   const own = next + LYING_BYTES + room;
   const weighing = own + (room << 3);
   const held = collect(values, weights, count, level + LYING_BYTES, bucket, own, weighing);
-  if (held > FEW && depth + 2 < LEVELS && part(own, weighing, held, next)) {
+  if (held > FEW && depth + 2 < LEVELS && part(own, weighing, held, next, false)) {
     seek(own, weighing, held, depth + 1, first, last, below);
   } else {
     sortInto(own, weighing, held, first, last, below);

@@ -1,7 +1,7 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { civilOf, formatDay } from '#domain/days.js';
 import { runSide } from './exposures/sides.js';
-import { sideGroups, summedRows, weightsByGroup } from './exposures/weights-by-group.js';
+import { sideGroups, summedGroups, weightsByGroup } from './exposures/weights-by-group.js';
 import { storedLabels } from './stored-labels.js';
 
 export interface YearEndSectors {
@@ -29,8 +29,8 @@ export function sectorWeights(columns: RunColumns, shown: ArrayLike<number>): Ye
   const sectorOf = new Map(columns.header.names.map((name, i) => [name, sectors[i] ?? NO_SECTOR]));
   const side = runSide(columns, shown);
   const bySector = sideGroups(side.names, days, (name) => ({ group: sectorOf.get(name)!, until: Infinity }));
-  const rows = summedRows(bySector, side, days);
-  const groups = weightsByGroup(rows, null, { dates: days.length, groups: Infinity });
+  const sums = summedGroups(bySector, side, days);
+  const groups = weightsByGroup(sums, null, { dates: days.length, groups: Infinity });
   return groups.map(({ group, weights }) => ({ sector: group === NO_SECTOR ? null : group, weights }));
 }
 

@@ -109,13 +109,19 @@ export function columnsOn({
     weightedPercentiles(of, shares, out) {
       assertPercentiles(of, shares, out);
       const { values, weights, count } = of;
-      run(() => {
-        const [po, write] = operands.result(out);
-        const [pv, pw, ps] = [operands.input(values), operands.input(weights), operands.input(shares)];
+      const mark = arena.mark();
+      try {
+        const pv = arena.addressOf(values) ?? operands.input(values);
+        const pw = arena.addressOf(weights) ?? operands.input(weights);
+        const ps = arena.addressOf(shares) ?? operands.input(shares);
+        const own = arena.addressOf(out);
+        const po = own ?? arena.reserve(out.length * BYTES);
         const scratch = arena.reserve(kernels.weightedPercentilesScratch(count, shares.length));
         kernels.weightedPercentiles(pv, pw, count, ps, shares.length, po, scratch);
-        write();
-      });
+        if (own === undefined) out.set(arena.view(po, out.length));
+      } finally {
+        arena.release(mark);
+      }
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { BacktestRequest } from '#domain/backtest/plan.js';
 import { runIdOf } from '#store/run-id.js';
 import { RunDocument } from '#domain/documents/run-document.js';
 import { RunListDocument } from '#domain/documents/run-list-document.js';
@@ -18,6 +19,12 @@ export function readRun(body: unknown): RunDocument | undefined {
 export async function findRun(reader: Reader, runId: string): Promise<RunDocument | undefined> {
   const stored = await reader.get('run', runId);
   return stored === undefined || 'unreadable' in stored ? undefined : readRun(stored.body);
+}
+
+/** Whether a run is the newest of its index over all of its history: as long as the index is when it is a benchmark. */
+export function isWholeHistory({ run_id, index_id, request }: RunDocument): boolean {
+  const { start = null, end = null, as_known: asKnown } = request as Partial<BacktestRequest>; // As it was filled in.
+  return run_id === index_id && start === null && end === null && asKnown === undefined;
 }
 
 /** A run as it is asked for: of an index or a strategy, the newest unless an id is given. */

@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { RunFigures, RunSummaryCollection } from '#contract/analytics/summaries.js';
 import { assertOrder } from '#domain/assert-order.js';
-import type { BacktestRequest as ResolvedRequest } from '#domain/backtest/plan.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
 import { validateConstraints } from '#domain/constraints/validate.js';
 import type { ConstraintRow } from '#domain/documents/index-document.js';
@@ -21,7 +20,7 @@ import { assertNoErrors, Refusal } from '#domain/refusal.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
 import type { DocumentStore } from '#store/port.js';
 import { createBacktestPlans } from './backtest-plans.js';
-import { findRun, readRun, requireRun, type RunName } from './run-documents.js';
+import { findRun, isWholeHistory, readRun, requireRun, type RunName } from './run-documents.js';
 import { stateOf, type RunStates } from './run-states.js';
 import type { ViewMaker } from './view-maker.js';
 import type { DateWindow } from './view-queries.js';
@@ -130,9 +129,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
   async function wholeRunOf(indexId: string): Promise<string | null> {
     const run = await findRun(documents, indexId);
     if (run === undefined || run.index_id !== indexId) return null;
-    const { start = null, end = null, as_known: asKnown } = run.request as Partial<ResolvedRequest>; // As it was filled in.
-    if (start !== null || end !== null || asKnown !== undefined || (await states.staleOf(run)) !== null) return null;
-    return maker.columnsOf(run);
+    return isWholeHistory(run) && (await states.staleOf(run)) === null ? maker.columnsOf(run) : null;
   }
 
   async function rowOf(run: RunDocument, signal: AbortSignal): Promise<RunSummaryCollection['summaries'][number]> {

@@ -10,7 +10,7 @@ import type { TaskInput, TaskName } from '#jobs/tasks.js';
 import type { RunViewInput } from '#jobs/tasks/views.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { reachedBy } from '../indices/index-questions.js';
-import { columnsFile, findRun } from './run-documents.js';
+import { columnsFile, findRun, isWholeHistory } from './run-documents.js';
 import { findIndex } from '../indices/stored-indices.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 
@@ -73,7 +73,10 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
     if (market.dates.length * market.identifiers.length <= CELLS_MAX) yield* exposuresOn(served);
   }
 
-  /** Figures of exposures that depend on no window, so that the first question about a run finds them. */
+  /**
+   * Figures of exposures that depend on no window, so that the first question about a run finds them; also beside its own
+   * benchmark, where that has a run as long as its history.
+   */
   async function* exposuresOn({ handle, market }: ServedMarket): AsyncGenerator<Step> {
     const by = groupColumnOf(market);
     const fields = READY_FIELDS.filter((name) => !('missing' in resolve(market, latest(name))));
@@ -85,6 +88,15 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
           const columns = await columnsFile(artifacts, run);
           return { ...EXPOSURES, columns, by, market: handle, start: null, end: null, fields: [field] };
         });
+      const other = await benchmarkOf(run);
+      const compared = other && (await runOf(other.id));
+      if (!compared || !isWholeHistory(compared)) continue;
+      yield query(`exposures ${name} beside ${compared.artifacts.columns.name}`, 'view-run', async () => {
+        const columns = await columnsFile(artifacts, run);
+        const benchmark = { indexId: other.id, documents: await reachedBy(documents, other) };
+        const beside = { benchmark, benchmarkColumns: await columnsFile(artifacts, compared) };
+        return { ...EXPOSURES, ...beside, columns, by, market: handle, start: null, end: null, fields };
+      });
     }
   }
 

@@ -25,11 +25,11 @@ import {
 import { runSide, type Holdings, type Side } from './sides.js';
 import {
   groupsMaker,
-  keptRows,
+  keptGroups,
   sideGroups,
-  summedRows,
+  summedGroups,
   weightsByGroup,
-  type GroupRows,
+  type GroupSums,
   type GroupWeights,
 } from './weights-by-group.js';
 
@@ -98,7 +98,7 @@ export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposur
   const active = benchmark && input.keep(['active share', input.benchmark!.key], sized(of, 1));
   const makers = [concentrationMaker(concentration)];
   if (active) makers.push(activeShareMaker(active, own, benchmark));
-  const groups = { own: rowsOf(of, 'own', makers)!, benchmark: rowsOf(of, 'benchmark', makers) };
+  const groups = { own: groupsOf(of, 'own', makers)!, benchmark: groupsOf(of, 'benchmark', makers) };
   const fields = fieldsOf(of, makers);
   complete(makers, { own, benchmark }, shown);
   return {
@@ -130,16 +130,16 @@ const sized = ({ all }: Asked, width: number) => ({ width, dates: all.length, ar
 const KEPT_GROUPS_MAX = 64;
 
 /** Weights by group of a side; null without it. @param makers gets the one of its figures, where they are kept */
-function rowsOf(of: Asked, name: SideName, makers: FiguresMaker[]): GroupRows | null {
+function groupsOf(of: Asked, name: SideName, makers: FiguresMaker[]): GroupSums | null {
   const { input, all, shown, sides } = of;
   const side = sides[name];
   if (side === null) return null;
   const grouped = sideGroups(side.names, all, input.groupOf);
   const { groups } = grouped;
-  if (groups.length > KEPT_GROUPS_MAX) return summedRows(grouped, side, shown.days);
+  if (groups.length > KEPT_GROUPS_MAX) return summedGroups(grouped, side, shown.days);
   const figures = keptOf(of, name, { what: ['groups', input.by], width: groups.length, standsAlone: true });
   makers.push(groupsMaker(figures, grouped, name));
-  return keptRows(groups, figures, shown.positions);
+  return keptGroups(groups, figures, shown.positions);
 }
 
 interface SideFigures {

@@ -14,9 +14,6 @@ export interface FigureText {
 /** Texts of figures, by their places. */
 export type FigureTexts = (FigureText | undefined)[];
 
-/** Most bytes of a number with its comma. */
-export const NUMBER_TEXT_BYTES = 26;
-
 /** Dates from one mark to the next: what is between is looked through for commas. */
 const MARKED = 128;
 

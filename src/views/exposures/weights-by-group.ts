@@ -37,29 +37,50 @@ function sumInto(row: Float64Array, weights: Float64Array, groups: Int32Array): 
 }
 
 /** Weights by group on dates. */
-export interface GroupRows {
+export interface GroupSums {
   readonly groups: readonly string[];
-  /** Begins a pass over the dates: their sums, [groups], to be asked for in order, each valid until the next one. */
-  pass(): (k: number) => Float64Array;
+  /** Over all dates, [groups]; NaN where none of its names has a weight on one. */
+  totals(): Float64Array;
+  /** Adds those of each date to its place among others, [places][dates]. @param placeOf [groups] */
+  addTo(sums: readonly Float64Array[], placeOf: Int32Array): void;
   /** The sums of a group as they are to be written, whose text may be kept; 0 where none of its names has a weight. */
   written(sums: Float64Array, group: number): Float64Array;
 }
 
-/** The sums, worked out at each pass. */
-export function summedRows({ groups, summing }: SideGroups, side: Side, days: ArrayLike<Day>): GroupRows {
+/** The sums, worked out each time they are asked for. */
+export function summedGroups({ groups, summing }: SideGroups, side: Side, days: ArrayLike<Day>): GroupSums {
+  /** @param take gets the sums of a date, valid until the next one */
+  const pass = (take: (row: Float64Array, k: number) => void): void => {
+    const row = new Float64Array(groups.length);
+    const weightsAt = side.pass();
+    const sum = summing();
+    for (let k = 0; k < days.length; k++) {
+      sum(days[k]!, weightsAt(k), row);
+      take(row, k);
+    }
+  };
   return {
     groups,
-    pass() {
-      const row = new Float64Array(groups.length);
-      const weightsAt = side.pass();
-      const sum = summing();
-      return (k) => {
-        sum(days[k]!, weightsAt(k), row);
-        return row;
-      };
+    totals() {
+      const totals = new Float64Array(groups.length).fill(NaN);
+      pass((row) => {
+        for (let g = 0; g < row.length; g++) totals[g] = withNext(totals[g]!, row[g]!);
+      });
+      return totals;
+    },
+    addTo(sums, placeOf) {
+      pass((row, k) => {
+        for (let g = 0; g < row.length; g++) if (row[g] === row[g]) sums[placeOf[g]!]![k]! += row[g]!;
+      });
     },
     written: (sums) => sums,
   };
+}
+
+/** A sum with another term, where each may be missing. */
+function withNext(sum: number, term: number): number {
+  if (term !== term) return sum;
+  return sum === sum ? sum + term : term;
 }
 
 /** The sums as figures of the dates. */
@@ -75,18 +96,33 @@ export function groupsMaker(figures: DatedFigures, { groups, summing }: SideGrou
   };
 }
 
-/** The same where they are figures already. @param positions of the dates in those of the run */
-export function keptRows(groups: readonly string[], figures: DatedFigures, positions: Int32Array): GroupRows {
-  const row = new Float64Array(groups.length);
-  const { values, known } = figures;
+/** The same where they are figures already, read figure by figure. @param positions of the dates in those of the run */
+export function keptGroups(groups: readonly string[], figures: DatedFigures, positions: Int32Array): GroupSums {
+  const columnOf = (group: number): Float64Array =>
+    figures.values.subarray(group * figures.known.length, (group + 1) * figures.known.length);
   return {
     groups,
-    pass: () => (k) => {
-      for (let g = 0; g < row.length; g++) row[g] = values[g * known.length + positions[k]!]!;
-      return row;
+    totals: () => Float64Array.from(groups, (_, g) => totalAt(columnOf(g), positions)),
+    addTo(sums, placeOf) {
+      groups.forEach((_, g) => addAt(columnOf(g), positions, sums[placeOf[g]!]));
     },
     written: (sums, group) => withFigureText(sums, figures, group, positions),
   };
+}
+
+function totalAt(column: Float64Array, positions: Int32Array): number {
+  let total = NaN;
+  for (let k = 0; k < positions.length; k++) total = withNext(total, column[positions[k]!]!);
+  return total;
+}
+
+/** @param sums undefined where the group has no weight at all */
+function addAt(column: Float64Array, positions: Int32Array, sums: Float64Array | undefined): void {
+  if (sums === undefined) return;
+  for (let k = 0; k < positions.length; k++) {
+    const value = column[positions[k]!]!;
+    if (value === value) sums[k]! += value;
+  }
 }
 
 export interface GroupWeights {
@@ -102,15 +138,15 @@ const OTHERS = 'OTHERS';
 
 /**
  * Weights of the groups that weigh most on average, and of the others together.
- * @cost reads the rows twice: for the averages that order the groups, and for those that are reported
+ * @cost reads the sums twice: for the averages that order the groups, and for those that are reported
  */
 export function weightsByGroup(
-  own: GroupRows,
-  benchmark: GroupRows | null,
+  own: GroupSums,
+  benchmark: GroupSums | null,
   { dates, groups: most }: { readonly dates: number; readonly groups: number },
 ): GroupWeights[] {
-  const totals = totalsOf(own, dates);
-  const others = benchmark && totalsOf(benchmark, dates);
+  const totals = totalsOf(own);
+  const others = benchmark && totalsOf(benchmark);
   const held = [...new Set([...totals.keys(), ...(others?.keys() ?? [])])];
   const ordered = held.toSorted((a, b) => (totals.get(b) ?? 0) - (totals.get(a) ?? 0) || (a < b ? -1 : 1));
   const listed = ordered.slice(0, most);
@@ -121,18 +157,9 @@ export function weightsByGroup(
 }
 
 /** Sums over the dates of the groups of which a name has a weight on one. */
-function totalsOf({ groups, pass }: GroupRows, dates: number): Map<string, number> {
-  const sums = new Float64Array(groups.length).fill(NaN);
-  const rowAt = pass();
-  for (let k = 0; k < dates; k++) addRow(sums, rowAt(k));
-  return new Map(groups.map((group, g) => [group, sums[g]!] as const).filter(([, sum]) => !Number.isNaN(sum)));
-}
-
-function addRow(sums: Float64Array, row: Float64Array): void {
-  for (let g = 0; g < row.length; g++) {
-    const value = row[g]!;
-    if (value === value) sums[g] = sums[g] === sums[g] ? sums[g]! + value : value;
-  }
+function totalsOf(of: GroupSums): Map<string, number> {
+  const totals = of.totals();
+  return new Map(of.groups.map((group, g) => [group, totals[g]!] as const).filter(([, sum]) => !Number.isNaN(sum)));
 }
 
 interface Placed {
@@ -143,21 +170,16 @@ interface Placed {
 }
 
 /** Sums by place, [places][dates]. */
-function sumsOf({ groups, pass, written }: GroupRows, { dates, listed, places }: Placed): Float64Array[] {
+function sumsOf(of: GroupSums, { dates, listed, places }: Placed): Float64Array[] {
   const placeOfGroup = new Map(listed.map((group, place) => [group, place]));
-  const placeOf = Int32Array.from(groups, (group) => placeOfGroup.get(group) ?? places - 1);
-  const groupAt = new Map(groups.map((group, g) => [placeOfGroup.get(group), g]));
+  const groupAt = new Map(of.groups.map((group, g) => [placeOfGroup.get(group), g]));
   const sums = Array.from({ length: places }, () => new Float64Array(dates));
-  const rowAt = pass();
-  for (let k = 0; k < dates; k++) {
-    const row = rowAt(k);
-    for (let g = 0; g < row.length; g++) {
-      const value = row[g]!;
-      if (value === value) sums[placeOf[g]!]![k]! += value;
-    }
-  }
+  of.addTo(
+    sums,
+    Int32Array.from(of.groups, (group) => placeOfGroup.get(group) ?? places - 1),
+  );
   return sums.map((own, place) => {
     const group = groupAt.get(place);
-    return group === undefined ? own : written(own, group);
+    return group === undefined ? own : of.written(own, group);
   });
 }

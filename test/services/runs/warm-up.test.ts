@@ -227,10 +227,22 @@ test('exposures of the latest runs on the served store are made ready, a datapoi
       .flatMap((input) => (input.view === 'exposures' ? [`${input.columns} ${input.fields.join()}`] : []));
   const ofRun = (k: number) => ['DIVIDEND_YIELD', 'MARKET_CAP'].map((field) => `/home/columns of CAP${k} ${field}`);
   expect(made().slice(-16)).toEqual([9, 8, 7, 6, 5, 4, 3, 2].flatMap(ofRun));
-  const before = made().length;
-  wake('CAP0');
-  await tick();
-  expect(made().slice(before)).toEqual(ofRun(0));
+  const madeFor = async (id: string) => {
+    const before = made().length;
+    wake(id);
+    await tick();
+    return made().slice(before);
+  };
+  expect(await madeFor('CAP0')).toEqual(ofRun(0));
+  stored['index WHOLE'] = index('WHOLE');
+  stored['run WHOLE'] = run('WHOLE');
+  stored['run BESIDE'] = { ...run('BESIDE', { store_id: 'store', benchmark: 'WHOLE' }), index_id: 'CAP' };
+  const beside = ['DIVIDEND_YIELD', 'MARKET_CAP', 'DIVIDEND_YIELD,MARKET_CAP'];
+  expect(await madeFor('BESIDE')).toEqual(beside.map((fields) => `/home/columns of BESIDE ${fields}`));
+  expect(inputs.at(-1)!.input).toMatchObject({
+    benchmark: { indexId: 'WHOLE' },
+    benchmarkColumns: '/home/columns of WHOLE',
+  });
 });
 
 test('what is accepted comes first: nothing is asked while a light task waits or runs or every core is taken, and it is looked again', async () => {
@@ -312,21 +324,12 @@ test('answers have the same bytes from threads that were made ready and from thr
   const texts: string[] = [];
   for (const word of ['off', 'on']) {
     service = await runService(['--warm-up', word]);
-    await service.ask('POST', '/data/synthetic', {
-      store_id: 'market',
-      seed: 3,
-      assets: 20,
-      start: '2019-01-02',
-      end: '2021-12-31',
-    });
+    const market = { store_id: 'market', seed: 3, assets: 20, start: '2019-01-02', end: '2021-12-31' };
+    await service.ask('POST', '/data/synthetic', market);
     await service.finished('generate:market');
-    await service.ask('POST', '/indices', {
-      id: 'EQ',
-      name: 'EQ',
-      calendar: 'XNYS',
-      base_date: '2019-02-01',
-      pipeline: { weighting: { type: 'EqualWeight' } },
-    });
+    const base = { calendar: 'XNYS', base_date: '2019-02-01' };
+    const pipeline = { weighting: { type: 'EqualWeight' } };
+    await service.ask('POST', '/indices', { id: 'EQ', name: 'EQ', ...base, pipeline });
     await service.ask('POST', '/analytics/EQ/backtest', {});
     expect((await service.finished('backtest:EQ')).status).toBe('succeeded');
     await service.restart();

@@ -20,10 +20,11 @@ export function latestValues(latest: Latest): Float64Array {
 
 /** The same into memory of the caller's, [n]. */
 export function latestInto(values: Float64Array, latest: Latest): void {
-  latest.series.fill(latest.end, latest.columns, values);
+  const { series, end, columns } = latest;
+  series.fill(end, columns, values);
   for (let i = 0; i < values.length; i++) {
     const value = values[i]!;
-    if (value !== value) values[i] = carriedValue(latest, latest.columns[i]!);
+    if (value !== value) values[i] = carriedValue(latest, columns[i]!);
   }
 }
 

@@ -182,19 +182,29 @@ function isWholePanel(series: Series): series is Series & OfPanel {
 }
 
 function panelProduct(left: SeriesPanel, right: SeriesPanel): Series {
+  const [lefts, rights] = [left.cells, right.cells];
   return {
     fill(session, columns, out) {
       const [a, b] = [left.rowAt(session), right.rowAt(session)];
-      if (a < 0 || b < 0) {
-        out.fill(NaN);
-        return;
-      }
-      for (let i = 0; i < columns.length; i++) {
-        const column = columns[i]!;
-        out[i] = left.cells[a + column]! * right.cells[b + column]!;
-      }
+      if (a < 0 || b < 0) out.fill(NaN);
+      else multiplyCells({ lefts, a, rights, b }, columns, out);
     },
   };
+}
+
+interface TwoRows {
+  readonly lefts: Float64Array;
+  /** Where the row of the left panel begins. */
+  readonly a: number;
+  readonly rights: Float64Array;
+  readonly b: number;
+}
+
+function multiplyCells({ lefts, a, rights, b }: TwoRows, columns: Int32Array, out: Float64Array): void {
+  for (let i = 0; i < columns.length; i++) {
+    const column = columns[i]!;
+    out[i] = lefts[a + column]! * rights[b + column]!;
+  }
 }
 
 function constant(value: number): Series {

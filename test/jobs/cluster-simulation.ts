@@ -110,9 +110,9 @@ export async function simulateCluster({ seed, events }: { seed: number; events: 
     if (failure !== undefined) throw failure;
   }
   for (const token of acknowledged) if (!submitted.has(token)) say(`${token} was acknowledged and is nowhere`);
-  for (const [key, text] of database.documents) {
+  for (const [key, body] of database.documents) {
     if (!key.startsWith('run/')) continue;
-    const { refs } = JSON.parse(text) as { refs: readonly ArtifactRef[] };
+    const { refs } = body as { refs: readonly ArtifactRef[] }; // As the kind has written it.
     for (const { name } of refs) if (!world.files.has(name)) say(`the artifact ${name} of ${key} is gone`);
   }
   if (failure !== undefined) throw failure;

@@ -32,7 +32,8 @@ export interface Change {
 
 /** A database in memory that several simulated processes share: documents with versions, rows of jobs, a clock. */
 export interface SharedDatabase {
-  readonly documents: ReadonlyMap<string, string>;
+  /** Bodies by `kind/id`. */
+  readonly documents: ReadonlyMap<string, unknown>;
   readonly rows: ReadonlyMap<string, SimulatedRow>;
   record(jobId: string): JobRecord | undefined;
   /** Ports of one process. @param call lets a request happen, or not, and its answer arrive, or not */
@@ -52,21 +53,27 @@ const RESERVED_MS = 10_000;
 const PASSED_OVER_MS = 30_000;
 
 export function createSharedDatabase(now: () => number, onCommit: (change: Change) => void): SharedDatabase {
-  const documents = new Map<string, string>();
+  const documents = new Map<string, unknown>();
+  /** What the stored bodies of jobs say. */
+  const records = new WeakMap<object, JobRecord>();
   const versions = new Map<string, number>();
   const rows = new Map<string, SimulatedRow>();
   let sequence = 0;
   let revision = 0;
   let version = 0;
 
-  const record = (jobId: string): JobRecord | undefined => {
-    const text = documents.get(`job/${jobId}`);
-    const stored = text === undefined ? undefined : readJobRecord(JSON.parse(text), jobId);
-    return stored && withBeat(stored, seen(jobId).beat);
-  };
+  function record(jobId: string): JobRecord | undefined {
+    const body = documents.get(`job/${jobId}`) as object | undefined; // All bodies are objects.
+    if (body === undefined) return undefined;
+    const stored = records.get(body) ?? readJobRecord(body, jobId);
+    if (stored === undefined) return undefined;
+    records.set(body, stored);
+    const row = rows.get(jobId);
+    return withBeat(stored, row && beatOf(row));
+  }
   const found = (kind: string, id: string) => {
-    const text = documents.get(`${kind}/${id}`);
-    return text === undefined ? undefined : { id, body: JSON.parse(text) as unknown, etag: text, updatedAt: '' };
+    const body = documents.get(`${kind}/${id}`);
+    return body === undefined ? undefined : { id, body, etag: '', updatedAt: '' };
   };
 
   function seen(jobId: string): SeenRevision {
@@ -97,7 +104,7 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
     if (puts.size > 0) version++;
     for (const [key, body] of puts) {
       if (body === undefined) documents.delete(key);
-      else documents.set(key, JSON.stringify(body));
+      else documents.set(key, body);
       versions.set(key, version);
       if (body === undefined && key.startsWith('job/')) rows.delete(key.slice(4));
     }
@@ -124,7 +131,7 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
           ids: async () => [],
           lastNumber: async () => 0,
           put: async (kind, id, body) => {
-            puts.set(`${kind}/${id}`, structuredClone(body));
+            puts.set(`${kind}/${id}`, storedBody(body));
             return '';
           },
           delete: async (kind, id) => puts.set(`${kind}/${id}`, undefined).size > 0,
@@ -293,6 +300,15 @@ function rowsFor(call: Call, { rows, now, found, seen, next, revise, changed }: 
     matching: () => Promise.reject(new Refusal('NOT_SUPPORTED', 'nobody lists here')),
     counts: () => call(() => ({ pending: count('pending'), running: count('running') })),
   };
+}
+
+/** A body as a database gives it back: what was written, as JSON has it, which no reader can change. */
+const storedBody = (body: unknown): unknown => frozen(JSON.parse(JSON.stringify(body)));
+
+function frozen(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  for (const each of Object.values(value)) frozen(each);
+  return Object.freeze(value);
 }
 
 const beatOf = ({ progress, status, startedMs }: SimulatedRow): Beat => ({

@@ -112,7 +112,8 @@ export async function openCluster(variables: Record<string, string> = {}): Promi
   };
 }
 
-function placesOf(url: string, { access }: S3Service): Record<string, string> {
+/** Settings of the places of a cluster. */
+export function placesOf(url: string, { access }: S3Service): Record<string, string> {
   return {
     DATABASE_URL: url,
     DIVISOR_ARTIFACTS: `s3://${access.bucket}/${access.prefix}`,

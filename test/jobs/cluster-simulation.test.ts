@@ -25,9 +25,25 @@ test(
       'ends',
       'cuts',
       'pauses',
+      'outages',
       'stale',
     ] as const satisfies readonly (keyof ClusterReport)[];
     if (seeds >= 20) for (const name of happened) expect(total[name]).toBeGreaterThan(seeds / 4);
+  },
+);
+
+test(
+  'an outage of the database, longer than a lease or not, is the crash of no attempt',
+  { timeout: 3_600_000 },
+  async () => {
+    const total = { outages: 0, succeeded: 0 };
+    for (let seed = from; seed < from + seeds / 4; seed++) {
+      const report = await simulateCluster({ seed, events: EVENTS, isOutagesAlone: true });
+      total.outages += report.outages;
+      total.succeeded += report.succeeded;
+    }
+    console.log(JSON.stringify(total));
+    if (seeds >= 20) for (const count of Object.values(total)) expect(count).toBeGreaterThan(seeds / 4);
   },
 );
 

@@ -4,8 +4,8 @@ import { isTerminal } from '#jobs/life-cycle.js';
 import type { ArtifactRef } from '#store/port.js';
 import { seeded } from '../seeded.js';
 import { createAgenda } from './simulation/agenda.js';
-import { createSharedDatabase, type Change } from './simulation/shared-database.js';
-import { createNode, type NodeWorld } from './simulation/simulated-node.js';
+import { createSharedDatabase, type Change, type SharedDatabase } from './simulation/shared-database.js';
+import { createNode, type NodeWorld, type SimulatedNode } from './simulation/simulated-node.js';
 import { tokenOf, type Payload } from './simulation/world.js';
 
 /**
@@ -21,25 +21,53 @@ export interface ClusterReport {
   readonly ends: number;
   readonly cuts: number;
   readonly pauses: number;
+  /** Times for which the database was away from all nodes. */
+  readonly outages: number;
   /** Finishes that were refused because they came too late. */
   readonly stale: number;
 }
+
+type Counts = { -readonly [K in keyof ClusterReport]: number };
+
+const NOTHING: ClusterReport = {
+  submissions: 0,
+  succeeded: 0,
+  failed: 0,
+  cancelled: 0,
+  ends: 0,
+  cuts: 0,
+  pauses: 0,
+  outages: 0,
+  stale: 0,
+};
+
+/** What may happen, and how probable it is. */
+type Act = readonly [number, () => void];
 
 const IDENTS = ['a', 'b', 'c', 'd', 'e'];
 const NODES = ['one', 'two', 'three'];
 const REST_EVENTS_MAX = 100_000;
 
-export async function simulateCluster({ seed, events }: { seed: number; events: number }): Promise<ClusterReport> {
+export interface ClusterOptions {
+  readonly seed: number;
+  readonly events: number;
+  /** No process and no thread ends, stands still or is cut off by itself: then nothing counts as a crash. */
+  readonly isOutagesAlone?: boolean;
+}
+
+export async function simulateCluster(options: ClusterOptions): Promise<ClusterReport> {
+  const { seed, events, isOutagesAlone = false } = options;
   const random = seeded(seed);
   const agenda = createAgenda();
   const between = (low: number, high: number): number => low + Math.floor(random() * (high - low));
-  const counts = { submissions: 0, ends: 0, cuts: 0, pauses: 0, stale: 0, succeeded: 0, failed: 0, cancelled: 0 };
+  const counts: Counts = { ...NOTHING };
   let isKind = false;
   let failure: Error | undefined;
   const say = (message: string): void => void (failure ??= new Error(`${message}\nSEED=${seed}`));
   const submitted = new Set<string>();
   const database = createSharedDatabase(agenda.now, (change) => {
     checkCommit(change, say);
+    if (isOutagesAlone && (change.after?.crashes ?? 0) > 0) say(`${change.after!.job_id} crashed, but nothing ended`);
     if (change.after === undefined) return;
     submitted.add(tokenOf(change.after));
     const { status } = change.after;
@@ -52,6 +80,7 @@ export async function simulateCluster({ seed, events }: { seed: number; events: 
     random,
     between,
     chance: (probability) => !isKind && random() < probability,
+    threadsEnd: !isOutagesAlone,
     makeKind: () => kindOf(world.files),
     onStale: () => void counts.stale++,
   };
@@ -82,15 +111,17 @@ export async function simulateCluster({ seed, events }: { seed: number; events: 
     );
   }
 
-  const acts: readonly (readonly [number, () => void])[] = [
+  const acts: readonly Act[] = [
     [0.05, submit],
     [0.01, cancel],
-    [0.002, () => (counts.ends++, anyNode().kill())],
-    [0.001, () => anyNode().restart()],
-    [0.003, () => (counts.cuts++, anyNode().cut(between(500, 14_000)))],
-    [0.003, () => (counts.pauses++, anyNode().pause(between(500, 14_000)))],
+    ...(isOutagesAlone ? [] : endingsOf(anyNode, counts, between)),
     [0.002, () => anyNode().setClock(between(-3_600_000, 3_600_000))],
+    [0.001, () => losesDatabase(between(500, 14_000))],
   ];
+  function losesDatabase(ms: number): void {
+    counts.outages++;
+    for (const node of nodes) node.cut(ms);
+  }
   function act(): void {
     let dice = random();
     const found = acts.find(([probability]) => (dice -= probability) < 0);
@@ -110,13 +141,36 @@ export async function simulateCluster({ seed, events }: { seed: number; events: 
     if (failure !== undefined) throw failure;
   }
   for (const token of acknowledged) if (!submitted.has(token)) say(`${token} was acknowledged and is nowhere`);
-  for (const [key, body] of database.documents) {
-    if (!key.startsWith('run/')) continue;
-    const { refs } = body as { refs: readonly ArtifactRef[] }; // As the kind has written it.
-    for (const { name } of refs) if (!world.files.has(name)) say(`the artifact ${name} of ${key} is gone`);
-  }
+  checkArtifacts(database, world.files, say);
   if (failure !== undefined) throw failure;
   return counts;
+}
+
+/** What happens to one node by itself. */
+function endingsOf(
+  anyNode: () => SimulatedNode,
+  counts: Counts,
+  between: (low: number, high: number) => number,
+): readonly Act[] {
+  return [
+    [0.002, () => (counts.ends++, anyNode().kill())],
+    [0.001, () => anyNode().restart()],
+    [0.003, () => (counts.cuts++, anyNode().cut(between(500, 14_000)))],
+    [0.003, () => (counts.pauses++, anyNode().pause(between(500, 14_000)))],
+  ];
+}
+
+/** What runs refer to is there. */
+function checkArtifacts(
+  { documents }: SharedDatabase,
+  files: ReadonlySet<string>,
+  say: (message: string) => void,
+): void {
+  for (const [key, body] of documents) {
+    if (!key.startsWith('run/')) continue;
+    const { refs } = body as { refs: readonly ArtifactRef[] }; // As the kind has written it.
+    for (const { name } of refs) if (!files.has(name)) say(`the artifact ${name} of ${key} is gone`);
+  }
 }
 
 /** What every commit has to keep, whoever wrote it. */

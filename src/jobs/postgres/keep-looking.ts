@@ -10,6 +10,8 @@ export interface LookingDependencies {
   readonly isOver: () => boolean;
   /** Free places of the node; undefined while it takes no work. */
   readonly room: () => Room | undefined;
+  /** Called for each look that the database has answered. */
+  readonly onAnswer: () => Promise<void>;
   readonly onWork: () => void;
   /** Gives up an attempt whose node is silent. */
   readonly crash: (attempt: RunningJob, cause: string) => Promise<void>;
@@ -18,9 +20,12 @@ export interface LookingDependencies {
 
 /** Looks at the database again and again, a failure or not. */
 export function keepLooking(dependencies: LookingDependencies): void {
-  const { presence, clock, leaseMs, isOver, room, onWork, crash } = dependencies;
-  /** After an outage leases may have expired for lack of heartbeats: none is taken over before this time. */
-  let takesFromMs = -Infinity;
+  const { presence, clock, leaseMs, isOver, room, onAnswer, onWork, crash } = dependencies;
+  /**
+   * After an outage, in which this process may have begun, leases may have expired for lack of heartbeats: none is taken over
+   * before this time.
+   */
+  let takesFromMs = clock.monotonicMs() + leaseMs;
   let isTakingOver = false;
 
   function onFailure(thrown: unknown): void {
@@ -35,6 +40,7 @@ export function keepLooking(dependencies: LookingDependencies): void {
 
   async function look(): Promise<void> {
     const { hasWork, silent } = await presence.look(room());
+    await onAnswer();
     if (hasWork) onWork();
     if (silent.length === 0 || isTakingOver || clock.monotonicMs() < takesFromMs) return;
     isTakingOver = true;

@@ -1,11 +1,10 @@
 import type { Clock } from '../clock.js';
 import type { Lane } from '../compute-pool.js';
 import type { ClaimOrder } from '../queue.js';
-import type { Beat } from './seen-job.js';
 import { RESERVED_SECONDS, type JobRows, type ReservedJob, type Start } from './job-rows.js';
 
 export interface OffersDependencies {
-  readonly rows: Pick<JobRows, 'reserve' | 'start' | 'release' | 'undo'>;
+  readonly rows: Pick<JobRows, 'reserve' | 'release' | 'undo'>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Memory that this node has for all of its jobs. */
   readonly memoryBytes: number;
@@ -15,8 +14,10 @@ export interface OffersDependencies {
 export interface Offers {
   /** The job that the node makes room for, otherwise the next one in line that it may take, which begins where it fits. */
   next(order: ClaimOrder, start: Start): Promise<ReservedJob | undefined>;
-  /** Begins one that was not taken at first. @returns as the row's; undefined where it is another node's by now */
-  begin(offered: ReservedJob, start: Start): Promise<Beat | undefined>;
+  /** Does what belongs to a start. Where that fails nobody runs the job, and the start is taken back. */
+  orTakenBack<T>(start: Start, work: () => Promise<T>): Promise<T>;
+  /** Takes back starts that failed, or whose answers were lost: their jobs wait again, which counts for no crash. */
+  takeBack(): Promise<void>;
   /**
    * One that was not taken. It is first in line again; or, where it has waited so long that it is offered to nodes
    * without room, stays with this one, which takes no other of its lane until it has the room.
@@ -33,7 +34,7 @@ interface HeldJob {
 
 export function createOffers({ rows, clock, memoryBytes }: OffersDependencies): Offers {
   const held = new Map<Lane, HeldJob>();
-  /** Starts whose answers were lost: nobody runs what they may have begun. */
+  /** Starts that failed half-way, or whose answers were lost: nobody runs what they may have begun. */
   const lost = new Set<Start>();
 
   /** Takes out the job that is held; a reservation that has run out may be another node's. */
@@ -44,16 +45,16 @@ export function createOffers({ rows, clock, memoryBytes }: OffersDependencies): 
     return entry !== undefined && clock.monotonicMs() < entry.untilMs ? entry.job : undefined;
   }
 
-  async function noting<T>(start: Start, started: Promise<T>): Promise<T> {
+  async function orTakenBack<T>(start: Start, work: () => Promise<T>): Promise<T> {
     try {
-      return await started;
+      return await work();
     } catch (thrown) {
       lost.add(start);
       throw thrown;
     }
   }
 
-  async function undoLost(): Promise<void> {
+  async function takeBack(): Promise<void> {
     if (lost.size === 0) return;
     const starts = [...lost];
     await rows.undo(starts);
@@ -61,14 +62,16 @@ export function createOffers({ rows, clock, memoryBytes }: OffersDependencies): 
   }
 
   return {
-    async next(order, start) {
-      await undoLost();
-      const { lane, exceptOwners, freeBytes } = order;
-      const own = takeHeld(order);
+    async next(claim, start) {
+      await takeBack();
+      const { lane, exceptOwners, freeBytes } = claim;
+      const own = takeHeld(claim);
       if (own !== undefined) return own;
-      return noting(start, rows.reserve({ lane, exceptOwners: [...exceptOwners], freeBytes, memoryBytes, start }));
+      const order = { lane, exceptOwners: [...exceptOwners], freeBytes, memoryBytes, start };
+      return orTakenBack(start, () => rows.reserve(order));
     },
-    begin: (offered, start) => noting(start, rows.start(offered, start)),
+    orTakenBack,
+    takeBack,
     async leave(offered, { lane, freeBytes }) {
       const isHeld = offered.claim === null && offered.estimated_bytes > freeBytes;
       if (!isHeld || held.has(lane)) return rows.release(offered);

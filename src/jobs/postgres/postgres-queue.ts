@@ -181,6 +181,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
       leaseMs: limits.leaseMs,
       isOver: () => isClosed,
       room: () => (isDraining ? undefined : node?.room()),
+      onAnswer: offers.takeBack,
       onWork: () => node?.onWork(),
       async crash(key, cause) {
         if (!(await crash(key, cause))) return;
@@ -218,37 +219,38 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
     const start = { node, leaseMs: limits.leaseMs, at: event.at, claim: randomUUID() };
     const { value: taken, heard } = await hearing.during(() => take(order, start));
     if (taken === undefined) return isDraining || order.lane === 'light' ? undefined : parts?.claim(order);
-    const { offered, begun } = taken;
+    const { begun, input } = taken;
     if (begun === undefined) return undefined;
     follow(begun, event);
     const granted = leases.of(begun);
     if (granted === undefined) return undefined;
     own.start(granted, begun.seen);
-    if (heard.has(offered.jobId)) askAgain(granted);
-    return { lease: granted, job: begun.identity, input: await inputOf(offered, documents) };
+    if (heard.has(granted.jobId)) askAgain(granted);
+    return { lease: granted, job: begun.identity, input };
   }
 
-  /** @returns the job that was offered, and its start where it was taken; undefined where none waits */
+  /** @returns the start of the job that was offered, where it was taken; undefined where none waits */
   async function take(order: ClaimOrder, start: Start) {
     const offered = await offers.next(order, start);
     if (offered === undefined) return undefined;
-    if (isDraining || !order.take(offered)) {
-      await (isDraining ? rows.release(offered) : offers.leave(offered, order));
-      return { offered };
-    }
-    const beat = offered.seen.beat ?? (await offers.begin(offered, start));
-    return { offered, begun: beat && (await jobs.begun({ ...offered, claim: start.claim }, beat)) };
+    return offers.orTakenBack(start, async () => {
+      if (isDraining || !order.take(offered)) {
+        await (isDraining ? rows.release(offered) : offers.leave(offered, order));
+        return {};
+      }
+      const beat = offered.seen.beat ?? (await rows.start(offered, start));
+      if (beat === undefined) return {}; // Another node's by now.
+      const begun = await jobs.begun({ ...offered, claim: start.claim }, beat);
+      return begun === undefined ? {} : { begun, input: await inputOf(offered, documents) };
+    });
   }
 
   async function complete(lease: Lease, ending: Ending): Promise<boolean> {
     if (parts?.isOf(lease)) return parts.complete(lease, ending);
     const effect = ending.type === 'succeed' ? ending.effect : undefined;
-    const untilMs = clock.monotonicMs() + limits.leaseMs;
     for (let lost: unknown; ;) {
       const isHeld = leases.isHeld(lease);
       if (!isHeld && lost === undefined) return refuseStale(lease);
-      // A process that stood still during one try has another, by which it learns that its attempt was given up.
-      const isLast = clock.monotonicMs() > untilMs;
       const event = eventOf(ending, lease.attempt, timestampOf(clock));
       try {
         const move = { jobId: lease.jobId, attempt: lease, event, ...(effect && { effect }), seen: own.of(lease) };
@@ -260,11 +262,13 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
         follow(fate, event);
         return true;
       } catch (thrown) {
-        // The attempt is behind its fence: however often it is tried, it ends once.
-        if (!isUnavailable(thrown) || isClosed || isLast || thrown === lost) throw thrown;
+        // The attempt is behind its fence: however often and late it is tried, it ends once.
+        if (!isUnavailable(thrown) || isClosed || thrown === lost) throw thrown;
         lost = thrown;
       }
       await new Promise<void>((resolve) => void clock.after(AGAIN_MS, resolve));
+      // Nobody is to take it for silent because its end cannot be written.
+      if (leases.isHeld(lease)) await beats.prolong(lease).catch(() => {});
     }
   }
 

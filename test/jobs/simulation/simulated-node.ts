@@ -40,6 +40,8 @@ export interface NodeWorld {
   between(low: number, high: number): number;
   /** Whether something of this probability happens: nothing bad does in a kind world. */
   chance(probability: number): boolean;
+  /** Whether threads end by themselves. */
+  readonly threadsEnd: boolean;
   readonly makeKind: () => JobKind<Payload>;
   /** Counts finishes that came too late. */
   onStale(): void;
@@ -159,12 +161,15 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
   };
 }
 
-function createPool({ between, chance }: NodeWorld, later: (ms: number, run: () => void) => void): ComputePool {
+function createPool(
+  { between, chance, threadsEnd }: NodeWorld,
+  later: (ms: number, run: () => void) => void,
+): ComputePool {
   return {
     run({ signal }) {
       const output = new Promise<never>((resolve, reject) => {
         later(between(1, 3000), () => {
-          if (chance(0.06)) reject(new WorkerLost('simulated'));
+          if (threadsEnd && chance(0.06)) reject(new WorkerLost('simulated'));
           else if (chance(0.08)) reject(new Refusal('MISSING_PRICE', 'simulated'));
           else resolve('done' as never);
         });

@@ -9,6 +9,8 @@ import { databaseUrlFault } from '#store/postgres/database-url.js';
 export interface Setting<S extends z.ZodType> {
   readonly flag?: string;
   readonly variable: string;
+  /** Another variable, read where that one is not given. */
+  readonly elsewhere?: string;
   /** Text used when neither flag nor variable is given. */
   readonly otherwise: () => string;
   /** What the help says of a default that depends on other settings. */
@@ -72,8 +74,13 @@ export const keyRecord = given.transform((text, context): KeyRecord => {
 });
 
 /** A setting that programs for AWS read as well. */
-export const awsSetting = (variable: string, help: string, isSecret = false) =>
+export const awsSetting = (
+  variable: string,
+  help: string,
+  { isSecret = false, ...also }: Pick<Setting<z.ZodType>, 'isSecret' | 'elsewhere'> = {},
+) =>
   declare({
+    ...also,
     variable,
     mayHoldSecret: true,
     otherwise: () => '',

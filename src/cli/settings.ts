@@ -80,11 +80,11 @@ export const SETTINGS = {
     help: 'Room of those copies, in MiB.',
     schema: whole(64, 100_000_000),
   }),
-  awsKeyId: awsSetting('AWS_ACCESS_KEY_ID', 'Key of the bucket.', true),
-  awsSecret: awsSetting('AWS_SECRET_ACCESS_KEY', 'Secret of that key.', true),
-  awsSession: awsSetting('AWS_SESSION_TOKEN', 'Token of temporary keys.', true),
-  awsRegion: awsSetting('AWS_REGION', 'Region of the bucket; us-east-1 unless given.'),
-  awsEndpoint: awsSetting('AWS_ENDPOINT_URL_S3', 'Address of an object store that is not of AWS.'),
+  awsKeyId: awsSetting('AWS_ACCESS_KEY_ID', 'Key of the bucket.', { isSecret: true }),
+  awsSecret: awsSetting('AWS_SECRET_ACCESS_KEY', 'Secret of that key.', { isSecret: true }),
+  awsSession: awsSetting('AWS_SESSION_TOKEN', 'Token of temporary keys.', { isSecret: true }),
+  awsRegion: awsSetting('AWS_REGION', 'Region of the bucket; else us-east-1.', { elsewhere: 'AWS_DEFAULT_REGION' }),
+  awsEndpoint: awsSetting('AWS_ENDPOINT_URL_S3', 'Address of a store not of AWS.', { elsewhere: 'AWS_ENDPOINT_URL' }),
   lease: declare({
     flag: 'lease',
     variable: 'DIVISOR_LEASE',
@@ -300,11 +300,11 @@ function textOf(
   flags: Record<string, string | undefined>,
   environment: NodeJS.ProcessEnv,
 ) {
-  const { flag, variable, otherwise } = setting;
+  const { flag, variable, elsewhere = variable, otherwise } = setting;
   const flagged = flag === undefined ? undefined : flags[flag];
   if (flagged !== undefined) return { text: flagged, source: `--${flag}` };
-  const fromEnvironment = environment[variable];
-  if (fromEnvironment !== undefined && fromEnvironment !== '') return { text: fromEnvironment, source: variable };
+  const given = [variable, elsewhere].find((name) => (environment[name] ?? '') !== '');
+  if (given !== undefined) return { text: environment[given]!, source: given };
   return { text: otherwise(), source: 'default' };
 }
 

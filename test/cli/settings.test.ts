@@ -15,6 +15,15 @@ test('a flag goes over the environment, and the environment over the default', (
   expect(row([], { PORT: '' }, 'port')).toMatchObject({ source: 'default' });
 });
 
+test('an address of an object store and its region may be those of all services of AWS; those of S3 go over them', () => {
+  const all = { AWS_ENDPOINT_URL: 'http://all:1', AWS_DEFAULT_REGION: 'eu-north-1' };
+  expect(row([], all, 'awsEndpoint')).toMatchObject({ value: 'http://all:1', source: 'AWS_ENDPOINT_URL' });
+  expect(row([], all, 'awsRegion')).toMatchObject({ value: 'eu-north-1', source: 'AWS_DEFAULT_REGION' });
+  const own = { ...all, AWS_ENDPOINT_URL_S3: 'http://s3:1', AWS_REGION: 'eu-west-1' };
+  expect(row([], own, 'awsEndpoint')).toMatchObject({ value: 'http://s3:1', source: 'AWS_ENDPOINT_URL_S3' });
+  expect(row([], own, 'awsRegion')).toMatchObject({ value: 'eu-west-1', source: 'AWS_REGION' });
+});
+
 test('lists and paths are read into what the service uses', () => {
   const { settings } = readSettings(['--home', 'x/../y', '--data-roots', '/a:/b/../c'], {
     DIVISOR_DATABASE_HOSTS: 'db1, db2:5432,',

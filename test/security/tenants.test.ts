@@ -1,10 +1,14 @@
 import { join } from 'node:path';
 import { open } from 'lmdb';
+import { Client } from 'pg';
 import { expect, test } from 'vitest';
 import { DOCUMENT_KINDS } from '#store/port.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { sealDocument } from '#store/lmdb/sealed-document.js';
 import { openDocumentsReader } from '#store/lmdb/stored-entries.js';
+import { migrateDatabase, openDatabaseDocuments } from '#store/postgres/open-documents.js';
+import { makeLeastRole } from '../postgresql/least-role.js';
+import { hasPostgresql, openTestDatabase } from '../postgresql/shared-postgresql.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
 
 const newFolder = temporaryFolders();
@@ -63,4 +67,46 @@ test('a document moved under the key of another one is not served as that one', 
     { id: 'a', unreadable: 'unreadable' },
   ]);
   await store.close();
+});
+
+/** A database of its own on the server of the tests, with a role that serves it. */
+async function openTenant() {
+  const place = await openTestDatabase();
+  const owner = new Client(place.url);
+  await owner.connect();
+  await migrateDatabase({ url: place.url });
+  const url = await makeLeastRole(owner, { url: place.url, role: place.name, schema: 'divisor' });
+  return { ...place, owner, url };
+}
+
+/** A statement for each table, sequence and function of a tenant. */
+const EVERYTHING = `
+  SELECT format(statement, relname) AS sql FROM pg_class, unnest(CASE relkind
+      WHEN 'S' THEN ARRAY['SELECT nextval(''divisor.%I'')']
+      ELSE ARRAY['SELECT FROM divisor.%I', 'DELETE FROM divisor.%I'] END) AS statement
+    WHERE relnamespace = 'divisor'::regnamespace AND relkind IN ('r', 'S')
+  UNION ALL SELECT format('SELECT divisor.%I()', proname) FROM pg_proc WHERE pronamespace = 'divisor'::regnamespace`;
+
+test.skipIf(!hasPostgresql)('the role of one tenant reaches nothing of another on the same server', async () => {
+  const [one, other] = [await openTenant(), await openTenant()];
+  const stores = [];
+  for (const { url } of [one, other]) stores.push(await openDatabaseDocuments({ place: { url }, onFailure: () => {} }));
+  for (const kind of DOCUMENT_KINDS) await stores[0]!.transaction((tx) => tx.put(kind, 'x', {}));
+  for (const kind of DOCUMENT_KINDS) expect([kind, await stores[1]!.ids(kind)]).toEqual([kind, []]);
+  for (const store of stores) await store.close();
+
+  const statements = (await one.owner.query<{ sql: string }>(EVERYTHING)).rows.map(({ sql }) => sql);
+  expect(statements.length).toBeGreaterThan(20);
+  const astray = new URL(other.url);
+  astray.pathname = `/${one.name}`;
+  const intruder = new Client(astray.href);
+  await intruder.connect();
+  const codes = [];
+  for (const sql of statements) codes.push(await intruder.query(sql).catch(({ code }: { code: string }) => code));
+  expect(new Set(codes)).toEqual(new Set(['42501'])); // No right.
+  await intruder.end();
+  for (const { owner, drop } of [one, other]) {
+    await owner.end();
+    await drop();
+  }
 });

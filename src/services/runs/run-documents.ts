@@ -1,4 +1,5 @@
 import type { BacktestRequest } from '#domain/backtest/plan.js';
+import { pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
 import { runIdOf } from '#store/run-id.js';
 import { RunDocument } from '#domain/documents/run-document.js';
 import { RunListDocument } from '#domain/documents/run-list-document.js';
@@ -127,9 +128,10 @@ export interface NamedFile {
 /** Every file that a run consists of. */
 export async function namedFiles(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<NamedFile[]> {
   const { begun: earlier = [], models = {}, ...others } = run.artifacts;
+  const prices = pricesFileOf(others.columns.name);
   const named = [
     ...Object.entries({ ...others, snapshots: others.result.inset }),
-    ...earlier.map((ref, i) => [`column segments of file ${i + 1}`, ref] as const),
+    ...earlier.map((ref, i) => [ref.name === prices ? 'prices' : `column segments of file ${i + 1}`, ref] as const),
     ...Object.entries(models).map(([id, ref]) => [`risk model ${id}`, ref] as const),
   ];
   const files: NamedFile[] = [];

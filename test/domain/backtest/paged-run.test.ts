@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { runToFiles } from '#domain/backtest/run-file/write.js';
 import { heldBytes } from '#domain/kept-memory.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { canPage, limitMemory, memoryLimit } from '#kernels/memory/paged-memory.js';
@@ -23,8 +23,8 @@ const document = IndexDocument.parse({
   pipeline: { weighting: { type: 'EqualWeight' }, treatment: { dividends: 'price' } },
 });
 
-/** The stored columns of a run on a market whose panel lies where the limit says. */
-function columns(): Uint8Array {
+/** The stored files of a run on a market whose panel lies where the limit says. */
+function files(): readonly [columns: Uint8Array, prices: Uint8Array] {
   const made = market(120, 500);
   const close = zeroPanel(120 * 500);
   close.set(made.fields.get('CLOSE')!);
@@ -41,19 +41,21 @@ function columns(): Uint8Array {
       request: { benchmark: null, start: null, end: null, initial_capital: 1_000_000, transaction_cost_bps: 10 },
     },
   });
-  return runToColumns(run, { contentHash: 'bits' });
+  const { columns, prices } = runToFiles(run, { contentHash: 'bits', apartBytesMin: 0 });
+  return [columns, prices!.write()];
 }
 
 test('a run on paged panels has the bits of one in memory', async ({ skip }) => {
   const usual = memoryLimit();
-  const inMemory = columns();
+  const inMemory = files();
   try {
     limitMemory({ panelBytes: 100_000, folder: await folderFor() });
     if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
-    const paged = columns();
+    const paged = files();
     expect([heldBytes(1000), heldBytes(3_200_000)]).toEqual([1000, 100_000]);
     expect(readFileSync('/proc/self/maps', 'utf8')).toContain(memoryLimit().folder);
-    expect(Buffer.compare(paged, inMemory)).toBe(0);
+    expect(paged[1].buffer).toBeInstanceOf(SharedArrayBuffer); // Which work memory pages.
+    expect(paged.map((bytes, i) => Buffer.compare(bytes, inMemory[i]!))).toEqual([0, 0]);
   } finally {
     limitMemory(usual);
   }

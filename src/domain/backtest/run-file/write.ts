@@ -1,3 +1,4 @@
+import { keptFloats } from '../../kept-memory.js';
 import { exchangeRates } from '../../market/exchange-rates.js';
 import { isEqual } from '../numbers.js';
 import { packRecord } from '../record/pack.js';
@@ -65,9 +66,9 @@ export function runToFiles(
       identifiers: Array.from(source.names, (column) => portfolio.sm.identifiers[column]!),
       days,
       write() {
-        const values = new Float64Array(prices.length);
+        const values = keptFloats(prices.length); // Those of many names lie on the disk.
         prices.writeTo(values);
-        return new Uint8Array(values.buffer);
+        return new Uint8Array(values.buffer as ArrayBuffer); // What writes and reads files takes shared memory too.
       },
     },
   };

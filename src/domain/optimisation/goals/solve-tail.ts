@@ -177,10 +177,10 @@ function firstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: number)
 }
 
 function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: number): SetAnswer | undefined {
-  // That no drawdown is below zero helps where some weights have none at all, and hinders elsewhere.
+  // That no drawdown is below zero helps where some weights have none at all, and hinders elsewhere: tried last, and once.
   for (const leastLevel of terms.goal.measure === 'drawdown' ? [-Infinity, 0] : [-Infinity]) {
     for (const effort of isDear(terms) ? (['quick', 'thorough'] as const) : (['thorough'] as const)) {
-      for (const times of UNITS) {
+      for (const times of leastLevel === 0 ? UNITS.slice(0, 1) : UNITS) {
         for (const curved of terms.curved) {
           const found = solveSet(solver, { ...terms, curved, effort, leastLevel }, set, times * unit);
           if (found !== undefined) return found;

@@ -3,6 +3,7 @@
 //
 //   node scripts/build.mjs             everything
 //   node scripts/build.mjs --compile   the sources alone: what tests, lint and the inner loop need
+//   node scripts/build.mjs --lint      everything, and the linter beside it on the core that the compiler leaves free
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -94,15 +95,19 @@ const BEYOND_COMPILING = ['bundle', 'documentation', 'console'];
 /** Steps whose product a service takes only when it is newer than what was compiled, and the file that tells. */
 const DATED = { bundle: BUNDLE, documentation: DOCUMENTATION };
 
+/** The linter of `npm run lint`, by the npm that runs this. */
+const LINT = [process.env.npm_execpath, 'run', '--silent', 'lint'];
+
 /** Commands at a time: a core each, as the compiler and the bundlers keep one busy. */
 const COMMANDS_MAX = availableParallelism();
 
 /**
  * @param compileOnly leaves out what a service can do without
+ * @param lint has the linter look at the sources meanwhile
  * @returns the names of the steps that ran
  * @throws BuildFailure when a command fails, once those beside it have ended; the steps that ended well stay done
  */
-export async function build({ compileOnly = false } = {}) {
+export async function build({ compileOnly = false, lint = false } = {}) {
   const stamps = readStamps();
   const digest = contentReader();
   removeStaleOutputs();
@@ -121,6 +126,7 @@ export async function build({ compileOnly = false } = {}) {
   };
   for (const [name, step] of Object.entries(STEPS))
     if (!compileOnly || !BEYOND_COMPILING.includes(name)) running[name] = runStep(name, step);
+  if (lint) running.lint = turn(() => run(LINT));
   const ended = await Promise.allSettled(Object.values(running));
   for (const { status, reason } of ended) if (status === 'rejected') throw reason;
   confirmDates(ran, stamps, digest);
@@ -266,4 +272,4 @@ export async function buildOrEnd(options) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url))
-  await buildOrEnd({ compileOnly: process.argv.includes('--compile') });
+  await buildOrEnd({ compileOnly: process.argv.includes('--compile'), lint: process.argv.includes('--lint') });

@@ -8,10 +8,11 @@ import { start, stop } from '#cli/serve.js';
 import { readSettings } from '#cli/settings.js';
 import { handThreadsOn } from '#jobs/lane-threads.js';
 
-const MAIN = resolve('dist/src/main.js');
+/** The command of this package, as words of a process. It ends before compiling for speed pays, as the workers of the tests do. */
+export const DIVISOR = [process.execPath, '--interrupt-budget=1000000', resolve('dist/src/main.js')] as const;
 
-/** It ends before compiling for speed pays, as the workers of the tests do. */
-const SHORT_LIVED = ['--interrupt-budget=1000000'];
+/** The same in a shell. */
+export const DIVISOR_IN_SHELL = DIVISOR.map((word) => `'${word}'`).join(' ');
 
 /** A run of the command in a process of its own. */
 export interface Run {
@@ -26,7 +27,8 @@ export interface Run {
 /** Its requests wait for the data of before a restart however busy the machine is. */
 export function divisor(words: readonly string[], environment: Record<string, string> = {}, folder?: string): Run {
   const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, [...SHORT_LIVED, MAIN, ...words], {
+  const [node, ...main] = DIVISOR;
+  const child = spawn(node, [...main, ...words], {
     env: { PATH, DIVISOR_DATA_WAIT_MS: '60000', ...environment },
     ...(folder !== undefined && { cwd: folder }),
   });

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { resolve } from 'node:path';
+import { DIVISOR_IN_SHELL } from './process.js';
 
 /** Whether this machine has the `script` of util-linux, which runs a command on a terminal of its own. */
 export const hasPseudoTerminal =
@@ -15,7 +15,7 @@ export interface TerminalRun {
 
 /** Runs the command on a terminal of 200 columns to its end. */
 export function onTerminal(words: readonly string[], environment: Record<string, string>): TerminalRun {
-  const command = [process.execPath, resolve('dist/src/main.js'), ...words].map((word) => `'${word}'`).join(' ');
+  const command = [DIVISOR_IN_SHELL, ...words.map((word) => `'${word}'`)].join(' ');
   const { status, stdout } = spawnSync(
     'script',
     ['--quiet', '--return', '--command', `stty cols 200; ${command}`, '/dev/null'],

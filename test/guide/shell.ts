@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { DIVISOR_IN_SHELL } from '../cli/process.js';
 
 /** One call that a block made with curl. */
 export interface Call {
@@ -31,7 +32,7 @@ export interface Shell {
  */
 const PRELUDE = String.raw`
 set -euo pipefail
-divisor() { node "$DIVISOR_PACKAGE/dist/src/main.js" "$@"; }
+divisor() { ${DIVISOR_IN_SHELL} "$@"; }
 npx() { shift; divisor "$@"; }
 curl() {
   local number=0 kept file='' last='' meta word

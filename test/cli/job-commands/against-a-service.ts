@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Run, divisor, finishedHere, serving } from '../process.js';
+import { type Run, divisor, DIVISOR_IN_SHELL, finishedHere, serving } from '../process.js';
 import { hasPseudoTerminal, onTerminal } from '../pseudo-terminal.js';
 import { testFilesAndData } from './files-and-data.js';
 import { folder, home, file, INDEX, linesOf, ending } from './set-up.js';
@@ -258,7 +257,7 @@ export function describeAgainstAService(): void {
         file('night.sh'),
         `set -e
 cd ${file('night')}
-divisor() { '${process.execPath}' '${resolve('dist/src/main.js')}' "$@"; }
+divisor() { ${DIVISOR_IN_SHELL} "$@"; }
 divisor refresh desk > /dev/null
 divisor backtests EVEN,ODD --if-stale --csv --out runs.csv > /dev/null
 divisor export levels --index EVEN --out levels.csv > /dev/null

@@ -2,14 +2,14 @@ import { tableFromArrays, tableToIPC } from 'apache-arrow';
 import { spawnSync } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { type Ending, finishedHere } from '../process.js';
+import { DIVISOR, type Ending, finishedHere } from '../process.js';
 import { file, INDEX, linesOf } from './set-up.js';
 
 /** What reads and writes files and stores, of a service and with a key for everything: a home would be opened for each. */
 export function testFilesAndData(environment: () => Readonly<Record<string, string>>): void {
   const asked = (words: readonly string[]): Promise<Ending> => finishedHere(words, environment());
   const piped = (words: readonly string[], input: string) =>
-    spawnSync(process.execPath, ['dist/src/main.js', ...words], {
+    spawnSync(DIVISOR[0], [...DIVISOR.slice(1), ...words], {
       input,
       env: { PATH: process.env['PATH'], ...environment() },
       encoding: 'utf8',

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium, type Browser } from 'playwright-core';
 
@@ -39,8 +39,18 @@ export async function openBrowser(): Promise<Browser> {
   }
 }
 
+/** Memory that processes share, in which a browser has room. Without it every tile and answer is a file on the disk. */
+const SHARED_BYTES = 2 ** 30;
+
 function launch(executablePath: string): Promise<Browser> {
-  return chromium.launch({ executablePath, headless: true, args: FLAGS });
+  const isRoomy = existsSync('/dev/shm') && freeBytes('/dev/shm') >= SHARED_BYTES;
+  const ignoreDefaultArgs = isRoomy ? ['--disable-dev-shm-usage'] : [];
+  return chromium.launch({ executablePath, headless: true, args: FLAGS, ignoreDefaultArgs });
+}
+
+function freeBytes(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize;
 }
 
 /** Unpacked beside its place and moved there whole, so that no run meets half a browser. @cost 2 s, once */

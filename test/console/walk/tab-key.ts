@@ -1,0 +1,56 @@
+import type { Page } from 'playwright-core';
+
+/** Marks what the tab key has to come to: everything in sight of a part that acts, of radio buttons the chosen one. */
+const marking = (part: string) => `(() => {
+  const acts = 'a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea, summary, iframe, [tabindex="0"]';
+  const isSeen = (one) => one.checkVisibility({ visibilityProperty: true }) && (one.type !== 'radio' || one.checked) && one.tabIndex >= 0;
+  const all = [...document.querySelector('${part}').querySelectorAll(acts)].filter(isSeen);
+  return all.map((one, k) => (one.dataset.stop = k)).length;
+})()`;
+
+/** Notes what gets the focus from the page on, and whether there is a ring around it. */
+const FOLLOW = `(() => {
+  document.getElementById('main').focus({ preventScroll: true });
+  const came = (globalThis.came = []);
+  const note = ({ target: one }) => {
+    const style = getComputedStyle(one.type === 'radio' ? one.nextElementSibling : one);
+    came.push({ stop: one.dataset.stop ?? '', ring: style.outlineStyle !== 'none' || one.tagName === 'IFRAME', what: one.outerHTML.slice(0, 90) });
+  };
+  // Of a document inside it a page hears only that it has lost the focus.
+  const leave = () => document.activeElement?.tagName === 'IFRAME' && note({ target: document.activeElement });
+  addEventListener('focusin', note);
+  addEventListener('blur', leave);
+  globalThis.followed = () => {
+    removeEventListener('focusin', note);
+    removeEventListener('blur', leave);
+    return came;
+  };
+})()`;
+
+/** Presses the tab key some times, none of which waits until the page has answered the one before. */
+async function pressTab(page: Page, times: number): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  const tab = { key: 'Tab', code: 'Tab', windowsVirtualKeyCode: 9 };
+  await Promise.all(
+    Array.from({ length: 2 * times }, (_, k) =>
+      session.send('Input.dispatchKeyEvent', { type: k % 2 === 0 ? 'rawKeyDown' : 'keyUp', ...tab }),
+    ),
+  );
+  await session.detach();
+}
+
+/** Presses the tab key through a page, with what stands around it once. @returns what it did not come to, and what it came to without a ring */
+export async function tabbed(page: Page, isFirst: boolean): Promise<readonly string[]> {
+  const stops = await page.evaluate<number>(marking(isFirst ? 'body' : '#main'));
+  await page.evaluate(FOLLOW);
+  // With what stands around a page it leaves the document once, and comes round.
+  await pressTab(page, stops + 1);
+  const came = await page.evaluate<readonly { stop: string; ring: boolean; what: string }[]>('followed()');
+  const seen = new Set(came.map(({ stop }) => stop));
+  return [
+    ...came.filter(({ ring }) => !ring).map(({ what }) => `no ring around ${what}`),
+    ...Array.from({ length: stops }, (_, k) => String(k))
+      .filter((stop) => !seen.has(stop))
+      .map((stop) => `stop ${stop} is not reached`),
+  ];
+}

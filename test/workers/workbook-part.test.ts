@@ -4,7 +4,7 @@ import type { ExportPosition } from '#domain/exports/formats.js';
 import { workbookPart } from '#workers/workbook-part.js';
 import { sampleRun } from '../views/report/sample-run.js';
 
-const sample = sampleRun({ names: 40, start: '2018-01-01', end: '2021-12-30', costs: 10 });
+const sample = sampleRun({ names: 30, start: '2018-01-01', end: '2021-06-30', costs: 10 });
 const open = () => ({ columns: openColumns((from, to) => sample.columns.subarray(from, to)), market: null });
 
 /** A workbook in parts, each asked for under an id. */

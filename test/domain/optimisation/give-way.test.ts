@@ -45,7 +45,9 @@ function given(problem: Problem): { readonly moves: readonly Given[]; readonly w
 }
 
 describe('a row with a priority gives way', () => {
-  const all = Object.entries(INFEASIBLE_CASES).flatMap(([type, parameters]) =>
+  // Both rules of concentration are searched alike; 5/10/40 gives way by hand below, and here in the soak.
+  const tried = Object.entries(INFEASIBLE_CASES).filter(([type]) => IS_SOAK || type !== 'Concentration5_10_40');
+  const all = tried.flatMap(([type, parameters]) =>
     Object.values(parameters).flatMap((cases) => cases.slice(0, 1).map((each, i) => ({ type, each, i }))),
   );
   test.each(all)(

@@ -76,7 +76,9 @@ describe('relaxations of every class', () => {
     ).toEqual(Object.fromEntries(Object.entries(expected).map(([type, names]) => [type, names.toSorted()])));
   });
 
-  const all = Object.entries(INFEASIBLE_CASES).flatMap(([type, parameters]) =>
+  // Both rules of concentration are searched alike; that of RICs gives way in `give-way.test.ts`, and here in the soak.
+  const tried = Object.entries(INFEASIBLE_CASES).filter(([type]) => IS_SOAK || type !== 'ConcentrationRIC');
+  const all = tried.flatMap(([type, parameters]) =>
     Object.entries(parameters).flatMap(([parameter, cases]) => cases.map((each, i) => ({ type, parameter, each, i }))),
   );
   test.each(all)(

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { homeReport } from './home-report.js';
-import { assertEmpty, copyDocuments, type CopiedKind } from './moving/copy-documents.js';
+import { copyDocuments, type CopiedKind } from './moving/copy-documents.js';
 import { createFileMove, type FileMove } from './moving/move-files.js';
 import { openDatabasePlace, openHomePlace, type CopyClock, type OpenPlace } from './moving/open-place.js';
 import { firstSentence, readSettings } from './settings.js';
@@ -13,7 +13,7 @@ divisor copy --from URL --to HOME [--artifacts PLACE] [--json]
 Copies the documents of a home into a database, or those of a database into a home, while no service runs on either: indices,
 runs, jobs, keys, with their times. With --artifacts results and managed stores go along, to the place that machines share or
 from it; otherwise they stay in the home, which is served with them. Each document and file is read again and compared by its
-hash. After a copy into a database the home's own documents are moved aside into its folder documents-TIME.
+hash. A copy that is cut short is not served, and can be run again. After a copy into a database the home's own documents are moved aside into its folder documents-TIME.
 
   --from, --to  A folder, or postgres://user:password@host:5432/name; DATABASE_URL stands for the one that is left out.
   --artifacts   file:///folder or s3://bucket/prefix, of the database's services; DIVISOR_ARTIFACTS unless given.
@@ -34,7 +34,7 @@ export async function copy(argv: readonly string[], environment: NodeJS.ProcessE
   const report = homeReport<CopiedPart>(json);
   const clock: CopyClock = { ms: 0 };
   const open = (place: string, isTarget: boolean): Promise<OpenPlace> => {
-    if (!isDatabase(place)) return openHomePlace(place, clock);
+    if (!isDatabase(place)) return openHomePlace(place, clock, isTarget);
     const flags = ['--database', place, ...(artifacts === undefined ? [] : ['--artifacts', artifacts])];
     return openDatabasePlace(readSettings(flags, environment).settings, clock, isTarget);
   };
@@ -44,10 +44,11 @@ export async function copy(argv: readonly string[], environment: NodeJS.ProcessE
     const target = await open(to, true);
     let copied: readonly CopiedPart[];
     try {
-      await assertEmpty(target.documents);
-      const files = source.files && target.files && (await createFileMove(source.files, target.files));
+      const isAgain = await target.begin();
+      const files = source.files && target.files && (await createFileMove(source.files, target.files, isAgain));
       const documents = { source: source.documents, target: target.documents, clock, files };
       copied = [...(await copyDocuments({ ...documents, onKind: report.progress })), ...partOf(files)];
+      await target.finish();
     } finally {
       await target.close(false);
     }

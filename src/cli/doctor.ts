@@ -107,7 +107,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
     if (!(await canWrite(home.path))) return fault(`${home.path} cannot be written by this user.`);
     const format = await readFormat(home);
     if (format === undefined) return ok(`${home.path} is empty or new.`);
-    if (format === 'restoring') return fault(`A restore of ${home.path} is incomplete; run \`divisor restore\` again.`);
+    if (format === 'restoring') return fault(`A restore or copy into ${home.path} is incomplete; run it again.`);
     if (format > HOME_FORMAT)
       return fault(`${home.path} has format ${format}; this engine reads formats up to ${HOME_FORMAT}.`);
     const says = `${home.path} has format ${format}${format < HOME_FORMAT ? `, and will be taken to ${HOME_FORMAT} at the next start` : ''}.`;

@@ -16,10 +16,10 @@ held is moved aside into its folder replaced-TIME, never deleted; a restore that
   --replace  Do so although the home holds documents already.
   --database, --artifacts
              Restore to a database without documents and to a place for results; DATABASE_URL and DIVISOR_ARTIFACTS
-             unless given.
+             unless given. One that is cut short is not served either, and can be run again.
   --json     One JSON object, as on a pipe.
 
-Exit statuses: 0 done; 75 a service runs on the home; 78 the backup is damaged or of a newer engine, or the home is not empty.
+Exit statuses: 0 done; 75 services run on the home or the database; 78 the backup is damaged or of a newer engine, or the home is not empty.
 `;
 
 interface RestoreSummary {

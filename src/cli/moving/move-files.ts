@@ -4,6 +4,7 @@ import { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
 import { createSharedStoreFiles } from '#services/datasets/store-files.js';
 import { openArtifactWriter } from '#store/artifact-writer.js';
+import { removeFiles } from '#store/files/folder-writer.js';
 import { copyFlushed, digestFile, type FileDigest } from '#store/files/file-digest.js';
 import type { HomeFolders } from '#store/home/home.js';
 import { artifactsOf } from '#store/lmdb/stored-entries.js';
@@ -24,7 +25,8 @@ export interface FileMove {
   readonly bytes: number;
 }
 
-export async function createFileMove(from: FilePlace, to: FilePlace): Promise<FileMove> {
+/** @param isAgain whether a move that was cut short may have left files in `to` */
+export async function createFileMove(from: FilePlace, to: FilePlace, isAgain = false): Promise<FileMove> {
   const seen = new Set<string>();
   const damaged: string[] = [];
   let bytes = 0;
@@ -36,6 +38,7 @@ export async function createFileMove(from: FilePlace, to: FilePlace): Promise<Fi
     const path = await pathOf(from, ref.name).catch(() => undefined);
     const found = path === undefined ? undefined : await digestFile(path).catch(() => undefined);
     if (found === undefined || found.sha256 !== ref.sha256) return void damaged.push(ref.name);
+    if (isAgain) await removeFrom(to, ref.name);
     const written = await put(ref.name, path!); // It was read just now.
     if (written.sha256 !== ref.sha256) throw new Error(`the copy of ${ref.name} is not what was read`);
     bytes += written.bytes;
@@ -59,6 +62,11 @@ export async function createFileMove(from: FilePlace, to: FilePlace): Promise<Fi
 
 const pathOf = async (place: FilePlace, name: string): Promise<string> =>
   place.kind === 'home' ? join(place.folders.artifacts, name) : place.artifacts.file({ name });
+
+async function removeFrom(place: FilePlace, name: string): Promise<void> {
+  if (place.kind === 'shared') return place.artifacts.remove([name]);
+  await removeFiles(place.folders.artifacts, [name]);
+}
 
 type Put = (name: string, path: string) => Promise<FileDigest>;
 

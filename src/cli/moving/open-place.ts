@@ -1,15 +1,25 @@
 import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openHome, type HomeFolders } from '#store/home/home.js';
+import { flushFolder } from '#store/files/flush-folder.js';
+import {
+  HOME_FORMAT,
+  openHome,
+  openTargetHome,
+  readFormat,
+  RESTORING,
+  writeFormat,
+  type HomeFolders,
+} from '#store/home/home.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { openSharedArtifacts } from '#store/open-store.js';
 import { assertPlace, claimPlace } from '#store/place/claim-place.js';
+import { clear, isMarked, mark, unmark } from '#store/postgres/move-mark.js';
 import { openDatabaseDocuments } from '#store/postgres/open-documents.js';
 import { openSnapshot } from '#store/postgres/snapshot.js';
 import { artifactsOf } from '../places.js';
 import type { Settings } from '../settings.js';
-import type { DocumentTarget } from './copy-documents.js';
+import { assertEmpty, type DocumentTarget } from './copy-documents.js';
 import type { FilePlace } from './move-files.js';
 
 /** One side of a copy, held by this process alone. */
@@ -17,6 +27,14 @@ export interface OpenPlace {
   readonly documents: DocumentTarget;
   /** Undefined where they are not to go along. */
   readonly files: FilePlace | undefined;
+  /**
+   * Says that it is incomplete, until `finish` does otherwise: nobody serves it meanwhile, also when this process is
+   * killed. Documents of an earlier move that was cut short go.
+   * @returns whether there was one: files of it may be there
+   * @throws StartRefusal 78 when it holds documents of its own
+   */
+  begin(): Promise<boolean>;
+  finish(): Promise<void>;
   /** @param isMoved whether the documents of a home are moved aside, because they are in a database now */
   close(isMoved: boolean): Promise<void>;
 }
@@ -38,7 +56,7 @@ const engineOptions = (clock: CopyClock) => ({
  * @throws StartRefusal 75 while a service works on it, 78 when its place for artifacts is another one
  */
 export async function openDatabasePlace(settings: Settings, clock: CopyClock, isTarget: boolean): Promise<OpenPlace> {
-  const place = { url: settings.database!, migrate: isTarget };
+  const place = { url: settings.database!, migrate: isTarget, moves: isTarget ? ('into' as const) : ('from' as const) };
   const documents = await openDatabaseDocuments({ ...engineOptions(clock), place });
   try {
     clock.ms = Date.now();
@@ -47,6 +65,16 @@ export async function openDatabasePlace(settings: Settings, clock: CopyClock, is
     return {
       documents,
       files: shared?.files,
+      async begin() {
+        const isAgain = await isMarked(documents);
+        if (isAgain) await clear(documents);
+        await assertEmpty(documents);
+        await mark({ documents });
+        return isAgain;
+      },
+      async finish() {
+        await unmark({ documents });
+      },
       async close() {
         await documents.close();
         await shared?.close();
@@ -95,8 +123,8 @@ async function openFiles(settings: Settings, storeId: string | undefined): Promi
 }
 
 /** @throws StartRefusal 75 while a service runs on it */
-export async function openHomePlace(path: string, clock: CopyClock): Promise<OpenPlace> {
-  const home = await openHome(path);
+export async function openHomePlace(path: string, clock: CopyClock, isTarget: boolean): Promise<OpenPlace> {
+  const home = await (isTarget ? openTargetHome(path) : openHome(path));
   try {
     const documents = await openDocumentStore({
       ...engineOptions(clock),
@@ -106,6 +134,16 @@ export async function openHomePlace(path: string, clock: CopyClock): Promise<Ope
     return {
       documents,
       files: { kind: 'home', folders: home },
+      async begin() {
+        await assertEmpty(documents);
+        const isAgain = (await readFormat(home)) === RESTORING;
+        await writeFormat(home, RESTORING);
+        return isAgain;
+      },
+      async finish() {
+        for (const folder of [home.artifacts, home.stores]) await flushFolder(folder);
+        await writeFormat(home, HOME_FORMAT);
+      },
       async close(isMoved) {
         await documents.close();
         if (isMoved) await moveAside(home);

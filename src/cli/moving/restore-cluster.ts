@@ -7,7 +7,7 @@ import { assertIntact } from '#store/home/restore-home.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { probeDocuments } from '#store/lmdb/probe-documents.js';
 import type { Settings } from '../settings.js';
-import { assertEmpty, copyDocuments } from './copy-documents.js';
+import { copyDocuments } from './copy-documents.js';
 import { createFileMove } from './move-files.js';
 import { openDatabasePlace, type CopyClock } from './open-place.js';
 
@@ -35,9 +35,10 @@ export async function restoreCluster({ backup, settings, onProgress }: ClusterRe
     try {
       const target = await openDatabasePlace(settings, clock, true);
       try {
-        await assertEmpty(target.documents);
-        const files = await createFileMove({ kind: 'home', folders: homeFolders(backup) }, target.files!);
+        const isAgain = await target.begin();
+        const files = await createFileMove({ kind: 'home', folders: homeFolders(backup) }, target.files!, isAgain);
         await copyDocuments({ source, target: target.documents, clock, files, onKind: onProgress });
+        await target.finish();
       } finally {
         await target.close(false);
       }

@@ -1,4 +1,4 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { flushFolder } from '../files/flush-folder.js';
 import { lockHome } from './home-lock.js';
@@ -36,7 +36,7 @@ const UPGRADES: readonly Upgrade[] = [];
 /** Layout of the home; a home of a larger number was written by a newer engine. */
 export const HOME_FORMAT = UPGRADES.length + 1;
 
-/** Content of the format file during a restore: the home is incomplete. */
+/** Content of the format file during a restore or copy into the home: it is incomplete. */
 export const RESTORING = 'restoring';
 
 export function homeFolders(path: string): HomeFolders {
@@ -55,9 +55,25 @@ export function homeFolders(path: string): HomeFolders {
 /**
  * Opens a home for this process alone, creating it when absent and taking it to today's layout when it is of an older
  * one.
- * @throws StartRefusal 75 when another process holds it, 78 when it is of a newer format or cannot be written
+ * @throws StartRefusal 75 when another process holds it, 78 when it is of a newer format, incomplete or cannot be written
  */
 export async function openHome(path: string, upgrades: readonly Upgrade[] = UPGRADES): Promise<Home> {
+  return opened(path, (home) => bringUpToDate(home, upgrades));
+}
+
+/**
+ * Opens a home that documents are copied into: one that an earlier restore or copy has left incomplete, too, without
+ * its documents.
+ * @throws StartRefusal as `openHome`
+ */
+export async function openTargetHome(path: string): Promise<Home> {
+  return opened(path, async (home) => {
+    if ((await readFormat(home)) !== RESTORING) return bringUpToDate(home, UPGRADES);
+    await rm(home.documents, { recursive: true, force: true });
+  });
+}
+
+async function opened(path: string, prepare: (home: HomeFolders) => Promise<void>): Promise<Home> {
   const home = homeFolders(path);
   const { path: folder } = home;
   await makeFolders([folder, home.artifacts, home.stores, home.scratch]);
@@ -65,7 +81,7 @@ export async function openHome(path: string, upgrades: readonly Upgrade[] = UPGR
     throw cause instanceof StartRefusal ? cause : unwritable(folder, cause);
   });
   try {
-    await bringUpToDate(home, upgrades);
+    await prepare(home);
     await flushFolder(folder);
   } catch (thrown) {
     await lock.release();
@@ -95,7 +111,7 @@ async function bringUpToDate(home: HomeFolders, upgrades: readonly Upgrade[]): P
   if (found === RESTORING) {
     throw new StartRefusal(
       EXIT_CONFIGURATION,
-      `A restore of the home ${home.path} is incomplete; run \`divisor restore\` again.`,
+      `A restore or copy into the home ${home.path} is incomplete; run \`divisor restore\` or \`divisor copy\` again.`,
     );
   }
   if (found > newest)

@@ -19,6 +19,8 @@ export interface DatabaseUseOptions {
   readonly schema: string;
   /** Whether others may work on it: their artifacts lie where this process finds them. */
   readonly isShared: boolean;
+  /** Whether documents are moved from it or into it: nobody may work on it meanwhile. */
+  readonly isMove?: boolean;
 }
 
 /** How often the connection that holds the right is asked whether it lives. */
@@ -101,7 +103,7 @@ async function connected(options: DatabaseUseOptions, hear: (text: string) => vo
     const { rows } = await client.query<{ readonly is_taken: boolean }>(`SELECT ${take}(hashtext($1)) AS is_taken`, [
       `${schema} service`,
     ]);
-    if (rows[0]?.is_taken !== true) throw new StartRefusal(EXIT_TEMPORARY, inTheWay(isShared));
+    if (rows[0]?.is_taken !== true) throw new StartRefusal(EXIT_TEMPORARY, inTheWay(options));
     client.on('notification', ({ payload }) => payload !== undefined && hear(payload));
     if (isShared) await client.query(`LISTEN ${client.escapeIdentifier(channelOf(options))}`);
     return client;
@@ -113,7 +115,9 @@ async function connected(options: DatabaseUseOptions, hear: (text: string) => vo
 
 const channelOf = ({ schema }: DatabaseUseOptions): string => `${schema}_cancelled`;
 
-const inTheWay = (isShared: boolean): string =>
-  isShared
-    ? 'A service without --artifacts has the database for itself; stop it first.'
-    : 'Another process serves the database; several need --artifacts.';
+function inTheWay({ isShared, isMove }: DatabaseUseOptions): string {
+  if (isMove === true) return 'Services or commands work on the database: stop the services first.';
+  return isShared
+    ? 'Another process has the database for itself: a service without --artifacts, which has to stop first, or a restore or copy, which has to end first.'
+    : 'Another process serves the database, or a restore or copy is under way; several services need --artifacts.';
+}

@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer';
 import { DOCUMENT_KINDS, type DocumentsReader, type StoredEntry } from '../port.js';
 import { connect } from './connect.js';
 import { SCHEMA } from './migrate.js';
+import { MARK_ID, MARK_KIND, notWhole } from './move-mark.js';
 import { COLUMNS, openRow, type Row } from './rows.js';
 
 type EntryRow = Row & { readonly artifacts: readonly string[] };
@@ -9,11 +10,19 @@ type EntryRow = Row & { readonly artifacts: readonly string[] };
 /** Rows that are in memory at a time. */
 const PAGE = 500;
 
-/** Opens documents for reading only, on a connection of its own. @throws StartRefusal 75, 78, and as `pg` does */
+/**
+ * Opens documents for reading only, on a connection of its own.
+ * @throws StartRefusal 75, 78 also while a restore or copy into them is not finished, and as `pg` does
+ */
 export async function openPostgresReader(url: string, schema: string = SCHEMA): Promise<DocumentsReader> {
   const client = await connect(url);
   const table = `${client.escapeIdentifier(schema)}.documents`;
 
+  const { rowCount } = await client.query(`SELECT FROM ${table} WHERE kind = $1 AND id = $2`, [MARK_KIND, MARK_ID]);
+  if (rowCount !== 0) {
+    await client.end();
+    throw notWhole();
+  }
   return {
     async *entries() {
       await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');

@@ -4,6 +4,7 @@ import { connect } from './connect.js';
 import { openDatabase, type Database } from './database.js';
 import { openPostgresDocuments, type PostgresDocuments } from './document-store.js';
 import { assertGranted, assertMigrated, migrate, SCHEMA, type Migration } from './migrate.js';
+import { assertWhole } from './move-mark.js';
 import { preparation } from './preparation.js';
 import { takeUse, type DatabaseUse } from './database-use.js';
 
@@ -16,6 +17,8 @@ export interface DatabasePlace {
   readonly migrate?: boolean;
   /** Whether other processes work on the database too: their artifacts lie where this one finds them. */
   readonly isShared?: boolean;
+  /** Whether it is a side of a restore or copy, which needs it alone: as the target it may be an unfinished one. */
+  readonly moves?: 'from' | 'into' | undefined;
   /** Longest time until it hears what others publish. */
   readonly readMs?: number;
 }
@@ -38,7 +41,8 @@ export interface DatabaseDocuments extends PostgresDocuments {
 
 /**
  * Opens the documents of a database, for this process alone unless it is shared, and its connections with them.
- * @throws StartRefusal 75 when it cannot be reached or another process has it alone, 78 when its schema does not fit
+ * @throws StartRefusal 75 when it cannot be reached or another process has it alone, 78 when its schema does not fit or
+ *   a restore or copy into it is not finished
  */
 export async function openDatabaseDocuments({ place, ...options }: DatabaseEngineOptions): Promise<DatabaseDocuments> {
   const { url, schema = SCHEMA } = place;
@@ -47,11 +51,16 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
     else await assertMigrated(client, schema);
     await assertGranted(client, schema);
   });
-  const use = { url, schema, isShared: place.isShared === true };
+  const use = { url, schema, isShared: place.isShared === true, isMove: place.moves !== undefined };
   const alone = await takeUse(use, options.onFailure);
   const database = openDatabase({ url, prepare: preparation(`"${schema}"`) });
   try {
     const documents = await openPostgresDocuments({ ...options, database, schema, readMs: place.readMs });
+    if (place.moves !== 'into')
+      await assertWhole(documents).catch(async (thrown: unknown) => {
+        await documents.close();
+        throw thrown;
+      });
     return {
       ...documents,
       database,

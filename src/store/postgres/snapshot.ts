@@ -4,6 +4,7 @@ import type { Database } from './database.js';
 import { listingOf } from './document-store.js';
 import { createLine } from './line.js';
 import { SCHEMA } from './migrate.js';
+import { assertWhole } from './move-mark.js';
 import { createRows, openRow } from './rows.js';
 import type { DocumentStore } from '../port.js';
 
@@ -12,7 +13,7 @@ export interface DocumentSnapshot extends Pick<DocumentStore, 'ids' | 'get' | 'l
   close(): Promise<void>;
 }
 
-/** @throws StartRefusal 75, 78, and as `pg` does */
+/** @throws StartRefusal 75, 78 also while a restore or copy into it is not finished, and as `pg` does */
 export async function openSnapshot(url: string, schema: string = SCHEMA): Promise<DocumentSnapshot> {
   const client = await connect(url, { idle_in_transaction_session_timeout: 0 });
   /** Documents are asked for many at a time; a connection takes one statement. */
@@ -23,12 +24,17 @@ export async function openSnapshot(url: string, schema: string = SCHEMA): Promis
       statements.take(async () => (await client.query<R>(text, [...values])).rows),
   };
   const rows = createRows(database, client.escapeIdentifier(schema));
+  const get: DocumentSnapshot['get'] = async (kind, id) => {
+    const row = await rows.row(kind, id);
+    return row && openRow(row);
+  };
+  await assertWhole({ get }).catch(async (thrown: unknown) => {
+    await client.end();
+    throw thrown;
+  });
   return {
     ids: rows.ids,
-    async get(kind, id) {
-      const row = await rows.row(kind, id);
-      return row && openRow(row);
-    },
+    get,
     list: async (kind, readBody) => listingOf(await rows.rows(kind), readBody),
     close: () => client.end(),
   };

@@ -1,8 +1,11 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { arrayBuffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { restoreCluster } from '#cli/moving/restore-cluster.js';
+import { openHomePlace } from '#cli/moving/open-place.js';
+import { readSettings } from '#cli/settings.js';
 import { createS3Client } from '#store/s3/s3-client.js';
 import { openCuttingProxy } from '../../postgresql/cutting-proxy.js';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
@@ -130,6 +133,54 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     const home = join(base, 'as-home');
     expect((await finishedHere(['restore', folder, '--home', home, '--json'])).status).toBe(0);
     await assertServes({}, home);
+  });
+
+  test('a restore or copy that is cut short anywhere is served by nobody, and can be run again', async () => {
+    const folder = join(base, 'backup');
+    const [target, home] = [await otherPlaces('cut'), join(base, 'cut-home')];
+    const { settings } = readSettings([], target);
+    const own = { ...target, DIVISOR_HOME: join(base, 'cut-own') };
+    const cutAt = (kind: string) => (message: string) => {
+      if (message === kind) throw new Error(`cut before ${kind}`);
+    };
+    for (const kind of ['run', 'job', 'audit-seal']) {
+      const cut = restoreCluster({ backup: folder, settings, onProgress: cutAt(kind) });
+      await expect(cut).rejects.toThrow(`cut before ${kind}`);
+      const commands = [['serve', '--port', '0'], ['verify']];
+      if (kind === 'job')
+        commands.push(['backup', join(base, 'y')], ['keys', 'list'], ['copy', '--to', join(base, 'z')]);
+      for (const words of commands) {
+        const { status, err } = await finishedHere(words, own);
+        expect([words[0], kind, status], err).toEqual([words[0], kind, 78]);
+        expect(err).toContain('run `divisor restore` or `divisor copy` again');
+      }
+    }
+    // As a process leaves a file that was killed while it wrote it.
+    const [killed] = await readdir(join(folder, 'artifacts'));
+    await rename(join(base, 'cut', killed!), join(base, 'cut', `${killed!}.new`));
+    expect(await finishedHere(['restore', folder], own)).toMatchObject({ status: 0 });
+    expect((await finishedHere(['verify'], own)).status).toBe(0);
+    await assertServes(own, own.DIVISOR_HOME);
+
+    const place = await openHomePlace(home, { ms: Date.now() }, true);
+    expect(await place.begin()).toBe(false);
+    await place.documents.transaction((tx) => tx.put('index', 'HALF', {}));
+    await place.close(false);
+    expect(await finishedHere(['serve', '--home', home, '--port', '0'])).toMatchObject({ status: 78 });
+    expect(await finishedHere(['copy', '--to', home], target)).toMatchObject({ status: 0 });
+    expect((await finishedHere(['verify', '--home', home])).status).toBe(0);
+    await assertServes({}, home);
+  });
+
+  test('copy and restore say which services are in the way', async () => {
+    for (const words of [
+      ['copy', '--to', join(base, 'in-the-way')],
+      ['restore', join(base, 'backup')],
+    ])
+      expect(await finishedHere(words, cluster.environment)).toMatchObject({
+        status: 75,
+        err: 'divisor: Services or commands work on the database: stop the services first.\n',
+      });
   });
 
   test('a front whose database is gone answers for its health and its metrics, and is not ready', async () => {

@@ -1,0 +1,54 @@
+import type { DocumentEngine, DocumentReader } from '../port.js';
+import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
+import type { Database } from './database.js';
+
+/** Beside the place of the artifacts: what is no document of a tenant, and is never copied. */
+export const MARK_KIND = 'artifact-store';
+export const MARK_ID = 'move';
+
+/** Rows that one statement deletes. */
+const PAGE = 5000;
+
+/** A database that a restore or a copy is writing into. */
+interface MarkedDatabase {
+  readonly documents: DocumentEngine;
+  readonly database: Pick<Database, 'query'>;
+  /** Of the tables, as a quoted identifier. */
+  readonly schema: string;
+}
+
+/** Lets pass whose database is whole. @throws StartRefusal 78 while a restore or a copy into it is not finished */
+export async function assertWhole(documents: Pick<DocumentReader, 'get'>): Promise<void> {
+  if (await isMarked(documents)) throw notWhole();
+}
+
+export const isMarked = async (documents: Pick<DocumentReader, 'get'>): Promise<boolean> =>
+  (await documents.get(MARK_KIND, MARK_ID)) !== undefined;
+
+export const notWhole = (): StartRefusal =>
+  new StartRefusal(
+    EXIT_CONFIGURATION,
+    'A restore or copy into the database is not finished; run `divisor restore` or `divisor copy` again.',
+  );
+
+/** Marks a database before the first document is written into it. */
+export const mark = ({ documents }: Pick<MarkedDatabase, 'documents'>): Promise<unknown> =>
+  documents.transaction((tx) => tx.put(MARK_KIND, MARK_ID, { at: new Date().toISOString() }));
+
+/** The last commit of a restore or copy. */
+export const unmark = ({ documents }: Pick<MarkedDatabase, 'documents'>): Promise<unknown> =>
+  documents.transaction((tx) => tx.delete(MARK_KIND, MARK_ID));
+
+/** Removes what a restore or copy that was cut short has written: all but the mark and the place of the artifacts. */
+export async function clear({ database, schema }: Omit<MarkedDatabase, 'documents'>): Promise<void> {
+  for (;;) {
+    const gone = await database.query<{ readonly count: number }>(
+      `WITH gone AS (DELETE FROM ${schema}.documents WHERE (kind, id) IN (
+          SELECT kind, id FROM ${schema}.documents WHERE kind <> $1 LIMIT ${PAGE}) RETURNING kind, id),
+        queue AS (DELETE FROM ${schema}.jobs WHERE job_id IN (SELECT id FROM gone WHERE kind = 'job'))
+        SELECT count(*)::int AS count FROM gone`,
+      [MARK_KIND],
+    );
+    if (gone[0]!.count === 0) return; // One row always.
+  }
+}

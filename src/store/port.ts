@@ -266,6 +266,8 @@ export interface ArtifactHealth {
 export interface ArtifactStore {
   /** Of a place that machines share. */
   readonly health?: ArtifactHealth;
+  /** The same for requests: a read from a place that does not answer is refused within seconds. Absent where none waits. */
+  readonly forRequests?: ArtifactStore;
   /** Where its artifacts are written by others: under names that it has made. */
   readonly destination: ArtifactDestination;
   /**

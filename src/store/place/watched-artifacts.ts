@@ -28,6 +28,7 @@ export function watchedArtifacts(artifacts: ArtifactStore, health: ArtifactHealt
 
   return {
     health,
+    ...(artifacts.forRequests && { forRequests: watchedArtifacts(artifacts.forRequests, health) }),
     destination: artifacts.destination,
     newName: artifacts.newName,
     write: (bytes, sha256) => written(() => artifacts.write(bytes, sha256)),

@@ -5,9 +5,9 @@ import { openArtifacts } from '../files/artifact-store.js';
 import { digestFile } from '../files/file-digest.js';
 import type { FreeSpace } from '../files/free-space.js';
 import type { ArtifactRef, ArtifactStore } from '../port.js';
-import { openObjectCache, type ObjectCacheOptions } from './object-cache.js';
+import { openObjectCache, type ObjectCache, type ObjectCacheOptions } from './object-cache.js';
 import type { S3Access } from './s3-access.js';
-import { createS3Client } from './s3-client.js';
+import { createS3Client, type S3Client } from './s3-client.js';
 
 export interface ObjectArtifactsOptions {
   readonly access: S3Access;
@@ -16,21 +16,42 @@ export interface ObjectArtifactsOptions {
   readonly freeSpace: FreeSpace;
 }
 
+/** How long a request waits for an object of which nothing comes; jobs wait as long as the client does by itself. */
+const REQUEST_PATIENCE = { patienceMs: 1000, answerMs: 3000 };
+
 /** Artifacts as objects of a bucket. They are read as files of a cache, so that a thread takes them where it is. */
-export async function openObjectArtifacts({
-  access,
-  cache,
-  freeSpace,
-}: ObjectArtifactsOptions): Promise<ArtifactStore> {
+export async function openObjectArtifacts(options: ObjectArtifactsOptions): Promise<ArtifactStore> {
+  const { access, cache, freeSpace } = options;
   const client = createS3Client(access);
-  const cached = await openObjectCache(cache);
-  const files = await openArtifacts(cache.folder, freeSpace);
+  const opened: OpenedObjects = {
+    ...options,
+    client,
+    cached: await openObjectCache(cache),
+    files: await openArtifacts(cache.folder, freeSpace),
+    claimed: new Set(),
+  };
+  const forRequests = objectArtifacts(opened, createS3Client(access, REQUEST_PATIENCE));
+  return { ...objectArtifacts(opened, client), forRequests };
+}
+
+interface OpenedObjects extends ObjectArtifactsOptions {
+  readonly client: S3Client;
+  readonly cached: ObjectCache;
+  /** The folder of the cache. */
+  readonly files: ArtifactStore;
   /** Files that a thread of this process makes here and no other needs. */
-  const claimed = new Set<string>();
+  readonly claimed: Set<string>;
+}
+
+/** @param reader with the patience of whoever reads */
+function objectArtifacts(
+  { access, cache, freeSpace, client, cached, files, claimed }: OpenedObjects,
+  reader: Pick<S3Client, 'get'>,
+): ArtifactStore {
   const coming = new Map<string, Promise<void>>();
 
   async function fetch(name: string): Promise<void> {
-    const isThere = await client.get(name, async (object) => {
+    const isThere = await reader.get(name, async (object) => {
       await freeSpace.admit(object.bytes);
       await cached.fill(name, object);
       return true;

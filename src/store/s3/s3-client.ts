@@ -307,10 +307,12 @@ function refusalOf({ endpoint, region, bucket }: S3Access, status: number, code:
 /** Why there was no answer that helps, in a few words. @param said status and code of an answer; empty without one */
 function reasonOf(said: string, cause: unknown): string {
   if (said !== '') return `: it answers ${said}`;
-  const { code, name } = ((cause as Error | undefined)?.cause ?? cause ?? {}) as NodeJS.ErrnoException;
+  const { code, name, message } = ((cause as Error | undefined)?.cause ?? cause ?? {}) as NodeJS.ErrnoException;
+  if (name === 'TimeoutError') return ': it does not answer'; // Its code is a number of the past.
   // What accepts a connection and closes it without an answer may want TLS.
   if (code === 'UND_ERR_SOCKET') return ': it closes the connection without an answer, as a port of https:// does';
-  return code === undefined && name === undefined ? '' : `: ${code ?? name}`;
+  const why = code ?? message;
+  return why ? `: ${why}` : '';
 }
 
 /** A body that was damaged on its way, or came too slowly: all of them are told with 400. */

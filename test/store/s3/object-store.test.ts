@@ -211,6 +211,39 @@ test('an object whose bytes cease to come is read from its beginning again, whil
   await new Promise((resolve) => server.close(resolve));
 });
 
+test('a request gives an object up of which nothing comes, or no more; a job gets it once the store answers', async () => {
+  const waiting: (() => void)[] = [];
+  const server = createServer(({ url }, outgoing) => {
+    outgoing.writeHead(200, { 'content-length': CONTENT.length, 'x-amz-meta-sha256': sha256(CONTENT) });
+    if (url!.endsWith('half')) outgoing.write(CONTENT.subarray(0, 300_000));
+    waiting.push(() => outgoing.end(url!.endsWith('half') ? CONTENT.subarray(300_000) : CONTENT));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const cache = { folder: await newFolder(), bytesMax: 64 * MIB };
+  const opened = async (access: S3Access) =>
+    openObjectArtifacts({ access, cache, freeSpace: watchFreeSpace(cache.folder) });
+  const stalled = await opened({ ...service.access, endpoint });
+  const absent = await opened({ ...service.access, endpoint: 'http://127.0.0.1:9' });
+  const names = ['none', 'half'];
+  const ofJobs = names.map((name) => stalled.file({ name }));
+  const ofRequests = names.map((name) => stalled.forRequests!.file({ name }));
+  const refusals = await Promise.allSettled([...ofRequests, absent.forRequests!.file({ name: 'away' })]);
+  expect(refusals.map((each) => each.status === 'rejected' && (each.reason as { code: string }).code)).toEqual(
+    Array.from({ length: 3 }, () => 'STORE_UNAVAILABLE'),
+  );
+  expect(String((refusals[0] as PromiseRejectedResult).reason)).toMatch(
+    /cannot be reached at .*: it does not answer\.$/,
+  );
+  expect(String((refusals[2] as PromiseRejectedResult).reason)).toMatch(
+    /cannot be reached at .*: (ECONNREFUSED|bad port)\.$/,
+  );
+  for (const answer of waiting) answer();
+  for (const path of await Promise.all(ofJobs)) expect(Buffer.compare(await readFile(path), CONTENT)).toBe(0);
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+
 test('what only another setting mends names that setting, and no key', async () => {
   let answer: readonly [number, string] = [200, ''];
   const strict = createServer((_, outgoing) => outgoing.writeHead(answer[0]).end(answer[1]));

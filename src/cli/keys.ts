@@ -1,12 +1,12 @@
 import { parseArgs } from 'node:util';
 import { SCOPES, type Scope } from '#contract/route.js';
 import { createKeys, issueKey, type KeyRecord, type NewKey } from '#services/operations/keys.js';
-import { openHome } from '#store/home/home.js';
-import { openStore } from '#store/open-store.js';
+import { homeFolders, openHome } from '#store/home/home.js';
+import { openDocumentsAlone } from '#store/open-store.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { askKeyDoor, obey, type KeyAnswer, type KeyCommand } from './key-door.js';
 import { assertOnePlace, placeFlags } from './home-command.js';
-import { artifactsOf, databaseOf } from './places.js';
+import { databaseOf } from './places.js';
 import { firstSentence, readSettings, type Settings } from './settings.js';
 import { UsageError } from './usage-error.js';
 import { table } from './terminal.js';
@@ -93,12 +93,12 @@ function startOf(day: string): string {
 async function ask(settings: Settings, command: KeyCommand): Promise<KeyAnswer> {
   const answered = await askKeyDoor(settings.home, command);
   if (answered !== undefined) return answered;
-  const home = await openHome(settings.home);
+  const database = databaseOf(settings);
+  const home = database === undefined ? await openHome(settings.home) : undefined;
   try {
-    const { documents, close } = await openStore({
-      home,
-      database: databaseOf(settings),
-      artifacts: artifactsOf(settings),
+    const { documents, close } = await openDocumentsAlone({
+      home: homeFolders(settings.home),
+      database: database && { ...database, isShared: settings.artifacts !== undefined },
       onFailure(cause) {
         throw cause;
       },
@@ -109,7 +109,7 @@ async function ask(settings: Settings, command: KeyCommand): Promise<KeyAnswer> 
       await close();
     }
   } finally {
-    await home.close();
+    await home?.close();
   }
 }
 

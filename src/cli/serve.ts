@@ -6,7 +6,7 @@ import { listen, type Server } from '#http/server.js';
 import { prepareMarketProcess } from '#market/process/process-pool.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '#store/start-refusal.js';
 import { compose, type Service } from './compose.js';
-import type { Role } from './compose/rooms.js';
+import type { Role } from './compose/service-store.js';
 import { createLog } from './log.js';
 import { readSettings, type Settings } from './settings.js';
 import { onStopRequest, type StopSignal } from './stop-request.js';

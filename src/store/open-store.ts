@@ -5,10 +5,10 @@ import type { ArtifactStore, DocumentEngine, DocumentStore } from './port.js';
 import { openArtifacts } from './files/artifact-store.js';
 import { watchFreeSpace, type FreeSpace, type LowWaterMark } from './files/free-space.js';
 import { adoptDocuments, createVersionedStore, versionedTransaction } from './history/versioned-store.js';
-import type { Home } from './home/home.js';
+import type { Home, HomeFolders } from './home/home.js';
 import type { DatabaseDocuments, DatabaseEngineOptions, DatabasePlace } from './postgres/open-documents.js';
 import { openDocumentStore } from './lmdb/document-store.js';
-import { claimPlace } from './place/claim-place.js';
+import { claimPlace, type PlaceClaim } from './place/claim-place.js';
 import { watchPlace, type PlaceWatch } from './place/watch-place.js';
 import { watchedArtifacts } from './place/watched-artifacts.js';
 import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
@@ -30,6 +30,8 @@ export interface StoreOptions {
   /** Where the artifacts are, unless in the home. */
   readonly artifacts?: ArtifactPlace | undefined;
   readonly lowWaterMark?: LowWaterMark;
+  /** Receives that the database has taken its place for artifacts, which no other one may be afterwards. */
+  readonly onClaim?: (claim: PlaceClaim) => void;
   /** Receives why the place of the artifacts cannot be had, and undefined once it can again. */
   readonly onPlace?: (fault: string | undefined) => void;
   /** A commit failed: the process should stop and start again. */
@@ -56,6 +58,7 @@ export async function openStore({
   database,
   artifacts: place,
   lowWaterMark,
+  onClaim,
   onPlace,
   onFailure,
 }: StoreOptions): Promise<Store> {
@@ -81,7 +84,7 @@ export async function openStore({
   try {
     if (place === undefined) artifacts = await openArtifacts(home.artifacts, freeSpace);
     else {
-      const storeId = await claimPlace(documents, place);
+      const storeId = await claimPlace(documents, place, onClaim);
       const shared = await openSharedArtifacts(place, storeId, { folder: home.path, freeSpace, lowWaterMark });
       watch = await watchPlace(place, { storeId, onChange: onPlace });
       artifacts = watchedArtifacts(shared, watch);
@@ -117,6 +120,25 @@ export async function openStore({
       }
     },
   };
+}
+
+/**
+ * The documents alone, for a command that needs no artifacts: it neither makes nor claims a place for them.
+ * @throws StartRefusal as `openStore`, but for that place
+ */
+export async function openDocumentsAlone({
+  home,
+  database,
+  onFailure,
+}: Pick<StoreOptions, 'database' | 'onFailure'> & { readonly home: HomeFolders }): Promise<
+  Pick<Store, 'documents' | 'close'>
+> {
+  if (database === undefined) await assertDocumentsWhereArtifactsAre(home);
+  const documents =
+    database === undefined
+      ? await openDocumentStore({ onFailure, folder: home.documents, backups: home.backups })
+      : await openShared({ onFailure, place: database });
+  return { documents: createVersionedStore(documents), close: () => documents.close() };
 }
 
 /** Effects of jobs write versions, as every other transaction does. */
@@ -167,7 +189,7 @@ async function assertNoDocuments(home: Home): Promise<void> {
 }
 
 /** An empty store of documents would be made where the file is missing, and every artifact swept as nobody's. */
-async function assertDocumentsWhereArtifactsAre(home: Home): Promise<void> {
+async function assertDocumentsWhereArtifactsAre(home: HomeFolders): Promise<void> {
   if (await isThere(join(home.documents, 'data.mdb'))) return;
   const orphans = (await readdir(home.artifacts).catch(() => [])).length;
   if (orphans === 0) return;

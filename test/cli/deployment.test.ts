@@ -10,7 +10,8 @@ import { serving } from './process.js';
 
 const dockerfile = readFileSync('Dockerfile', 'utf8');
 const unit = readFileSync('data/deploy/divisor.service', 'utf8');
-const settingOf = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1];
+const workerUnit = readFileSync('data/deploy/divisor-worker.service', 'utf8');
+const settingOf = (name: string, of = unit) => new RegExp(`^${name}=(.*)$`, 'm').exec(of)?.[1];
 
 test('the image is of Node 24, runs as nobody of the machine, and copies what is there', () => {
   expect(dockerfile.match(/^FROM .*$/gm)).toEqual(['FROM node:24-slim AS build', 'FROM node:24-slim']);
@@ -56,4 +57,13 @@ test('the unit starts again what ended by itself, and not what wants a person', 
   expect(existsSync(settingOf('ExecStart')!.replace('/usr/bin/node /opt/divisor/', '').replace(' serve', ''))).toBe(
     true,
   );
+});
+
+test('the unit of a worker waits for the database and the place of results, and is as walled in', () => {
+  expect(settingOf('RestartPreventExitStatus', workerUnit)).toBe(`64 ${EXIT_CONFIGURATION}`);
+  expect(settingOf('ExecStart', workerUnit)).toBe(settingOf('ExecStart')!.replace(' serve', ' worker'));
+  expect(settingOf('StateDirectory', workerUnit)).toBe('divisor-worker');
+  const walls = (text: string) =>
+    text.split('\n').filter((line) => /^(Protect|Private|Restrict|System|Capab|No|Lock)/.test(line));
+  expect(walls(workerUnit)).toEqual(walls(unit));
 });

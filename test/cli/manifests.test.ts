@@ -118,6 +118,8 @@ test('of Compose name what is there, and start again in any order after a restar
       if (condition === 'service_healthy') expect(services[needed!]).toContain('healthcheck:');
     }
   }
+  // A command that is run in its stead, as for the first key, finds the same place.
+  expect(services['migrate']).toContain(/volumes: .*/.exec(services['front-a']!)![0]);
   // The folder of a new volume is that of the image: of its user.
   const mounts = [...compose.matchAll(/"results:([^"]+)"/g)].map(([, folder]) => folder!);
   for (const folder of mounts)
@@ -177,12 +179,27 @@ test('of Kubernetes write nowhere but on volumes, as the user of the image', () 
       const folders = volumeMounts.map(({ mountPath }) => mountPath);
       expect(folders).toEqual(expect.arrayContaining(['/tmp', '/var/lib/divisor']));
       expect(item('ConfigMap', 'divisor').data!['DIVISOR_HOME']).toMatch(/^\/var\/lib\/divisor\//);
-      const certificate = /sslrootcert=([^&]+)\/[^/]+$/.exec(
-        item('Secret', 'divisor').stringData!['DATABASE_URL']!,
-      )![1];
-      expect(folders).toContain(certificate);
+      for (const secret of ['divisor', 'divisor-migrate']) {
+        const { DATABASE_URL: url } = item('Secret', secret).stringData!;
+        expect(folders).toContain(/sslrootcert=([^&]+)\/[^/]+$/.exec(url!)![1]);
+      }
     }
   }
+});
+
+test('of Kubernetes give the role that owns the tables to the migration alone', () => {
+  const secretsOf = (part: string) =>
+    containers
+      .filter(({ args }) => args[0] === part)
+      .flatMap(({ envFrom }) => envFrom.flatMap((from) => from['secretRef']?.name ?? []));
+  expect(['migrate', 'serve', 'worker'].map(secretsOf)).toEqual([['divisor-migrate'], ['divisor'], ['divisor']]);
+  const roles = ['divisor-migrate', 'divisor'].map(
+    (name) => new URL(item('Secret', name).stringData!['DATABASE_URL']!).username,
+  );
+  expect(roles).toEqual(['owner', 'app']);
+  expect(readFileSync('data/guide/operate.md', 'utf8')).toContain(
+    'Here `owner` runs `divisor migrate` and `app` serves',
+  );
 });
 
 test('of Kubernetes scale workers by figures that every process tells, of which the largest counts', () => {
@@ -199,5 +216,8 @@ test('of Kubernetes scale workers by figures that every process tells, of which 
     expect(adapter).toContain(`seriesQuery: '${external.metric.name}'\n`);
     expect(external.metric.selector.matchLabels).toEqual({ lane: 'heavy' });
   }
+  // Members of the adapter's own file; without its namespace each figure would be asked for in one.
+  expect(adapter).toMatch(/^externalRules:\n {2}- seriesQuery:/m);
+  expect(adapter.match(/^ {4}resources: \{ namespaced: false \}$/gm)).toHaveLength(2);
   expect(adapter.match(/metricsQuery: '\w+/g)).toEqual(["metricsQuery: 'max", "metricsQuery: 'max"]);
 });

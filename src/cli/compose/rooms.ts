@@ -29,22 +29,19 @@ import { createWarmUp, type WarmUp } from '#services/runs/warm-up.js';
 import type { Home } from '#store/home/home.js';
 import { watchHomeSizes } from '#store/home/home-sizes.js';
 import { ownIdentity } from '#store/home/process-identity.js';
-import { openStore, type Store } from '#store/open-store.js';
+import type { Store } from '#store/open-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { watchDisk } from '../disk-watch.js';
 import { openNumerics } from '../numerics.js';
-import { artifactsOf, databaseOf } from '../places.js';
 import type { Settings } from '../settings.js';
 import { engineVersion } from '../version.js';
 import { composeMarket, type MarketRooms } from './market.js';
+import { openServiceStore, type Role } from './service-store.js';
 
 /** What is to be closed when the service ends. */
 export interface Closable {
   close(): Promise<void>;
 }
-
-/** What a process does: answers requests and does light jobs, or heavy jobs alone. */
-export type Role = 'service' | 'worker';
 
 /** What the features of the service stand on. */
 export interface Rooms extends MarketRooms {
@@ -64,9 +61,6 @@ export interface Rooms extends MarketRooms {
   /** Whether documents and jobs can be asked for. */
   readonly isReachable: () => boolean;
 }
-
-/** A little more than a node is silent for. */
-const WORKER_READ_MS = 2500;
 
 export interface RoomsInput {
   readonly role: Role;
@@ -88,21 +82,15 @@ function limitPanels({ panelMegabytes }: Settings, { scratch }: Home): Closable 
 /** Opens store, pool, jobs and markets, inside-out. */
 export async function openRooms({ role, home, settings, log, onDefect, open }: RoomsInput): Promise<Rooms> {
   open.push(limitPanels(settings, home));
-  const database = databaseOf(settings);
-  // A worker hears with its signs of life: nobody waits for what it does then.
-  const heard = database && role === 'worker' ? { ...database, readMs: WORKER_READ_MS } : database;
-  const places = { database: heard, artifacts: artifactsOf(settings) };
-  const onPlace = (fault: string | undefined) =>
-    fault === undefined
-      ? log.info('the place of the results is there again')
-      : log.warn({ fault }, 'no place of results');
-  const store: Store = await openStore({ home, ...places, onPlace, onFailure: onDefect });
+  const store = await openServiceStore({ role, home, settings, log, onDefect });
   open.push(store);
   const disk = watchDisk(store.freeSpace);
   open.push(disk);
   const numerics = await openNumerics(settings.numerics, log);
 
-  const { documents, artifacts } = store;
+  const { documents } = store;
+  /** What features read, for requests; the threads and the effects of jobs wait longer. */
+  const artifacts = store.artifacts.forRequests ?? store.artifacts;
   const version = engineVersion();
   const calendars = openCalendars();
   const metrics = openMetrics({ version, home, store, work: () => ({ jobs, pool }) });

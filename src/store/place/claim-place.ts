@@ -17,6 +17,14 @@ interface RecordedStore {
 const KIND = 'artifact-store';
 const ID = 'shared';
 
+/** A place that a database has just taken for its results. */
+export interface PlaceClaim {
+  readonly place: string;
+  readonly storeId: string;
+  /** Whether the folder was not there, and was made. */
+  readonly isMade: boolean;
+}
+
 /** How long a start waits for an object store: its supervisor tries again. */
 const PATIENCE = { patienceMs: 5000, answerMs: 10_000 };
 /** Artifacts of a database that are looked for in a place that it has not named yet. */
@@ -25,13 +33,18 @@ const SAMPLE = 20;
 /**
  * Lets a process pass whose place for artifacts is the one of its database, and can be written. A database that names
  * none takes the place of the first process that starts.
+ * @param onClaim receives the place where it is taken now
  * @returns the id of the store
  * @throws StartRefusal 75 when the place cannot be reached, 78 when it is another one or cannot be used
  */
-export function claimPlace(documents: DocumentEngine, place: ArtifactPlace): Promise<string> {
+export function claimPlace(
+  documents: DocumentEngine,
+  place: ArtifactPlace,
+  onClaim: (claim: PlaceClaim) => void = () => {},
+): Promise<string> {
   return refusing(place, async () => {
     const marker = await openMarker(place, PATIENCE);
-    const storeId = await claimed(documents, place, marker);
+    const storeId = await claimed(documents, place, { marker, onClaim });
     await marker.probe();
     return storeId;
   });
@@ -56,13 +69,22 @@ export function probePlace(place: ArtifactPlace): Promise<void> {
   return refusing(place, async () => (await openMarker(place, PATIENCE)).probe());
 }
 
-async function claimed(documents: DocumentEngine, place: ArtifactPlace, marker: PlaceMarker): Promise<string> {
+interface Claiming {
+  readonly marker: PlaceMarker;
+  readonly onClaim: (claim: PlaceClaim) => void;
+}
+
+async function claimed(
+  documents: DocumentEngine,
+  place: ArtifactPlace,
+  { marker, onClaim }: Claiming,
+): Promise<string> {
   const recorded = (await recordedStore(documents)) ?? (await adopted(documents, place, marker));
   const { store_id: storeId } = recorded;
   const found = await marker.read();
   // The process that has recorded it may have ended before it wrote the marker.
   if (recorded.is_marked || found !== undefined) assertSame(place, storeId, found);
-  else await marker.write(storeId);
+  else onClaim({ place: describePlace(place), storeId, isMade: await marker.write(storeId) });
   if (!recorded.is_marked)
     await documents.transaction(async (tx) => {
       await tx.put(KIND, ID, { store_id: storeId, is_marked: true } satisfies RecordedStore);

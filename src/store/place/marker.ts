@@ -15,8 +15,8 @@ import { MARKER, markerText, storeIdIn } from './store-id.js';
 export interface PlaceMarker {
   /** Id of the store that the place is; undefined where it says nothing. */
   read(): Promise<string | undefined>;
-  /** Makes the place that store, and a folder that is not there. */
-  write(storeId: string): Promise<void>;
+  /** Makes the place that store. @returns whether a folder was not there, and was made */
+  write(storeId: string): Promise<boolean>;
   /** Whether an artifact is there. */
   has(name: string): Promise<boolean>;
   /** Writes something, reads it and removes it. */
@@ -36,7 +36,10 @@ export async function openMarker(place: ArtifactPlace, patience: S3Patience): Pr
       const found = await read(MARKER);
       return found === undefined ? undefined : storeIdIn(found);
     },
-    write: (storeId) => put(MARKER, markerText(storeId)),
+    async write(storeId) {
+      await put(MARKER, markerText(storeId));
+      return false;
+    },
     has: async (name) => (await client.get(name, async () => true)) === true,
     probe: () => probed({ put, read, remove: client.remove }),
   };
@@ -51,11 +54,12 @@ function folderMarker(folder: string): PlaceMarker {
       return text === undefined ? undefined : storeIdIn(text);
     },
     async write(storeId) {
-      await mkdir(folder, { recursive: true });
+      const made = await mkdir(folder, { recursive: true });
       const draft = path(`${MARKER}.${randomBytes(8).toString('hex')}`);
       await writeFlushed(draft, Buffer.from(markerText(storeId)));
       await rename(draft, path(MARKER));
       await flushFolder(folder);
+      return made !== undefined;
     },
     has: async (name) => (await stat(path(name)).catch(unlessAbsent)) !== undefined,
     probe: () =>

@@ -9,6 +9,7 @@ import { watchFreeSpace } from '#store/files/free-space.js';
 import { assertPlace, claimPlace } from '#store/place/claim-place.js';
 import { watchPlace, type PlaceWatch } from '#store/place/watch-place.js';
 import { watchedArtifacts } from '#store/place/watched-artifacts.js';
+import type { DocumentEngine } from '#store/port.js';
 import { createMemoryEngine } from '../memory-engine.js';
 import { temporaryFolders } from '../temporary-folder.js';
 
@@ -43,9 +44,17 @@ test('a database takes the place of its first process, and no other one afterwar
   const [one, other] = [createMemoryEngine().open(), createMemoryEngine().open()];
   const [mine, theirs] = [join(await newFolder(), 'mine'), join(await newFolder(), 'theirs')];
   expect(await assertPlace(one, at(mine))).toBeUndefined();
-  const [id, otherId] = [await claimPlace(one, at(mine)), await claimPlace(other, at(theirs))];
+  const claims: unknown[] = [];
+  const claim = (documents: DocumentEngine, folder: string) =>
+    claimPlace(documents, at(folder), (made) => claims.push(made));
+  await mkdir(theirs);
+  const [id, otherId] = [await claim(one, mine), await claim(other, theirs)];
+  expect(claims).toEqual([
+    { place: `file://${mine}`, storeId: id, isMade: true },
+    { place: `file://${theirs}`, storeId: otherId, isMade: false },
+  ]);
   expect([await markOf(mine), await markOf(theirs)]).toEqual([id, otherId]);
-  expect(await claimPlace(one, at(mine))).toBe(id);
+  expect([await claim(one, mine), claims.length]).toEqual([id, 2]);
   expect(await readdir(mine)).toEqual([MARKER]); // What was written to try it is gone.
   for (const ask of [claimPlace, assertPlace])
     await expect(ask(one, at(theirs))).rejects.toMatchObject({

@@ -1,0 +1,41 @@
+import type { Logger } from 'pino';
+import type { Home } from '#store/home/home.js';
+import { openStore, type Store } from '#store/open-store.js';
+import type { PlaceClaim } from '#store/place/claim-place.js';
+import { artifactsOf, databaseOf } from '../places.js';
+import type { Settings } from '../settings.js';
+
+/** What a process does: answers requests and does light jobs, or heavy jobs alone. */
+export type Role = 'service' | 'worker';
+
+/** A little more than a node is silent for. */
+const WORKER_READ_MS = 2500;
+
+interface ServiceStoreInput {
+  readonly role: Role;
+  readonly home: Home;
+  readonly settings: Settings;
+  readonly log: Logger;
+  readonly onDefect: (cause: unknown) => void;
+}
+
+/** The documents and artifacts of a service or worker; its log tells of their place. */
+export function openServiceStore({ role, home, settings, log, onDefect }: ServiceStoreInput): Promise<Store> {
+  const database = databaseOf(settings);
+  // A worker hears with its signs of life: nobody waits for what it does then.
+  const heard = database && role === 'worker' ? { ...database, readMs: WORKER_READ_MS } : database;
+  return openStore({
+    home,
+    database: heard,
+    artifacts: artifactsOf(settings),
+    onClaim({ place, storeId, isMade }: PlaceClaim) {
+      const taken = isMade ? 'the database has taken a folder that was not there' : 'the database has taken a place';
+      log.warn({ place, store_id: storeId }, `${taken} for its results`);
+    },
+    onPlace(fault) {
+      if (fault === undefined) log.info('the place of the results is there again');
+      else log.warn({ fault }, 'no place of results');
+    },
+    onFailure: onDefect,
+  });
+}

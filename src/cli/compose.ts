@@ -91,7 +91,7 @@ async function composeOn(
   const rooms = await openRooms({ role, home, settings, log, onDefect, open });
   const { documents, jobs, markets, metrics, version } = rooms;
   const keys = await createKeys({ documents, environment: settings.apiKeys, now: Date.now });
-  if (role === 'service') open.push(await openKeyDoor(home.path, keys));
+  if (role !== 'worker') open.push(await openKeyDoor(home.path, keys));
 
   const history = composeHistory(rooms);
   const { removals } = history;

@@ -128,7 +128,7 @@ async function inProcess(
     ...rest,
     DIVISOR_API_KEYS: `command-line:${id}:${sha256}:admin`,
   });
-  const running = await start(settings, createLog('error'));
+  const running = await start(settings, createLog('error'), 'command');
   try {
     await running.service.resumed;
     const client = createDivisorClient({

@@ -12,6 +12,8 @@ import { watchFreeSpace } from '#store/files/free-space.js';
 import { probePlace } from '#store/place/claim-place.js';
 import { HOME_FORMAT, homeFolders, readFormat, type HomeFolders } from '#store/home/home.js';
 import { holderOf } from '#store/home/home-lock.js';
+import { assertGranted, assertMigrated } from '#store/postgres/migrate.js';
+import { withClient } from '#store/postgres/open-documents.js';
 import { partialDatesIn } from '#services/datasets/partial-dates.js';
 import { homeReport } from './home-report.js';
 import { recordedPlace } from './moving/open-place.js';
@@ -23,7 +25,7 @@ import { engineVersion } from './version.js';
 export const DOCTOR_HELP = `divisor doctor [settings of the service] [--json]
 
 Says in plain sentences whether this machine and home are fit to serve with these settings: versions, home and who holds it,
-documents, data, disk, memory, shared memory, address, keys, numerics, readers, calendars and folders of data.
+database, documents, data, disk, memory, shared memory, address, keys, numerics, readers, calendars and folders of data.
 
 Settings, flags over environment over defaults:
 
@@ -124,6 +126,14 @@ const LOOKS: Readonly<Record<string, Look>> = {
     return warning(
       `A process of another container or machine, ${holder.pid} there, holds the home or left its lock; the next start waits to see which.`,
     );
+  },
+  database: async ({ database }) => {
+    if (database === undefined) return ok('Documents are in the home.');
+    await withClient(database, async (client) => {
+      await assertMigrated(client);
+      await assertGranted(client);
+    });
+    return ok('The database answers, has the tables of this version, and its role has the rights to serve.');
   },
   documents: async (_settings, _home, documents) => {
     const entries = await documents();

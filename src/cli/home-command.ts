@@ -85,7 +85,8 @@ export function readHomeCommand(
     const { settings } = readSettings(placeFlags({ home, database, artifacts }), environment);
     return { home: settings.home, database: settings.database, settings, words: positionals, values: rest };
   } catch (failure) {
-    if (failure instanceof TypeError) throw new UsageError(`${firstSentence(failure)}\n\n${help}`, { cause: failure });
+    if (failure instanceof TypeError)
+      throw new UsageError(`${firstSentence(failure, Object.keys(options))}\n\n${help}`, { cause: failure });
     throw failure;
   }
 }

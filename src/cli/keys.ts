@@ -63,7 +63,7 @@ function parse(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options: OPTIONS, strict: true, allowPositionals: true });
   } catch (failure) {
-    throw new UsageError(firstSentence(failure), { cause: failure });
+    throw new UsageError(firstSentence(failure, Object.keys(OPTIONS)), { cause: failure });
   }
 }
 

@@ -1,11 +1,25 @@
 import { join } from 'node:path';
 import { artifactPlace, type ArtifactPlace } from '#store/artifact-place.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
+import type { HomeFolders } from '#store/home/home.js';
 import type { Settings } from './settings.js';
 
 /** Where the documents are, unless in the home. */
 export function databaseOf({ database, migrate }: Settings): { url: string; migrate: boolean } | undefined {
   return database === undefined ? undefined : { url: database, migrate };
+}
+
+/** Folders with files of a service: a part that lies elsewhere is none of them, and an object store has copies here. */
+export function partsOf(
+  { path, documents, artifacts, stores, backups }: HomeFolders,
+  { database, artifacts: place, cache = join(path, 'cache') }: Partial<Settings> = {},
+): Readonly<Record<string, string>> {
+  return {
+    ...(database === undefined ? { documents, backups } : {}),
+    ...(place === undefined ? { artifacts } : {}),
+    stores,
+    ...(place?.startsWith('s3:') === true ? { cache } : {}),
+  };
 }
 
 /** Where the artifacts are, unless in the home. @throws StartRefusal 78 without a database, or credentials of a bucket */

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import { delimiter, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
+import { didYouMean } from '#domain/nearest-name.js';
 import { withoutUrlPasswords } from '#domain/url-passwords.js';
 import { isLoopbackName } from '#http/authentication.js';
 import { ENGINE_NAMES } from '#kernels/engines/engine.js';
@@ -272,12 +273,17 @@ function withDependentDefaults(settings: Settings, areWorkersGiven: boolean): Se
 const LOOPBACK_HOSTS = ['localhost', '127.0.0.1', '::1'];
 
 /** What node says of a command line, without its advice on how to escape. */
-export function firstSentence(failure: unknown): string {
+export function firstSentence(failure: unknown, flags: readonly string[] = []): string {
   const [line = ''] = String((failure as Error).message).split('\n');
   const flag = /^Option '(--[^' ]+)/.exec(line)?.[1];
   if (flag !== undefined && line.includes("' argument is ambiguous"))
     return `${flag} lacks its value; one that begins with a dash is written ${flag}=VALUE`;
-  return line.split('. To specify')[0] ?? line;
+  const unknown = /^Unknown option '(--[^']+)'/.exec(line)?.[1] ?? '';
+  const question = didYouMean(
+    unknown,
+    flags.map((name) => `--${name}`),
+  );
+  return `${line.split('. To specify')[0]}${question && `.${question}`}`;
 }
 
 function entries(): [SettingName, Setting<z.ZodType>][] {
@@ -291,7 +297,7 @@ function readFlags(argv: readonly string[]): Record<string, string | undefined> 
   try {
     return parseArgs({ args: [...argv], options, strict: true, allowPositionals: false }).values;
   } catch (failure) {
-    throw new UsageError(firstSentence(failure), { cause: failure });
+    throw new UsageError(firstSentence(failure, Object.keys(options)), { cause: failure });
   }
 }
 
@@ -337,12 +343,7 @@ export function settingsHelp(): string {
   ]);
   const widths = [0, 1, 2].map((i) => Math.max(...rows.map((row) => row[i]!.length)));
   return rows
-    .map(
-      (row) =>
-        `  ${row
-          .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-          .join('  ')
-          .trimEnd()}\n`,
-    )
+    .map((row) => row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  '))
+    .map((line) => `  ${line.trimEnd()}\n`)
     .join('');
 }

@@ -200,11 +200,10 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   /** A defect becomes INTERNAL; so does a code that only jobs carry, for no route declares it. */
   function refusalOf({ request, requestId, trace }: Call, failure: unknown): Refusal {
     if (failure instanceof Refusal && ERRORS[failure.code].status !== null) {
-      if (failure.cause !== undefined)
-        log.warn(
-          { request_id: requestId, ...spanOf(trace), code: failure.code, err: failure.cause },
-          'refusal with a cause',
-        );
+      const { code, cause } = failure;
+      // Of an outage, which every request meets, a line says enough.
+      const err = code === 'STORE_UNAVAILABLE' ? String(cause) : cause;
+      if (cause !== undefined) log.warn({ request_id: requestId, ...spanOf(trace), code, err }, 'refusal with a cause');
       return failure;
     }
     if (request.signal.aborted) return new Refusal('MALFORMED_REQUEST', 'The client left before the answer.');

@@ -35,7 +35,9 @@ export function artifactPlace({ url, cache, aws }: ArtifactSettings): ArtifactPl
   if (/^file:\/\/\/[^?#]/.test(url)) return { kind: 'folder', folder: fileURLToPath(url) };
   const [, bucket, prefix] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([\w!.*'()/-]*))?$/.exec(url) ?? [];
   if (bucket === undefined)
-    throw refused('The place of the artifacts is not a URL like file:///mnt/shared or s3://bucket/prefix.');
+    throw refused(
+      'The place of the artifacts (--artifacts, DIVISOR_ARTIFACTS) is not a URL like file:///mnt/shared or s3://bucket/prefix, or its bucket has no name of 3 to 63 small letters, digits, dots and dashes.',
+    );
   const { accessKeyId, secretAccessKey, sessionToken, region = REGION } = aws;
   if (accessKeyId === undefined || secretAccessKey === undefined)
     throw refused('Artifacts in a bucket need AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.');

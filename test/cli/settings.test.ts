@@ -134,6 +134,12 @@ test('no setting that may hold a secret is repeated, and an address is shown wit
     });
 });
 
+test('a flag that is misspelt is answered with the one that is meant', () => {
+  expect(() => readSettings(['--artifact', 's3://b'], {})).toThrow(
+    "Unknown option '--artifact'. Did you mean --artifacts?",
+  );
+});
+
 test('the help lists every flag and variable', () => {
   for (const { variable } of Object.values(SETTINGS)) expect(settingsHelp()).toContain(variable);
 });

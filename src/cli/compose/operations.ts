@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { LIMITS } from '#domain/limits.js';
+import { Refusal } from '#domain/refusal.js';
 import type { Health } from '#contract/health.js';
 import type { Removals } from '#http/removals.js';
 import { changelogHandlers } from '#http/routes/changelog.js';
@@ -14,7 +15,7 @@ import { datasetHandlers } from '#http/routes/stores.js';
 import { watchlistHandlers } from '#http/routes/watchlists.js';
 import { createWatchlists } from '#services/datasets/watchlists.js';
 import { createChangelog } from '#services/operations/changelog.js';
-import { createHealth } from '#services/operations/health.js';
+import { createHealth, type HealthService } from '#services/operations/health.js';
 import { createJobsService } from '#services/operations/jobs.js';
 import type { RiskModels } from '#services/risk/risk-models.js';
 import { resultUpgrade } from '#services/runs/result-upgrade.js';
@@ -43,6 +44,20 @@ function limitsOf({ database, lease }: Settings): Health['limits'] {
   return database === undefined ? LIMITS : { ...LIMITS, HEARTBEAT_TIMEOUT_SECONDS: lease };
 }
 
+/** Between two looks at what health tells of while the database is away, also when nobody asks. */
+const LOOK_MS = 15_000;
+
+function lookNowAndThen(health: Pick<HealthService, 'look'>, stopping: AbortSignal): void {
+  const look = (): void => void health.look().catch(() => {}); // Whoever asks is told.
+  const timer = setInterval(look, LOOK_MS);
+  timer.unref();
+  stopping.addEventListener('abort', () => clearInterval(timer), { once: true });
+}
+
+function unlessRefused(thrown: unknown): void {
+  if (!(thrown instanceof Refusal)) throw thrown;
+}
+
 export interface OperationsInput {
   /** Aborted when the service stops. */
   readonly stopping: AbortSignal;
@@ -59,11 +74,15 @@ export function composeOperations(rooms: Rooms, { stopping, startedAt, riskModel
     startedAt,
     monotonic: () => performance.now(),
     draining: () => stopping.aborted,
-    store: () => datasets.health(),
+    async store() {
+      await rooms.activations.follow().catch(unlessRefused); // Another process may have activated another store.
+      return datasets.health();
+    },
     jobs,
     isReachable: rooms.isReachable,
     checks,
   });
+  if (rooms.settings.database !== undefined) lookNowAndThen(health, stopping);
   const jobsService = createJobsService({
     system: jobs,
     artifacts,

@@ -27,12 +27,13 @@ import type { Check } from '#services/operations/health.js';
 import { createRunStates, type RunStates } from '#services/runs/run-states.js';
 import { createWarmUp, type WarmUp } from '#services/runs/warm-up.js';
 import type { Home } from '#store/home/home.js';
-import { watchHomeSizes } from '#store/home/home-sizes.js';
+import { watchSizes } from '#store/home/home-sizes.js';
 import { ownIdentity } from '#store/home/process-identity.js';
 import type { Store } from '#store/open-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { watchDisk } from '../disk-watch.js';
 import { openNumerics } from '../numerics.js';
+import { partsOf } from '../places.js';
 import type { Settings } from '../settings.js';
 import { engineVersion } from '../version.js';
 import { composeMarket, type MarketRooms } from './market.js';
@@ -93,7 +94,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   const artifacts = store.artifacts.forRequests ?? store.artifacts;
   const version = engineVersion();
   const calendars = openCalendars();
-  const metrics = openMetrics({ version, home, store, work: () => ({ jobs, pool }) });
+  const metrics = openMetrics({ version, home, settings, store, work: () => ({ jobs, pool }) });
   let warmUp: WarmUp | undefined;
   const checks = () => [
     disk.check,
@@ -159,12 +160,13 @@ function answeringDatabase({ shared }: Store): Check[] {
 interface MetricsInput {
   readonly version: string;
   readonly home: Home;
+  readonly settings: Settings;
   readonly store: Store;
   /** Opened after the metrics. */
   readonly work: () => { readonly jobs: JobSystem; readonly pool: ComputePool };
 }
 
-function openMetrics({ version, home, store, work }: MetricsInput): Metrics {
+function openMetrics({ version, home, settings, store, work }: MetricsInput): Metrics {
   /** Figures that cannot be had are left out, not waited for. */
   const asked = async <T>(ask: (jobs: JobSystem) => Promise<T>): Promise<T> => {
     if (!isReachable(store)) throw new Refusal('STORE_UNAVAILABLE', 'The database does not answer.');
@@ -175,7 +177,7 @@ function openMetrics({ version, home, store, work }: MetricsInput): Metrics {
     jobs: () => asked((jobs) => jobs.counts()),
     lanes: () => asked((jobs) => jobs.lanes()),
     tasks: (lane) => work().pool.load(lane),
-    homeBytes: watchHomeSizes(home),
+    homeBytes: watchSizes(partsOf(home, settings)),
     freeBytes: async () => (await store.freeSpace.measure()).freeBytes,
   });
 }

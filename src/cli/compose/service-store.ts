@@ -5,8 +5,8 @@ import type { PlaceClaim } from '#store/place/claim-place.js';
 import { artifactsOf, databaseOf } from '../places.js';
 import type { Settings } from '../settings.js';
 
-/** What a process does: answers requests and does light jobs, or heavy jobs alone. */
-export type Role = 'service' | 'worker';
+/** What a process does: answers requests and does light jobs, does heavy jobs alone, or is a service to one command. */
+export type Role = 'service' | 'worker' | 'command';
 
 /** A little more than a node is silent for. */
 const WORKER_READ_MS = 2500;

@@ -15,7 +15,8 @@ import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { openSharedArtifacts } from '#store/open-store.js';
 import { assertPlace, claimPlace } from '#store/place/claim-place.js';
 import { clear, isMarked, mark, unmark } from '#store/postgres/move-mark.js';
-import { openDatabaseDocuments } from '#store/postgres/open-documents.js';
+import { assertMigrated } from '#store/postgres/migrate.js';
+import { openDatabaseDocuments, withClient } from '#store/postgres/open-documents.js';
 import { openSnapshot } from '#store/postgres/snapshot.js';
 import { artifactsOf } from '../places.js';
 import type { Settings } from '../settings.js';
@@ -96,6 +97,7 @@ export async function openArtifactsOf(settings: Settings): Promise<OpenFiles> {
 
 /** @returns the id of the store of the settings, if the database names one; throws as `assertPlace` */
 export async function recordedPlace(settings: Settings): Promise<string | undefined> {
+  await withClient(settings.database!, assertMigrated);
   const snapshot = await openSnapshot(settings.database!);
   try {
     return await assertPlace(snapshot, artifactsOf(settings)!);

@@ -1,5 +1,5 @@
-import { openDatabase } from '#store/postgres/database.js';
-import { assertMigrated, SCHEMA } from '#store/postgres/migrate.js';
+import { openDatabase, stateOf } from '#store/postgres/database.js';
+import { assertGranted, assertMigrated, FORBIDDEN, SCHEMA } from '#store/postgres/migrate.js';
 import { withClient, type DatabasePlace } from '#store/postgres/open-documents.js';
 import { createNodeRows, type NodeEntry } from './node-rows.js';
 
@@ -9,6 +9,9 @@ export async function listNodes({ url, schema = SCHEMA }: DatabasePlace): Promis
   const database = openDatabase({ url, connectionsMax: 1 });
   try {
     return await createNodeRows(database, `"${schema}"`).list();
+  } catch (thrown) {
+    if (stateOf(thrown) === FORBIDDEN) await withClient(url, (client) => assertGranted(client, schema));
+    throw thrown;
   } finally {
     await database.close();
   }

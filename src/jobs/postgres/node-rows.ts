@@ -114,11 +114,13 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
         [],
       );
       // As `beat` wrote it; earlier versions said less.
-      return rows.map(({ state, reserved, ...row }) => {
-        const { process: _, ...told } = JSON.parse(state) as SaidState; // Nobody's but a successor's.
-        const said = { memory_bytes: null, protocol: 1, lacks: [], ...told };
+      const told = rows.map(({ state, reserved, ...row }) => {
+        const { process: _, ...own } = JSON.parse(state) as SaidState; // Nobody's but a successor's.
+        const said = { memory_bytes: null, protocol: 1, lacks: [], ...own };
         return { ...row, reserved_bytes: reserved, ...said };
       });
+      // A command that was cut off is missed by nobody.
+      return told.filter(({ role, is_lost: isLost }) => role !== 'command' || !isLost);
     },
     async lanes() {
       type Row = {

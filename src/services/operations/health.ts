@@ -18,6 +18,8 @@ export interface Check {
 export interface HealthService {
   /** All but the limits, which never change. */
   health(): Promise<Omit<Health, 'limits'>>;
+  /** Reads what is told while it cannot be read: somebody has to, before nobody can. Never rejects for an outage. */
+  look(): Promise<void>;
   /** The checks of a service that takes work. @throws Refusal DRAINING, or the code of the first failed check */
   readiness(): readonly HealthCheck[];
 }
@@ -58,6 +60,9 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
       return { name, ok: fault === undefined, message: fault ?? note?.() ?? null };
     });
   return {
+    async look() {
+      await read();
+    },
     async health() {
       const { store, jobs } = await read();
       const seen = lookAll();
@@ -88,15 +93,19 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
 /** Reads what health needs of documents and jobs: as it was last, while they cannot be read. */
 function createReader({ store, jobs, isReachable }: HealthDependencies): () => Promise<Read> {
   let last = NOTHING_READ;
-  async function read(): Promise<void> {
-    last = { store: await store(), jobs: { ...(await jobs.counts()), lanes: lanesOf(await jobs.lanes()) } };
+  async function readStore(): Promise<void> {
+    last = { ...last, store: await store() };
+  }
+  async function readJobs(): Promise<void> {
+    const seen = { ...(await jobs.counts()), lanes: lanesOf(await jobs.lanes()) };
+    last = { ...last, jobs: seen };
   }
   return async () => {
     if (!isReachable()) return last;
     const cut = new AbortController();
     const late = sleep(READ_MS, undefined, { signal: cut.signal, ref: false }).catch(() => {}); // Cut when it is read.
     try {
-      await Promise.race([read(), late]);
+      await Promise.race([Promise.all([readStore(), readJobs()]), late]);
     } catch (failure) {
       if (!(failure instanceof Refusal)) throw failure; // A check says why.
     } finally {

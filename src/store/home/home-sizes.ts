@@ -1,33 +1,29 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { HomeFolders } from './home.js';
 
-/** Bytes of the files of each part of a home. */
-export type HomeSizes = Readonly<Record<'documents' | 'artifacts' | 'stores' | 'backups', number>>;
+/** Bytes of the files of each folder. */
+export type Sizes<P extends string> = Readonly<Record<P, number>>;
 
 /** A walk over 60,000 files takes a second of threads, so a reading serves for so long. */
 const READING_AGE_MAX_MS = 30_000;
 
-/** Reports how large a home is. @returns a question whose answer is at most half a minute old */
-export function watchHomeSizes(
-  home: HomeFolders,
+/** Reports how large folders are, by name: those of a home. @returns a question whose answer is at most half a minute old */
+export function watchSizes<P extends string>(
+  folders: Readonly<Record<P, string>>,
   monotonicMs: () => number = () => performance.now(),
-): () => Promise<HomeSizes> {
-  let reading: { readonly atMs: number; readonly sizes: Promise<HomeSizes> } | undefined;
+): () => Promise<Sizes<P>> {
+  let reading: { readonly atMs: number; readonly sizes: Promise<Sizes<P>> } | undefined;
   return () => {
     if (reading === undefined || monotonicMs() - reading.atMs > READING_AGE_MAX_MS)
-      reading = { atMs: monotonicMs(), sizes: measure(home) };
+      reading = { atMs: monotonicMs(), sizes: measure(folders) };
     return reading.sizes;
   };
 }
 
-async function measure({ documents, artifacts, stores, backups }: HomeFolders): Promise<HomeSizes> {
-  return {
-    documents: await folderBytes(documents),
-    artifacts: await folderBytes(artifacts),
-    stores: await folderBytes(stores),
-    backups: await folderBytes(backups),
-  };
+async function measure<P extends string>(folders: Readonly<Record<P, string>>): Promise<Sizes<P>> {
+  const sizes: [string, number][] = [];
+  for (const [part, folder] of Object.entries<string>(folders)) sizes.push([part, await folderBytes(folder)]);
+  return Object.fromEntries(sizes) as Sizes<P>; // The same parts.
 }
 
 /** Files that appear or vanish meanwhile are not counted. */

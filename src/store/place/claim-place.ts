@@ -151,7 +151,7 @@ async function refusing<T>(place: ArtifactPlace, work: () => Promise<T>): Promis
     const isStore = isUnavailable(cause);
     if (!isStore && !(cause instanceof Error && 'syscall' in cause)) throw cause;
     const status = cause instanceof PlaceFault || SETTINGS.has(code ?? '') ? EXIT_CONFIGURATION : EXIT_TEMPORARY;
-    const reason = isStore ? cause.message : `${code}.`;
+    const reason = isStore ? cause.message : code === 'ENOENT' ? 'it is not there.' : `${code}.`;
     throw new StartRefusal(status, `${said(place)} cannot be used: ${reason}`, { cause });
   }
 }

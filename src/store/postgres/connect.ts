@@ -42,5 +42,9 @@ function refusalOf(cause: unknown, { host, port }: pg.Client): StartRefusal {
     });
   // A server does not repeat passwords; of a failure of the network the code says it all.
   const why = state === undefined ? (code ?? message) : message;
-  return new StartRefusal(EXIT_TEMPORARY, `The database at ${place} cannot be reached: ${why}.`, { cause });
+  return new StartRefusal(
+    EXIT_TEMPORARY,
+    `The database at ${place} (--database, DATABASE_URL) cannot be reached: ${why}.`,
+    { cause },
+  );
 }

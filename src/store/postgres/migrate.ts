@@ -49,7 +49,7 @@ async function upgradeUnlessDone(client: ClientBase, schema: string): Promise<nu
 }
 
 /** SQLSTATE of a right that a role lacks. */
-const FORBIDDEN = '42501';
+export const FORBIDDEN = '42501';
 
 /** Who is connected, and who owns the schema, or the database where there is none. */
 async function rolesOf(client: ClientBase, schema: string): Promise<{ readonly role: string; readonly owner: string }> {

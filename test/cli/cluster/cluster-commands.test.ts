@@ -1,13 +1,16 @@
+import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { arrayBuffer } from 'node:stream/consumers';
+import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { restoreCluster } from '#cli/moving/restore-cluster.js';
 import { openHomePlace } from '#cli/moving/open-place.js';
 import { readSettings } from '#cli/settings.js';
 import { createS3Client } from '#store/s3/s3-client.js';
 import { openCuttingProxy } from '../../postgresql/cutting-proxy.js';
+import { makeLeastRole } from '../../postgresql/least-role.js';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
 import { finished, finishedHere, servingHere } from '../process.js';
 import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
@@ -106,6 +109,40 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     expect([nobody.status, nobody.out.includes('cannot be reached at http://127.0.0.1:1')]).toEqual([1, true]);
   });
 
+  test('keys take no place and no home; nodes and doctor name a right that is missing, and no command that is gone', async () => {
+    const { url, name: role, drop } = await openTestDatabase();
+    drops.push(drop);
+    const [place, home] = [join(base, 'unclaimed'), join(base, 'unmade')];
+    const own = { DATABASE_URL: url, DIVISOR_ARTIFACTS: `file://${place}`, DIVISOR_HOME: home };
+    const doctor = ['doctor', '--port', '0', '--json'];
+    const bare = await finishedHere(doctor, own);
+    expect([bare.status, bare.out.includes('run divisor migrate')]).toEqual([1, true]);
+    expect(bare.out).not.toMatch(/relation|ENOENT/);
+    expect((await finishedHere(['migrate'], own)).status).toBe(0);
+    expect((await finishedHere(['keys', 'create', '--name', 'ci'], own)).status).toBe(0);
+    expect((await finishedHere(['keys', 'list'], own)).out).toContain('ci');
+    expect([existsSync(place), existsSync(home)]).toEqual([false, false]);
+
+    const client = new Client(url);
+    await client.connect();
+    const silent = (node: string) =>
+      client.query(`INSERT INTO divisor.nodes VALUES ($1, now(), now() - interval '1 hour', $2)`, [
+        node,
+        JSON.stringify({ role: node, version: '1', places: { heavy: 0, light: 4 }, market: null, stale: 0 }),
+      ]);
+    for (const node of ['command', 'worker']) await silent(node);
+    expect(parts((await finishedHere(['nodes', '--json'], own)).out)).toMatchObject([
+      { node: 'worker', is_lost: true },
+    ]);
+    const least = await makeLeastRole(client, { url, role, schema: 'divisor' });
+    await client.query(`REVOKE SELECT ON divisor.parts FROM "${new URL(least).username}"`);
+    await client.end();
+    const lacking = /lacks rights in the schema divisor, .*: SELECT on parts\./;
+    const nodes = await finishedHere(['nodes'], { ...own, DATABASE_URL: least });
+    expect([nodes.status, nodes.err]).toEqual([78, expect.stringMatching(lacking)]);
+    expect((await finishedHere(doctor, { ...own, DATABASE_URL: least })).out).toMatch(lacking);
+  });
+
   test('none takes a home by its flag while the environment names a database and a place for results', async () => {
     const home = join(base, 'meant');
     for (const words of [
@@ -160,7 +197,6 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     await rename(join(base, 'cut', killed!), join(base, 'cut', `${killed!}.new`));
     expect(await finishedHere(['restore', folder], own)).toMatchObject({ status: 0 });
     expect((await finishedHere(['verify'], own)).status).toBe(0);
-    await assertServes(own, own.DIVISOR_HOME);
 
     const place = await openHomePlace(home, { ms: Date.now() }, true);
     expect(await place.begin()).toBe(false);
@@ -170,6 +206,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     expect(await finishedHere(['copy', '--to', home], target)).toMatchObject({ status: 0 });
     expect((await finishedHere(['verify', '--home', home])).status).toBe(0);
     await assertServes({}, home);
+    await assertServes(own, own.DIVISOR_HOME);
   });
 
   test('copy and restore say which services are in the way', async () => {

@@ -51,7 +51,7 @@ test('health is answered while documents and jobs cannot be read, with what was 
   const outage = { is: true };
   const broken: Check = { name: 'database', look: () => (outage.is ? 'Gone.' : undefined) };
   const { health } = service([broken], { outage });
-  expect(await health()).toMatchObject({ status: 'degraded', jobs: { pending: 0 }, store: { active: null } });
+  expect(await health()).toMatchObject({ status: 'degraded', jobs: { pending: 0 }, store: { active: 'main' } });
   outage.is = false;
   const before = await health();
   outage.is = true;
@@ -61,6 +61,19 @@ test('health is answered while documents and jobs cannot be read, with what was 
     reason: 'Checks that fail: database.',
     checks: [{ name: 'database', ok: false, message: 'Gone.' }],
   });
+});
+
+test('health tells of jobs and store as they were when it looked by itself, each for its own', async () => {
+  const outage = { is: false };
+  const { look, health } = service([good], { outage });
+  await look();
+  outage.is = true;
+  expect(await health()).toMatchObject({
+    jobs: { pending: 2, lanes: { heavy: { places: 4 } } },
+    store: { active: 'main' },
+  });
+  const later = service([good], { outage });
+  expect(await later.health()).toMatchObject({ jobs: { pending: 0 }, store: { active: 'main' } });
 });
 
 test('the answer to a question for health publishes every limit', async () => {

@@ -80,7 +80,11 @@ describe.skipIf(!hasPostgresql)('a connection to PostgreSQL that is not made', (
         `The file ${missing}, sslrootcert in the address of the database, cannot be read: ENOENT.`,
       ],
       [changed((url) => (url.search = '?sslmod=disable')), 78, /^The address of the database has an unknown parameter/],
-      [changed((url) => (url.port = '1')), 75, `The database at ${hostname}:1 cannot be reached: ECONNREFUSED.`],
+      [
+        changed((url) => (url.port = '1')),
+        75,
+        `The database at ${hostname}:1 (--database, DATABASE_URL) cannot be reached: ECONNREFUSED.`,
+      ],
     ];
     for (const [url, exitStatus, said] of cases) {
       const message = typeof said === 'string' ? said : expect.stringMatching(said);

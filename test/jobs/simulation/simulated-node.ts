@@ -55,7 +55,7 @@ export interface SimulatedNode {
   kill(): void;
   /** Gives all back, and begins again. */
   restart(): void;
-  /** Nothing it asks is answered for a while. */
+  /** Nothing it asks is answered for a while, which one that began before may outlast. */
   cut(ms: number): void;
   /** It does nothing for a while and knows nothing of it. */
   pause(ms: number): void;
@@ -155,7 +155,7 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
       void system?.stop().then(() => own === life && bootAfter(between(10, 500)));
       system = undefined;
     },
-    cut: (ms) => void (cutUntil = agenda.now() + ms),
+    cut: (ms) => void (cutUntil = Math.max(cutUntil, agenda.now() + ms)),
     pause: (ms) => void (pausedUntil = agenda.now() + ms),
     setClock: (ms) => void (clockMs = ms),
   };

@@ -102,9 +102,11 @@ const replacing = {
 
 /**
  * A file runs most of the program a few times: compiling a function for speed pays later than in a service, and a heap
- * has room from the start. Together a fifth less processor time than by the defaults of V8.
+ * has room from the start. Together a fifth less processor time than by the defaults of V8. What one file has compiled
+ * is kept for a later one that calls it again: a hundredth less with files of services, the same with those that compute.
  */
 const SHORT_LIVED = [
+  '--no-flush-bytecode',
   '--interrupt-budget=1000000',
   '--max-semi-space-size=32',
   '--min-semi-space-size=32',

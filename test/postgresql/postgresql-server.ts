@@ -38,8 +38,8 @@ export interface PostgresqlServer {
   query(sql: string): Promise<void>;
   /** Ends the server at once, as a crash does. */
   kill(): void;
-  /** Ends the server as a crash does, and starts it again on its data. */
-  crash(): Promise<void>;
+  /** Ends the server as a crash does, and starts it again on its data, at once or after a while. */
+  crash(awayMs?: number): Promise<void>;
   /** Makes a standby a server of its own. */
   promote(): Promise<void>;
   stop(): Promise<void>;
@@ -128,8 +128,9 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
     query,
     promote: () => query('SELECT pg_promote()'),
     kill: end,
-    async crash() {
+    async crash(awayMs = 0) {
       await ended();
+      await new Promise((resolve) => setTimeout(resolve, awayMs));
       server = launch();
       await answering();
     },

@@ -4,6 +4,8 @@ export interface FaultPlan {
   readonly acknowledged: number;
   readonly workerKills: number;
   readonly databaseKills: number;
+  /** For longer than a lease. */
+  readonly databaseOutages: number;
   readonly pauses: number;
   readonly partitions: number;
   readonly frontKills: number;
@@ -15,6 +17,7 @@ const FULL: FaultPlan = {
   acknowledged: 10_000,
   workerKills: 50,
   databaseKills: 10,
+  databaseOutages: 3,
   pauses: 10,
   partitions: 10,
   frontKills: 5,

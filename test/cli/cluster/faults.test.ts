@@ -76,11 +76,19 @@ interface Failed {
   readonly earlier: readonly string[];
 }
 
+/** A time for which a process was away. */
+interface Absence {
+  readonly home: string;
+  readonly fromMs: number;
+  untilMs: number;
+}
+
 interface Faulty {
   /** The server that has the database. */
   server: PostgresqlServer;
   /** Time from when a process went away to the end of each attempt it had, ms. */
   readonly takeOvers: Promise<number>[];
+  readonly absences: Absence[];
   readonly s3: S3Service;
   readonly proxies: readonly StallingProxy[];
   readonly fronts: readonly Place[];
@@ -117,6 +125,7 @@ async function openFaulty(): Promise<Faulty> {
   const faulty: Faulty = {
     server,
     takeOvers: [],
+    absences: [],
     s3,
     proxies,
     fronts,
@@ -135,18 +144,22 @@ async function openFaulty(): Promise<Faulty> {
 
 /** Everything that is to happen, in an order of chance. */
 function faultsOf(faulty: Faulty, random: () => number): (() => Promise<void>)[] {
-  const { s3, proxies, fronts, workers, takeOvers } = faulty;
+  const { s3, proxies, fronts, workers, takeOvers, absences } = faulty;
   const any = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)]!;
-  /** Looks at what becomes of the attempts of a process that goes away. */
-  async function leaves({ run }: Place, away: () => void): Promise<void> {
-    const held = await attemptsOf(faulty.server.url, run.home);
+  /** Looks at what becomes of the attempts of a process that goes away. @returns how to say that it is back */
+  async function leaves({ run: { home } }: Place, away: () => void): Promise<() => void> {
+    const held = await attemptsOf(faulty.server.url, home);
+    const absence = { home, fromMs: Date.now(), untilMs: Infinity };
+    absences.push(absence);
     away();
     takeOvers.push(...held.map((attempt) => takenOver(faulty, attempt)));
+    return () => void (absence.untilMs = Date.now());
   }
   async function kill(one: Place): Promise<void> {
-    await leaves(one, () => void one.run.child.kill('SIGKILL'));
+    const isBack = await leaves(one, () => void one.run.child.kill('SIGKILL'));
     await one.run.ended;
     one.run = await one.start();
+    isBack();
   }
   async function failOver(): Promise<void> {
     const standby = await startPostgresql({ settings: SERVER_SETTINGS, standbyOf: faulty.server });
@@ -158,15 +171,17 @@ function faultsOf(faulty: Faulty, random: () => number): (() => Promise<void>)[]
   }
   async function pause(one: Place): Promise<void> {
     const { child } = one.run;
-    await leaves(one, () => void child.kill('SIGSTOP'));
+    const isBack = await leaves(one, () => void child.kill('SIGSTOP'));
     await sleep(AWAY_MS);
     child.kill('SIGCONT');
+    isBack();
   }
   async function cut(place: number): Promise<void> {
     const proxy = proxies[place]!;
-    await leaves([...fronts, ...workers][place]!, () => proxy.stall());
+    const isBack = await leaves([...fronts, ...workers][place]!, () => proxy.stall());
     await sleep(AWAY_MS);
     proxy.pass();
+    isBack();
   }
   async function closeObjects(): Promise<void> {
     s3.isClosed = true;
@@ -177,6 +192,7 @@ function faultsOf(faulty: Faulty, random: () => number): (() => Promise<void>)[]
   const faults = [
     ...repeated(PLAN.workerKills, () => kill(any(workers))),
     ...repeated(PLAN.databaseKills, () => faulty.server.crash()),
+    ...repeated(PLAN.databaseOutages, () => faulty.server.crash(AWAY_MS)),
     ...repeated(PLAN.pauses, () => pause(any(workers))),
     ...repeated(PLAN.partitions, () => cut(Math.floor(random() * proxies.length))),
     ...repeated(PLAN.frontKills, () => kill(any(fronts))),
@@ -216,6 +232,21 @@ async function takenOver(faulty: Faulty, { job_id: id, attempt }: Attempt): Prom
   // A database that is away is asked again.
   while ((await asked(faulty.server.url, running, [id, attempt]).catch(() => [{}])).length > 0) await sleep(100);
   return performance.now() - start;
+}
+
+/** Attempts that count as crashed although their processes were there. */
+async function falselyCrashed({ server, absences }: Faulty): Promise<readonly object[]> {
+  const crashed = await asked<{ readonly node: string; readonly at: string }>(
+    server.url,
+    `SELECT id, e ->> 'node' AS node, e ->> 'ended_at' AS at, e ->> 'reason' AS reason
+      FROM divisor.documents, jsonb_array_elements(body::jsonb -> 'earlier') AS e
+      WHERE kind = 'job' AND e ->> 'end' = 'crashed'`,
+    [],
+  );
+  // Others wait for a lease, and for another where the database was away meanwhile.
+  const isOf = (node: string, atMs: number, { home, fromMs, untilMs }: Absence): boolean =>
+    node.includes(home) && atMs >= fromMs && atMs <= untilMs + 2 * LEASE_S * 1000 + TAKE_OVER_MS;
+  return crashed.filter(({ node, at }) => !absences.some((absence) => isOf(node, Date.parse(at), absence)));
 }
 
 /** What is in the database once every job has come to its end. */
@@ -294,6 +325,7 @@ test.skipIf(!IS_SOAK || !hasPostgresql)(
       }),
     );
     expect(result).toMatchObject({ lost: 0, doubled: 0, halves: 0, staleReads: 0 });
+    expect(await falselyCrashed(cluster)).toEqual([]);
     // Nothing fails a job but the end of three attempts.
     expect(result.failed.filter(({ code, crashes }) => code !== 'WORKER_CRASHED' || crashes < ATTEMPTS_MAX)).toEqual(
       [],

@@ -83,9 +83,10 @@ export const SensitivityRow = z
     from: z.number().meta({ description: 'Its value in the run.' }),
     to: z.number().meta({ description: 'Its value one step further out.' }),
     change: z.number().meta({ description: 'to - from.' }),
-    effect: z
-      .number()
-      .meta({ description: 'Change of objective_value: the problem solved again with the other value.' }),
+    effect: z.number().nullable().meta({
+      description:
+        'Change of objective_value: the problem solved again with the other value. Null where the counted work for explanations beside tails is spent.',
+    }),
     shadow_price: z
       .number()
       .meta({ description: 'Change of objective_value per unit of the parameter, for a small change of it.' }),
@@ -99,11 +100,15 @@ export const ConstraintCost = z
     objective_without: z
       .number()
       .nullable()
-      .meta({ description: 'objective_value of the problem without the row; null where it has no answer.' }),
+      .meta({ description: 'objective_value of the problem without the row; null for the reason.' }),
     cost: z
       .number()
       .nullable()
       .meta({ description: 'How much worse objective_value is with the row; 0 for one that does not bind.' }),
+    reason: z.enum(['no_answer', 'work_spent']).nullable().optional().meta({
+      description:
+        'Why both are null: the problem without the row has no answer, or the counted work for explanations beside tails is spent. Null where they are numbers, absent in runs of earlier versions.',
+    }),
     sentence: z.string().meta({ description: 'The same in words, in the measure of the objective.' }),
   })
   .meta({ id: 'ConstraintCost' });

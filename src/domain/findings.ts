@@ -104,6 +104,7 @@ export const FINDING_CODES = [
   'STALE_FILL',
   'NOT_ANNOUNCED',
   'TOO_FEW_NAMES',
+  'JOINT_ESTIMATE',
 ] as const;
 export type FindingCode = (typeof FINDING_CODES)[number];
 

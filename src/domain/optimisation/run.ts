@@ -13,6 +13,7 @@ import { growthTerms } from '../market/growth-terms.js';
 import { TRACKING } from '../objectives/objective.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
+import { coverageOf } from '../risk/return-panel.js';
 import { crossSectionsOf } from '../rules/decide.js';
 import { firstAtLeast } from '../search.js';
 import { constraintFieldFindings, specFieldFindings } from './field-uses.js';
@@ -25,6 +26,7 @@ import { nextNamesOf, type NextName } from './explanation/next-names.js';
 import { rowCostsOf, type RowCost } from './explanation/row-costs.js';
 import { sensitivitiesOf, type Sensitivity } from './explanation/sensitivities.js';
 import { frontierOf, type Frontier } from './frontier.js';
+import { jointFindings } from './joint-estimate.js';
 import { metricProduct } from './metric-product.js';
 import { outcomeOf, type Outcome } from './outcome.js';
 import { nonConvexRows, type Problem } from './problem.js';
@@ -103,7 +105,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   const sm = composer.market(indexId);
   const window = windowOf(sm, target, input);
   report(0.3, 'estimating risk');
-  const { problem, risk } = problemAt(input, target, window);
+  const { problem, risk, joint } = problemAt(input, target, window);
   report(0.5, 'solving');
   const solvers = { solver: createSolver(engine), algebra: engine };
   const outcome = solveProblem(solvers, problem);
@@ -146,6 +148,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
       ...rateFindings(input.spec, input.riskFreeRate),
       ...rowFindings(constraints, problem),
       ...uncoveredFindings(sm, risk.coverage.excluded, problem),
+      ...joint,
       ...problem.warnings.map(noDataFinding),
     ],
   };
@@ -159,7 +162,7 @@ function problemAt(
   { composer, engine, indexId, constraints, spec }: OptimisationInput,
   target: Composition,
   window: Window,
-): { readonly problem: Problem; readonly risk: RiskEstimate } {
+): { readonly problem: Problem; readonly risk: RiskEstimate; readonly joint: readonly Finding[] } {
   const sm = composer.market(indexId);
   const { columns, index } = candidatesAt(composer, indexId, target, spec.candidates ?? 'parent');
   const treatment = composer.treatment(indexId);
@@ -186,7 +189,14 @@ function problemAt(
     algebra: engine,
     path: '',
   });
-  return { problem, risk };
+  const joint = jointFindings({
+    spec,
+    held: target.columns.length,
+    candidates: columns.length,
+    coverage: risk.coverage,
+    alone: () => coverageOf(returns, target.columns),
+  });
+  return { problem, risk, joint };
 }
 
 /** The names that frontiers are traced within, where rows choose some: those that the solution holds. */

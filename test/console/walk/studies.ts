@@ -71,7 +71,7 @@ export function describeStudies(desk: () => Desk): void {
     );
     const root = Math.sqrt(body.objective_value);
     const [moved] = body.sensitivities!;
-    const gained = Math.abs(1e4 * (Math.sqrt(body.objective_value + moved!.effect) - root)).toFixed(2);
+    const gained = Math.abs(1e4 * (Math.sqrt(body.objective_value + moved!.effect!) - root)).toFixed(2);
     const steps = await page.getByRole('table', { name: 'bounds one step further out' }).textContent();
     expect(steps).toContain(`${gained} bps`);
     expect(steps).toContain('5.00% → 6.00%');

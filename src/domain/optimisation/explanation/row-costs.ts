@@ -6,6 +6,7 @@ import type { Solvers } from '../name-search.js';
 import { changeSentence, ownTerms } from './change-sentence.js';
 import { heldChoice } from './held-choice.js';
 import type { ExplainedInput } from './sensitivities.js';
+import { createWeighing, SPENT } from './weighing.js';
 
 /** What the objective would be without a row. */
 export interface RowCost {
@@ -13,10 +14,12 @@ export interface RowCost {
   readonly id: string;
   readonly index: number;
   readonly type: string;
-  /** The objective without the row, in its own terms; null where nothing else bounds it. */
+  /** The objective without the row, in its own terms; null for the reason. */
   readonly without: number | null;
   /** How much worse the objective is with the row, at least 0 but for rows that replace a default. */
   readonly cost: number | null;
+  /** Why neither is known: nothing else bounds the objective, or the work is spent; null where both are. */
+  readonly reason: 'no_answer' | 'work_spent' | null;
   readonly sentence: string;
 }
 
@@ -29,9 +32,15 @@ const REPLACES_DEFAULT: ReadonlySet<string> = new Set(['FullInvestment', 'Weight
 /**
  * What each of the client's rows costs: the objective of the problem that is stated without it. A row that does not
  * bind costs nothing. Where rows choose names, a convex row is left out with the same names held.
+ * @param workMax Multiplications of all solves together; only those of tails have a limit unless given.
  * @cost of a solve for each row that binds, of a search for one that chooses names
  */
-export function rowCostsOf(solvers: Solvers, { problem, solution, sides }: ExplainedInput): RowCost[] {
+export function rowCostsOf(
+  solvers: Solvers,
+  { problem, solution, sides }: ExplainedInput,
+  workMax?: number,
+): RowCost[] {
+  const weighing = createWeighing(solvers, problem, workMax);
   const priced = new Set(
     sides.filter(({ isBinding, shadowPrice }) => isBinding && shadowPrice !== 0).map(({ placed }) => placed.origin),
   );
@@ -40,14 +49,28 @@ export function rowCostsOf(solvers: Solvers, { problem, solution, sides }: Expla
   return own.map((origin): RowCost => {
     const isConvex = findConstraintClass(origin.type)!.convex; // of a valid row
     const mayMatter = !isConvex || priced.has(origin) || REPLACES_DEFAULT.has(origin.type);
-    const value = mayMatter ? objectiveWithout(solvers, problem, { origin, isConvex, solution }) : solution.objective;
-    const without = value === null ? null : ownTerms(problem, value);
-    const about = { id: origin.id, index: origin.index!, type: origin.type, without };
-    const change = without === null ? 'leaves the objective unbounded' : changeSentence(problem, before, without);
+    const value = mayMatter
+      ? weighing.find((again) => objectiveWithout(again, problem, { origin, isConvex, solution }))
+      : solution.objective;
+    const about = { id: origin.id, index: origin.index!, type: origin.type };
+    const sentence = (change: string) => `Leaving out ${origin.name} ${change}.`;
+    if (value === null || value === SPENT)
+      return {
+        ...about,
+        without: null,
+        cost: null,
+        reason: value === null ? 'no_answer' : 'work_spent',
+        sentence: sentence(
+          value === null ? 'leaves the objective unbounded' : 'was not solved: the work for explanations is spent',
+        ),
+      };
+    const without = ownTerms(problem, value);
     return {
       ...about,
-      cost: value === null ? null : solution.objective - value,
-      sentence: `Leaving out ${origin.name} ${change}.`,
+      without,
+      cost: solution.objective - value,
+      reason: null,
+      sentence: sentence(changeSentence(problem, before, without)),
     };
   });
 }

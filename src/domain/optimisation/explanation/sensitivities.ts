@@ -6,6 +6,7 @@ import { solveConvex, type ConvexSolution } from '../solve-convex.js';
 import type { Solvers } from '../name-search.js';
 import { changeSentence, ownTerms } from './change-sentence.js';
 import { heldChoice } from './held-choice.js';
+import { createWeighing, SPENT } from './weighing.js';
 
 /** What another value of one parameter does to the objective: the problem solved again. */
 export interface Sensitivity {
@@ -18,8 +19,8 @@ export interface Sensitivity {
   readonly to: number;
   /** `to - from`. */
   readonly change: number;
-  /** Change of the objective, in its own terms. */
-  readonly effect: number;
+  /** Change of the objective, in its own terms; null where the work is spent before the problem is solved again. */
+  readonly effect: number | null;
   /** The same per unit of the parameter for an infinitely small change. */
   readonly shadowPrice: number;
   readonly sentence: string;
@@ -49,18 +50,30 @@ export interface ExplainedInput {
 /**
  * What loosening each bound that binds by a percentage point (one name, a hundredth of other values) does to the
  * objective. Where rows choose names, the names held stay held.
+ * @param workMax Multiplications of all solves together; only those of tails have a limit unless given.
  * @cost of at most `SENSITIVITIES_MAX` solves
  */
-export function sensitivitiesOf({ solver }: Solvers, { problem, solution, sides }: ExplainedInput): Sensitivity[] {
+export function sensitivitiesOf(
+  solvers: Solvers,
+  { problem, solution, sides }: ExplainedInput,
+  workMax?: number,
+): Sensitivity[] {
+  const weighing = createWeighing(solvers, problem, workMax);
   const restriction = heldChoice(problem, solution.weights);
   const warm = solution.answer.state;
   return boundsOf(sides).flatMap((bound): Sensitivity[] => {
     const { origin, parameter, from, to, shadowPrice } = bound;
-    const moved = problem.withParameters([{ origin, parameter, to }]);
-    const again = solveConvex(solver, moved, { restriction, warm });
+    const again = weighing.find(({ solver }) =>
+      solveConvex(solver, problem.withParameters([{ origin, parameter, to }]), { restriction, warm }),
+    );
     if (again === undefined) return [];
-    const change = changeSentence(problem, ownTerms(problem, solution.objective), ownTerms(problem, again.objective));
-    const held = restriction === undefined ? '' : ', with the same names held';
+    const effect = again === SPENT ? null : ownTerms(problem, again.objective - solution.objective);
+    const change =
+      again === SPENT
+        ? 'was not solved: the work for explanations is spent'
+        : changeSentence(problem, ownTerms(problem, solution.objective), ownTerms(problem, again.objective));
+    const held = restriction === undefined || again === SPENT ? '' : ', with the same names held';
+    const step = `${to > from ? 'Raising' : 'Lowering'} ${parameter} of ${origin.name} from ${valueText(origin, from)} to ${valueText(origin, to)}`;
     return [
       {
         id: origin.id,
@@ -70,9 +83,9 @@ export function sensitivitiesOf({ solver }: Solvers, { problem, solution, sides 
         from,
         to,
         change: to - from,
-        effect: ownTerms(problem, again.objective - solution.objective),
+        effect,
         shadowPrice,
-        sentence: `${to > from ? 'Raising' : 'Lowering'} ${parameter} of ${origin.name} from ${valueText(origin, from)} to ${valueText(origin, to)} ${change}${held}.`,
+        sentence: `${step} ${change}${held}.`,
       },
     ];
   });

@@ -59,8 +59,8 @@ describe.each(OBJECTIVES)('the rows of %j', (objective) => {
       const moved = (by: number) =>
         ROWS.map((row) => (row.id === id ? { ...row, params: { ...row.params, [parameter]: by } } : row));
       const again = valueOf({ ...market, rows: moved(to) });
-      expect(Math.abs(again - value - effect)).toBeLessThan(1e-9 * Math.max(1, Math.abs(value)));
-      const isBetter = input.problem.objective.entry.sense === 'maximise' ? effect > 0 : effect < 0;
+      expect(Math.abs(again - value - effect!)).toBeLessThan(1e-9 * Math.max(1, Math.abs(value)));
+      const isBetter = input.problem.objective.entry.sense === 'maximise' ? effect! > 0 : effect! < 0;
       expect(isBetter, sentence).toBe(true); // A bound was loosened.
       expect(sentence).toContain(objective.type.startsWith('max') ? ' raises the ' : ' lowers the ');
       expect(from).toBe(ROWS.find((row) => row.id === id)!.params[parameter]);
@@ -138,4 +138,35 @@ test('a row that chooses names costs what the search without it is better by, an
   const held = [{ type: 'Exclude', params: { identifiers: left } }];
   expect(Math.abs(bound!.without! - valueOf({ ...market, rows: held }))).toBeLessThan(1e-9);
   for (const { sentence } of sensitivitiesOf(solvers, input)) expect(sentence).toContain(', with the same names held.');
+});
+
+test('rows are weighed as far as counted work goes, the same every time, and the others tell of it', () => {
+  const market = { ...MARKET, rows: ROWS.slice(0, 2), objective: { type: 'min_cvar', confidence: 0.9 } } as const;
+  const input = explained(market);
+  const whole = rowCostsOf(solvers, input);
+  const steps = sensitivitiesOf(solvers, input);
+  expect(whole.map(({ reason }) => reason)).toEqual([null, null]);
+  expect(steps.length).toBeGreaterThan(0);
+  for (const workMax of [0, 3e7, 1e10]) {
+    const costs = rowCostsOf(solvers, input, workMax);
+    const moved = sensitivitiesOf(solvers, input, workMax);
+    expect([rowCostsOf(solvers, input, workMax), sensitivitiesOf(solvers, input, workMax)]).toEqual([costs, moved]);
+    const isSpent = costs.map(({ reason }) => reason === 'work_spent');
+    costs.forEach((row, k) => {
+      if (!isSpent[k]) expect(row).toEqual(whole[k]);
+      else {
+        expect(row).toMatchObject({ cost: null, without: null });
+        expect(row.sentence).toContain('was not solved');
+      }
+    });
+    moved.forEach((step, k) => {
+      const { effect, sentence, ...known } = step;
+      expect(steps[k]).toMatchObject(known); // The shadow price needs no solve.
+      if (effect === null) expect(sentence).toContain('was not solved');
+      else expect(step).toEqual(steps[k]);
+    });
+    const unsolved = moved.filter(({ effect }) => effect === null).length + isSpent.filter(Boolean).length;
+    if (workMax === 0) expect(unsolved).toBe(moved.length + costs.length);
+    if (workMax === 1e10) expect(unsolved).toBe(0);
+  }
 });

@@ -22,6 +22,9 @@ export function describeRiskAndCandidates(): void {
         const held = new Set(few.weights.map(({ identifier }) => identifier));
         const entrant = many.weights.find(({ identifier }) => !held.has(identifier))!;
         expect(entrant.index_weight).toBe(0);
+        // The covariance of all is another than that of the names of the index.
+        const ofJoint = ({ findings }: typeof few) => findings.filter(({ code }) => code === 'JOINT_ESTIMATE').length;
+        expect([ofJoint(few), ofJoint(many)]).toEqual([0, 1]);
         // The same risk model with the same names, of which one may not be held.
         const rows = [...CAPS, { type: 'Exclude', params: { identifiers: [entrant.identifier] } }];
         await put('without', rows);

@@ -3,7 +3,7 @@ import type { BacktestRunResult } from '#contract/analytics/run.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import type { SweepView } from '#contract/sweeps.js';
 import type { JobStatus } from '#jobs/status.js';
-import { finished, solved } from './objectives.js';
+import { CAPM, finished, solved } from './objectives.js';
 import { NAMES, put, service } from './set-up.js';
 
 interface RiskModel {
@@ -63,6 +63,19 @@ export function describeStoredModels(): void {
       const weights = Object.fromEntries(run.weights.map(({ identifier, weight }) => [identifier, weight]));
       expectLeastVariance(model, weights);
       expect(run.volatility ** 2).toBeCloseTo(run.objective_value, 12);
+    });
+
+    test('measures the names of the index and those of the universe alike: more candidates never worsen', async () => {
+      await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });
+      const terms = { as_of: FIRST, risk_model: 'early', expected_returns: CAPM };
+      const { volatility } = await solved({ ...least, ...terms, candidates: 'parent', constraint_set_id: 'free' });
+      await put('calm', [{ type: 'Volatility', params: { limit: 1.1 * volatility } }]);
+      const ask = { ...terms, objective: 'max_return', constraint_set_id: 'calm' };
+      const few = await solved(ask);
+      const many = await solved({ ...ask, candidates: 'universe' });
+      expect(many.weights.length).toBe(few.weights.length + 1);
+      expect(many.objective_value).toBeGreaterThanOrEqual(few.objective_value - 1e-12);
+      expect(many.findings.filter(({ code }) => code === 'JOINT_ESTIMATE')).toEqual([]);
     });
 
     test('is what a derived index is measured by at every rebalance, and in a preview', async () => {

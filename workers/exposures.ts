@@ -10,6 +10,7 @@ import { crossSectionsOf } from '#domain/rules/decide.js';
 import { lastAtMost } from '#domain/search.js';
 import type { ExposuresViewInput } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
+import type { TaskControl } from '#jobs/thread-messages.js';
 import { exposuresOf, type Exposures } from '#views/exposures/exposures-view.js';
 import type { FieldReader, HeldNames, SideName } from '#views/exposures/field-series.js';
 import { bookHoldings, storedHoldings } from '#views/exposures/sides.js';
@@ -24,13 +25,18 @@ import { withRunFile } from './run-file.js';
 /** Groups of which every name is one by itself. */
 const OWN_GROUPS = 'IDENTIFIER';
 
-/** Exposures of a stored run. @throws Refusal as `exposuresOf`, and what running the benchmark refuses */
-export function showExposures(input: ExposuresViewInput): Promise<Exposures> {
+/**
+ * Exposures of a stored run.
+ * @throws Refusal as `exposuresOf`, and what running the benchmark refuses
+ * @throws CancelledError where it is asked to stop; figures of dates that were worked out stay
+ */
+export function showExposures(input: ExposuresViewInput, { report }: TaskControl): Promise<Exposures> {
   const { benchmarkColumns: stored } = input;
+  const onDate = (): void => report(0);
   return onEngine((engine) =>
     withRunFile(input.columns, (run) => {
-      if (stored === null) return exposuresBeside(engine, input, { run, stored });
-      return withRunFile(stored, (benchmark) => exposuresBeside(engine, input, { run, stored: benchmark }));
+      if (stored === null) return exposuresBeside(engine, input, { run, stored, onDate });
+      return withRunFile(stored, (benchmark) => exposuresBeside(engine, input, { run, stored: benchmark, onDate }));
     }),
   );
 }
@@ -39,12 +45,13 @@ interface OpenRuns {
   readonly run: RunColumns;
   /** Of the benchmark, null where it is to be run. */
   readonly stored: RunColumns | null;
+  readonly onDate: () => void;
 }
 
 function exposuresBeside(
   engine: Engine,
   { columns, market: handle, ...input }: ExposuresViewInput,
-  { run, stored }: OpenRuns,
+  { run, stored, onDate }: OpenRuns,
 ): Exposures {
   const served = handle && openedMarket(handle);
   const other = input.benchmark && comparedWith(input.benchmark, served!, run.header);
@@ -70,6 +77,7 @@ function exposuresBeside(
     fields: fieldReader(engine, input.fields, { market, header: run.header, benchmarkNames: holdings?.names ?? [] }),
     keep: figuresOf(columns, handle),
     engine,
+    onDate,
   });
 }
 

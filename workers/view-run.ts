@@ -1,4 +1,5 @@
 import type { Task } from '#jobs/tasks.js';
+import type { TaskControl } from '#jobs/thread-messages.js';
 import type {
   FactorAttributionInput,
   FactorRiskInput,
@@ -59,14 +60,14 @@ import { showScenarios } from './scenarios.js';
 import { showLimits } from './watched-limits.js';
 
 /** A view of stored runs: read by ranges from their columns, serialised here. */
-export const viewRun: Task<'view-run'> = async (input) => {
+export const viewRun: Task<'view-run'> = async (input, control) => {
   if (input.view === 'exposures' && input.format !== 'json')
-    return answerBytes(await exposuresFile(await showExposures(input), input.table, input.format));
+    return answerBytes(await exposuresFile(await showExposures(input, control), input.table, input.format));
   if (input.view === 'limits' && input.format !== 'json')
     return answerBytes(await limitsFile(showLimits(input), input.table, input.format));
   if (input.view === 'scenarios' && input.format !== 'json')
     return answerBytes(await scenariosFile(showScenarios(input), input.table, input.format));
-  const { bytes, write } = await show(input);
+  const { bytes, write } = await show(input, control);
   const json = createJsonWriter(bytes);
   write(json);
   return answerBytes(json.bytes());
@@ -79,7 +80,7 @@ interface Shown {
   write(json: JsonWriter): void;
 }
 
-async function show(input: RunViewInput): Promise<Shown> {
+async function show(input: RunViewInput, control: TaskControl): Promise<Shown> {
   switch (input.view) {
     case 'attribution':
       return document(withRunFile(input.columns, (run) => attributionView(run, input)));
@@ -104,7 +105,7 @@ async function show(input: RunViewInput): Promise<Shown> {
     case 'dividend-points':
       return document(showDividendPoints(input));
     case 'exposures': {
-      const exposures = await showExposures(input);
+      const exposures = await showExposures(input, control);
       return { bytes: exposuresBytes(exposures), write: (json) => writeExposures(json, exposures) };
     }
     case 'scenarios':

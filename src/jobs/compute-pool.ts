@@ -35,6 +35,8 @@ export interface TaskOrder<N extends TaskName> {
   readonly task: N;
   readonly input: TaskInput<N>;
   readonly signal?: AbortSignal;
+  /** Asked to stop as soon as another task waits for its lane; its thread is not ended for going on. */
+  readonly yields?: boolean;
 }
 
 export interface TaskRun<T> {
@@ -54,7 +56,7 @@ export interface TaskProgress {
   readonly message: string | undefined;
 }
 
-/** The task was stopped by its signal. */
+/** The task was stopped by its signal, or for another one that it yields to. */
 export class TaskStopped extends Error {
   override readonly name = 'TaskStopped';
 }

@@ -46,11 +46,14 @@ interface LaneState extends LaneThreads {
   readonly queueMax: number;
   readonly patienceMs: number;
   readonly waiting: Errand[];
+  /** Tasks that run and yield to others. */
+  readonly yielding: Set<ControlCells>;
   readonly onThreadLost: (cause: ThreadLoss) => void;
 }
 
 interface Errand {
   readonly message: TaskMessage;
+  readonly yields: boolean;
   /** Ends the thread. */
   readonly end: AbortController;
   readonly resolve: (output: never) => void;
@@ -76,19 +79,21 @@ export function createPool(options: PoolOptions): ThreadPool {
   const openLane = (lane: Lane, threads: number): LaneState => {
     const { numerics = 'wasm', startsAhead = true, door } = options;
     const opened = openLaneThreads({ lane, threads, numerics, startsAhead, heapMegabytes, door, onFault });
-    return { ...opened, threads, queueMax: queueMax[lane], patienceMs, waiting: [], onThreadLost };
+    const tasks = { waiting: [], yielding: new Set<ControlCells>() };
+    return { ...opened, ...tasks, threads, queueMax: queueMax[lane], patienceMs, onThreadLost };
   };
   const lanes: Record<Lane, LaneState> = { heavy: openLane('heavy', workers), light: openLane('light', lightWorkers) };
 
   return {
-    run({ lane, task, input, signal }) {
+    run({ lane, task, input, signal, yields = false }) {
       const state = lanes[lane];
       const cells = newControlCells();
       let settled = false;
       let unhook = (): void => {};
       const output = new Promise<never>((resolve, reject) => {
         if (state.waiting.length >= state.queueMax) throw overloaded(state);
-        const errand: Errand = { message: { task, input, cells, memory }, end: new AbortController(), resolve, reject };
+        const message = { task, input, cells, memory };
+        const errand: Errand = { message, yields, end: new AbortController(), resolve, reject };
         if (signal !== undefined) unhook = stopOn(signal, errand, state);
         state.waiting.push(errand);
         dispatch(state);
@@ -123,12 +128,16 @@ function dispatch(state: LaneState): void {
   while (state.running[0]! < state.threads) {
     const errand = state.waiting.shift();
     if (errand === undefined) return;
+    const { cells } = errand.message;
+    if (errand.yields) state.yielding.add(cells);
     Atomics.add(state.running, 0, 1);
     void perform(state, errand).finally(() => {
+      state.yielding.delete(cells);
       Atomics.sub(state.running, 0, 1);
       dispatch(state);
     });
   }
+  if (state.waiting.length > 0) state.yielding.forEach(askToStop);
 }
 
 async function perform(state: LaneState, errand: Errand): Promise<void> {

@@ -98,6 +98,19 @@ describe('a thread that ends before its time', () => {
   });
 });
 
+test('a task that yields stops when another waits for its thread, and not before', async () => {
+  const { pool, run } = openHostilePool({ workers: 1 });
+  const input = { steps: 100_000, ms: 1 } as never;
+  const long = pool.run({ lane: 'heavy', task: 'step' as TaskName, input, yields: true });
+  await until(() => long.progress().fraction > 0);
+  expect(await run('echo', 'light', undefined, 'light').output).toBe('light');
+  expect(pool.load('heavy')).toBe(1);
+  const other = run('echo', 'heavy');
+  await expect(long.output).rejects.toMatchObject({ name: 'TaskStopped' });
+  expect(await other.output).toBe('heavy');
+  await pool.close();
+});
+
 describe('a cancelled task', () => {
   test('that reports stops by itself and keeps its thread', async () => {
     const { pool, run } = openHostilePool({ workers: 1, patienceMs: 60_000 });

@@ -59,6 +59,8 @@ export interface Rooms extends MarketRooms {
   readonly deliveries: Deliveries;
   /** What health looks at. */
   readonly checks: readonly Check[];
+  /** Hears which run was asked about its exposures. */
+  readonly onExposures: (runId: string) => void;
   /** Whether documents and jobs can be asked for. */
   readonly isReachable: () => boolean;
 }
@@ -145,6 +147,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     metrics,
     deliveries,
     checks: checks(),
+    onExposures: (runId) => warmUp?.asked(runId),
     isReachable: () => isReachable(store),
   };
 }
@@ -301,6 +304,7 @@ function openWarmUp({ settings, log, store, markets, pool }: WarmUpInput): WarmU
     artifacts: store.artifacts,
     markets,
     pool,
+    isAlone: store.shared === undefined,
     workers: settings.workers,
     clock: systemClock,
     onFault: (fault) => log.warn({ err: fault }, 'a worker thread could not be made ready'),

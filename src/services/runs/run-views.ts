@@ -29,6 +29,8 @@ export interface RunViewsDependencies {
   readonly documents: DocumentStore;
   readonly states: RunStates;
   readonly maker: ViewMaker;
+  /** A run was asked about its exposures. */
+  readonly onExposures: (runId: string) => void;
   /** First effective date of an index after a date; null where none is known. */
   readonly nextRebalance: (indexId: string, after: string) => Promise<string | null>;
   /** The same among today and the days behind it. */
@@ -122,7 +124,7 @@ const OWN_GROUPS = 'IDENTIFIER';
 const ROWS_AT_ONCE = 8;
 
 export function createRunViews(dependencies: RunViewsDependencies): RunViews {
-  const { documents, states, maker, nextRebalance, comingRebalance } = dependencies;
+  const { documents, states, maker, onExposures, nextRebalance, comingRebalance } = dependencies;
   const plans = createBacktestPlans(documents);
 
   /** Columns of the stored run of an index where it is current and of its whole history, null where there is none. */
@@ -208,6 +210,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       if (format !== 'json') assertHasFields(table, fields);
       const benchmarkColumns = benchmark === null ? null : await wholeRunOf(benchmark.indexId);
       const asked = { by, groups, interval, fields, benchmark, benchmarkColumns, start, end, market, format, table };
+      onExposures(run.run_id);
       const view = maker.held({ view: 'exposures', columns, ...asked }, signal);
       return format === 'json' ? maker.stamped(run, view) : view;
     },

@@ -11,6 +11,7 @@ import type { RunViewInput } from '#jobs/tasks/views.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { reachedBy } from '../indices/index-questions.js';
 import { columnsFile, findRun, isWholeHistory } from './run-documents.js';
+import { styleQuestions } from './style-questions.js';
 import { findIndex } from '../indices/stored-indices.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 
@@ -51,18 +52,24 @@ export interface WarmUpSteps {
   on(served: ServedMarket): AsyncIterable<Step>;
   /** A run was stored. */
   stored(runId: string): void;
+  /** A run was asked about its exposures. @returns whether it is another one than before */
+  asked(runId: string): boolean;
 }
 
 export interface StepsDependencies {
   readonly documents: Pick<DocumentStore, 'get' | 'ids'>;
   readonly artifacts: Pick<ArtifactStore, 'file'>;
   readonly pool: Pick<ComputePool, 'run'>;
+  /** Whether this service has no others beside it. */
+  readonly isAlone: boolean;
 }
 
-export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependencies): WarmUpSteps {
+export function createWarmUpSteps({ documents, artifacts, pool, isAlone }: StepsDependencies): WarmUpSteps {
   /** Runs that were stored, the latest first, and those that were found first of all. */
   let stored: readonly string[] = [];
   let found: readonly string[] | undefined;
+  /** The run whose exposures were asked for last. */
+  let asked: string | undefined;
 
   async function* stepsOn(served: ServedMarket): AsyncGenerator<Step> {
     const { handle, market } = served;
@@ -70,7 +77,24 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
     yield query('market', 'warm-up', () => ({ names: [], market: handle }));
     if (market.dates.length * market.identifiers.length <= CELLS_MAX) yield* questionsOn(served);
     yield code('heavy');
-    if (market.dates.length * market.identifiers.length <= CELLS_MAX) yield* exposuresOn(served);
+    if (market.dates.length * market.identifiers.length > CELLS_MAX) return;
+    yield* exposuresOn(served);
+    if (isAlone) yield* stylesOn(served);
+  }
+
+  /** The other datapoints of the run that was asked about last, and of the latest one. */
+  async function* stylesOn({ handle, market }: ServedMarket): AsyncGenerator<Step> {
+    const by = groupColumnOf(market);
+    const [latestRun, askedRun] = [await readLatestRun(), asked === undefined ? undefined : await runOf(asked)];
+    for (const run of [askedRun, latestRun]) {
+      if (run?.store_id !== handle.datasetId) continue;
+      const { name } = run.artifacts.columns;
+      for (const { field, start, end } of styleQuestions(market, run, READY_FIELDS))
+        yield exposed(`${name} ${field} ${start ?? ''} ${end ?? ''}`, async () => {
+          const columns = await columnsFile(artifacts, run);
+          return { ...EXPOSURES, columns, by, market: handle, start, end, fields: [field] };
+        });
+    }
   }
 
   /**
@@ -84,14 +108,14 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
       if (run.store_id !== handle.datasetId) continue;
       const { name } = run.artifacts.columns;
       for (const field of fields)
-        yield query(`exposures ${name} ${field}`, 'view-run', async () => {
+        yield exposed(`${name} ${field}`, async () => {
           const columns = await columnsFile(artifacts, run);
           return { ...EXPOSURES, columns, by, market: handle, start: null, end: null, fields: [field] };
         });
       const other = await benchmarkOf(run);
       const compared = other && (await runOf(other.id));
       if (!compared || !isWholeHistory(compared)) continue;
-      yield query(`exposures ${name} beside ${compared.artifacts.columns.name}`, 'view-run', async () => {
+      yield exposed(`${name} beside ${compared.artifacts.columns.name}`, async () => {
         const columns = await columnsFile(artifacts, run);
         const benchmark = { indexId: other.id, documents: await reachedBy(documents, other) };
         const beside = { benchmark, benchmarkColumns: await columnsFile(artifacts, compared) };
@@ -161,8 +185,10 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
       yield view('groups', () => ({ view: 'groups', columns, ...window, by, benchmark: null, market: handle }));
     // By date, the figures of all of them stay with the thread; a datapoint that every market has.
     const exposures = { ...EXPOSURES, columns, by: groupColumnOf(market), market: handle } as const;
-    yield view('exposures', () => ({ ...exposures, start: null, end: null, fields: ['DIVIDEND_YIELD'] }));
-    yield view('datapoints', () => ({ ...exposures, ...window, interval: 'weekly', fields: ['BETA'] }));
+    const whole = { ...exposures, start: null, end: null, fields: ['DIVIDEND_YIELD'] };
+    yield query('exposures', 'view-run', () => whole, true);
+    const weekly = { ...exposures, ...window, interval: 'weekly', fields: ['BETA'] } as const;
+    yield query('datapoints', 'view-run', () => weekly, true);
     yield view(`${OF_THREAD}limits`, () => ({
       view: 'limits',
       columns,
@@ -247,16 +273,25 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
     key: string,
     task: N,
     input: () => TaskInput<N> | Promise<TaskInput<N>>,
+    yields = false,
   ): Step => ({
     key,
     lane: 'light',
-    ask: async () => pool.run({ lane: 'light', task, input: await input() }).output,
+    ask: async () => pool.run({ lane: 'light', task, input: await input(), yields }).output,
   });
+  /** A question about exposures makes room for others: it goes on where it was. */
+  const exposed = (key: string, input: () => Promise<RunViewInput>): Step =>
+    query(`exposures ${key}`, 'view-run', input, true);
 
   return {
     on: stepsOn,
     stored(runId) {
       stored = [...new Set([runId, ...stored])].slice(0, READY_RUNS_MAX);
+    },
+    asked(runId) {
+      if (asked === runId) return false;
+      asked = runId;
+      return true;
     },
   };
 }

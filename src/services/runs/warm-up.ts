@@ -13,6 +13,8 @@ import { type Step, type StepsDependencies, createWarmUpSteps, OF_THREAD } from 
 export interface WarmUp {
   /** A market is served from now on, or a run has been stored. */
   wake(runId?: string): void;
+  /** A run was asked about its exposures. */
+  asked(runId: string): void;
   /** A thread has ended, with all that it had. */
   forget(): void;
   /** Asks nothing from now on. */
@@ -39,11 +41,12 @@ export function createWarmUp({
   artifacts,
   markets,
   pool,
+  isAlone,
   workers,
   clock,
   onFault,
 }: WarmUpDependencies): WarmUp {
-  const steps = createWarmUpSteps({ documents, artifacts, pool });
+  const steps = createWarmUpSteps({ documents, artifacts, pool, isAlone });
   const asked = new Set<string>();
   /** The market that they were asked of. */
   let warmKey: string | undefined;
@@ -88,12 +91,20 @@ export function createWarmUp({
       if (step === undefined) return 'done';
       if (isAwaiting || !isIdle(step.lane)) return 'busy';
       asked.add(step.key);
-      await step.ask().catch(note);
+      try {
+        await step.ask();
+      } catch (thrown) {
+        if (thrown instanceof TaskStopped) {
+          asked.delete(step.key); // It made room for a request, and goes on after it.
+          return 'busy';
+        }
+        note(thrown);
+      }
     }
   }
 
   function note(thrown: unknown): void {
-    if (isOver || thrown instanceof TaskStopped) return;
+    if (isOver) return;
     if (thrown instanceof WorkerLost || (thrown instanceof Refusal && thrown.code === 'WORKER_OUT_OF_MEMORY'))
       isHarmful = true;
     if (!(thrown instanceof Refusal)) onFault(thrown); // A question may be refused as a client's would be.
@@ -123,6 +134,9 @@ export function createWarmUp({
       if (runId === undefined) return look();
       steps.stored(runId);
       awaitCalm();
+    },
+    asked(runId) {
+      if (steps.asked(runId)) look();
     },
     forget() {
       asked.clear();

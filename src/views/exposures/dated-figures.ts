@@ -58,17 +58,23 @@ export interface Shown {
   readonly days: Int32Array;
 }
 
-/** Works out what is not known yet. @cost one pass over the weights of the dates that lack a figure */
+/**
+ * Works out what is not known yet.
+ * @param onDate called before a date is worked out; the figures of those before it are kept when it throws
+ * @cost one pass over the weights of the dates that lack a figure
+ */
 export function complete(
   makers: readonly FiguresMaker[],
   { own, benchmark }: { readonly own: Side; readonly benchmark: Side | null },
   { positions, days }: Shown,
+  onDate: () => void = () => {},
 ): void {
   const ownAt = own.pass();
   const benchmarkAt = benchmark?.pass() ?? nothing;
   positions.forEach((at, k) => {
     const lacking = makers.filter(({ figures }) => figures.known[at] === 0);
     if (lacking.length === 0) return;
+    onDate();
     const date: HeldOn = { at, day: days[k]!, own: ownAt(k), benchmark: benchmarkAt(k) };
     for (const { figures, make } of lacking) {
       make(date);

@@ -55,6 +55,8 @@ export interface ExposuresInput {
   readonly keep: KeepFigures;
   /** Lends memory while figures are made. */
   readonly engine: Engine;
+  /** Called before the figures of a date are worked out; one that throws ends the view. */
+  readonly onDate?: () => void;
 }
 
 /** Held weights by group, and datapoints weighted by them, on dates of a run. */
@@ -100,7 +102,7 @@ export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposur
   if (active) makers.push(activeShareMaker(active, own, benchmark));
   const groups = { own: groupsOf(of, 'own', makers)!, benchmark: groupsOf(of, 'benchmark', makers) };
   const fields = fieldsOf(of, makers);
-  complete(makers, { own, benchmark }, shown);
+  complete(makers, { own, benchmark }, shown, input.onDate);
   return {
     indexId: header.run_id,
     by: input.by,

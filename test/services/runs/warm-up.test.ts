@@ -1,126 +1,19 @@
 import { afterEach, expect, test } from 'vitest';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import type { MarketHandle } from '#domain/market/handle.js';
+import { dayFrom } from '#domain/days.js';
+import { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
-import { WorkerLost, type ComputePool, type Lane } from '#jobs/compute-pool.js';
+import { TaskStopped, WorkerLost } from '#jobs/compute-pool.js';
 import type { TaskInput } from '#jobs/tasks.js';
-import type { ServedMarket } from '#market/serving/markets.js';
-import { createWarmUp } from '#services/runs/warm-up.js';
-import type { WarmUpDependencies } from '#services/runs/warm-up.js';
+import { styleQuestions } from '#services/runs/style-questions.js';
 import { runService, type RunningService } from '../running-service.js';
-
-const WORKERS = 2;
+import { index, marketOf, run, warmUp, WORKERS } from './warming.js';
 
 let service: RunningService | undefined;
 afterEach(async () => {
   await service?.close();
   service = undefined;
 });
-
-function marketOf(contentHash: string, { dates = 10, sectors = true } = {}): ServedMarket {
-  const handle = { datasetId: 'store', adjustment: 'none', contentHash } as MarketHandle; // What else a handle has, workers see.
-  const market = {
-    dates: new Int32Array(dates),
-    identifiers: ['A', 'B'],
-    fields: new Map([['SHARES_OUTSTANDING', new Float64Array(20)]]),
-    reference: { columns: sectors ? ['NAME', 'SECTOR'] : [], rows: new Map() },
-  } as unknown as MarketData;
-  return { handle, identity: handle, market, loadedAt: '', files: [] };
-}
-
-const index = (id: string, calendar = 'XNYS') =>
-  IndexDocument.parse({
-    id,
-    name: id,
-    calendar,
-    base_date: '2010-01-04',
-    pipeline: { weighting: { type: 'EqualWeight' } },
-  });
-
-const artifact = (name: string) => ({ name, bytes: 1, sha256: 'sha' });
-function run(id: string, { run_at = '2024-01-01', benchmark = null as string | null, store_id = 'other' } = {}) {
-  return {
-    store_id,
-    run_id: id,
-    index_id: id,
-    name: id,
-    run_at,
-    start: '2010-01-04',
-    end: '2020-06-30',
-    run_hash: 'h',
-    store_content_hash: 's',
-    engine_version: '0',
-    request: { benchmark: benchmark && { kind: 'index', id: benchmark } },
-    artifacts: { result: artifact('result'), overview: artifact('overview'), columns: artifact(`columns of ${id}`) },
-  };
-}
-
-/** A warm-up on a pool that notes what it is asked, and a clock that is wound by hand. */
-function warmUp({
-  stored = {},
-  fails = () => undefined,
-}: {
-  readonly stored?: Record<string, object>;
-  readonly fails?: (task: string, asked: number) => Error | undefined;
-} = {}) {
-  const asked: string[] = [];
-  const inputs: { readonly task: string; readonly lane: Lane; readonly input: unknown }[] = [];
-  const load: Record<Lane, number> = { light: 0, heavy: 0 };
-  const faults: unknown[] = [];
-  const timers = new Set<() => void>();
-  let served: ServedMarket | undefined;
-  const pool = {
-    load: (lane: Lane) => load[lane],
-    run({ lane, task, input }: { lane: Lane; task: string; input: TaskInput<'view-run'> | TaskInput<'warm-up'> }) {
-      inputs.push({ task, lane, input });
-      asked.push(
-        `${lane} ${task}${'view' in input ? ` ${input.view}` : 'names' in input ? ` ${input.market ? 'market' : 'code'}` : ''}`,
-      );
-      expect(load.light).toBe(0);
-      const failure = fails(task, asked.length);
-      return { output: failure ? Promise.reject(failure) : Promise.resolve(null) };
-    },
-  } as unknown as Pick<ComputePool, 'run' | 'load'>;
-  const documents = {
-    get: async (kind: string, id: string) =>
-      stored[`${kind} ${id}`] ? { id, body: stored[`${kind} ${id}`], etag: '', updatedAt: '' } : undefined,
-    ids: async (kind: string) =>
-      Object.keys(stored)
-        .filter((key) => key.startsWith(`${kind} `))
-        .map((key) => key.slice(kind.length + 1)),
-  } as WarmUpDependencies['documents'];
-  const made = createWarmUp({
-    documents,
-    pool,
-    artifacts: { file: async ({ name }) => `/home/${name}` },
-    markets: { served: () => served },
-    workers: WORKERS,
-    clock: { after: (_ms, call) => (timers.add(call), () => void timers.delete(call)) },
-    onFault: (fault) => void faults.push(fault),
-  });
-  return {
-    ...made,
-    asked,
-    inputs,
-    load,
-    faults,
-    timers,
-    serve(market: ServedMarket | undefined) {
-      served = market;
-      made.wake();
-    },
-    /** What is asked when the clock goes off. */
-    async tick(): Promise<string[]> {
-      const before = asked.length;
-      const due = [...timers];
-      timers.clear();
-      for (const call of due) call();
-      for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate);
-      return asked.slice(before);
-    },
-  };
-}
 
 const CODE_AND_MARKET = ['light warm-up code', 'light warm-up market', 'heavy warm-up code'];
 
@@ -245,6 +138,99 @@ test('exposures of the latest runs on the served store are made ready, a datapoi
   });
 });
 
+/** Questions about a datapoint of a run, by the file of its columns. */
+const askedOf = (inputs: ReturnType<typeof warmUp>['inputs'], columns: string) =>
+  inputs
+    .flatMap(({ task, input }) => (task === 'view-run' ? [input as TaskInput<'view-run'>] : []))
+    .flatMap((input) =>
+      input.view === 'exposures' && input.columns === `/home/columns of ${columns}`
+        ? [{ fields: input.fields.join(), start: input.start, end: input.end }]
+        : [],
+    );
+
+test('the other datapoints follow for the latest run, then for one that is asked about, after all else and of a service by itself', async () => {
+  const stored: Record<string, object> = { 'index CAP': index('CAP') };
+  for (const k of [1, 2])
+    stored[`run CAP${k}`] = { ...run(`CAP${k}`, { store_id: 'store', run_at: `202${k}-01-01` }), index_id: 'CAP' };
+  const market = marketOf('a', { dates: 300, firstDay: dayFrom('2010-01-01') });
+  const several = warmUp({ stored, isAlone: false });
+  several.serve(market);
+  await several.tick();
+  const alone = warmUp({ stored });
+  alone.serve(market);
+  await alone.tick();
+  const [before, after] = [several, alone].map(({ inputs }) => inputs.map(({ input }) => input));
+  expect(after!.slice(0, before!.length)).toEqual(before);
+  const whole = (fields: string) => [
+    { fields, start: '2010-01-04', end: '2010-10-27' },
+    { fields, start: null, end: null },
+  ];
+  const OTHERS = ['AGE', 'FREE_FLOAT_MARKET_CAP', 'RETURN', 'SHARES_OUTSTANDING', 'MOMENTUM', 'VOLATILITY', 'BETA'];
+  expect(askedOf(alone.inputs.slice(before!.length), 'CAP2')).toEqual(OTHERS.flatMap(whole));
+  expect(askedOf(alone.inputs, 'CAP1')).toHaveLength(2);
+  alone.asked('CAP1');
+  await alone.tick();
+  expect(askedOf(alone.inputs, 'CAP1').slice(2)).toEqual(OTHERS.flatMap(whole));
+  alone.asked('CAP1');
+  expect(await alone.tick()).toEqual([]);
+});
+
+test('a question that made room for a request is asked again', async () => {
+  let stops = 3;
+  const { serve, tick, faults } = warmUp({
+    stored: { 'index CORE': index('CORE'), 'run CORE': run('CORE') },
+    fails: (task) => (task === 'view-run' && stops-- > 0 ? new TaskStopped('for another') : undefined),
+  });
+  serve(marketOf('a'));
+  const STOPPED = 'light view-run weights';
+  expect(await tick()).toEqual([...CODE_AND_MARKET.slice(0, 2), STOPPED]);
+  expect([await tick(), await tick()]).toEqual([[STOPPED], [STOPPED]]);
+  const others = await tick();
+  expect([others[0], others.length]).toEqual([STOPPED, 12]);
+  expect(faults).toEqual([]);
+});
+
+test('ranges of dates hold each date of a run once, begin at blocks of windows, and are of few datapoints where they are long', () => {
+  const market = (names: number, dates: number, columns: number): MarketData => ({
+    ...marketOf('a', { dates, firstDay: dayFrom('2009-07-01') }).market,
+    identifiers: Array.from({ length: names }, (_, i) => `N${i}`),
+    fields: new Map(Array.from({ length: columns }, (_, k) => [`COLUMN${k}`, new Float64Array(0)])),
+  });
+  const core = RunDocument.parse(run('CORE'));
+  const of = (data: MarketData) => {
+    const byField = new Map<string, ReturnType<typeof styleQuestions>>();
+    for (const question of styleQuestions(data, core, ['AGE']))
+      byField.set(question.field, [...(byField.get(question.field) ?? []), question]);
+    return byField;
+  };
+  const data = market(500, 2600, 3);
+  const positions = (text: string | null) => data.dates.indexOf(dayFrom(text!));
+  const asked = of(data);
+  expect([...asked.keys()]).toEqual([
+    'DIVIDEND_YIELD',
+    'RETURN',
+    'COLUMN0',
+    'COLUMN1',
+    'COLUMN2',
+    'MOMENTUM',
+    'VOLATILITY',
+    'BETA',
+  ]);
+  for (const questions of asked.values()) {
+    expect(questions.at(-1)).toMatchObject({ start: null, end: null });
+    const ranges = questions.slice(0, -1).map(({ start, end }) => [positions(start), positions(end)] as const);
+    const dates = ranges.flatMap(([from, to]) => Array.from({ length: to - from + 1 }, (_, k) => from + k));
+    const first = positions('2010-01-04');
+    expect(dates).toEqual(Array.from({ length: 2600 - first }, (_, k) => first + k));
+    for (const [from] of ranges.slice(1)) expect(from % 252).toBe(0);
+  }
+  expect(asked.get('BETA')!.length).toBeGreaterThan(2 * asked.get('RETURN')!.length);
+  expect(of(market(5000, 2600, 0)).has('BETA')).toBe(false);
+  // 12 MiB at 180 bytes a date.
+  const most = Math.floor((12 * 2 ** 20) / (180 * (2600 - positions('2010-01-04'))));
+  expect(of(market(10, 2600, 99)).size).toBe(most);
+});
+
 test('what is accepted comes first: nothing is asked while a light task waits or runs or every core is taken, and it is looked again', async () => {
   const { serve, tick, load, timers } = warmUp();
   serve(marketOf('a'));
@@ -320,6 +306,15 @@ test('closed, it asks nothing and waits for nothing', async () => {
   expect(await tick()).toEqual([]);
 });
 
+const EXPOSURES = '/analytics/EQ/exposures?fields=AGE,BETA,MOMENTUM,RETURN,VALUE_TRADED,VOLATILITY,VOLUME';
+/** Ranges of its dates, in another order than theirs. */
+const RANGES = [
+  'start=2020-09-01',
+  'start=2019-11-15&end=2020-02-03',
+  'start=2020-02-04&end=2020-08-31',
+  'end=2019-11-14&start=2019-02-01',
+];
+
 test('answers have the same bytes from threads that were made ready and from threads that were not', async () => {
   const texts: string[] = [];
   for (const word of ['off', 'on']) {
@@ -327,8 +322,9 @@ test('answers have the same bytes from threads that were made ready and from thr
     const market = { store_id: 'market', seed: 3, assets: 20, start: '2019-01-02', end: '2021-12-31' };
     await service.ask('POST', '/data/synthetic', market);
     await service.finished('generate:market');
-    const base = { calendar: 'XNYS', base_date: '2019-02-01' };
-    const pipeline = { weighting: { type: 'EqualWeight' } };
+    const base = { calendar: 'XNYS', base_date: '2019-02-01', rebalance: { frequency: 'monthly' } };
+    const selection = [{ id: 'top', type: 'TopN', params: { count: 12 } }];
+    const pipeline = { selection, weighting: { type: 'EqualWeight' } };
     await service.ask('POST', '/indices', { id: 'EQ', name: 'EQ', ...base, pipeline });
     await service.ask('POST', '/analytics/EQ/backtest', {});
     expect((await service.finished('backtest:EQ')).status).toBe('succeeded');
@@ -337,14 +333,17 @@ test('answers have the same bytes from threads that were made ready and from thr
       '/analytics/EQ/weights?risk=true',
       '/analytics/EQ/weights?risk=true&as_of=2020-06-30',
       '/analytics/EQ/attribution',
+      ...(word === 'on' ? RANGES.map((range) => `${EXPOSURES}&${range}`) : []),
+      EXPOSURES,
     ]) {
       let answer = await service.download(path);
       while (answer.status === 503) answer = await service.download(path); // The market is on its way.
       expect(answer.status).toBe(200);
-      texts.push(await answer.text());
+      const text = await answer.text();
+      if (!path.includes('&start')) texts.push(text);
     }
     await service.close();
   }
   service = undefined;
-  expect(texts.slice(3)).toEqual(texts.slice(0, 3));
+  expect(texts.slice(4)).toEqual(texts.slice(0, 4));
 });

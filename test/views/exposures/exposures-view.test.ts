@@ -91,6 +91,20 @@ test('the text of a part of what was written before is that of the part by itsel
   }
 });
 
+test('a view that is stopped keeps the dates before, and a later one goes on behind them with the same bits', () => {
+  const { keep } = keeping();
+  const DATES = 100;
+  let dates = 0;
+  const onDate = (): void => {
+    if (dates === DATES) throw new Error('stopped');
+    dates++;
+  };
+  expect(() => shown({ ...asked, onDate }, keep)).toThrow('stopped');
+  let others = 0;
+  expect(shown({ ...asked, onDate: () => void others++ }, keep)).toEqual(shown(asked));
+  expect(dates + others).toBe(open().i32('days').length);
+});
+
 test('what is kept is worked out once: a window within another reads no datapoint again', () => {
   const { keep, kept } = keeping();
   shown(asked, keep);

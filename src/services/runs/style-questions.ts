@@ -1,0 +1,85 @@
+import { dayFrom, formatDay } from '#domain/days.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { DEFAULT_WINDOW, latest, type DerivedName } from '#domain/rules/datapoints/field-request.js';
+import { namesOf, referenceKind, resolve } from '#domain/rules/datapoints/resolution.js';
+import { firstAtLeast, lastAtMost } from '#domain/search.js';
+
+/** A question about a datapoint of a run over a range of its dates, null where the range is all of them. */
+export interface StyleQuestion {
+  readonly field: string;
+  readonly start: string | null;
+  readonly end: string | null;
+}
+
+/** Memory of the figures of a run that are made ready here, a quarter or so of what a thread keeps. */
+const STYLE_BYTES_MAX = 12 * 2 ** 20;
+/** A datapoint on a date: mean, coverage and five percentiles, with their texts. */
+const BYTES_A_DATE = 180;
+
+/** Questions about a run: some ten seconds of idle time at most. */
+const QUESTIONS_MAX = 96;
+
+/** Dates x names of a question: about 100 ms, by what a datapoint is made from. */
+const CELLS = { latest: 900_000, windows: 300_000, beta: 130_000 } as const;
+
+/** Windows of a year, after all others in this order. */
+const COSTLY = new Map<string, number>([
+  ['MOMENTUM', CELLS.windows],
+  ['VOLATILITY', CELLS.windows],
+  ['BETA', CELLS.beta],
+] satisfies [DerivedName, number][]);
+
+/**
+ * What is asked of a run in idle time, besides the datapoints that are made ready of more of them: each in ranges of dates,
+ * then whole for the text of its figures; the cheapest datapoints first. Those derived from prices and volumes are chosen
+ * before the columns of the store.
+ */
+export function styleQuestions(market: MarketData, run: RunDocument, besides: readonly string[]): StyleQuestion[] {
+  const { dates } = market;
+  const span = { from: firstAtLeast(dates, dayFrom(run.start)), to: lastAtMost(dates, dayFrom(run.end)) };
+  const count = span.to - span.from + 1;
+  if (count <= 0) return [];
+  const most = Math.floor(STYLE_BYTES_MAX / (BYTES_A_DATE * count));
+  const fields = styleFields(market).filter((name) => !besides.includes(name) && windowsAtOnce(market, name) > 0);
+  const chosen = fields.slice(0, most).toSorted((a, b) => cellsOf(b) - cellsOf(a));
+  return chosen.flatMap((field) => questionsAbout(market, field, span)).slice(0, QUESTIONS_MAX);
+}
+
+/** Numeric datapoints of a market, the derived ones first. */
+function styleFields(market: MarketData): string[] {
+  const [derived, stored]: [string[], string[]] = [[], []];
+  for (const name of namesOf(market)) {
+    const found = resolve(market, latest(name));
+    if ('missing' in found) continue;
+    if (found.dataset === 'derived') derived.push(name);
+    else if (found.dataset === 'market' || referenceKind(market, name) === 'number') stored.push(name);
+  }
+  return [...derived, ...stored];
+}
+
+const cellsOf = (field: string): number => COSTLY.get(field) ?? CELLS.latest;
+
+/** Windows of a year in a question; 0 where one alone would take much longer than a question may. */
+function windowsAtOnce({ identifiers }: MarketData, field: string): number {
+  return Math.round(cellsOf(field) / (DEFAULT_WINDOW * identifiers.length));
+}
+
+interface Positions {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Ranges begin where blocks of windows do, so that what a range sums before its first date would have been summed there. */
+function questionsAbout(market: MarketData, field: string, { from, to }: Positions): StyleQuestion[] {
+  const { dates } = market;
+  const length = DEFAULT_WINDOW * windowsAtOnce(market, field);
+  const ranges: StyleQuestion[] = [];
+  for (let first = from; first <= to;) {
+    const next = (Math.floor(first / length) + 1) * length;
+    const last = Math.min(to, next - 1);
+    ranges.push({ field, start: formatDay(dates[first]!), end: formatDay(dates[last]!) });
+    first = next;
+  }
+  return [...ranges, { field, start: null, end: null }];
+}

@@ -1,0 +1,118 @@
+import { expect } from 'vitest';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import type { ComputePool, Lane } from '#jobs/compute-pool.js';
+import type { TaskInput } from '#jobs/tasks.js';
+import type { ServedMarket } from '#market/serving/markets.js';
+import { createWarmUp } from '#services/runs/warm-up.js';
+import type { WarmUpDependencies } from '#services/runs/warm-up.js';
+
+/** Threads of the heavy lane. */
+export const WORKERS = 2;
+
+export function marketOf(contentHash: string, { dates = 10, firstDay = 0, sectors = true } = {}): ServedMarket {
+  const handle = { datasetId: 'store', adjustment: 'none', contentHash } as MarketHandle; // What else a handle has, workers see.
+  const market = {
+    dates: firstDay === 0 ? new Int32Array(dates) : Int32Array.from({ length: dates }, (_, t) => firstDay + t),
+    identifiers: ['A', 'B'],
+    fields: new Map([['SHARES_OUTSTANDING', new Float64Array(20)]]),
+    reference: { columns: sectors ? ['NAME', 'SECTOR'] : [], rows: new Map() },
+  } as unknown as MarketData;
+  return { handle, identity: handle, market, loadedAt: '', files: [] };
+}
+
+export const index = (id: string, calendar = 'XNYS') =>
+  IndexDocument.parse({
+    id,
+    name: id,
+    calendar,
+    base_date: '2010-01-04',
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
+
+const artifact = (name: string) => ({ name, bytes: 1, sha256: 'sha' });
+export function run(id: string, { run_at = '2024-01-01', benchmark = null as string | null, store_id = 'other' } = {}) {
+  return {
+    store_id,
+    run_id: id,
+    index_id: id,
+    name: id,
+    run_at,
+    start: '2010-01-04',
+    end: '2020-06-30',
+    run_hash: 'h',
+    store_content_hash: 's',
+    engine_version: '0',
+    request: { benchmark: benchmark && { kind: 'index', id: benchmark } },
+    artifacts: { result: artifact('result'), overview: artifact('overview'), columns: artifact(`columns of ${id}`) },
+  };
+}
+
+/** A warm-up on a pool that notes what it is asked, and a clock that is wound by hand. */
+export function warmUp({
+  stored = {},
+  fails = () => undefined,
+  isAlone = true,
+}: {
+  readonly stored?: Record<string, object>;
+  readonly fails?: (task: string, asked: number) => Error | undefined;
+  readonly isAlone?: boolean;
+} = {}) {
+  const asked: string[] = [];
+  const inputs: { readonly task: string; readonly lane: Lane; readonly input: unknown }[] = [];
+  const load: Record<Lane, number> = { light: 0, heavy: 0 };
+  const faults: unknown[] = [];
+  const timers = new Set<() => void>();
+  let served: ServedMarket | undefined;
+  const pool = {
+    load: (lane: Lane) => load[lane],
+    run({ lane, task, input }: { lane: Lane; task: string; input: TaskInput<'view-run'> | TaskInput<'warm-up'> }) {
+      inputs.push({ task, lane, input });
+      asked.push(
+        `${lane} ${task}${'view' in input ? ` ${input.view}` : 'names' in input ? ` ${input.market ? 'market' : 'code'}` : ''}`,
+      );
+      expect(load.light).toBe(0);
+      const failure = fails(task, asked.length);
+      return { output: failure ? Promise.reject(failure) : Promise.resolve(null) };
+    },
+  } as unknown as Pick<ComputePool, 'run' | 'load'>;
+  const documents = {
+    get: async (kind: string, id: string) =>
+      stored[`${kind} ${id}`] ? { id, body: stored[`${kind} ${id}`], etag: '', updatedAt: '' } : undefined,
+    ids: async (kind: string) =>
+      Object.keys(stored)
+        .filter((key) => key.startsWith(`${kind} `))
+        .map((key) => key.slice(kind.length + 1)),
+  } as WarmUpDependencies['documents'];
+  const made = createWarmUp({
+    documents,
+    pool,
+    artifacts: { file: async ({ name }) => `/home/${name}` },
+    markets: { served: () => served },
+    isAlone,
+    workers: WORKERS,
+    clock: { after: (_ms, call) => (timers.add(call), () => void timers.delete(call)) },
+    onFault: (fault) => void faults.push(fault),
+  });
+  return {
+    ...made,
+    inputs,
+    load,
+    faults,
+    timers,
+    serve(market: ServedMarket | undefined) {
+      served = market;
+      made.wake();
+    },
+    /** What is asked when the clock goes off. */
+    async tick(): Promise<string[]> {
+      const before = asked.length;
+      const due = [...timers];
+      timers.clear();
+      for (const call of due) call();
+      for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate);
+      return asked.slice(before);
+    },
+  };
+}

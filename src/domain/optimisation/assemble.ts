@@ -14,7 +14,7 @@ const TIE_BREAK = 1e-10;
 
 /** Inputs of a programme besides the problem. */
 export interface Assembly {
-  /** What the same assembly gave without its restriction: saves expanding the rows again. */
+  /** What the same assembly gave without its restriction: saves expanding the rows again. Not with radii of its own. */
   readonly base?: Assembled | undefined;
   /** Rows that take part; all of them unless given. */
   readonly includes?: ((origin: Origin) => boolean) | undefined;
@@ -55,7 +55,7 @@ export interface Assembled {
 
 /** The convex program of a problem: objective (w - b)' Sigma (w - b) and the tie-breaking term. */
 export function assembleProgram(problem: Problem, assembly: Assembly = {}): Assembled {
-  if (assembly.base !== undefined)
+  if (assembly.base !== undefined && assembly.radii === undefined)
     return withPlanes(problem, restricted(withoutPlanes(assembly.base), assembly.restriction), assembly);
   const { index, metric } = problem;
   const n = index.length;

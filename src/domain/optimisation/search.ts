@@ -1,11 +1,10 @@
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import type { NonConvexRow } from '../constraints/program-row.js';
 import { branchAndBound } from './branch-and-bound.js';
-import { assembleProgram } from './assemble.js';
 import type { Change } from './change.js';
 import { type Origin, type Problem, nonConvexRows } from './problem.js';
 import { holds, supportOf } from './restriction.js';
-import { type ConvexSolution, solveConvex } from './solve-convex.js';
+import { type ConvexSolution, solveConvex, wholeProgram } from './solve-convex.js';
 import { type SearchInput, type Solvers, createSearch, countHeld } from './name-search.js';
 
 /** An answer to a problem with all its rows, convex or not. */
@@ -50,7 +49,7 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
   if (relaxed === undefined) return { kind: 'unsolved' };
   if (rows.every((row) => holds(row, relaxed.weights)))
     return { kind: 'solved', solution: { ...relaxed, isHeuristic: false, bound: relaxed.bound } };
-  const base = assembleProgram(problem, options);
+  const base = wholeProgram(problem, { includes: options.includes, changes: options.changes });
   const restricted = { includes: options.includes, changes: options.changes, base };
   const isAnyEnough = options.wanted === 'any';
   const search = createSearch(solvers, { problem, rows, options: restricted, relaxed, isAnyEnough });
@@ -130,7 +129,7 @@ function chosen(
   const { problem, options } = input;
   const relaxed = solveConvex(solver, problem, options);
   if (relaxed === undefined) return undefined;
-  const restricted = { ...options, base: assembleProgram(problem, options) };
+  const restricted = { ...options, base: wholeProgram(problem, options) };
   const search = createSearch({ solver, algebra }, { ...input, options: restricted, relaxed });
   return search.from([start ?? supportOf(relaxed.weights)]);
 }

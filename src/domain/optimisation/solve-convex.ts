@@ -65,9 +65,17 @@ export function solveConvex(solver: Solver, problem: Problem, options: ConvexOpt
   const hard = attempt(solver, problem, { ...options, withCurves: true, iterations: free.iterations });
   const soft = exceeded.filter(({ origin }) => origin.soft !== null);
   const solution = soft.length === 0 ? hard : widenSoft(solver, problem, options, soft, free);
-  return solution === undefined || exceededCurves(problem, solution.weights, options).some(isChecked)
-    ? undefined
-    : solution;
+  if (solution === undefined) return undefined;
+  // Every hard curve is measured on the weights themselves, whatever rows the programme had.
+  const isBroken = (placed: PlacedCurve): boolean => isChecked(placed) || placed.origin.soft === null;
+  return exceededCurves(problem, solution.weights, options).some(isBroken) ? undefined : solution;
+}
+
+/** The programme of all rows: limits on the tracking error are among them unless that alone is minimised. */
+export function wholeProgram(problem: Problem, options: Assembly): Assembled {
+  const { goal, index, costs } = problem;
+  const isPure = isPureTracking(goal, index, costs);
+  return assembleProgram(problem, { ...options, withTracking: !isPure || options.withTracking === true });
 }
 
 function isLinear({ goal }: Problem): boolean {
@@ -110,7 +118,7 @@ function withIdleRows({ answer: { state } }: ConvexSolution, count: number): Act
 function solveRows(solver: Solver, problem: Problem, options: Attempt): ConvexSolution | undefined {
   const { goal, index, costs } = problem;
   const isPure = isPureTracking(goal, index, costs);
-  const whole = assembleProgram(problem, { ...options, withTracking: !isPure || options.withTracking === true });
+  const whole = wholeProgram(problem, options);
   const assembled = options.withCurves ? whole : withoutCurves(whole);
   const rows = assembled.program;
   const { warm, effort, tail } = options;

@@ -6,15 +6,22 @@ import type { Problem } from '#domain/optimisation/problem.js';
 import { restrictionOf } from '#domain/optimisation/restriction.js';
 import { doubles, programOf, trackingCases } from '../../kernels/optimisation/tracking-cases.js';
 import { denseMetric } from '#kernels/optimisation/program/metric.js';
+import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { ConstraintRow } from '#domain/documents/index-document.js';
 import { createProblem } from '#domain/optimisation/problem.js';
 import { IS_SOAK } from '../../soak.js';
-import { smallProblem, solvers } from './small-problems.js';
+import { smallProblem, solvers, type SmallMarket } from './small-problems.js';
 
 const found = (problem: Problem) => {
   const outcome = solveProblem(solvers, problem);
   if (outcome.kind !== 'solved') throw new Error(`no answer: ${outcome.kind}`);
   return outcome.solution;
+};
+
+/** A problem with the weights of its answer. */
+const measuredIn = (market: SmallMarket): [Problem, Float64Array] => {
+  const problem = smallProblem(market);
+  return [problem, found(problem).weights];
 };
 
 const held = (weights: Float64Array) => weights.reduce((count, weight) => count + (Math.abs(weight) > 1e-9 ? 1 : 0), 0);
@@ -72,6 +79,35 @@ describe('a number of names', () => {
       const solution = found(problem);
       expect(solution.isHeuristic).toBe(false);
       expect(Math.abs(solution.objective / byEnumeration(problem, 4) - 1), `seed ${seed}`).toBeLessThan(1e-9);
+    }
+  });
+
+  const BESIDE = [
+    { type: 'Cardinality', params: { maximum: 4 } },
+    { type: 'MinimumHolding', params: { threshold: 0.12 } },
+    { type: 'GroupCardinality', params: { field: 'SECTOR', maximum: 1 } },
+  ];
+
+  test.each(BESIDE)('$type leaves the tracking error within its limit, whatever is the objective', (row) => {
+    const market = { names: 8, seed: 4, objective: { type: 'min_tracking_error' } };
+    const least = Math.sqrt(trackingVariance(...measuredIn({ ...market, rows: [row] })));
+    const limit = { type: 'TrackingError', params: { limit: 1.1 * least } };
+    for (const { type } of OBJECTIVE_CLASSES) {
+      const isSlow = type === 'min_cdar' || (type === 'min_cvar' && row.type !== 'Cardinality');
+      if (type === 'risk_parity' || (isSlow && !IS_SOAK)) continue; // Equal risk holds every name.
+      const objective = type === 'max_sharpe' ? { type, risk_free_rate: -0.01 } : { type };
+      const [problem, weights] = measuredIn({ ...market, rows: [limit, row], objective });
+      const error = Math.sqrt(trackingVariance(problem, weights));
+      expect(error / limit.params.limit, type).toBeLessThan(1 + 1e-7);
+    }
+  });
+
+  test('names beside a tracking error, hard or soft, are chosen as enumeration chooses them', () => {
+    for (const soft of [undefined, 0.3]) {
+      const limit = { type: 'TrackingError', params: { limit: 0.12, ...(soft === undefined ? {} : { soft }) } };
+      const rows = [limit, { type: 'Cardinality', params: { maximum: 3 } }];
+      const problem = smallProblem({ names: 7, seed: 4, rows, objective: { type: 'min_variance' } });
+      expect(Math.abs(found(problem).value / byEnumeration(problem, 3) - 1), `penalty ${soft}`).toBeLessThan(1e-8);
     }
   });
 

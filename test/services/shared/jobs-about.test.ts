@@ -32,6 +32,7 @@ const ANSWERS: Readonly<Record<string, unknown>> = {
     snapshots: { at: 0, text: REF },
     overview: REF,
     columns: REF,
+    prices: null,
     runAt: '',
     start: '',
     end: '',

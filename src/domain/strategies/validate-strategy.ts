@@ -1,9 +1,10 @@
-import { RESERVED_INDEX_IDS, type IndexDocument } from '../documents/index-document.js';
+import { isOverlayDocument, RESERVED_INDEX_IDS, type IndexDocument } from '../documents/index-document.js';
 import { RebalanceSpec } from '../documents/rebalance-spec.js';
 import { StrategyDocument } from '../documents/strategy-document.js';
 import { hasErrors, orderFindings, smallValue, type Finding } from '../findings.js';
 import { nonFiniteFindings } from '../finite.js';
 import type { MarketData } from '../market/market-data.js';
+import { heldAsOneFindings } from '../overlays/held-as-one.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';
 import { checkShape } from '../shape.js';
 
@@ -58,6 +59,7 @@ export function strategyProblems(strategy: Raw, { indexOf, isConstraintSet, mark
       ),
     );
   }
+  findings.push(...overlayProblems(strategy, indexOf));
   if (typeof benchmark !== 'object' || benchmark === null) return findings;
   const { id, kind } = benchmark as { readonly id?: unknown; readonly kind?: unknown };
   if (typeof id !== 'string') return findings;
@@ -77,6 +79,18 @@ export function strategyProblems(strategy: Raw, { indexOf, isConstraintSet, mark
     });
   }
   return findings;
+}
+
+/** What is refused of a strategy on an overlay when it is run. */
+function overlayProblems(strategy: Raw, indexOf: StrategyContext['indexOf']): Finding[] {
+  const { index_id: indexId, constraint_set_id: constraintSetId, transaction_cost_bps: cost } = strategy;
+  const index = typeof indexId === 'string' ? indexOf(indexId) : undefined;
+  if (index === undefined || !isOverlayDocument(index)) return [];
+  return heldAsOneFindings({
+    indexId: index.id,
+    transactionCostBps: typeof cost === 'number' ? cost : 0,
+    hasConstraints: typeof constraintSetId === 'string',
+  });
 }
 
 function unknownIndex(id: string, path: string): Finding {

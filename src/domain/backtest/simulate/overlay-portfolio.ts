@@ -1,5 +1,5 @@
 import { refuseWithFindings } from '../../refusal.js';
-import type { Finding } from '../../findings.js';
+import { heldAsOneFindings } from '../../overlays/held-as-one.js';
 import type { OverlayPath } from '../../overlays/overlay-type.js';
 import type { BacktestPlan } from '../plan.js';
 import { movedOrder, type Book, type BookEvent, type StoredFollow } from './book.js';
@@ -180,28 +180,8 @@ export function resumedOverlayPortfolio(book: Book, span: ResumedSpan): Book {
  * @throws Refusal VALIDATION_FAILED
  */
 export function assertHeldAsOne({ request, strategy, indexId }: BacktestPlan): void {
-  const { transaction_cost_bps: cost } = request;
-  const findings = [
-    ...(cost === 0
-      ? []
-      : [
-          refused(
-            'transaction_cost_bps',
-            `The overlay ${indexId} is held as one; transaction_cost_bps is ${cost}, and 0 is needed. What it trades itself is charged for by its own cost_bps.`,
-          ),
-        ]),
-    ...(strategy?.constraints === undefined
-      ? []
-      : [
-          refused(
-            'constraint_set_id',
-            `The overlay ${indexId} is held as one; a constraint set needs the names of the index beneath.`,
-          ),
-        ]),
-  ];
+  const { transaction_cost_bps: transactionCostBps } = request;
+  const hasConstraints = strategy?.constraints !== undefined;
+  const findings = heldAsOneFindings({ indexId, transactionCostBps, hasConstraints });
   if (findings.length > 0) throw refuseWithFindings('request', findings);
-}
-
-function refused(path: string, message: string): Finding {
-  return { severity: 'error', code: 'NOT_IN_CHOICES', path, message };
 }

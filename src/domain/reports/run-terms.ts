@@ -7,6 +7,7 @@ import { overlaySentences } from '../rules/methodology.js';
 
 /** On what terms a run was made, as far as a report tells it. */
 export interface RunTerms {
+  /** That of an overlay is its own term: nothing else is charged for it. */
   readonly transactionCostBps: number;
   /** Price basis of its store; null for a run of a version that did not remember it. */
   readonly adjustment: Adjustment | null;
@@ -28,11 +29,17 @@ export function termsOf(
   { request, adjustment }: Pick<RunDocument, 'request' | 'adjustment'>,
   index: IndexDocument | undefined,
 ): RunTerms {
+  const overlay = index !== undefined && isOverlayDocument(index) ? index : null;
   return {
-    transactionCostBps: BacktestFields.parse(request).transaction_cost_bps,
+    transactionCostBps: ownCostOf(overlay) ?? BacktestFields.parse(request).transaction_cost_bps,
     adjustment: adjustment ?? null,
-    overlay: index === undefined || !isOverlayDocument(index) ? null : overlayTerms(index),
+    overlay: overlay && overlayTerms(overlay),
   };
+}
+
+/** What an overlay charges for the change of its exposure; null of a kind that has no such term. */
+function ownCostOf(document: OverlayDocument | null): number | null {
+  return document !== null && 'cost_bps' in document.overlay ? (document.overlay.cost_bps ?? null) : null;
 }
 
 const overlayTerms = (document: OverlayDocument): OverlayTerms => ({

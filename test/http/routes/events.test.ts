@@ -179,9 +179,11 @@ test('a calendar file has every event as a day of its own, in lines of at most 7
   const expected = await events('?index_ids=TOKYO');
   expect(valuesOf('DTSTART;VALUE=DATE')).toEqual(expected.map(({ date }) => date.replaceAll('-', '')));
   expect(valuesOf('SUMMARY').map((value) => value.replaceAll(/\\([;,\\])/g, '$1'))).toEqual(
-    expected.map(({ summary }) => summary),
+    expected.map(({ summary, index_id: id }) => (id === null ? summary : `${summary} (${id})`)),
   );
+  expect(new Set(expected.map(({ index_id: id }) => id))).toEqual(new Set([null, 'TOKYO']));
   expect(new Set(valuesOf('UID')).size).toBe(expected.length);
+  expect((await get('?index_ids=LAGGED&format=ics')).text).not.toContain('(LAGGED)'); // It is called by its id.
 });
 
 test.each([

@@ -194,6 +194,14 @@ test('a basis that is neither 360 nor 365 is told both, and costs of trading are
   expect(errors).toMatchObject([{ path: 'overlay.basis', accepted: ['360', '365'] }]);
   const refused = await service.refusal('POST', '/analytics/DOUBLE/backtest', { transaction_cost_bps: 5 });
   expect(refused).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
+  const strategy = { id: 'HELD', name: 'Held', index_id: 'DOUBLE', rebalance: { frequency: 'monthly' } };
+  const findingsOf = async (body: object) =>
+    (await service.ask<{ findings: object[] }>('POST', '/strategies/validate', { ...strategy, ...body })).body.findings;
+  expect(await findingsOf({})).toEqual([]);
+  expect(await findingsOf({ transaction_cost_bps: 5 })).toMatchObject([
+    { severity: 'error', code: 'NOT_IN_CHOICES', path: 'transaction_cost_bps' },
+  ]);
+  expect(await findingsOf({ index_id: 'TOP', transaction_cost_bps: 5 })).toEqual([]);
 });
 
 test('it leads nowhere back, pays no costs, decides nothing, and goes with the index beneath', async () => {

@@ -179,7 +179,7 @@ test('a report of an overlay says what it is: its kind, the index beneath, and e
     kind: 'overlay',
     currency: 'USD',
     source_index_id: 'SAMPLE',
-    overlay: { type: 'leverage', factor: 2, financing: 'SOFR', spread_bps: 50 },
+    overlay: { type: 'leverage', factor: 2, financing: 'SOFR', spread_bps: 50, cost_bps: 20 },
   });
   const terms = termsOf({ request: {} }, index);
   const attribution = { ...figures.attribution(), overlay_parts: [] };
@@ -187,10 +187,14 @@ test('a report of an overlay says what it is: its kind, the index beneath, and e
   const blocks = [
     { kind: 'header', index_id: 'SAMPLE' },
     { kind: 'table', source: 'overlay_parts', index_id: 'SAMPLE' },
+    { kind: 'stat_grid', stats: ['transaction_cost'], index_id: 'SAMPLE' },
   ];
   const text = readPdf(render({ template: parse(blocks), figures: overlaid }).bytes).text.replaceAll('\n', ' ');
   for (const words of ['Leveraged or inverse: overlay on SAMPLE', '2 times the return', 'SOFR', '50 basis points'])
     expect(text).toContain(words);
+  expect(text).not.toContain('No transaction cost');
+  // In the header and among the figures.
+  expect(text.match(/20\.00 bps/g)).toHaveLength(2);
   expect(methodologyOf(index)).toEqual(expect.arrayContaining([...terms.overlay!.sentences]));
 });
 

@@ -1,6 +1,6 @@
 import { dayFrom, formatDay, type Day } from '../days.js';
 import type { Finding } from '../findings.js';
-import { firstRateDay, isRateHeld, majorUnit, pairOf } from '../market/exchange-rates.js';
+import { firstRateDay, isCurrency, isRateHeld, majorUnit, pairIn, pairOf } from '../market/exchange-rates.js';
 import { beyondRates, rateBeyond } from '../market/interest-rates.js';
 import type { MarketData } from '../market/market-data.js';
 import { currenciesOf } from '../market/rates-needed.js';
@@ -33,12 +33,18 @@ function missingSeries({ id: overlayId, overlay }: OverlayDocument, { market, se
         const message = `The store has no series ${id}, which the overlay ${overlayId} needs.`;
         return [{ severity, code: 'UNKNOWN_IDENTIFIER', path, message, value: id }];
       }
+      if (severity === 'warning' && isPair(id)) {
+        const message = `overlay.${member} is to be a rate of interest in percent a year, and ${id} is called as an exchange rate is.`;
+        return [{ severity, code: 'VALUE_TYPE_MISMATCH', path, message, value: id }];
+      }
       // What a run needs of them it refuses itself.
       const beyond = severity === 'error' ? undefined : rateBeyond(held);
       if (beyond === undefined) return [];
       return [{ severity, code: 'OUT_OF_RANGE', path, message: beyondRates(beyond), value: beyond.value }];
     });
 }
+
+const isPair = (id: string): boolean => pairIn(id)?.every(isCurrency) === true;
 
 /**
  * Rates that say to be of another currency than the one they are used for. That of another one that the overlay has a

@@ -205,6 +205,13 @@ test('more points a year than the base value are doubted', () => {
   expect(told({ type: 'decrement', points: 100 }, { base_value: 101 })).toEqual([]);
 });
 
+test('an exchange rate in place of a rate of interest is doubted by its name', () => {
+  const doubted = (financing: string) =>
+    told({ type: 'leverage', factor: 2, financing }, {}, market).filter(([, code]) => code === 'VALUE_TYPE_MISMATCH');
+  expect(doubted('GBPUSD')).toEqual([['warning', 'VALUE_TYPE_MISMATCH', 'overlay.financing']]);
+  expect(doubted('DOMESTIC')).toEqual([]);
+});
+
 describe('a rate that begins too late', () => {
   const beginning = (id: string, first: number): MarketData => {
     const series = market.series!.get(id)!;

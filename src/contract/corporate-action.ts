@@ -1,6 +1,10 @@
 import { z } from 'zod';
 import { ACTION_KINDS, ELECTION_DEFAULTS } from '#domain/market/market-data.js';
 
+/** What the value of an action is, by its type. */
+export const VALUE_MEANING =
+  'As in the store: cash a share of dividends and returns of capital, the share-count multiplier of splits, stock dividends and bonus issues, new shares for one held of a rights issue, shares of `related` for one held of a spin-off or merger, what a share is paid of an acquisition or delisting.';
+
 export const CorporateAction = z
   .strictObject({
     type: z.enum(Object.keys(ACTION_KINDS) as [string, ...string[]]), // the table has entries
@@ -8,7 +12,7 @@ export const CorporateAction = z
       description:
         'What value means: an amount per share that adds up, a share-count multiplier that compounds, or nothing that can be summed.',
     }),
-    value: z.number(),
+    value: z.number().meta({ description: VALUE_MEANING }),
     ex_date: z.string(),
     pay_date: z.string().nullable().meta({ description: 'Null: unknown.' }),
     status: z.enum(['announced', 'paid', 'cancelled']).nullable().meta({ description: 'Null: unknown.' }),

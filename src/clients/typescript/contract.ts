@@ -44,7 +44,7 @@ export interface ActiveBoundsParams {
 
 export interface ActiveBoundsRow {
   readonly type: 'ActiveBounds';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: ActiveBoundsParams | undefined;
@@ -68,7 +68,7 @@ export interface ActiveGroupBoundsParams {
 
 export interface ActiveGroupBoundsRow {
   readonly type: 'ActiveGroupBounds';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: ActiveGroupBoundsParams | undefined;
@@ -107,7 +107,7 @@ export interface ActiveShareParams {
 
 export interface ActiveShareRow {
   readonly type: 'ActiveShare';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: ActiveShareParams | undefined;
@@ -615,7 +615,7 @@ export interface BetaParams {
 
 export interface BetaRow {
   readonly type: 'Beta';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: BetaParams | undefined;
@@ -725,7 +725,7 @@ export interface CDaRParams {
 
 export interface CDaRRow {
   readonly type: 'CDaR';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: CDaRParams | undefined;
@@ -757,7 +757,7 @@ export interface CVaRParams {
 
 export interface CVaRRow {
   readonly type: 'CVaR';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: CVaRParams | undefined;
@@ -833,7 +833,7 @@ export interface CardinalityParams {
 
 export interface CardinalityRow {
   readonly type: 'Cardinality';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: CardinalityParams | undefined;
@@ -1038,7 +1038,7 @@ export interface Concentration5_10_40Params {
 
 export interface Concentration5_10_40Row {
   readonly type: 'Concentration5_10_40';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: Concentration5_10_40Params | undefined;
@@ -1073,7 +1073,7 @@ export interface ConcentrationRICParams {
 
 export interface ConcentrationRICRow {
   readonly type: 'ConcentrationRIC';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: ConcentrationRICParams | undefined;
@@ -1155,7 +1155,7 @@ export interface ConstraintCost {
 export interface ConstraintRow {
   /** Constraint class; see /optimise/constraint-types. */
   readonly type: string;
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id: string;
   /** Arguments of the class, by name. */
   readonly params: Readonly<Record<string, unknown>>;
@@ -1166,7 +1166,7 @@ export type ConstraintRowBody = FullInvestmentRow | WeightSumRow | LongOnlyRow |
 export interface ConstraintRowInput {
   /** Constraint class; see /optimise/constraint-types. */
   readonly type: string;
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: Readonly<Record<string, unknown>> | undefined;
@@ -1223,7 +1223,7 @@ export interface CorporateAction {
   readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE';
   /** What value means: an amount per share that adds up, a share-count multiplier that compounds, or nothing that can be summed. */
   readonly kind: 'cash' | 'ratio' | 'structural';
-  /** An amount per share, or a share-count multiplier, by kind. */
+  /** As in the store: cash a share of dividends and returns of capital, the share-count multiplier of splits, stock dividends and bonus issues, new shares for one held of a rights issue, shares of `related` for one held of a spin-off or merger, what a share is paid of an acquisition or delisting. */
   readonly value: number;
   /** First day without the entitlement. */
   readonly ex_date: string;
@@ -2000,7 +2000,7 @@ export interface EffectiveNumberParams {
 
 export interface EffectiveNumberRow {
   readonly type: 'EffectiveNumber';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: EffectiveNumberParams | undefined;
@@ -2118,7 +2118,7 @@ export interface ExcludeParams {
 
 export interface ExcludeRow {
   readonly type: 'Exclude';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: ExcludeParams | undefined;
@@ -2341,7 +2341,7 @@ export interface FactorExposureParams {
 
 export interface FactorExposureRow {
   readonly type: 'FactorExposure';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: FactorExposureParams | undefined;
@@ -2548,7 +2548,7 @@ export interface FreezeParams {
 
 export interface FreezeRow {
   readonly type: 'Freeze';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: FreezeParams | undefined;
@@ -2615,7 +2615,7 @@ export interface FullInvestmentParams {
 
 export interface FullInvestmentRow {
   readonly type: 'FullInvestment';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: FullInvestmentParams | undefined;
@@ -2856,7 +2856,7 @@ export interface GroupBoundsParams {
 
 export interface GroupBoundsRow {
   readonly type: 'GroupBounds';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: GroupBoundsParams | undefined;
@@ -2898,7 +2898,7 @@ export interface GroupCardinalityParams {
 
 export interface GroupCardinalityRow {
   readonly type: 'GroupCardinality';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: GroupCardinalityParams | undefined;
@@ -3138,7 +3138,7 @@ export interface IndexAction {
   readonly identifier: string;
   /** Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one. */
   readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE' | 'SILENT_DELISTING';
-  /** As in the store; null of a name that ends where it does not say what a share is paid. */
+  /** As in the store: cash a share of dividends and returns of capital, the share-count multiplier of splits, stock dividends and bonus issues, new shares for one held of a rights issue, shares of `related` for one held of a spin-off or merger, what a share is paid of an acquisition or delisting. Null of a name that ends where it does not say what a share is paid. */
   readonly value: number | null;
   /** Other identifier of a spin-off, merger or ticker change. */
   readonly related: string | null;
@@ -3170,7 +3170,7 @@ export interface IndexAction {
   readonly divisor_after: number | null;
   /** Of one after which the name is gone: what a share held before is paid, in its currency, and the others are bought with; of a past one as the run took it. Else null. */
   readonly proceeds: number | null;
-  /** Of one after which the name is another: the shares of that one, of a past one as the run took them; else null. */
+  /** Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close; of a past one as the run took them. Else null. */
   readonly received: ReceivedShares | null;
 }
 
@@ -3807,7 +3807,7 @@ export interface LinearConstraintParams {
 
 export interface LinearConstraintRow {
   readonly type: 'LinearConstraint';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: LinearConstraintParams | undefined;
@@ -3853,7 +3853,7 @@ export interface LiquidityParams {
 
 export interface LiquidityRow {
   readonly type: 'Liquidity';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: LiquidityParams | undefined;
@@ -3921,7 +3921,7 @@ export interface LongOnlyParams {
 
 export interface LongOnlyRow {
   readonly type: 'LongOnly';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: LongOnlyParams | undefined;
@@ -4208,7 +4208,7 @@ export interface MinimumHoldingParams {
 
 export interface MinimumHoldingRow {
   readonly type: 'MinimumHolding';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: MinimumHoldingParams | undefined;
@@ -4823,7 +4823,7 @@ export interface PositionBoundsParams {
 
 export interface PositionBoundsRow {
   readonly type: 'PositionBounds';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: PositionBoundsParams | undefined;
@@ -5615,7 +5615,7 @@ export interface RelativePositionBoundsParams {
 
 export interface RelativePositionBoundsRow {
   readonly type: 'RelativePositionBounds';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: RelativePositionBoundsParams | undefined;
@@ -7621,7 +7621,7 @@ export interface TrackingErrorParams {
 
 export interface TrackingErrorRow {
   readonly type: 'TrackingError';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: TrackingErrorParams | undefined;
@@ -7683,7 +7683,7 @@ export interface TradeSizeParams {
 
 export interface TradeSizeRow {
   readonly type: 'TradeSize';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: TradeSizeParams | undefined;
@@ -7838,7 +7838,7 @@ export interface TurnoverParams {
 
 export interface TurnoverRow {
   readonly type: 'Turnover';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: TurnoverParams | undefined;
@@ -8054,7 +8054,7 @@ export interface VolatilityParams {
 
 export interface VolatilityRow {
   readonly type: 'Volatility';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: VolatilityParams | undefined;
@@ -8162,7 +8162,7 @@ export interface WeightSumParams {
 
 export interface WeightSumRow {
   readonly type: 'WeightSum';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: WeightSumParams | undefined;
@@ -8188,7 +8188,7 @@ export interface WeightedAverageParams {
 
 export interface WeightedAverageRow {
   readonly type: 'WeightedAverage';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: WeightedAverageParams | undefined;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ACTION_CHOICES, type ActionChoice } from '#domain/corporate-actions/choices.js';
 import { ACTION_KINDS, ELECTION_DEFAULTS, type ActionType } from '#domain/market/market-data.js';
+import { VALUE_MEANING } from '../corporate-action.js';
 import { runState, type Stateless } from '../run-state.js';
 
 const ACTION_TYPES = Object.keys(ACTION_KINDS) as [ActionType, ...ActionType[]]; // Object.keys returns plain strings.
@@ -33,9 +34,12 @@ export const ActionsView = z
               description:
                 'Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one.',
             }),
-            value: z.number().nullable().meta({
-              description: 'As in the store; null of a name that ends where it does not say what a share is paid.',
-            }),
+            value: z
+              .number()
+              .nullable()
+              .meta({
+                description: `${VALUE_MEANING} Null of a name that ends where it does not say what a share is paid.`,
+              }),
             related: z
               .string()
               .nullable()
@@ -90,7 +94,7 @@ export const ActionsView = z
             ),
             received: ReceivedShares.nullable().meta({
               description:
-                'Of one after which the name is another: the shares of that one, of a past one as the run took them; else null.',
+                'Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close; of a past one as the run took them. Else null.',
             }),
           })
           .meta({ id: 'IndexAction' }),

@@ -78,7 +78,6 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   operand: 'What must not be true.',
   operands: 'Nodes in any order.',
   comparison: 'How the datapoint is compared with the value.',
-  'CorporateAction.value': 'An amount per share, or a share-count multiplier, by kind.',
   amount: 'Index points.',
 
   // Catalogue

@@ -8,7 +8,12 @@ export interface BeforeAction {
   /** In the currency of the action, of a share as it is on its ex-date. */
   readonly price: number;
   readonly variant: ReturnVariant;
-  readonly treatment: Pick<TreatmentSpec, 'special_dividends' | 'splits' | 'delisting' | 'withholding_tax'>;
+  readonly treatment: Pick<
+    TreatmentSpec,
+    'special_dividends' | 'splits' | 'spin_offs' | 'delisting' | 'withholding_tax'
+  >;
+  /** Whether what is spun off is in the prices already: nothing enters the index for it then. */
+  readonly isTotal?: boolean;
 }
 
 /** One share of another name in shares of the one that is looked at, at prices as they stand; null without a price. */
@@ -63,11 +68,19 @@ export function proForma(action: CorporateAction, before: BeforeAction, worth: W
       return terms === null ? UNKNOWN : afterRights(before, terms);
     }
     case 'SPIN_OFF':
+      return { ...UNCHANGED, weight, received: childOf(action, before) };
     case 'TICKER_CHANGE':
       return { weight, ...UNCHANGED };
     default:
       return UNKNOWN;
   }
+}
+
+/** What is held of a spun-off name: it enters at a price of zero, and weighs nothing before its first close. */
+function childOf({ identifier, value, related }: CorporateAction, before: BeforeAction): Received | null {
+  const enters = before.treatment.spin_offs === 'zero_price' && before.isTotal !== true;
+  if (!enters || related === null || related === identifier || !(value > 0)) return null;
+  return { identifier: related, ratio: value, weight: 0 };
 }
 
 function ended(

@@ -181,7 +181,10 @@ export type PipelineSpec = z.infer<typeof PipelineSpec>;
 export const ConstraintRow = z
   .strictObject({
     type: z.string().min(1).meta({ description: 'Constraint class; see /optimise/constraint-types.' }),
-    id: z.string().max(64).default(''),
+    id: z.string().max(64).default('').meta({
+      description:
+        'What answers call the row: up to 64 characters, once among the rows; its position where it is empty.',
+    }),
     params: z.record(z.string(), z.unknown()).default({}),
   })
   .meta({ id: 'ConstraintRow' });

@@ -20,7 +20,7 @@ import type { SessionMarket } from '#domain/market/session-market.js';
 import { firstAtLeast } from '#domain/search.js';
 import { csvTable } from '../csv-table.js';
 import { levelsOf } from '../dividends/dividend-points-view.js';
-import { divisors, freeTrades } from '../exports/tables/events.js';
+import { divisors, freeTrades, isDivisorFixed } from '../exports/tables/events.js';
 import type { HeldName } from './pro-forma-rows.js';
 import { takenOutcome } from './taken-outcome.js';
 
@@ -156,6 +156,8 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: 
   const divisor = hasOwn || runId === indexId ? divisors(columns, days) : null;
   const { weightAt, sharesAt } = heldOn(columns, days, { sm, rates });
   const level = levelsOf(columns);
+  const isFixed = isDivisorFixed(columns);
+  const isTotal = sm.market.adjustment === 'total';
   const terms = { sm, rates, treatment, growth: growthTerms(treatment, columns.header.currency, variant) };
   /** Worth of a share of one name in shares of another, of shares as they are on the ex-date. */
   const worthIn =
@@ -180,10 +182,10 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: 
     const shares = sharesAt(before, column, weight);
     const close = sm.carriedClose(sm.sessionAt(days[before]!), column);
     const split = isComing && ACTION_KINDS[action.type] !== 'ratio' ? sharesBy(action.identifier, action.exDay) : 1;
-    const held = { weight, price: close / split, variant, treatment };
+    const held = { weight, price: close / split, variant, treatment, isTotal };
     const worth = worthIn(action, before);
     const after = isComing
-      ? pending(proForma(action, held, worth), { shares, split, divisor: divisor?.[before] ?? null })
+      ? pending(proForma(action, held, worth), { shares, split, divisor: divisor?.[before] ?? null, isFixed })
       : {
           weight: weightAt(at, place!),
           shares: sharesAt(at, column, weightAt(at, place!)),
@@ -267,11 +269,18 @@ function choiceRow(
   return { choice, weight_after: weight, shares_after: before * shares, cash: cash * split, received: taken };
 }
 
-function pending(after: ProForma, { shares, split, divisor }: Held & { readonly divisor: number | null }) {
+interface HeldByIndex extends Held {
+  /** Null of a strategy. */
+  readonly divisor: number | null;
+  readonly isFixed: boolean;
+}
+
+function pending(after: ProForma, { shares, split, divisor, isFixed }: HeldByIndex) {
+  const moved = after.divisor === null || divisor === null ? null : divisor * after.divisor;
   return {
     weight: after.weight,
     shares: after.shares === null ? null : shares * after.shares,
-    divisor: after.divisor === null || divisor === null ? null : divisor * after.divisor,
+    divisor: isFixed ? divisor : moved,
     proceeds: after.proceeds === null ? null : after.proceeds * split,
     received: after.received && { ...after.received, ratio: after.received.ratio * split },
   };

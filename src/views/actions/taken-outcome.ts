@@ -1,4 +1,4 @@
-import { eventsOn, type EventTerms } from '#domain/backtest/simulate/book-events.js';
+import { eventsOn, type EventTerms, type SessionEvents } from '#domain/backtest/simulate/book-events.js';
 import type { Received } from '#domain/corporate-actions/pro-forma.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import { effectOn, effectTable } from '#domain/market/session-effects.js';
@@ -27,6 +27,7 @@ export function takenOutcome(terms: EventTerms, action: CorporateAction, held: H
   const { sm, rates } = terms;
   const { session, column, shares, level } = held;
   const events = eventsOn(terms, session);
+  if (action.type === 'SPIN_OFF') return { proceeds: null, received: childTaken(terms, action, { ...held, events }) };
   const exit = events?.exits.get(column);
   if (exit === undefined || exit.action !== action) return NOTHING;
   const effect = effectOn(effectTable(sm, terms.growth), session, column);
@@ -37,4 +38,20 @@ export function takenOutcome(terms: EventTerms, action: CorporateAction, held: H
   const rate = rates.isNative(column) ? 1 : rates.rateAt(session, column);
   const weight = (shares * split * (each + (effect?.cash ?? 0)) * rate) / level;
   return { proceeds: null, received: { identifier: sm.identifiers[into]!, ratio: action.value * split, weight } };
+}
+
+/** Shares of a spun-off name, worth something where it has a price by the close of the day. */
+function childTaken(
+  { sm, rates, treatment, growth }: EventTerms,
+  { related }: CorporateAction,
+  { session, column, shares, level, events }: HeldBefore & { readonly events: SessionEvents | undefined },
+): Received | null {
+  const spun = events?.spinOffs.find(({ parent, child }) => parent === column && sm.identifiers[child] === related);
+  if (spun === undefined) return null;
+  const { child, units } = spun;
+  const ratio = units * (effectOn(effectTable(sm, growth), session, column)?.ratio ?? 1);
+  const isPriced = sm.isPriceable(session, child, treatment.max_stale_sessions);
+  const rate = rates.isNative(child) ? 1 : rates.rateAt(session, child);
+  const weight = isPriced ? (shares * ratio * sm.carriedClose(session, child) * rate) / level : 0;
+  return { identifier: sm.identifiers[child]!, ratio, weight };
 }

@@ -20,7 +20,13 @@ const before = (variant: ReturnVariant = 'price') =>
     weight: 0.2,
     price: 50,
     variant,
-    treatment: { special_dividends: 'reinvest', splits: 'apply', delisting: 'action_value', withholding_tax: 0.25 },
+    treatment: {
+      special_dividends: 'reinvest',
+      splits: 'apply',
+      spin_offs: 'zero_price',
+      delisting: 'action_value',
+      withholding_tax: 0.25,
+    },
   }) as const;
 
 const unknown = () => null;
@@ -55,6 +61,17 @@ test('a net return buys back what a withholding tax of a quarter leaves of a div
   expect(proForma(action('DIVIDEND', 5), short, unknown)).toEqual(
     proForma(action('DIVIDEND', 5), { ...short, variant: 'total' }, unknown),
   );
+});
+
+test('a spin-off keeps the name as it is and brings shares that weigh nothing yet, unless it is ignored', () => {
+  const spinOff = { ...action('SPIN_OFF', 0.25), related: 'S' };
+  const stays = { weight: 0.2, shares: 1, divisor: 1, proceeds: null };
+  const received = { identifier: 'S', ratio: 0.25, weight: 0 };
+  expect(proForma(spinOff, before(), unknown)).toEqual({ ...stays, received });
+  const { treatment } = before();
+  const ignored = { ...before(), treatment: { ...treatment, spin_offs: 'ignore' as const } };
+  expect(proForma(spinOff, ignored, unknown)).toEqual({ ...stays, received: null });
+  expect(proForma(spinOff, { ...before(), isTotal: true }, unknown)).toEqual({ ...stays, received: null });
 });
 
 test('a scrip dividend by hand: 5 in cash or one new share for eight, ex dividend at 45', () => {

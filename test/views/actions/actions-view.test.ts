@@ -4,10 +4,13 @@ import { marketOn } from '#domain/backtest/simulate/market-on.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { exchangeRates } from '#domain/market/exchange-rates.js';
 import { actionsView, heldAtEnd } from '#views/actions/actions-view.js';
+import { indexLevels } from '#views/levels-view.js';
 import { proFormaRows } from '#views/actions/pro-forma-rows.js';
+import { eventsOf } from '../../domain/backtest/exported-events.js';
 import { opened } from '../../domain/backtest/extend/extended.js';
 import { buildMarket, weekdayCalendars, type ActionSketch } from '../../domain/backtest/market-builder.js';
 import { runOn } from '../../domain/backtest/random-run.js';
+import { overlayOn } from '../../domain/overlays/overlay-case.js';
 
 const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
 const calendars = weekdayCalendars({ MAIN: { from: DATES[0]!, to: '2024-01-31' } });
@@ -238,4 +241,50 @@ test('a name that leaves without an action is told with its last price, when it 
   expect(actions[0]).toMatchObject({ ex_date: '2024-01-08', identifier: 'A', type: 'SILENT_DELISTING', value: 52 });
   expect(actions[0]!.weight_before).toBeCloseTo(52 / 50 / (52 / 50 + 2), 12);
   expect([actions[0]!.weight_after, actions[0]!.shares_after, actions[0]!.state]).toEqual([0, 0, 'effective']);
+});
+
+test('the divisor of an overlay is 1 before and behind every action, past and coming, and no event moves it', () => {
+  const close = { A: [50, 49, 48], B: [100, 101, 100] };
+  const dividend = { name: 'A', type: 'SPECIAL_DIVIDEND' as const, value: 2 };
+  const rights = { name: 'B', type: 'RIGHTS_ISSUE' as const, value: 0.25, subscription: 30 };
+  const actions = [
+    { ...dividend, ex: DATES[1]! },
+    { ...rights, ex: DATES[2]! },
+    { ...dividend, ex: DATES[3]! },
+    { ...rights, ex: DATES[3]! },
+  ];
+  const market = buildMarket({ dates: DATES.slice(0, 3), close, actions });
+  const document = overlayOn({ type: 'leverage', factor: 2 }, { base_date: DATES[0] });
+  const columns = opened(
+    runToColumns(runOn(calendars, market, document, { documents: { X: documentOf(DATES[0]!) } }), { contentHash: 's' }),
+  );
+  const sm = marketOn({ market, calendars, code: 'MAIN' });
+  const { actions: shown } = actionsView(columns, { sm, rates: exchangeRates(sm, 'USD'), from: null, to: null });
+  expect(shown.map(({ state }) => state)).toEqual(['effective', 'effective', 'coming', 'coming']);
+  const { divisor } = indexLevels(columns, { variant: 'price', start: null, end: null });
+  expect([...divisor]).toEqual([1, 1, 1]);
+  for (const { divisor_before, divisor_after } of shown) expect([divisor_before, divisor_after]).toEqual([1, 1]);
+  const events = eventsOf(columns);
+  expect(events.map(({ type }) => type)).toEqual(['cash', 'rights']);
+  for (const event of events) expect(event).toMatchObject({ effect: 0, divisor_before: 1, divisor_after: 1 });
+});
+
+test('a spin-off has the shares of the name spun off, ahead and behind, and a row of its own in the whole index', () => {
+  const close = { A: [50, 50, 46, 46], B: [100, 100, 100, 100], S: [null, null, null, 16] };
+  const actions = [{ name: 'A', ex: DATES[2]!, type: 'SPIN_OFF' as const, value: 0.25, related: 'S' }];
+  const ahead = wholeIndexUntil(2, close, actions);
+  // Of a base of 100 one share of A is held: 0.25 of S for it.
+  expect(ahead.shown[0]).toMatchObject({ state: 'coming', received: { identifier: 'S', ratio: 0.25, weight: 0 } });
+  const rows = proFormaRows(ahead.shown, ahead.held);
+  expect(rows.map(({ constituent }) => constituent)).toEqual(['A', 'B', 'S']);
+  expect(rows[2]).toMatchObject({ weight_before: 0, weight_after: 0, shares_before: 0, shares_after: 0.25 });
+  expect(rows.slice(0, 2).map(({ weight_after, shares_after }) => [weight_after, shares_after])).toEqual(
+    ahead.held.map(({ weight, shares }) => [weight, shares]),
+  );
+  const behind = wholeIndexUntil(4, close, actions);
+  expect(behind.shown[0]).toMatchObject({ state: 'effective', received: { identifier: 'S', ratio: 0.25, weight: 0 } });
+  expect(behind.held.find(({ identifier }) => identifier === 'S')!.shares).toBeCloseTo(0.25, 12);
+  // One that has a price by the close of the day weighs what that says: 4 of a level of 46 + 50 + 4.
+  const traded = wholeIndexUntil(3, { ...close, S: [null, null, 16, 16] }, actions);
+  expect(traded.shown[0]!.received!.weight).toBeCloseTo(0.04, 12);
 });

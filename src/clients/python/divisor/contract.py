@@ -60,7 +60,7 @@ class _ActiveBoundsRow(t.TypedDict):
 
 
 class ActiveBoundsRow(_ActiveBoundsRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: ActiveBoundsParams
@@ -91,7 +91,7 @@ class _ActiveGroupBoundsRow(t.TypedDict):
 
 
 class ActiveGroupBoundsRow(_ActiveGroupBoundsRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: ActiveGroupBoundsParams
@@ -137,7 +137,7 @@ class _ActiveShareRow(t.TypedDict):
 
 
 class ActiveShareRow(_ActiveShareRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: ActiveShareParams
@@ -666,7 +666,7 @@ class _BetaRow(t.TypedDict):
 
 
 class BetaRow(_BetaRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: BetaParams
@@ -809,7 +809,7 @@ class _CDaRRow(t.TypedDict):
 
 
 class CDaRRow(_CDaRRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: CDaRParams
@@ -848,7 +848,7 @@ class _CVaRRow(t.TypedDict):
 
 
 class CVaRRow(_CVaRRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: CVaRParams
@@ -929,7 +929,7 @@ class _CardinalityRow(t.TypedDict):
 
 
 class CardinalityRow(_CardinalityRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: CardinalityParams
@@ -1159,7 +1159,7 @@ class _Concentration5_10_40Row(t.TypedDict):
 
 
 class Concentration5_10_40Row(_Concentration5_10_40Row, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: Concentration5_10_40Params
@@ -1198,7 +1198,7 @@ class _ConcentrationRICRow(t.TypedDict):
 
 
 class ConcentrationRICRow(_ConcentrationRICRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: ConcentrationRICParams
@@ -1284,7 +1284,7 @@ class ConstraintCost(_ConstraintCost, total=False):
 class ConstraintRow(t.TypedDict):
     #: Constraint class; see /optimise/constraint-types.
     type: str
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
@@ -1298,7 +1298,7 @@ class _ConstraintRowInput(t.TypedDict):
 
 
 class ConstraintRowInput(_ConstraintRowInput, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
@@ -1359,7 +1359,7 @@ class CorporateAction(t.TypedDict):
     type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE"]
     #: What value means: an amount per share that adds up, a share-count multiplier that compounds, or nothing that can be summed.
     kind: t.Literal["cash", "ratio", "structural"]
-    #: An amount per share, or a share-count multiplier, by kind.
+    #: As in the store: cash a share of dividends and returns of capital, the share-count multiplier of splits, stock dividends and bonus issues, new shares for one held of a rights issue, shares of `related` for one held of a spin-off or merger, what a share is paid of an acquisition or delisting.
     value: float
     #: First day without the entitlement.
     ex_date: str
@@ -2229,7 +2229,7 @@ class _EffectiveNumberRow(t.TypedDict):
 
 
 class EffectiveNumberRow(_EffectiveNumberRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: EffectiveNumberParams
@@ -2364,7 +2364,7 @@ class _ExcludeRow(t.TypedDict):
 
 
 class ExcludeRow(_ExcludeRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: ExcludeParams
@@ -2600,7 +2600,7 @@ class _FactorExposureRow(t.TypedDict):
 
 
 class FactorExposureRow(_FactorExposureRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: FactorExposureParams
@@ -2857,7 +2857,7 @@ class _FreezeRow(t.TypedDict):
 
 
 class FreezeRow(_FreezeRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: FreezeParams
@@ -2945,7 +2945,7 @@ class _FullInvestmentRow(t.TypedDict):
 
 
 class FullInvestmentRow(_FullInvestmentRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: FullInvestmentParams
@@ -3200,7 +3200,7 @@ class _GroupBoundsRow(t.TypedDict):
 
 
 class GroupBoundsRow(_GroupBoundsRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: GroupBoundsParams
@@ -3252,7 +3252,7 @@ class _GroupCardinalityRow(t.TypedDict):
 
 
 class GroupCardinalityRow(_GroupCardinalityRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: GroupCardinalityParams
@@ -3537,7 +3537,7 @@ class IndexAction(t.TypedDict):
     identifier: str
     #: Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one.
     type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE", "SILENT_DELISTING"]
-    #: As in the store; null of a name that ends where it does not say what a share is paid.
+    #: As in the store: cash a share of dividends and returns of capital, the share-count multiplier of splits, stock dividends and bonus issues, new shares for one held of a rights issue, shares of `related` for one held of a spin-off or merger, what a share is paid of an acquisition or delisting. Null of a name that ends where it does not say what a share is paid.
     value: t.Optional[float]
     #: Other identifier of a spin-off, merger or ticker change.
     related: t.Optional[str]
@@ -3569,7 +3569,7 @@ class IndexAction(t.TypedDict):
     divisor_after: t.Optional[float]
     #: Of one after which the name is gone: what a share held before is paid, in its currency, and the others are bought with; of a past one as the run took it. Else null.
     proceeds: t.Optional[float]
-    #: Of one after which the name is another: the shares of that one, of a past one as the run took them; else null.
+    #: Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close; of a past one as the run took them. Else null.
     received: t.Optional[ReceivedShares]
 
 
@@ -4249,7 +4249,7 @@ class _LinearConstraintRow(t.TypedDict):
 
 
 class LinearConstraintRow(_LinearConstraintRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: LinearConstraintParams
@@ -4309,7 +4309,7 @@ class _LiquidityRow(t.TypedDict):
 
 
 class LiquidityRow(_LiquidityRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: LiquidityParams
@@ -4382,7 +4382,7 @@ class _LongOnlyRow(t.TypedDict):
 
 
 class LongOnlyRow(_LongOnlyRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: LongOnlyParams
@@ -4713,7 +4713,7 @@ class _MinimumHoldingRow(t.TypedDict):
 
 
 class MinimumHoldingRow(_MinimumHoldingRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: MinimumHoldingParams
@@ -5375,7 +5375,7 @@ class _PositionBoundsRow(t.TypedDict):
 
 
 class PositionBoundsRow(_PositionBoundsRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: PositionBoundsParams
@@ -6212,7 +6212,7 @@ class _RelativePositionBoundsRow(t.TypedDict):
 
 
 class RelativePositionBoundsRow(_RelativePositionBoundsRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: RelativePositionBoundsParams
@@ -8334,7 +8334,7 @@ class _TrackingErrorRow(t.TypedDict):
 
 
 class TrackingErrorRow(_TrackingErrorRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: TrackingErrorParams
@@ -8407,7 +8407,7 @@ class _TradeSizeRow(t.TypedDict):
 
 
 class TradeSizeRow(_TradeSizeRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: TradeSizeParams
@@ -8577,7 +8577,7 @@ class _TurnoverRow(t.TypedDict):
 
 
 class TurnoverRow(_TurnoverRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: TurnoverParams
@@ -8812,7 +8812,7 @@ class _VolatilityRow(t.TypedDict):
 
 
 class VolatilityRow(_VolatilityRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: VolatilityParams
@@ -8932,7 +8932,7 @@ class _WeightSumRow(t.TypedDict):
 
 
 class WeightSumRow(_WeightSumRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: WeightSumParams
@@ -8965,7 +8965,7 @@ class _WeightedAverageRow(t.TypedDict):
 
 
 class WeightedAverageRow(_WeightedAverageRow, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: WeightedAverageParams

@@ -74,6 +74,11 @@ export function divisors(columns: RunColumns, days: Int32Array): Float64Array {
   return columns.f64(VARIANT_BLOCKS[columns.header.variant].divisor, first, first + days.length);
 }
 
+/** Whether the divisor is 1 throughout, as that of an overlay: what happens beneath does not move it. */
+export function isDivisorFixed({ header }: RunColumns): boolean {
+  return header.parts !== undefined;
+}
+
 interface EventSpan {
   /** Dates, `to` exclusive. */
   readonly from: number;
@@ -88,6 +93,7 @@ function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): Event
   const actions = grouped(runEffects(columns).filter(within), ({ at }) => at);
   const exits = grouped(freeTrades(columns).filter(within), ({ at }) => at);
   const step = growthSteps(columns);
+  const isFixed = isDivisorFixed(columns);
   const dates = [...new Set([...actions.keys(), ...exits.keys()])].toSorted((a, b) => a - b);
   return dates.flatMap((at) => {
     const before = held.before(at);
@@ -115,7 +121,8 @@ function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): Event
       value: Number.NaN,
       effect: before.isIndex ? (total === 0 ? 0 : (left * before.weights[name]!) / total) : Number.NaN,
     }));
-    return [...rows, ...leaving].toSorted((a, b) => a.name - b.name);
+    const all = [...rows, ...leaving].toSorted((a, b) => a.name - b.name);
+    return isFixed && before.isIndex ? all.map((row) => ({ ...row, effect: 0 })) : all;
   });
 }
 

@@ -170,7 +170,10 @@ export const OptimisationRunResult = z
       description:
         'The objective in its own terms, costs included: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, average loss or drawdown of the worst scenarios, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity.',
     }),
-    objective: z.number().meta({ description: 'Annualised tracking variance, whatever the objective.' }),
+    objective: z.number().meta({
+      description:
+        'Annualised variance of the active weights, whatever the objective: the square of tracking_error. What the run made best is objective_value.',
+    }),
     bound: z.number().nullable().meta({
       description:
         'What no weights can better: the value of the objective without the non-convex rows, less what the proof of a tail leaves open.',

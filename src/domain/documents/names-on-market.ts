@@ -6,6 +6,7 @@ import type { Finding } from '../findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { didYouMean } from '../nearest-name.js';
 import { selectionClassOf, weightingClassOf } from '../rules/catalogue.js';
+import { unknownGroups } from './groups-on-market.js';
 import {
   listedNames,
   UniverseSpec,
@@ -28,10 +29,10 @@ interface ListedName extends NamedAsset {
   readonly rowId: string | null;
 }
 
-/** Names of a document that the market does not hold: warnings, since those that are there are computed. */
+/** Names and groups of a document that the market does not hold: warnings, since those that are there are computed. */
 export function unknownNames(document: IndexDocument, market: MarketData): Finding[] {
   const { universe, pipeline, derivation } = document;
-  return strangers(
+  const names = strangers(
     [
       ...(listedNames(universe) === undefined ? [] : listed({ params: UniverseSpec }, universe, { path: 'universe' })),
       ...(pipeline === null ? [] : pipelineNames(pipeline)),
@@ -39,11 +40,12 @@ export function unknownNames(document: IndexDocument, market: MarketData): Findi
     ],
     market,
   );
+  return [...names, ...unknownGroups(derivation?.constraints ?? [], market, 'derivation.constraints')];
 }
 
-/** The same of constraint rows. @param path Of their list. */
+/** The same of constraint rows, with their groups. @param path Of their list. */
 export function unknownRowNames(rows: readonly ConstraintRow[], market: MarketData, path: string): Finding[] {
-  return strangers(rowNames(rows, path), market);
+  return [...strangers(rowNames(rows, path), market), ...unknownGroups(rows, market, path)];
 }
 
 function pipelineNames({ selection, weighting }: PipelineSpec): ListedName[] {

@@ -72,6 +72,7 @@ function viewsHeld(views: PosteriorParams['views'], { identifiers, warn }: Retur
     if (absent.length > 0) {
       warn(
         `View ${position + 1} is left out: ${absent.join(', ')} ${absent.length === 1 ? 'is' : 'are'} not among the names.`,
+        `.views[${position}]`,
       );
       return [];
     }

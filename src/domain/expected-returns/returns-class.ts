@@ -21,7 +21,8 @@ export interface ReturnsContext {
   means(): Float64Array;
   /** A numeric datapoint as of the decision, NaN where missing, [N]. */
   numbers(field: FieldRequest): Float64Array;
-  warn(message: string): void;
+  /** @param at Of the parameter that it is about, with its dot. */
+  warn(message: string, at?: string): void;
 }
 
 /** One model of expected returns: everything the service knows of it. */

@@ -23,7 +23,8 @@ export interface GoalContext {
   expectedReturns(): Float64Array;
   /** Simple returns of the names by scenario, [T x N]; asked for by objectives of scenarios alone. */
   scenarios(terms: ScenarioTerms): Float64Array;
-  warn(message: string): void;
+  /** @param at Of the parameter that it is about, with its dot. */
+  warn(message: string, at?: string): void;
 }
 
 /** What the figure of an objective is of its value. */

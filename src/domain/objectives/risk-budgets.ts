@@ -45,6 +45,13 @@ function sharesOf(budgets: Readonly<Record<string, number>>, field: string, cont
   if (lost.length > 0)
     warn(
       `No name that may be held has the budget of ${lost.join(', ')}; the other budgets take it over in proportion.`,
+      '.budgets',
+    );
+  const without = identifiers.filter((_, i) => eligible[i] === 1 && shares[i] === 0);
+  if (without.length > 0)
+    warn(
+      `${without.length} of ${identifiers.length} names have no budget of risk and no weight: ${listOf(without)}.`,
+      '.budgets',
     );
   return shares;
 }
@@ -52,9 +59,12 @@ function sharesOf(budgets: Readonly<Record<string, number>>, field: string, cont
 /** Keys listed in a message. */
 const KEYS_MAX = 5;
 
+function listOf(keys: readonly string[]): string {
+  return `${keys.slice(0, KEYS_MAX).join(', ')}${keys.length > KEYS_MAX ? ', ...' : ''}`;
+}
+
 function nobodysBudgets(keys: readonly string[], field: string): Refusal {
-  const listed = `${keys.slice(0, KEYS_MAX).join(', ')}${keys.length > KEYS_MAX ? ', ...' : ''}`;
-  const message = `None of the ${keys.length} budgets (${listed}) is of a name that may be held, or of a ${field} of one.`;
+  const message = `None of the ${keys.length} budgets (${listOf(keys)}) is of a name that may be held, or of a ${field} of one.`;
   return new Refusal('VALIDATION_FAILED', message, {
     findings: [{ severity: 'error', code: 'UNKNOWN_IDENTIFIER', path: 'objective.budgets', message }],
   });

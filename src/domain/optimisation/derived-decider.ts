@@ -112,7 +112,10 @@ export function findingsOf(solve: DerivedSolve): Finding[] {
   });
   const date = formatDay(parent.date);
   const found: Finding[] = [
-    ...problem.warnings.map((message) => warning('NO_WEIGHT_DATA', `On ${date}: ${message}`)),
+    ...problem.warnings.map(({ message, path }) => ({
+      ...warning('NO_WEIGHT_DATA', `On ${date}: ${message}`),
+      path: `derivation.${path}`,
+    })),
     ...relaxedFindings(solve),
   ];
   if (risk.isIdentity) {

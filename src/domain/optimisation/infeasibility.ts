@@ -111,7 +111,35 @@ export function infeasibilitySentence(
 ): string {
   const curved = new Set(problem.rows.filter(isCurve).map(({ origin }) => origin.index));
   const reaches = relaxations.filter(({ index }) => curved.has(index)).map(reachSentence);
-  return [conflictSentence(conflict), ...reaches].join(' ');
+  return [
+    conflictSentence(conflict),
+    ...reaches,
+    ...nobodySentences(problem, conflict),
+    ...paritySentences(problem, conflict),
+  ].join(' ');
+}
+
+/** What parity asks of a choice of names. */
+function paritySentences(problem: Problem, conflict: readonly ConflictRow[]): string[] {
+  const { goal } = problem;
+  if (goal.form !== 'ratio' || goal.numerator.kind !== 'evenness') return [];
+  const choosing = new Set(nonConvexRows(problem).map(({ origin }) => origin.index));
+  const chooses = conflict.some(({ index }) => choosing.has(index));
+  return chooses ? ['Risk parity holds every name that has a budget of risk: it leaves no choice of names.'] : [];
+}
+
+/** Groups of the rows of a conflict that no candidate is of. */
+function nobodySentences({ rows }: Problem, conflict: readonly ConflictRow[]): string[] {
+  const own = new Set(conflict.map(({ index }) => index));
+  return rows.flatMap(({ origin, row }) => {
+    const { field, groups } = origin.params as { readonly field?: string; readonly groups?: readonly string[] | null };
+    if (origin.index === null || !own.has(origin.index) || !groups?.includes(row.member ?? '')) return [];
+    const isNobodys =
+      row.form === 'count'
+        ? row.members.length === 0
+        : row.form === 'linear' && row.coefficients.every((value) => value === 0);
+    return isNobodys ? [`No candidate has the ${field} ${row.member}.`] : [];
+  });
 }
 
 /** The relaxations of the curved rows of a conflict: what their measures come to at best. */

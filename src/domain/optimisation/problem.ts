@@ -50,6 +50,13 @@ export interface PreviousWeights {
   readonly outside: number;
 }
 
+/** What of a problem is another than asked for. */
+export interface ProblemWarning {
+  readonly message: string;
+  /** Of what it is about, in what states the problem. */
+  readonly path: string;
+}
+
 export interface ProblemInput {
   /** Names in code-point order, [N]. */
   readonly identifiers: readonly string[];
@@ -78,7 +85,7 @@ export interface ProblemInput {
   /** Positions of names that may not be held, whatever the rows say. */
   readonly excluded?: readonly number[];
   /** Sentences said before. */
-  readonly warnings?: readonly string[];
+  readonly warnings?: readonly ProblemWarning[];
 }
 
 /** Weights wanted for an objective, with every constraint as rows of a program. */
@@ -99,7 +106,7 @@ export interface Problem {
   readonly origins: readonly Origin[];
   /** The tails that rows limit. */
   readonly tails: TailCuts;
-  readonly warnings: readonly string[];
+  readonly warnings: readonly ProblemWarning[];
   /** The problem a client gets who writes other parameters into some rows, with others widened. */
   withParameters(changes: readonly ParameterChange[]): Problem;
   /** The problem a client gets who leaves out one of the rows. */
@@ -115,7 +122,7 @@ export interface ParameterChange {
 
 /** Expands the client's rows and adds the full-investment defaults. */
 export function createProblem(input: ProblemInput): Problem {
-  const warnings: string[] = [...(input.warnings ?? [])];
+  const warnings: ProblemWarning[] = [...(input.warnings ?? [])];
   const tails = input.tails ?? createTailCuts(input.identifiers.length, scenariosOf(input, 'rows of the problem'));
   const context = contextOf(input, tails, warnings);
   const rows: PlacedRow[] = [];
@@ -171,7 +178,7 @@ export function createProblem(input: ProblemInput): Problem {
 interface Stated {
   readonly objective: Objective;
   readonly rows: readonly PlacedRow[];
-  readonly warnings: string[];
+  readonly warnings: ProblemWarning[];
 }
 
 /** The scenarios of a problem. @param who asks for them, where there are none */
@@ -197,7 +204,7 @@ function goalOf(input: ProblemInput, { objective: { entry, params }, rows, warni
       return expectedReturns;
     },
     scenarios: scenariosOf(input, `weights of the objective ${entry.type}`),
-    warn: (message) => warnings.push(message),
+    warn: (message, at = '') => warnings.push({ message, path: `objective${at}` }),
   });
 }
 
@@ -308,7 +315,7 @@ function defaultsOf({ rows, identifiers }: ProblemInput): Default[] {
   return defaults;
 }
 
-function contextOf(input: ProblemInput, tails: TailCuts, warnings: string[]): RowContext {
+function contextOf(input: ProblemInput, tails: TailCuts, warnings: ProblemWarning[]): RowContext {
   const { identifiers, index, previous, metric, datapoints } = input;
   let product: Float64Array | undefined;
   return {
@@ -319,7 +326,7 @@ function contextOf(input: ProblemInput, tails: TailCuts, warnings: string[]): Ro
     outside: (reference: Reference) => (reference === 'index' || previous === null ? 0 : previous.outside),
     covarianceTimesIndex: () => (product ??= metricProduct(metric, index)),
     tail: tails.goal,
-    warn: (message) => warnings.push(message),
+    warn: (message) => warnings.push({ message, path: 'constraints' }),
   };
 }
 

@@ -5,6 +5,7 @@ import { inForce, type Composer, type Composition } from '../backtest/simulate/c
 import { formatDay, type Day } from '../days.js';
 import { validateConstraints } from '../constraints/validate.js';
 import type { ConstraintRow } from '../documents/index-document.js';
+import { unknownGroups } from '../documents/groups-on-market.js';
 import { optimisationFindings, type OptimisationSpec } from '../documents/optimisation-spec.js';
 import { compareText, type Finding } from '../findings.js';
 import { LIMITS } from '../limits.js';
@@ -29,7 +30,7 @@ import { frontierOf, type Frontier } from './frontier.js';
 import { jointFindings } from './joint-estimate.js';
 import { metricProduct } from './metric-product.js';
 import { outcomeOf, type Outcome } from './outcome.js';
-import { nonConvexRows, type Problem } from './problem.js';
+import { nonConvexRows, type Problem, type ProblemWarning } from './problem.js';
 import { distanceOf, rowSides, type RowSide } from './report.js';
 import { resampledFrontier, type ResampledFrontier, type ResampledInput } from './resampled-frontier.js';
 import { restrictionOf, shortSide, supportOf } from './restriction.js';
@@ -147,6 +148,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
       ...optimisationFindings(input.spec, ''),
       ...rateFindings(input.spec, input.riskFreeRate),
       ...rowFindings(constraints, problem),
+      ...unknownGroups(constraints, sm.market, 'constraints'),
       ...uncoveredFindings(sm, risk.coverage.excluded, problem),
       ...joint,
       ...problem.warnings.map(noDataFinding),
@@ -224,8 +226,8 @@ function resampledWithin(
   });
 }
 
-function noDataFinding(message: string): Finding {
-  return { severity: 'warning', code: 'NO_WEIGHT_DATA', message, path: 'constraints' };
+function noDataFinding({ message, path }: ProblemWarning): Finding {
+  return { severity: 'warning', code: 'NO_WEIGHT_DATA', message, path };
 }
 
 /** The composition to optimise. */

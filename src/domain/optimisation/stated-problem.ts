@@ -8,13 +8,14 @@ import { TRACKING, type Objective } from '../objectives/objective.js';
 import type { TradeCosts } from '../objectives/goal.js';
 import type { Robustness } from '../objectives/robustness.js';
 import type { CrossSection } from '../rules/datapoints/cross-section.js';
+import { leftOutSentence } from '../risk/left-out.js';
 import type { Coverage } from '../risk/return-panel.js';
 import type { RiskEstimate } from './covariance.js';
 import type { Scenarios } from './scenario-returns.js';
 import type { DrawAlgebra } from '../simulation/draw-returns.js';
 import { assertDrawsFit, createDrawnScenarios, type DrawsAsked } from './drawn-scenarios.js';
 import { datapointsOf } from './datapoints.js';
-import { createProblem, type PreviousWeights, type Problem } from './problem.js';
+import { createProblem, type PreviousWeights, type Problem, type ProblemWarning } from './problem.js';
 
 /** Weights before the trades of a rebalance. */
 export interface HeldWeights {
@@ -52,9 +53,10 @@ export function statedProblem(input: StatedInput): Problem {
   const { spec, rows, columns, identifiers, index, previous, held, risk, cross, algebra } = input;
   const objective = objectiveOf(spec.objective);
   const returns = returnsOf(spec);
-  const warnings: string[] = [];
+  const warnings: ProblemWarning[] = [];
   assertDrawsFit(identifiers.length, drawsAsked(objective, rows, input.path));
-  const scenarios = scenariosFor(objective, rows, risk, warnings);
+  const nameOf = (column: number) => identifiers[columns.indexOf(column)]!;
+  const scenarios = scenariosFor(objective, rows, { risk, nameOf, warnings });
   const expectedReturns =
     returns === null
       ? null
@@ -65,7 +67,7 @@ export function statedProblem(input: StatedInput): Problem {
           cash: objective.entry.cash(objective.params),
           means: risk.means,
           numbers: (field) => cross.numbers(field, columns),
-          warn: (message) => warnings.push(message),
+          warn: (message, at = '') => warnings.push({ message, path: `expected_returns${at}` }),
         });
   return createProblem({
     identifiers,
@@ -95,18 +97,25 @@ function uncoveredNames(coverages: readonly Coverage[], columns: Int32Array): nu
   return Array.from(columns.keys()).filter((place) => coverages.some(({ excluded }) => excluded.has(columns[place]!)));
 }
 
+interface ScenarioInput {
+  readonly risk: RiskEstimate;
+  readonly nameOf: (column: number) => string;
+  readonly warnings: ProblemWarning[];
+}
+
 /** Coverage of the historical scenarios that an objective and rows ask for. */
 function scenariosFor(
   { params }: Objective,
   rows: readonly ConstraintRow[],
-  { scenarios }: RiskEstimate,
-  warnings: string[],
+  { risk: { scenarios }, nameOf, warnings }: ScenarioInput,
 ): Scenarios[] {
   const asked = new Set([...('scenarios' in params ? [params] : []), ...rows.flatMap(tailOf)].flatMap(sessionsOf));
   return [...asked].map((sessions) => {
     const found = scenarios(sessions);
-    const { size } = found.coverage.excluded;
-    if (size > 0) warnings.push(`${size} names have too short a history for the scenarios; they are left out.`);
+    const { excluded } = found.coverage;
+    const reasons = new Map([...excluded].map(([column, why]) => [nameOf(column), why]));
+    if (excluded.size > 0)
+      warnings.push({ message: `Of the scenarios: ${leftOutSentence(reasons)}`, path: 'objective' });
     return found;
   });
 }

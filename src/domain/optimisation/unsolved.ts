@@ -33,6 +33,9 @@ function unattained({ solver }: Solvers, problem: Problem): Refusal {
   return new Refusal('OBJECTIVE_UNATTAINABLE', entry.unattainable(params, most), {
     objective: entry.type,
     ...(most === null ? {} : { largest: most }),
+    ...(most === null || !entry.needsReturns
+      ? {}
+      : { largest_return: most + entry.cash(params), risk_free_rate: entry.cash(params) }),
   });
 }
 

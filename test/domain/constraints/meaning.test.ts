@@ -223,7 +223,7 @@ describe('the rows of a class mean what the class says', () => {
     };
     expect(rowOf('FactorExposure', { field: 'X', upper: 1, standardise: false })).toEqual({
       coefficients: [10, 80 / 3, 30, 40],
-      warnings: ['1 of 4 names have no X; the mean stands for it.'],
+      warnings: [{ message: '1 of 4 names have no X; the mean stands for it.', path: 'constraints' }],
     });
     expect(rowOf('WeightedAverage', { field: 'X', upper: 25 }).coefficients).toEqual([-15, -25, 5, 15]);
     expect(rowOf('WeightedAverage', { field: 'X', upper: 25, missing: 'renormalise' }).coefficients).toEqual([

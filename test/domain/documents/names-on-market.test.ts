@@ -96,3 +96,32 @@ test('a series is told to be one', () => {
     { code: 'UNKNOWN_IDENTIFIER', message: 'RATE is a series of the store, which is never a constituent.' },
   ]);
 });
+
+test('a group of a row that no name of the store ever had is told with those that there are', () => {
+  const market = buildMarket({
+    dates: ['2024-01-02'],
+    close: { AAPL: [1], MSFT: [2], NVDA: [3], 'BRK.B': [4] },
+    reference: {
+      AAPL: { SECTOR: 'Tech' },
+      MSFT: { SECTOR: 'Tech' },
+      NVDA: { SECTOR: 'Energy' },
+      'BRK.B': { SECTOR: '' },
+    },
+  });
+  const row = (type: string, groups: readonly string[]) => ({ id: 'g', type, params: { field: 'SECTOR', groups } });
+  const rows = [row('GroupBounds', ['Technology', 'Tech']), row('GroupCardinality', ['Enregy', ''])];
+  expect(
+    unknownRowNames(rows, market, 'constraints').map(({ path, row_id, message }) => [path, row_id, message]),
+  ).toEqual([
+    [
+      'constraints[0].params.groups[0]',
+      'g',
+      'No name of the store has the SECTOR Technology: the row limits nothing there. There are Energy, Tech.',
+    ],
+    [
+      'constraints[1].params.groups[0]',
+      'g',
+      'No name of the store has the SECTOR Enregy: the row limits nothing there. Did you mean Energy?',
+    ],
+  ]);
+});

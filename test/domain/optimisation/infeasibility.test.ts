@@ -119,6 +119,23 @@ describe('explainInfeasibility', () => {
     expect(detail.relaxations).toMatchObject([{ id: 'low', parameter: 'lower', from: 0.2, to: 0, change: -0.2 }]);
   });
 
+  test('a group that no candidate is of is told, and that parity leaves no choice of names', () => {
+    const groups = { field: 'SECTOR', groups: ['Technology'], lower: 0.1 };
+    const problem = smallProblem({ names: 12, seed: 3, rows: [{ id: 'tech', type: 'GroupBounds', params: groups }] });
+    expect(infeasibilitySentence(problem, explainInfeasibility(solvers, problem)!)).toBe(
+      'Row tech cannot hold by itself. No candidate has the SECTOR Technology.',
+    );
+    const parity = smallProblem({
+      names: 12,
+      seed: 3,
+      objective: { type: 'risk_parity' },
+      rows: [{ id: 'card', type: 'Cardinality', params: { maximum: 6 } }],
+    });
+    expect(infeasibilitySentence(parity, explainChoice(solvers, parity, true))).toContain(
+      'Risk parity holds every name that has a budget of risk',
+    );
+  });
+
   test('a tracking error below the least is named with the least', () => {
     const problem = smallProblem({
       names: 12,

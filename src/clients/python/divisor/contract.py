@@ -4983,7 +4983,7 @@ class _OptimisationRunResult(t.TypedDict):
     objective_type: str
     #: The objective in its own terms, costs included: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, average loss or drawdown of the worst scenarios, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity.
     objective_value: float
-    #: Annualised tracking variance, whatever the objective.
+    #: Annualised variance of the active weights, whatever the objective: the square of tracking_error. What the run made best is objective_value.
     objective: float
     #: What no weights can better: the value of the objective without the non-convex rows, less what the proof of a tail leaves open.
     bound: t.Optional[float]

@@ -26,6 +26,7 @@ export const fieldReturns = returnsClass({
     const missing = identifiers.filter((_, i) => Number.isNaN(values[i]!));
     warn(
       `${missing.length} of ${values.length} names have no ${field.name} (${missing.slice(0, 3).join(', ')}${missing.length > 3 ? ', ...' : ''}); the mean of the others, ${mean}, stands for theirs.`,
+      '.field',
     );
     return values.map((value) => (Number.isNaN(value) ? mean : value));
   },

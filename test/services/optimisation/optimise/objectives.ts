@@ -138,7 +138,8 @@ export function describeObjectives(): void {
         expected_returns: HISTORICAL,
       });
       expect(error).toMatchObject({ code: 'OBJECTIVE_UNATTAINABLE', detail: { objective: 'max_sharpe' } });
-      const { largest } = error!.detail as { largest: number };
+      const { largest, largest_return, risk_free_rate } = error!.detail as Readonly<Record<string, number>>;
+      expect([largest_return! - risk_free_rate!, risk_free_rate]).toEqual([largest, 0.9]);
       const { expected_return } = await solved({ objective: 'max_return', expected_returns: HISTORICAL });
       expect(largest).toBeCloseTo(expected_return! - 0.9, 10);
       const most = Number(expected_return!.toPrecision(6));

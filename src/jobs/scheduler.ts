@@ -199,21 +199,21 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     clock.after(TICK_MS, () => {
       isTicking = false;
       for (const entry of running.values()) {
-        const watched = entry.isEnding || entry.attempt.isEnded ? undefined : watchOver(entry);
+        const watched = entry.attempt.isEnded ? undefined : watchOver(entry);
         watched?.then(outage.end, (thrown: unknown) => outage.failed(thrown, traced(entry.job)));
       }
       if (running.size > 0) keepTicking();
     });
   }
 
-  /** Ends an attempt that has run for too long; otherwise says that it is alive, if it is. */
+  /** Ends an attempt that has run for too long; otherwise says that it is alive, if it is: also while its end hangs. */
   async function watchOver(entry: Running): Promise<void> {
-    const { attempt, lease, startedMs } = entry;
-    if (clock.monotonicMs() - startedMs > limits.jobMsMax) {
+    const { attempt, lease, startedMs, isEnding } = entry;
+    if (!isEnding && clock.monotonicMs() - startedMs > limits.jobMsMax) {
       const message = `The job ran longer than ${limits.jobMsMax / 1000} seconds.`;
       await end(entry, { type: 'fail', error: { code: 'JOB_TIMEOUT', message, detail: null } });
       attempt.end();
-    } else if (attempt.isAlive() && !(await queue.heartbeat(lease))) attempt.end();
+    } else if ((isEnding || attempt.isAlive()) && !(await queue.heartbeat(lease))) attempt.end();
   }
 
   async function giveBack({ lease, attempt }: Running): Promise<void> {

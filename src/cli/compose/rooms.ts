@@ -92,8 +92,8 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   const numerics = await openNumerics(settings.numerics, log);
 
   const { documents } = store;
-  /** What features read, for requests; the threads and the effects of jobs wait longer. */
-  const artifacts = store.artifacts.forRequests ?? store.artifacts;
+  /** What features read, for requests, of which a worker has none; the threads and the effects of jobs wait longer. */
+  const artifacts = (role === 'worker' ? undefined : store.artifacts.forRequests) ?? store.artifacts;
   const version = engineVersion();
   const calendars = openCalendars();
   const metrics = openMetrics({ version, home, settings, store, work: () => ({ jobs, pool }) });

@@ -13,11 +13,15 @@ const HEAD_LINE_HEIGHT = SIZE.label * 1.25;
 const CELL_LINES_MAX = 3;
 
 /**
- * A table for one width. Columns that do not fit side by side continue below, after the first column again.
+ * A table for one width. Columns that do not fit side by side, with half the space between them either, continue below,
+ * after the first column again.
  * @cost measures every cell
  */
 export function layTable({ columns, rows }: TableContent, width: number, typesetter: Typesetter): Section[] {
-  const groups = fitColumns({ columns, rows, width, typesetter, gap: SPACE.column });
+  const fitted = (gap: number) => fitColumns({ columns, rows, width, typesetter, gap });
+  const wide = fitted(SPACE.column);
+  const close = wide.length === 1 ? wide : fitted(SPACE.column / 2);
+  const groups = close.length === 1 ? close : wide;
   return groups.map((group, i) =>
     laySection({ columns, rows, group, typesetter, gapAbove: i === 0 ? 0 : SPACE.column }),
   );
@@ -102,7 +106,9 @@ function layRow(
       canvas.artifact(() => {
         group.forEach(({ column, x: left, width, outer }) => {
           const tint = tints?.[column];
-          if (tint) canvas.rectangle({ x: x + left - outer, y, width: width + 2 * outer, height }, tint);
+          if (!tint) return;
+          const right = Math.min(left + width + outer, end.x + end.width);
+          canvas.rectangle({ x: x + left - outer, y, width: right - left + outer, height }, tint);
         });
         if (isTotal) canvas.line([x, y], [x + end.x + end.width, y], { colour: INK, width: LINE.rule });
         canvas.line(

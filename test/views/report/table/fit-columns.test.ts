@@ -1,6 +1,8 @@
 import { fc } from '../../../fast-check.js';
 import { expect, test } from 'vitest';
+import type { Canvas } from '#views/report/page/canvas.js';
 import { fitColumns } from '#views/report/table/fit-columns.js';
+import { layTable } from '#views/report/table/lay-table.js';
 import type { Typesetter } from '#views/report/text/typesetter.js';
 
 /** Every character is half as wide as it is high. */
@@ -56,4 +58,32 @@ test('figures are never broken', () => {
       }
     }),
   );
+});
+
+test('columns that fit with half the space stay together, and no colour behind a cell passes the edge of the table', () => {
+  const figures = Array.from({ length: 13 }, () => ({ head: 'Jan', isFigure: true }));
+  const columns = [{ head: 'Year', isFigure: false }, ...figures];
+  const rows = [{ cells: columns.map(() => '-20.91 %'), tints: columns.map((_, i) => (i === 0 ? null : '#eee')) }];
+  const setter = { ...typesetter, fit: (text: string) => [text] } as unknown as Typesetter;
+  const least = fitColumns({ columns, rows, width: 2000, typesetter, gap: 0 })[0]!.reduce(
+    (sum, one) => sum + one.width,
+    0,
+  );
+  const width = least + 13 * 7;
+  expect(fitColumns({ columns, rows, width, typesetter, gap: GAP })).toHaveLength(2);
+  const sections = layTable({ columns, rows }, width, setter);
+  expect(sections).toHaveLength(1);
+  const rights: number[] = [];
+  const canvas = {
+    artifact: (draw: () => void) => draw(),
+    element: () => ({}),
+    content: () => {},
+    line: () => {},
+    rectangle: (at: { readonly x: number; readonly width: number }) => rights.push(at.x + at.width),
+  } as unknown as Canvas;
+  sections[0]!.rows[0]!.draw(canvas, { x: 0, y: 0, parent: {} } as unknown as Parameters<
+    (typeof sections)[0]['rows'][0]['draw']
+  >[1]);
+  expect(rights).toHaveLength(13);
+  expect(Math.max(...rights)).toBeLessThanOrEqual(width + 1e-6);
 });

@@ -53,7 +53,10 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
   const restricted = { includes: options.includes, changes: options.changes, base };
   const isAnyEnough = options.wanted === 'any';
   const search = createSearch(solvers, { problem, rows, options: restricted, relaxed, isAnyEnough });
-  const found = search.from(startsOf(problem, rows, relaxed)) ?? fromLeastTail(solvers, problem, rows, options);
+  const found =
+    search.from(startsOf(problem, rows, relaxed)) ??
+    search.from(largestOf(problem, rows)) ??
+    fromLeastTail(solvers, problem, rows, options);
   if (isAnyEnough && found !== undefined)
     return { kind: 'solved', solution: { ...found, isHeuristic: true, bound: relaxed.bound } };
   const { lower, upper } = relaxed.assembled.program;
@@ -149,4 +152,21 @@ function startsOf(problem: Problem, rows: readonly NonConvexRow[], relaxed: Conv
       starts.push(basket);
   }
   return starts;
+}
+
+/** Where searches go on that found nothing: the largest names of the weights from which distances are limited. */
+function largestOf(problem: Problem, rows: readonly NonConvexRow[]): Uint8Array[] {
+  const counts = rows.filter((row) => row.form === 'count');
+  return problem.rows.flatMap(({ row }) => {
+    if (row.form !== 'distance') return [];
+    const { reference } = row;
+    const basket = supportOf(reference);
+    const smallestFirst = Array.from(reference.keys()).toSorted((a, b) => reference[a]! - reference[b]! || b - a);
+    for (const { members, maximum } of counts) {
+      const own = new Set(members);
+      const heldOnes = smallestFirst.filter((i) => basket[i] === 1 && own.has(i));
+      for (const i of heldOnes.slice(0, Math.max(0, heldOnes.length - maximum))) basket[i] = 0;
+    }
+    return [basket];
+  });
 }

@@ -102,6 +102,21 @@ describe('a number of names', () => {
     }
   });
 
+  test('few names little above the least turnover that so few can have', () => {
+    const market = { names: 45, seed: 5, hasPrevious: true, objective: { type: 'min_variance' } };
+    const { weights } = smallProblem({ ...market, rows: [] }).previous!;
+    const largest = weights.toSorted().subarray(-12);
+    const least = 1 - largest.reduce((sum, weight) => sum + weight, 0);
+    const limit = least + 0.002;
+    const rows = [
+      { type: 'Turnover', params: { limit, reference: 'previous' } },
+      { type: 'Cardinality', params: { maximum: 12 } },
+    ];
+    const [, chosen] = measuredIn({ ...market, rows });
+    const turnover = chosen.reduce((sum, weight, i) => sum + Math.abs(weight - weights[i]!), 0) / 2;
+    expect([held(chosen), turnover <= limit + 1e-9]).toEqual([12, true]);
+  });
+
   test('names beside a tracking error, hard or soft, are chosen as enumeration chooses them', () => {
     for (const soft of [undefined, 0.3]) {
       const limit = { type: 'TrackingError', params: { limit: 0.12, ...(soft === undefined ? {} : { soft }) } };

@@ -4,7 +4,7 @@ import type { Problem } from '../problem.js';
 import { hasTails, metered } from '../work-meter.js';
 
 /**
- * Multiplications after which nothing further is solved again, about half a minute where tails make a solve a hundred
+ * Multiplications after which nothing further is solved again, about ten seconds where tails make a solve a hundred
  * times as dear as a variance. Counted, not timed, so that the same request has the same explanation.
  */
 const WORK_MAX = 1e10;

@@ -60,7 +60,6 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   costs: 'Costs of trades, linear and of market impact; on a result their sum as a fraction of value.',
   objective_type: 'Type of the objective.',
   objective: 'What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.',
-  'OptimisationRunResult.objective': 'Annualised tracking variance, whatever the objective.',
   constraints: 'Constraint rows; none leaves full investment, long only.',
   frequency: 'How often the index is rebalanced.',
   anchor: 'Day inside each period.',

@@ -1,7 +1,8 @@
 import type { Finding } from '../findings.js';
 import { refuseWithFindings, type Refusal } from '../refusal.js';
 import { capacityOf, daysToTrade, liquidationOf, quantile } from './liquidity.js';
-import { orderCost, ordersOf, type Order, type PackName } from './orders.js';
+import { orderCost, type Order, type PackName } from './order.js';
+import { ordersOf } from './orders.js';
 import { AUM, type RebalancePackRequest } from './pack-request.js';
 
 /** What is known of a name on the date of a pack. */

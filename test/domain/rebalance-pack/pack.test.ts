@@ -1,8 +1,6 @@
-import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { packOf, type KnownName } from '#domain/rebalance-pack/pack.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
-import { ordersOf, roundHalfEven, type PackName } from '#domain/rebalance-pack/orders.js';
 import { knownBefore, knownName } from '#domain/rebalance-pack/known-name.js';
 import { reconciled } from '#domain/rebalance-pack/reconciliation.js';
 import { exchangeRates } from '#domain/market/exchange-rates.js';
@@ -105,16 +103,6 @@ test('days, liquidation and capacity of that pack, by hand', () => {
   expect(pack.findings).toEqual([]);
 });
 
-test.each([
-  [0.5, 0],
-  [1.5, 2],
-  [2.5, 2],
-  [-0.5, 0],
-  [-1.5, -2],
-  [2.4999, 2],
-  [7, 7],
-])('%d rounds to %d', (value, rounded) => expect(roundHalfEven(value)).toBe(rounded));
-
 test('AUM is an account of cash; a name without volume has no days and no impact, and is told', () => {
   const pack = packOf(
     [name('A', 0.4, 10, null), name('B', 0.6, 10)],
@@ -124,86 +112,6 @@ test('AUM is an account of cash; a name without volume has no days and no impact
   expect(pack.accounts[0]!.trades[0]).toMatchObject({ identifier: 'A', cost: 0, days_to_trade: null });
   expect(pack.capacity.map(({ aum }) => aum)).toEqual([null, null, null]);
   expect(pack.findings).toMatchObject([{ code: 'UNKNOWN_FIELD_NAME', places: ['A'] }]);
-});
-
-/** Value behind the costs of trades in fractions of shares, by repeating them until nothing changes. */
-function netByHand(names: readonly PackName[], held: Float64Array, value: number): number {
-  let net = value;
-  for (let n = 0; n < 1000; n++)
-    net =
-      value - names.reduce((sum, name, i) => sum + costByHand(name, (name.weight * net) / name.price - held[i]!), 0);
-  return net;
-}
-
-function costByHand({ price, adv, spreadBps, impactBps }: PackName, traded: number): number {
-  const shares = Math.abs(traded);
-  return (shares * price * (spreadBps / 2 + impactBps * Math.sqrt(shares / adv!))) / 10_000;
-}
-
-/** The words of the guide, one lot after the other. */
-function loweredByHand(names: readonly PackName[], held: Float64Array, cash: number): number[] {
-  const value = names.reduce((sum, { price }, i) => sum + held[i]! * price, cash);
-  const net = netByHand(names, held, value);
-  const first = names.map(({ weight, price, lot }) => roundHalfEven((weight * net) / (price * lot)) * lot);
-  const after = [...first];
-  const left = () =>
-    names.reduce((sum, name, i) => {
-      const traded = after[i]! - held[i]!;
-      return sum - traded * name.price - costByHand(name, traded);
-    }, cash);
-  const changeOf = (i: number) => (first[i]! - after[i]! + names[i]!.lot) / (first[i]! - held[i]!);
-  const lower = (among: readonly number[]): boolean => {
-    const least = among.reduce((best, i) => (best < 0 || changeOf(i) < changeOf(best) ? i : best), -1);
-    if (least >= 0) after[least] = Math.max(held[least]!, after[least]! - names[least]!.lot);
-    return least >= 0;
-  };
-  const purchases = () => names.flatMap((_, i) => (after[i]! > held[i]! ? [i] : []));
-  const above = () => purchases().filter((i) => after[i]! > (names[i]!.weight * net) / names[i]!.price);
-  while (left() < 0 && lower(above().filter((i) => after[i] === first[i])));
-  while (left() < 0 && lower(purchases()));
-  return after;
-}
-
-test('purchases are lowered as one lot after the other would be; cash is never negative and no lot too many is given up', () => {
-  fc.assert(
-    fc.property(
-      fc.array(
-        fc.record({
-          weight: fc.integer({ min: 0, max: 20 }),
-          price: fc.double({ min: 1, max: 200, noNaN: true }),
-          lot: fc.constantFrom(1, 1, 5, 100),
-          held: fc.integer({ min: 0, max: 300 }),
-          adv: fc.integer({ min: 100, max: 100_000 }),
-        }),
-        { minLength: 1, maxLength: 8 },
-      ),
-      fc.integer({ min: 0, max: 50_000 }),
-      fc.constantFrom(0, 30, 500),
-      (rows, cash, spreadBps) => {
-        const total = Math.max(
-          1,
-          rows.reduce((sum, { weight }) => sum + weight, 0),
-        );
-        const names = rows.map(({ weight, price, lot, adv }, i): PackName => ({
-          identifier: `N${i}`,
-          weight: weight / total,
-          price,
-          lot,
-          adv,
-          spreadBps,
-          impactBps: spreadBps,
-        }));
-        const held = Float64Array.from(rows, ({ held: shares }) => shares);
-        fc.pre(cash + rows.reduce((sum, { price, held: shares }) => sum + shares * price, 0) > 0);
-        const { orders, cash: left, isShort } = ordersOf(names, held, cash);
-        const after = [...held];
-        for (const order of orders) after[names.indexOf(order.name)] = order.after;
-        expect(after).toEqual(loweredByHand(names, held, cash));
-        if (!isShort) expect(left).toBeGreaterThanOrEqual(0);
-      },
-    ),
-    { numRuns: 200 },
-  );
 });
 
 test('without costs the weights reached differ from those wanted by half a lot at most, and by what cash did not buy', () => {

@@ -1,0 +1,67 @@
+import { giveUp, paid, paidWithout, type Order } from './order.js';
+import { queueOf } from './order-queue.js';
+
+/** What orders are paid from. */
+export interface Funds {
+  /** Value of the account behind the costs. */
+  readonly net: number;
+  readonly cash: number;
+}
+
+/**
+ * Lowers purchases lot by lot until cash is not negative any more: those that were rounded up by one lot each, that
+ * which changes least in proportion to its order first; then any, that first of which the whole change is the least.
+ * @returns the cash then
+ * @cost O((n + lots given up) log n), of those given up beyond the rounding the last n
+ */
+export function lowered(orders: readonly Order[], { net, cash }: Funds): number {
+  const left = orders.reduce((sum, order) => sum - paid(order), cash);
+  if (left >= 0) return left;
+  const purchases = orders.filter(({ before, after }) => after > before);
+  const isRoundedUp = ({ name, after }: Order) => after > (name.weight * net) / name.price;
+  const rounded = purchases.filter(isRoundedUp).toSorted((a, b) => shareOf(a) - shareOf(b));
+  let rest = left;
+  for (const order of rounded) {
+    if (rest >= 0) return rest;
+    rest += giveUp(order, 1);
+  }
+  rest += giveUpAlike(purchases, rest);
+  const queue = queueOf(
+    purchases.filter(({ before, after }) => after > before),
+    (one, other) => shareOf(one) < shareOf(other),
+  );
+  for (let order = queue.first(); rest < 0 && order !== undefined; order = queue.first()) {
+    rest += giveUp(order, order.givenUp + 1);
+    queue.settle(order.after <= order.before);
+  }
+  return rest;
+}
+
+/** Part of an order that is given up with one lot more. */
+function shareOf({ name, before, wanted, after }: Order): number {
+  const whole = wanted - before;
+  return (whole - (after - before) + name.lot) / whole;
+}
+
+/** Halvings of a share, after which it has no further digits. */
+const HALVINGS = 60;
+
+/**
+ * Lowers all purchases by the largest share of their orders that is certainly not too much, in whole lots: what giving
+ * up one lot after the other comes to, without a queue of millions.
+ * @returns the cash that they give back, not enough alone
+ */
+function giveUpAlike(purchases: readonly Order[], cash: number): number {
+  if (cash >= 0) return 0;
+  const lotsAt = ({ name, before, wanted, givenUp }: Order, share: number): number =>
+    Math.max(givenUp, Math.floor((share * (wanted - before)) / name.lot));
+  const back = (share: number): number =>
+    purchases.reduce((sum, order) => sum + paid(order) - paidWithout(order, lotsAt(order, share)), 0);
+  let [enough, short] = [1, 0];
+  for (let n = 0; n < HALVINGS; n++) {
+    const middle = (enough + short) / 2;
+    if (cash + back(middle) < 0) short = middle;
+    else enough = middle;
+  }
+  return purchases.reduce((sum, order) => sum + giveUp(order, lotsAt(order, short)), 0);
+}

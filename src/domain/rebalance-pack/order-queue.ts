@@ -1,0 +1,39 @@
+import type { Order } from './order.js';
+
+/** Orders of which one is first. */
+export interface OrderQueue {
+  first(): Order | undefined;
+  /** Finds the place of the first, which comes later now; one that is over leaves. */
+  settle(isOver: boolean): void;
+}
+
+/** A binary heap; orders that neither comes before keep their turn. @cost O(n log n), then O(log n) a change */
+export function queueOf(orders: readonly Order[], comesBefore: (one: Order, other: Order) => boolean): OrderQueue {
+  const place = new Map(orders.map((order, i) => [order, i]));
+  const isBefore = (one: Order, other: Order): boolean =>
+    comesBefore(one, other) || (!comesBefore(other, one) && place.get(one)! < place.get(other)!);
+  const heap = orders.toSorted((one, other) => (isBefore(one, other) ? -1 : 1));
+  return {
+    first: () => heap[0],
+    settle(isOver) {
+      if (isOver) {
+        const last = heap.pop()!;
+        if (heap.length === 0) return;
+        heap[0] = last;
+      }
+      sink(heap, isBefore);
+    },
+  };
+}
+
+/** Brings the first of a heap to its place. */
+function sink(heap: Order[], isBefore: (one: Order, other: Order) => boolean): void {
+  for (let at = 0; ;) {
+    let least = at;
+    for (const child of [2 * at + 1, 2 * at + 2])
+      if (child < heap.length && isBefore(heap[child]!, heap[least]!)) least = child;
+    if (least === at) return;
+    [heap[at], heap[least]] = [heap[least]!, heap[at]!];
+    at = least;
+  }
+}

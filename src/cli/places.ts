@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { artifactPlace, type ArtifactPlace } from '#store/artifact-place.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import type { HomeFolders } from '#store/home/home.js';
+import { awsOf } from './aws-settings.js';
 import type { Settings } from './settings.js';
 
 /** Where the documents are, unless in the home. */
@@ -31,12 +32,6 @@ export function artifactsOf(settings: Settings): ArtifactPlace | undefined {
   return artifactPlace({
     url,
     cache: { folder, bytesMax: cacheMegabytes * 2 ** 20 },
-    aws: {
-      accessKeyId: settings.awsKeyId,
-      secretAccessKey: settings.awsSecret,
-      sessionToken: settings.awsSession,
-      region: settings.awsRegion,
-      endpoint: settings.awsEndpoint,
-    },
+    aws: awsOf(settings),
   });
 }

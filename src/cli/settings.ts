@@ -7,8 +7,8 @@ import { withoutUrlPasswords } from '#domain/url-passwords.js';
 import { isLoopbackName } from '#http/authentication.js';
 import { ENGINE_NAMES } from '#kernels/engines/engine.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
+import { AWS_SETTINGS } from './aws-settings.js';
 import {
-  awsSetting,
   databaseUrl,
   declare,
   keyRecord,
@@ -81,11 +81,7 @@ export const SETTINGS = {
     help: 'Room of those copies, in MiB.',
     schema: whole(64, 100_000_000),
   }),
-  awsKeyId: awsSetting('AWS_ACCESS_KEY_ID', 'Key of the bucket.', { isSecret: true }),
-  awsSecret: awsSetting('AWS_SECRET_ACCESS_KEY', 'Secret of that key.', { isSecret: true }),
-  awsSession: awsSetting('AWS_SESSION_TOKEN', 'Token of temporary keys.', { isSecret: true }),
-  awsRegion: awsSetting('AWS_REGION', 'Region of the bucket; else us-east-1.', { elsewhere: 'AWS_DEFAULT_REGION' }),
-  awsEndpoint: awsSetting('AWS_ENDPOINT_URL_S3', 'Address of a store not of AWS.', { elsewhere: 'AWS_ENDPOINT_URL' }),
+  ...AWS_SETTINGS,
   lease: declare({
     flag: 'lease',
     variable: 'DIVISOR_LEASE',

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { awsOrigin, chooseKeys, type AwsSettings } from './s3/keys/choose-source.js';
 import type { S3Access } from './s3/s3-access.js';
 import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
 
@@ -16,21 +17,10 @@ export interface ArtifactSettings {
   /** `file:///folder` or `s3://bucket/prefix`. */
   readonly url: string;
   readonly cache: { readonly folder: string; readonly bytesMax: number };
-  /** As AWS's programs read them; undefined where they are not given. */
-  readonly aws: {
-    readonly accessKeyId: string | undefined;
-    readonly secretAccessKey: string | undefined;
-    readonly sessionToken: string | undefined;
-    readonly region: string | undefined;
-    /** Origin of a service that is not AWS's. */
-    readonly endpoint: string | undefined;
-  };
+  readonly aws: AwsSettings;
 }
 
-/** Region that services of others take for granted. */
-const REGION = 'us-east-1';
-
-/** @throws StartRefusal 78 when the URL is neither, or the credentials of a bucket are missing or its endpoint is no URL */
+/** @throws StartRefusal 78 when the URL is neither, or no credentials of a bucket are named or its endpoint is no URL */
 export function artifactPlace({ url, cache, aws }: ArtifactSettings): ArtifactPlace {
   if (/^file:\/\/\/[^?#]/.test(url)) return { kind: 'folder', folder: fileURLToPath(url) };
   const [, bucket, prefix] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([\w!.*'()/-]*))?$/.exec(url) ?? [];
@@ -38,10 +28,8 @@ export function artifactPlace({ url, cache, aws }: ArtifactSettings): ArtifactPl
     throw refused(
       'The place of the artifacts (--artifacts, DIVISOR_ARTIFACTS) is not a URL like file:///mnt/shared or s3://bucket/prefix, or its bucket has no name of 3 to 63 small letters, digits, dots and dashes.',
     );
-  const { accessKeyId, secretAccessKey, sessionToken, region = REGION } = aws;
-  if (accessKeyId === undefined || secretAccessKey === undefined)
-    throw refused('Artifacts in a bucket need AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.');
-  const endpoint = withoutLastSlashes(aws.endpoint ?? `https://s3.${region}.amazonaws.com`);
+  const { region, keys } = chooseKeys(aws);
+  const endpoint = withoutLastSlashes(aws.endpoint ?? awsOrigin('s3', region));
   if (!/^https?:\/\/[^?#@\s]+$/.test(endpoint) || !URL.canParse(endpoint))
     throw refused('AWS_ENDPOINT_URL_S3 is not a URL like https://objects.example:9000.');
   const folders = (prefix ?? '').split('/').filter((part) => part !== '');
@@ -52,9 +40,7 @@ export function artifactPlace({ url, cache, aws }: ArtifactSettings): ArtifactPl
       region,
       bucket,
       prefix: folders.map((folder) => `${folder}/`).join(''),
-      accessKeyId,
-      secretAccessKey,
-      sessionToken,
+      keys,
     },
     cache,
   };

@@ -34,6 +34,8 @@ export interface StoreOptions {
   readonly onClaim?: (claim: PlaceClaim) => void;
   /** Receives why the place of the artifacts cannot be had, and undefined once it can again. */
   readonly onPlace?: (fault: string | undefined) => void;
+  /** Receives what will keep it from being had before long, and undefined once nothing will. */
+  readonly onPlaceWarning?: (warning: string | undefined) => void;
   /** A commit failed: the process should stop and start again. */
   readonly onFailure: (cause: unknown) => void;
 }
@@ -60,6 +62,7 @@ export async function openStore({
   lowWaterMark,
   onClaim,
   onPlace,
+  onPlaceWarning,
   onFailure,
 }: StoreOptions): Promise<Store> {
   await (database === undefined ? assertDocumentsWhereArtifactsAre(home) : assertNoDocuments(home));
@@ -86,7 +89,7 @@ export async function openStore({
     else {
       const storeId = await claimPlace(documents, place, onClaim);
       const shared = await openSharedArtifacts(place, storeId, { folder: home.path, freeSpace, lowWaterMark });
-      watch = await watchPlace(place, { storeId, onChange: onPlace });
+      watch = await watchPlace(place, { storeId, onChange: onPlace, onWarning: onPlaceWarning });
       artifacts = watchedArtifacts(shared, watch);
     }
     if (place === undefined) await artifacts.sweep(() => documents.referencedArtifacts());

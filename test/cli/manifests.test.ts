@@ -27,6 +27,7 @@ interface Pod {
   readonly metadata: { readonly labels: Readonly<Record<string, string>> };
   readonly spec: {
     readonly terminationGracePeriodSeconds?: number;
+    readonly serviceAccountName?: string;
     readonly securityContext?: object;
     readonly containers: readonly Container[];
     readonly volumes?: readonly { readonly name: string }[];
@@ -146,6 +147,8 @@ test('of Kubernetes name what is there: labels, volumes, ports, configurations',
           expect(item(kind === 'secretRef' ? 'Secret' : 'ConfigMap', name)).toBeDefined();
     }
     expect(metadata.labels).toMatchObject({ app: 'divisor' });
+    const account = spec.serviceAccountName;
+    if (account !== undefined) expect(item('ServiceAccount', account)).toBeDefined();
   }
   for (const name of ['divisor-front', 'divisor-worker']) {
     const { spec } = item('Deployment', name);

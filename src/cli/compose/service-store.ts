@@ -36,6 +36,10 @@ export function openServiceStore({ role, home, settings, log, onDefect }: Servic
       if (fault === undefined) log.info('the place of the results is there again');
       else log.warn({ fault }, 'no place of results');
     },
+    onPlaceWarning(warning) {
+      if (warning === undefined) log.info('the keys of the place of results are renewed again');
+      else log.warn({ warning }, 'the place of results will not be had before long');
+    },
     onFailure: onDefect,
   });
 }

@@ -21,6 +21,8 @@ export interface PlaceMarker {
   has(name: string): Promise<boolean>;
   /** Writes something, reads it and removes it. */
   probe(): Promise<void>;
+  /** What will keep the place from being had before long, unless it is mended; undefined where nothing is known. */
+  warning(): string | undefined;
 }
 
 /** @param patience how long an object store is waited for */
@@ -42,6 +44,7 @@ export async function openMarker(place: ArtifactPlace, patience: S3Patience): Pr
     },
     has: async (name) => (await client.get(name, async () => true)) === true,
     probe: () => probed({ put, read, remove: client.remove }),
+    warning: client.renewalFault,
   };
 }
 
@@ -68,6 +71,7 @@ function folderMarker(folder: string): PlaceMarker {
         read,
         remove: (name) => removeFiles(folder, [name]),
       }),
+    warning: () => undefined,
   };
 }
 

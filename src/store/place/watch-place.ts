@@ -21,14 +21,17 @@ export interface PlaceWatchOptions {
   readonly storeId: string;
   /** Receives what is wrong once it is, and undefined once nothing is any more. */
   readonly onChange?: ((fault: string | undefined) => void) | undefined;
+  /** Receives what will keep it from being had before long, and undefined once nothing will. */
+  readonly onWarning?: ((warning: string | undefined) => void) | undefined;
 }
 
 export async function watchPlace(
   place: ArtifactPlace,
-  { storeId, onChange = () => {} }: PlaceWatchOptions,
+  { storeId, onChange = () => {}, onWarning = () => {} }: PlaceWatchOptions,
 ): Promise<PlaceWatch> {
   const marker = await openMarker(place, { patienceMs: 0, answerMs: ANSWER_MS });
   let fault: string | undefined;
+  let warning: string | undefined;
   /** Something failed since the place could last be written. */
   let isSuspect = false;
   let looking: Promise<string | undefined> | undefined;
@@ -39,6 +42,10 @@ export async function watchPlace(
     const isNews = (found === undefined) !== (fault === undefined);
     fault = found;
     if (isNews && !isClosed) onChange(found);
+    const warned = marker.warning();
+    const isWarning = (warned === undefined) !== (warning === undefined);
+    warning = warned;
+    if (isWarning && !isClosed) onWarning(warned);
   }
 
   function look(): Promise<void> {

@@ -1,3 +1,5 @@
+import type { KeySource } from './keys/key-source.js';
+
 /** Where a bucket is and who may use it. Plain data: a thread gets it with its destination. */
 export interface S3Access {
   /** Origin of the service, without a slash at its end. */
@@ -6,8 +8,5 @@ export interface S3Access {
   readonly bucket: string;
   /** Of every key; empty or with a slash at its end. */
   readonly prefix: string;
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  /** Of temporary credentials. */
-  readonly sessionToken?: string | undefined;
+  readonly keys: KeySource;
 }

@@ -4,6 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AwsClient } from 'aws4fetch';
 import { Refusal } from '#domain/refusal.js';
 import { PlaceFault } from '../place/place-fault.js';
+import { currentKeys } from './keys/current-keys.js';
+import type { Keys } from './keys/key-source.js';
+import { distrustOf, isWithoutTls, reasonOf } from './request-failure.js';
 import type { S3Access } from './s3-access.js';
 
 /** An object as a listing shows it. */
@@ -44,6 +47,8 @@ export interface S3Client {
   /** Absent ones are fine. */
   remove(name: string): Promise<void>;
   list(): AsyncIterable<ListedObject>;
+  /** Why keys that still hold could not be renewed; undefined while they could. */
+  renewalFault(): string | undefined;
 }
 
 /** Larger objects are sent in parts of this size: the least that makes a request worth its while. */
@@ -124,22 +129,18 @@ export function createS3Client(
   access: S3Access,
   { patienceMs = PATIENCE_MS, answerMs = ANSWER_MS }: S3Patience = {},
 ): S3Client {
-  const { endpoint, region, bucket, prefix, accessKeyId, secretAccessKey, sessionToken } = access;
-  const aws = new AwsClient({
-    accessKeyId,
-    secretAccessKey,
-    region,
-    service: 's3',
-    retries: 0,
-    ...(sessionToken === undefined ? {} : { sessionToken }),
-  });
+  const { endpoint, bucket, prefix } = access;
+  const keys = currentKeys(access.keys);
+  let signer: Signer | undefined;
   const root = `${endpoint}/${bucket}`;
   const urlOf = (name: string): string => `${root}/${encodeURI(prefix)}${name}`;
 
   /** One request, again while it fails in a way that may pass. @param known statuses that the caller understands */
   async function ask(url: string, init: RequestInit, known: readonly number[] = []): Promise<Response> {
     for (const patience = patienceOf(patienceMs); ; await patience.pause()) {
-      const { answer, cause } = await attempt(url, init);
+      const { answer, cause, used } = await attempt(url, init);
+      if (cause instanceof PlaceFault || (cause instanceof Refusal && patience.isOver())) throw cause;
+      if (cause instanceof Refusal) continue;
       let said = '';
       if (answer !== undefined) {
         if (answer.ok) return answer;
@@ -148,9 +149,10 @@ export function createS3Client(
         // A bucket that is missing says nothing of its objects.
         if (code === NO_BUCKET) throw new PlaceFault(`The object store ${endpoint} has no bucket ${bucket}.`);
         if (known.includes(answer.status)) return answer;
-        if (!mayPass(answer.status, code)) throw new PlaceFault(refusalOf(access, answer.status, code));
+        const isOld = used !== undefined && EXPIRED.test(code) && keys.expired(used);
+        if (!isOld && !mayPass(answer.status, code)) throw new PlaceFault(refusalOf(access, answer.status, code));
       }
-      if (NO_TLS.test(codeOf(cause) ?? ''))
+      if (isWithoutTls(cause))
         throw new PlaceFault(
           `At ${endpoint} an answer comes without TLS: is it http:// in AWS_ENDPOINT_URL_S3?`,
           cause,
@@ -165,7 +167,9 @@ export function createS3Client(
 
   async function attempt(url: string, init: RequestInit): Promise<Attempt> {
     try {
-      return { answer: await aws.fetch(url, { signal: AbortSignal.timeout(answerMs), ...init }) };
+      const used = await keys.get();
+      if (signer?.used !== used) signer = signerOf(access, used);
+      return { used, answer: await signer.aws.fetch(url, { signal: AbortSignal.timeout(answerMs), ...init }) };
     } catch (cause) {
       return { cause };
     }
@@ -200,6 +204,7 @@ export function createS3Client(
   }
 
   return {
+    renewalFault: keys.fault,
     async put(name, content, sha256) {
       const source = content instanceof Uint8Array ? sourceOf(content) : content;
       if (source.length > PART_BYTES) return putParts(name, source, sha256);
@@ -250,6 +255,19 @@ export function createS3Client(
 interface Attempt {
   readonly answer?: Response;
   readonly cause?: unknown;
+  /** Keys that the request was signed with. */
+  readonly used?: Keys;
+}
+
+interface Signer {
+  readonly used: Keys;
+  readonly aws: AwsClient;
+}
+
+function signerOf({ region }: S3Access, used: Keys): Signer {
+  const { accessKeyId, secretAccessKey, sessionToken } = used;
+  const token = sessionToken === undefined ? {} : { sessionToken };
+  return { used, aws: new AwsClient({ accessKeyId, secretAccessKey, region, service: 's3', retries: 0, ...token }) };
 }
 
 const sourceOf = (bytes: Uint8Array): ObjectSource => ({
@@ -268,27 +286,19 @@ async function checked(bytes: Uint8Array<ArrayBuffer>): Promise<Record<string, s
   return { 'x-amz-content-sha256': Buffer.from(digest).toString('hex') };
 }
 
-/** Why a certificate is not trusted, which no time heals; undefined for another failure. */
-function distrustOf(cause: unknown): string | undefined {
-  const code = codeOf(cause);
-  return code !== undefined && /CERT|UNABLE_TO_/.test(code) ? code : undefined;
-}
-
-/** Of the TLS library: the first bytes of the answer are none of TLS. */
-const NO_TLS = /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/;
-
-/** Code of what a request failed with before there was an answer. */
-const codeOf = (cause: unknown): string | undefined =>
-  ((cause as Error | undefined)?.cause as NodeJS.ErrnoException | undefined)?.code;
+const EXPIRED = /^(ExpiredToken|InvalidToken)$/;
 
 /** What to look at where a service refuses, by its words; none of them is repeated but the code. */
 const SETTINGS: readonly (readonly [code: RegExp, setting: string])[] = [
   [
     /^(InvalidAccessKeyId|SignatureDoesNotMatch)$/,
-    'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not a pair that it knows',
+    'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or those of the profile, are not a pair that it knows',
   ],
-  [/^(ExpiredToken|InvalidToken)$/, 'AWS_SESSION_TOKEN has expired or is of another key'],
-  [/^(AccessDenied|AllAccessDisabled)$/, 'the key of AWS_ACCESS_KEY_ID may not read, write and list there'],
+  [EXPIRED, 'AWS_SESSION_TOKEN has expired or is of another key'],
+  [
+    /^(AccessDenied|AllAccessDisabled)$/,
+    'the role, or the key of AWS_ACCESS_KEY_ID, may not read, write and list there',
+  ],
   [/^RequestTimeTooSkewed$/, 'the clock of this machine is wrong'],
   [
     /^(AuthorizationHeaderMalformed|PermanentRedirect|TemporaryRedirect|IllegalLocationConstraintException|IncorrectEndpoint)$/,
@@ -302,17 +312,6 @@ function refusalOf({ endpoint, region, bucket }: S3Access, status: number, code:
   if (setting === undefined && status === 400 && code === '')
     return `${refused}: is it https:// in AWS_ENDPOINT_URL_S3?`;
   return setting === undefined ? `${refused}.` : `${refused}: ${setting}.`;
-}
-
-/** Why there was no answer that helps, in a few words. @param said status and code of an answer; empty without one */
-function reasonOf(said: string, cause: unknown): string {
-  if (said !== '') return `: it answers ${said}`;
-  const { code, name, message } = ((cause as Error | undefined)?.cause ?? cause ?? {}) as NodeJS.ErrnoException;
-  if (name === 'TimeoutError') return ': it does not answer'; // Its code is a number of the past.
-  // What accepts a connection and closes it without an answer may want TLS.
-  if (code === 'UND_ERR_SOCKET') return ': it closes the connection without an answer, as a port of https:// does';
-  const why = code ?? message;
-  return why ? `: ${why}` : '';
 }
 
 /** A body that was damaged on its way, or came too slowly: all of them are told with 400. */

@@ -111,8 +111,8 @@ async function openFaulty(): Promise<Faulty> {
     DATABASE_URL: url,
     DIVISOR_ARTIFACTS: `s3://${s3.access.bucket}/${s3.access.prefix}`,
     AWS_ENDPOINT_URL_S3: s3.access.endpoint,
-    AWS_ACCESS_KEY_ID: s3.access.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: s3.access.secretAccessKey,
+    AWS_ACCESS_KEY_ID: s3.access.keys.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: s3.access.keys.secretAccessKey,
     DIVISOR_LEASE: String(LEASE_S),
   });
   const flags = ['--log-level', 'warn', '--drain-ms', '0'];

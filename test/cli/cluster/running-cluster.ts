@@ -118,8 +118,8 @@ export function placesOf(url: string, { access }: S3Service): Record<string, str
     DATABASE_URL: url,
     DIVISOR_ARTIFACTS: `s3://${access.bucket}/${access.prefix}`,
     AWS_ENDPOINT_URL_S3: access.endpoint,
-    AWS_ACCESS_KEY_ID: access.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: access.secretAccessKey,
+    AWS_ACCESS_KEY_ID: access.keys.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: access.keys.secretAccessKey,
   };
 }
 

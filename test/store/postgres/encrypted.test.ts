@@ -112,7 +112,8 @@ const ROUND_TRIP = `
   import { text } from 'node:stream/consumers';
   import { createS3Client } from '#store/s3/s3-client.js';
   const [, endpoint] = process.argv;
-  const access = { region: 'us-east-1', bucket: 'results', prefix: '', accessKeyId: 'KEY', secretAccessKey: 'SECRET' };
+  const keys = { kind: 'given', accessKeyId: 'KEY', secretAccessKey: 'SECRET' };
+  const access = { region: 'us-east-1', bucket: 'results', prefix: '', keys };
   const client = createS3Client({ ...access, endpoint });
   try {
     await client.put('a', new TextEncoder().encode('prices'), 'a'.repeat(64));

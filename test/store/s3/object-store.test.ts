@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -11,9 +11,9 @@ import { watchFreeSpace } from '#store/files/free-space.js';
 import type { ArtifactDestination, ArtifactStore } from '#store/port.js';
 import { newArtifactName } from '#store/files/artifact-owners.js';
 import { claimPlace } from '#store/place/claim-place.js';
+import type { GivenKeys } from '#store/s3/keys/key-source.js';
 import type { S3Access } from '#store/s3/s3-access.js';
 import { openObjectArtifacts } from '#store/s3/object-store.js';
-import { openObjectCache } from '#store/s3/object-cache.js';
 import { createS3Client } from '#store/s3/s3-client.js';
 import { IS_SOAK } from '../../soak.js';
 import { createMemoryEngine } from '../memory-engine.js';
@@ -38,12 +38,17 @@ const bytesOf = (size: number, seed = 0): Uint8Array =>
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 const CONTENT = bytesOf(700_001);
 const isThere = async (): Promise<boolean> => true;
-
 /** A machine with a cache of its own. */
 async function machine(folder?: string): Promise<{ readonly artifacts: ArtifactStore; readonly folder: string }> {
   const cache = { folder: folder ?? (await newFolder()), bytesMax: 64 * MIB };
   const { access } = service;
   return { artifacts: await openObjectArtifacts({ access, cache, freeSpace: watchFreeSpace(cache.folder) }), ...cache };
+}
+
+/** @returns host and port */
+async function listening(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 const drained = async (stream: ReadableStream<Uint8Array>): Promise<Buffer> =>
@@ -125,7 +130,8 @@ test('a damaged copy is fetched again, also by a process that starts on it; a da
 
 /** Another object under a name, with a hash that is not its own: as damage in the store leaves it. */
 async function putUnchecked(name: string, bytes: Uint8Array, claimed: string): Promise<void> {
-  const { endpoint, bucket, prefix, region, accessKeyId, secretAccessKey } = service.access;
+  const { endpoint, bucket, prefix, region, keys } = service.access;
+  const { accessKeyId, secretAccessKey } = keys;
   const client = new AwsClient({ accessKeyId, secretAccessKey, region, service: 's3', retries: 0 });
   const init = { method: 'PUT', body: Buffer.from(bytes), headers: { 'x-amz-meta-sha256': claimed } };
   expect((await client.fetch(`${endpoint}/${bucket}/${prefix}${name}`, init)).status).toBe(200);
@@ -151,19 +157,6 @@ test('a body that arrives damaged is refused and sent again, in whole and in par
   expect(await client.get(name, isThere)).toBeUndefined();
 });
 
-test('a cache forgets what was used longest ago, and nothing that was used in the last minutes', async () => {
-  const folder = await newFolder();
-  let now = Date.now();
-  const cache = await openObjectCache({ folder, bytesMax: 10 * MIB, now: () => now });
-  const put = (name: string) => cache.put(name, bytesOf(4 * MIB), sha256(bytesOf(4 * MIB)));
-  for (const name of ['a', 'b', 'c']) await put(name);
-  expect(await Promise.all(['a', 'b', 'c'].map(cache.has))).toEqual([true, true, true]);
-  now += 3_600_000;
-  expect(await cache.has('a')).toBe(true);
-  await put('d');
-  expect(await Promise.all(['a', 'b', 'c', 'd'].map(cache.has))).toEqual([true, false, false, true]);
-});
-
 test('an object store that is away for a while delays a write, and one that refuses says so at once', async () => {
   const { artifacts } = await machine();
   service.isClosed = true;
@@ -172,8 +165,10 @@ test('an object store that is away for a while delays a write, and one that refu
   while (service.seen.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
   service.isClosed = false;
   expect(await (await machine()).artifacts.isIntact(await writing)).toBe(true);
-  const stranger = createS3Client({ ...service.access, accessKeyId: 'nobody', secretAccessKey: 'another' });
-  const forger = createS3Client({ ...service.access, secretAccessKey: 'another' });
+  const { access } = service;
+  const withKeys = (keys: Partial<GivenKeys>) => createS3Client({ ...access, keys: { ...access.keys, ...keys } });
+  const stranger = withKeys({ accessKeyId: 'nobody', secretAccessKey: 'another' });
+  const forger = withKeys({ secretAccessKey: 'another' });
   for (const client of service.isStrict ? [stranger, forger] : [stranger]) {
     const refused = await client.get('nothing', isThere).catch((thrown: unknown) => thrown);
     expect(refused).toMatchObject({ code: 'STORE_UNAVAILABLE' });
@@ -191,8 +186,7 @@ test('an object whose bytes cease to come is read from its beginning again, whil
     if (broken-- > 0) outgoing.write(CONTENT.subarray(0, 300_000), () => outgoing.destroy());
     else outgoing.end(CONTENT);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const endpoint = `http://${await listening(server)}`;
   const cache = { folder: await newFolder(), bytesMax: 64 * MIB };
   const access = { ...service.access, endpoint };
   const artifacts = await openObjectArtifacts({ access, cache, freeSpace: watchFreeSpace(cache.folder) });
@@ -218,8 +212,7 @@ test('a request gives an object up of which nothing comes, or no more; a job get
     if (url!.endsWith('half')) outgoing.write(CONTENT.subarray(0, 300_000));
     waiting.push(() => outgoing.end(url!.endsWith('half') ? CONTENT.subarray(300_000) : CONTENT));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const endpoint = `http://${await listening(server)}`;
   const cache = { folder: await newFolder(), bytesMax: 64 * MIB };
   const opened = async (access: S3Access) =>
     openObjectArtifacts({ access, cache, freeSpace: watchFreeSpace(cache.folder) });
@@ -247,10 +240,14 @@ test('a request gives an object up of which nothing comes, or no more; a job get
 test('what only another setting mends names that setting, and no key', async () => {
   let answer: readonly [number, string] = [200, ''];
   const strict = createServer((_, outgoing) => outgoing.writeHead(answer[0]).end(answer[1]));
-  await new Promise<void>((resolve) => strict.listen(0, '127.0.0.1', resolve));
-  const host = `127.0.0.1:${(strict.address() as AddressInfo).port}`;
-  const keys = { accessKeyId: 'KEY-OF-MINE', secretAccessKey: 'SECRET-OF-MINE', sessionToken: 'TOKEN-OF-MINE' };
-  const at = (endpoint: string) => createS3Client({ ...service.access, ...keys, endpoint }, { patienceMs: 0 });
+  const host = await listening(strict);
+  const keys: GivenKeys = {
+    kind: 'given',
+    accessKeyId: 'KEY-OF-MINE',
+    secretAccessKey: 'SECRET-OF-MINE',
+    sessionToken: 'TOKEN-OF-MINE',
+  };
+  const at = (endpoint: string) => createS3Client({ ...service.access, keys, endpoint }, { patienceMs: 0 });
   const refused = async (endpoint: string): Promise<string> => {
     const thrown: unknown = await at(endpoint)
       .get('nothing', isThere)
@@ -261,7 +258,7 @@ test('what only another setting mends names that setting, and no key', async () 
   };
   const told = [
     [403, 'SignatureDoesNotMatch', /AWS_SECRET_ACCESS_KEY/],
-    [403, 'AccessDenied', /AWS_ACCESS_KEY_ID may not/],
+    [403, 'AccessDenied', /AWS_ACCESS_KEY_ID, may not/],
     [400, 'ExpiredToken', /AWS_SESSION_TOKEN/],
     [400, 'AuthorizationHeaderMalformed', /region us-east-1.*another region than AWS_REGION/],
     [301, 'PermanentRedirect', /another region than AWS_REGION/],

@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Transform } from 'node:stream';
+import type { GivenKeys } from '#store/s3/keys/key-source.js';
 import type { S3Access } from '#store/s3/s3-access.js';
 import { IS_SOAK } from '../../soak.js';
 import { missingProgram, sharedCeph } from './ceph.js';
@@ -18,7 +19,7 @@ type S3rverClass = new (options: object) => S3rver;
 
 /** An object store on loopback, seen through a door that counts, and closes when it is told to. */
 export interface S3Service {
-  readonly access: S3Access;
+  readonly access: S3Access & { readonly keys: GivenKeys };
   /** Whether it compares a body with its hash and a request with its signature: s3rver takes any. */
   readonly isStrict: boolean;
   /** Requests for artifacts that arrived, as method and name of the operation. */
@@ -37,8 +38,7 @@ export interface S3Service {
 const BUCKET = 'results';
 
 /** Where objects lie, and how they are reached. */
-interface Upstream
-  extends Pick<S3Access, 'bucket' | 'prefix' | 'accessKeyId' | 'secretAccessKey'>, Pick<S3Service, 'isStrict'> {
+interface Upstream extends Pick<S3Service['access'], 'bucket' | 'prefix' | 'keys'>, Pick<S3Service, 'isStrict'> {
   readonly host: string;
   readonly port: number;
   stop(): Promise<void>;
@@ -64,7 +64,7 @@ async function openUpstream(): Promise<Upstream> {
 /** Objects under a prefix of their own, which stay there. */
 function upstreamAt(url: string, name: string): Upstream {
   const { hostname: host, port, username, password, pathname } = new URL(url);
-  const keys = { accessKeyId: decodeURIComponent(username), secretAccessKey: decodeURIComponent(password) };
+  const [accessKeyId, secretAccessKey] = [decodeURIComponent(username), decodeURIComponent(password)];
   const prefix = `divisor-${process.pid}-${Date.now()}/`;
   console.log(`object store: ${name}`);
   const isStrict = true;
@@ -74,7 +74,7 @@ function upstreamAt(url: string, name: string): Upstream {
     bucket: pathname.slice(1),
     prefix,
     isStrict,
-    ...keys,
+    keys: { kind: 'given', accessKeyId, secretAccessKey },
     async stop() {},
   };
 }
@@ -97,8 +97,7 @@ async function startS3rver(): Promise<Upstream> {
     bucket: BUCKET,
     prefix: 'divisor/',
     isStrict: false,
-    accessKeyId: 'S3RVER',
-    secretAccessKey: 'S3RVER',
+    keys: { kind: 'given', accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' },
     async stop() {
       await server.close();
       rmSync(directory, { recursive: true, force: true });

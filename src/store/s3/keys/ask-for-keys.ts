@@ -1,0 +1,175 @@
+import { readFile } from 'node:fs/promises';
+import { Refusal } from '#domain/refusal.js';
+import { codeOf, PlaceFault } from '../../place/place-fault.js';
+import { reasonOf } from '../request-failure.js';
+import type { AskedKeySource, Keys } from './key-source.js';
+import { readProfile } from './profile.js';
+
+/** How long one answer is waited for; a machine has its own metadata at once, or none. */
+const ANSWER_MS = 3000;
+const MACHINE_ANSWER_MS = 1000;
+/** Longest answer and file that is read. */
+const TEXT_MAX = 1 << 16;
+/** Life of a token for the metadata of the machine, which is used for one pair of requests. */
+const MACHINE_TOKEN_SECONDS = 60;
+const ROLE_PATH = '/latest/meta-data/iam/security-credentials/';
+
+/**
+ * Asks a source for keys. Neither keys nor tokens are in what is thrown.
+ * @throws Refusal STORE_UNAVAILABLE for what may pass; a PlaceFault for what only another setting mends
+ */
+export function askForKeys(source: AskedKeySource): Promise<Keys> {
+  switch (source.kind) {
+    case 'profile':
+      return ofProfile(source);
+    case 'web-identity':
+      return ofIdentity(source);
+    case 'container':
+      return ofContainer(source);
+    case 'machine':
+      return ofMachine(source);
+  }
+}
+
+type Of<K extends AskedKeySource['kind']> = Extract<AskedKeySource, { readonly kind: K }>;
+
+async function ofProfile({ profile, ...files }: Of<'profile'>): Promise<Keys> {
+  const values = readProfile(profile, files);
+  const [accessKeyId, secretAccessKey] = ['aws_access_key_id', 'aws_secret_access_key'].map((name) =>
+    values?.get(name),
+  );
+  if (!accessKeyId || !secretAccessKey)
+    throw new PlaceFault(`The profile ${profile} lacks aws_access_key_id or aws_secret_access_key.`);
+  return { accessKeyId, secretAccessKey, sessionToken: values?.get('aws_session_token') };
+}
+
+async function ofIdentity({ tokenFile, roleArn, sessionName, endpoint }: Of<'web-identity'>): Promise<Keys> {
+  const token = await tokenIn(tokenFile, 'AWS_WEB_IDENTITY_TOKEN_FILE');
+  const body = new URLSearchParams({
+    Action: 'AssumeRoleWithWebIdentity',
+    Version: '2011-06-15',
+    RoleArn: roleArn,
+    RoleSessionName: sessionName,
+    WebIdentityToken: token,
+  });
+  const who = `The service that gives keys for the role ${roleArn}`;
+  const { status, text } = await answered(who, endpoint, { method: 'POST', body });
+  const valueOf = (tag: string): string | undefined => valueIn(text, tag);
+  if (status === 200)
+    return keysOf(who, {
+      AccessKeyId: valueOf('AccessKeyId'),
+      SecretAccessKey: valueOf('SecretAccessKey'),
+      Token: valueOf('SessionToken'),
+      Expiration: valueOf('Expiration'),
+    });
+  throw refusalOf(who, status, /^\w{1,64}$/.exec(valueOf('Code') ?? '')?.[0]);
+}
+
+async function ofContainer({ url, token, tokenFile }: Of<'container'>): Promise<Keys> {
+  const authorization =
+    tokenFile === undefined ? token : await tokenIn(tokenFile, 'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE');
+  if (authorization !== undefined && !IS_HEADER.test(authorization))
+    throw new PlaceFault('AWS_CONTAINER_AUTHORIZATION_TOKEN, or its file, holds more than one line of plain letters.');
+  const who = 'The agent with the keys of this container';
+  const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
+  const { status, text } = await answered(who, url, { headers });
+  if (status === 200) return keysOf(who, membersOf(text));
+  throw refusalOf(who, status, membersOf(text).code);
+}
+
+async function ofMachine({ endpoint }: Of<'machine'>): Promise<Keys> {
+  const who = 'The metadata of this machine';
+  const ask = async (path: string, init: RequestInit): Promise<string> => {
+    const { status, text } = await answered(who, `${endpoint}${path}`, init, MACHINE_ANSWER_MS);
+    if (status === 200) return text;
+    const said = status === 404 && path === ROLE_PATH ? 'NoRole' : undefined;
+    throw refusalOf(who, status, said);
+  };
+  const ttl = { 'x-aws-ec2-metadata-token-ttl-seconds': String(MACHINE_TOKEN_SECONDS) };
+  const token = await ask('/latest/api/token', { method: 'PUT', headers: ttl });
+  if (!IS_HEADER.test(token)) throw new Refusal('STORE_UNAVAILABLE', `${who} gives no token.`);
+  const headers = { 'x-aws-ec2-metadata-token': token };
+  const [role = ''] = (await ask(ROLE_PATH, { headers })).split('\n');
+  return keysOf(who, membersOf(await ask(`${ROLE_PATH}${encodeURIComponent(role.trim())}`, { headers })));
+}
+
+/** What may stand in a header. */
+const IS_HEADER = /^[\x20-\x7e]+$/;
+
+async function tokenIn(file: string, setting: string): Promise<string> {
+  let token: string;
+  try {
+    token = (await readFile(file, 'utf8')).trim();
+  } catch (cause) {
+    throw new PlaceFault(`The file ${file} of ${setting} cannot be read: ${codeOf(cause)}.`, cause);
+  }
+  if (token === '') throw new Refusal('STORE_UNAVAILABLE', `The file ${file} of ${setting} is empty.`);
+  return token;
+}
+
+interface Answered {
+  readonly status: number;
+  readonly text: string;
+}
+
+async function answered(who: string, url: string, init: RequestInit, answerMs = ANSWER_MS): Promise<Answered> {
+  try {
+    const signal = AbortSignal.timeout(answerMs);
+    const answer = await fetch(url, { redirect: 'error', signal, ...init });
+    let text = '';
+    for await (const piece of (answer.body ?? []) as AsyncIterable<Uint8Array>) {
+      text += Buffer.from(piece).toString('latin1');
+      if (text.length > TEXT_MAX) throw new Error('its answer is too long');
+    }
+    return { status: answer.status, text };
+  } catch (cause) {
+    throw new Refusal('STORE_UNAVAILABLE', `${who} cannot be reached at ${new URL(url).origin}${reasonOf('', cause)}.`);
+  }
+}
+
+/** Answers of a service that is overloaded, starts or stops, and to a token that is renewed beside this process. */
+const MAY_PASS = /^(Throttling\w*|RequestThrottled|IDPCommunicationError|ExpiredTokenException|ExpiredToken)$/;
+
+function refusalOf(who: string, status: number, code: string | undefined): Refusal {
+  const message = `${who} answers ${`${status} ${code ?? ''}`.trim()}.`;
+  const mayPass = status >= 500 || status === 429 || MAY_PASS.test(code ?? '');
+  return mayPass ? new Refusal('STORE_UNAVAILABLE', message) : new PlaceFault(message);
+}
+
+/** As agents and metadata name them. */
+interface KeyMembers {
+  readonly AccessKeyId?: string | undefined;
+  readonly SecretAccessKey?: string | undefined;
+  readonly Token?: string | undefined;
+  readonly Expiration?: string | undefined;
+}
+
+function keysOf(who: string, { AccessKeyId, SecretAccessKey, Token, Expiration }: KeyMembers): Keys {
+  if (!AccessKeyId || !SecretAccessKey) throw new Refusal('STORE_UNAVAILABLE', `${who} gives no keys.`);
+  const expiresAt = Date.parse(Expiration ?? '');
+  return {
+    accessKeyId: AccessKeyId,
+    secretAccessKey: SecretAccessKey,
+    sessionToken: Token,
+    expiresAt: Number.isNaN(expiresAt) ? undefined : expiresAt,
+  };
+}
+
+/** The members of an answer that are texts. */
+function membersOf(text: string): Record<string, string | undefined> {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return Object.fromEntries(
+      Object.entries(parsed ?? {}).filter((member): member is [string, string] => typeof member[1] === 'string'),
+    );
+  } catch {
+    return {};
+  }
+}
+
+/** Text of the first element of a name in XML. */
+function valueIn(text: string, tag: string): string | undefined {
+  const start = text.indexOf(`<${tag}>`);
+  const end = text.indexOf(`</${tag}>`, start);
+  return start < 0 || end < 0 ? undefined : text.slice(start + tag.length + 2, end).trim();
+}

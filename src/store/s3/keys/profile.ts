@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs';
+import { codeOf, PlaceFault } from '../../place/place-fault.js';
+
+export interface ProfileFiles {
+  readonly credentialsFile: string;
+  readonly configFile: string;
+}
+
+/** Values of a profile by their names; those of the file of credentials go over those of the other file. */
+export type Profile = ReadonlyMap<string, string>;
+
+/** @returns undefined where neither file has the profile. @throws PlaceFault for a file that cannot be read */
+export function readProfile(name: string, { credentialsFile, configFile }: ProfileFiles): Profile | undefined {
+  const configured = sectionsOf(configFile).get(name === 'default' ? name : `profile ${name}`);
+  const secret = sectionsOf(credentialsFile).get(name);
+  return configured === undefined && secret === undefined
+    ? undefined
+    : new Map([...(configured ?? []), ...(secret ?? [])]);
+}
+
+function sectionsOf(file: string): Map<string, Map<string, string>> {
+  const sections = new Map<string, Map<string, string>>();
+  let section: Map<string, string> | undefined;
+  for (const line of textOf(file).split('\n')) {
+    // An indented line belongs to settings of one service, a comment to nobody.
+    if (/^[\s#;]/.test(line) || line === '') continue;
+    if (line.startsWith('[')) {
+      const name = line.slice(1, line.includes(']') ? line.indexOf(']') : undefined);
+      const words = name.split(/\s/).filter((word) => word !== '');
+      section = sections.get(words.join(' ')) ?? new Map<string, string>();
+      sections.set(words.join(' '), section);
+      continue;
+    }
+    const at = line.indexOf('=');
+    if (at > 0) section?.set(line.slice(0, at).trim().toLowerCase(), line.slice(at + 1).trim());
+  }
+  return sections;
+}
+
+/** Read at once: the files are small, on the machine itself, and looked at rarely. @returns nothing of a missing file */
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    const code = codeOf(cause);
+    if (code === 'ENOENT' || code === 'ENOTDIR') return '';
+    throw new PlaceFault(`The file of AWS profiles ${file} cannot be read: ${code}.`, cause);
+  }
+}

@@ -1,0 +1,22 @@
+import { createHash } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { openObjectCache } from '#store/s3/object-cache.js';
+import { temporaryFolders } from '../temporary-folder.js';
+
+const newFolder = temporaryFolders();
+const MIB = 2 ** 20;
+
+test('a cache forgets what was used longest ago, and nothing that was used in the last minutes', async () => {
+  const folder = await newFolder();
+  let now = Date.now();
+  const cache = await openObjectCache({ folder, bytesMax: 10 * MIB, now: () => now });
+  const bytes = new Uint8Array(4 * MIB).fill(7);
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  const put = (name: string) => cache.put(name, bytes, sha256);
+  for (const name of ['a', 'b', 'c']) await put(name);
+  expect(await Promise.all(['a', 'b', 'c'].map(cache.has))).toEqual([true, true, true]);
+  now += 3_600_000;
+  expect(await cache.has('a')).toBe(true);
+  await put('d');
+  expect(await Promise.all(['a', 'b', 'c', 'd'].map(cache.has))).toEqual([true, false, false, true]);
+});

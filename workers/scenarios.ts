@@ -1,5 +1,5 @@
 import { formatDay } from '#domain/days.js';
-import { scenarioFindings, scenarioMarket, scenarioOf } from '#domain/scenarios/scenario-market.js';
+import { scenarioMarket, scenarioOf } from '#domain/scenarios/scenario-market.js';
 import type { ScenariosViewInput } from '#jobs/tasks/views.js';
 import { marketOn } from '#domain/backtest/simulate/market-on.js';
 import type { ScenariosShown } from '#views/scenarios/scenarios-file.js';
@@ -8,19 +8,18 @@ import { openedCalendars } from './opened-calendars.js';
 import { openedMarket } from './open-markets.js';
 import { withRunFile } from './run-file.js';
 
-/** The composition of a run in other circumstances. @throws Refusal NO_DATA_AT_DATE, NO_DATA_IN_RANGE, VALIDATION_FAILED */
+/** The composition of a run in other circumstances. @throws Refusal NO_DATA_AT_DATE, VALIDATION_FAILED */
 export function showScenarios({ columns, request, market: handle }: ScenariosViewInput): ScenariosShown {
   const { header, weights } = withRunFile(columns, (run) => readHeld(run, request.as_of));
   const { by } = request;
   const sm = marketOn({ market: openedMarket(handle), calendars: openedCalendars(), code: header.calendar });
   const market = scenarioMarket(sm, { header, weights, by });
+  const found = request.scenarios.map((scenario, at) => scenarioOf(market, scenario, { by, path: `scenarios[${at}]` }));
   return {
     index_id: header.run_id,
     as_of: formatDay(weights.day),
     by,
-    scenarios: request.scenarios.map((scenario, at) => scenarioOf(market, scenario, { by, path: `scenarios[${at}]` })),
-    findings: request.scenarios.flatMap((scenario, at) =>
-      scenarioFindings(market, scenario, { by, path: `scenarios[${at}]` }),
-    ),
+    scenarios: found.map(({ result }) => result),
+    findings: found.flatMap(({ findings }) => findings),
   };
 }

@@ -2479,7 +2479,7 @@ export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
   /** Stable code to branch on. */
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE';
   /** A sentence for people. */
   readonly message: string;
   /** Where, as the client wrote it. */
@@ -6624,8 +6624,8 @@ export interface ScenarioRequest {
 export interface ScenarioResult {
   /** Display name. */
   readonly name: string;
-  /** Sum of the contributions; cash earns nothing. */
-  readonly return: number;
+  /** Sum of the contributions; cash earns nothing. Null of a window that the store does not cover: `NO_DATA_IN_RANGE` among the findings tells what it holds. */
+  readonly return: number | null;
   /** By contribution, the worst first. */
   readonly by_name: readonly ScenarioName[];
   /** By contribution, the worst first. */
@@ -6639,7 +6639,7 @@ export interface ScenarioResult {
     /** Group whose return it takes, or all names. */
     readonly proxy: string;
   }[];
-  /** Closes between which the return was earned; null of shocks. */
+  /** Closes between which the return was earned; null of shocks and without a return. */
   readonly window: {
     /** First date. */
     readonly start: string;
@@ -6681,7 +6681,7 @@ export interface ScenariosView {
   readonly by: string;
   /** Results in the order of the request. */
   readonly scenarios: readonly ScenarioResult[];
-  /** Findings, worst first. */
+  /** `NO_DATA_IN_RANGE`: a window that the store does not cover; `WINDOW_CUT`: one whose end it does not reach; `NO_EFFECT`: a setting that nothing reads. */
   readonly findings: readonly Finding[];
 }
 

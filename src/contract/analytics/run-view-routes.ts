@@ -258,14 +258,6 @@ export const runViewRoutes = routes({
       },
     },
     success: { status: 200, description: 'A result for each scenario.', schema: ScenariosView, media: FILE_MEDIA },
-    errors: [
-      ...errors,
-      'VALIDATION_FAILED',
-      'STORE_MISMATCH',
-      'NO_DATA_SOURCE',
-      'NO_DATA_AT_DATE',
-      'NO_DATA_IN_RANGE',
-      'FX_MISSING',
-    ],
+    errors: [...errors, 'VALIDATION_FAILED', 'STORE_MISMATCH', 'NO_DATA_SOURCE', 'NO_DATA_AT_DATE', 'FX_MISSING'],
   },
 });

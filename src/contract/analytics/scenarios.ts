@@ -26,7 +26,10 @@ const SessionReturn = z.strictObject({ date: z.string(), return: z.number() });
 const ScenarioResult = z
   .strictObject({
     name: z.string(),
-    return: number('Sum of the contributions; cash earns nothing.'),
+    return: z.number().nullable().meta({
+      description:
+        'Sum of the contributions; cash earns nothing. Null of a window that the store does not cover: `NO_DATA_IN_RANGE` among the findings tells what it holds.',
+    }),
     by_name: z.array(NameResult).meta({ description: 'By contribution, the worst first.' }),
     by_group: z.array(GroupResult).meta({ description: 'By contribution, the worst first.' }),
     covered_weight: number('Magnitude of the weights with a return of their own, over that of all.'),
@@ -36,7 +39,7 @@ const ScenarioResult = z
     window: z
       .strictObject({ start: z.string(), end: z.string() })
       .nullable()
-      .meta({ description: 'Closes between which the return was earned; null of shocks.' }),
+      .meta({ description: 'Closes between which the return was earned; null of shocks and without a return.' }),
     worst_session: SessionReturn.nullable(),
     worst_sessions: z.array(SessionReturn),
     r_squared: z
@@ -57,7 +60,10 @@ export const ScenariosView = z
     as_of: z.string(),
     by: z.string(),
     scenarios: z.array(ScenarioResult),
-    findings: z.array(Finding),
+    findings: z.array(Finding).meta({
+      description:
+        '`NO_DATA_IN_RANGE`: a window that the store does not cover; `WINDOW_CUT`: one whose end it does not reach; `NO_EFFECT`: a setting that nothing reads.',
+    }),
   })
   .meta({ id: 'ScenariosView' });
 export type ScenariosView = Stateless<z.infer<typeof ScenariosView>>;

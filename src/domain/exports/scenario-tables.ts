@@ -9,13 +9,16 @@ export const SCENARIO_TABLES = {
     row: 'a scenario',
     columns: {
       scenario,
-      return: fraction('Sum of the contributions.'),
+      return: fraction('Sum of the contributions; null of a window that the store does not cover.'),
       standard_error: fraction('What the estimate of the slopes leaves open; null without factors.'),
       covered_weight: fraction('Magnitude of the weights with a return of their own, over that of all.'),
       start: date('Close from which a window earns; null of shocks.'),
       end: date('Close up to which it does.'),
       r_squared: number('Of the regression of the composition on the factors; null without factors.'),
       observations: count('Returns in it.'),
+      finding: text(
+        'What there is to say about it, as dates that the store does not hold; null where there is nothing.',
+      ),
     },
   },
   names: {

@@ -1,3 +1,4 @@
+import type { Finding } from '../findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 
 /** A name held on the date of a scenario. */
@@ -24,8 +25,8 @@ export interface ScenarioMarket {
 /** What one scenario does to the composition. */
 export interface ScenarioResult {
   readonly name: string;
-  /** Sum of the contributions. */
-  readonly return: number;
+  /** Sum of the contributions; null of a window that the store does not cover. */
+  readonly return: number | null;
   readonly by_name: readonly NameResult[];
   readonly by_group: readonly { readonly group: string; readonly weight: number; readonly contribution: number }[];
   /** Magnitude of the weights with a return of their own, over that of all. */
@@ -57,6 +58,12 @@ export interface NameResult {
   readonly standard_error: number | null;
 }
 
+/** A result, and what there is to say about its scenario. */
+export interface FoundScenario {
+  readonly result: ScenarioResult;
+  readonly findings: readonly Finding[];
+}
+
 /** A return of a name, and whose it is: null for its own. */
 export interface AssignedReturn {
   readonly value: number;
@@ -72,7 +79,7 @@ export function resultOf(
   name: string,
   held: readonly HeldName[],
   returns: readonly AssignedReturn[],
-): Pick<ScenarioResult, 'name' | 'return' | 'by_name' | 'by_group' | 'covered_weight' | 'proxied'> {
+): Pick<ScenarioResult, 'name' | 'by_name' | 'by_group' | 'covered_weight' | 'proxied'> & { readonly return: number } {
   const rows = held.map(({ identifier, weight }, i): NameResult => {
     const { value, standardError = null } = returns[i]!;
     return { identifier, weight, return: value, contribution: weight * value, standard_error: standardError };

@@ -4,9 +4,9 @@ import type { Finding } from '../findings.js';
 import { growthOf } from '../market/growth.js';
 import { groupSpells } from '../market/market-groups.js';
 import type { SessionMarket } from '../market/session-market.js';
-import type { HeldName, ScenarioMarket, ScenarioResult } from './holdings.js';
+import type { FoundScenario, HeldName, ScenarioMarket } from './holdings.js';
 import { REGRESSION_SESSIONS, type Scenario } from './scenario-request.js';
-import { shockScenario, strikesDirectly } from './shock-scenario.js';
+import { shockScenario, strikesDirectly, type ShockTerms } from './shock-scenario.js';
 import { windowScenario } from './window-scenario.js';
 
 /** What a run holds on a date. */
@@ -52,16 +52,17 @@ interface Place {
   readonly path: string;
 }
 
-/** One scenario by its kind. @throws Refusal NO_DATA_IN_RANGE, VALIDATION_FAILED at its path */
-export function scenarioOf(market: ScenarioMarket, scenario: Scenario, place: Place): ScenarioResult {
-  return 'window' in scenario ? windowScenario(market, scenario) : shockScenario(market, { ...scenario, ...place });
+/** One scenario by its kind. @throws Refusal VALIDATION_FAILED at its path */
+export function scenarioOf(market: ScenarioMarket, scenario: Scenario, place: Place): FoundScenario {
+  if ('window' in scenario) return windowScenario(market, { ...scenario, path: place.path });
+  const terms = { ...scenario, ...place };
+  return { result: shockScenario(market, terms), findings: unreadSettings(market, terms) };
 }
 
-/** Settings of a scenario that nothing reads. */
-export function scenarioFindings(market: ScenarioMarket, scenario: Scenario, place: Place): Finding[] {
-  if ('window' in scenario || scenario.regression_sessions === REGRESSION_SESSIONS) return [];
-  if (!strikesDirectly(market, { ...scenario, ...place })) return [];
-  const path = `${place.path}.regression_sessions`;
+/** Settings of shocks that nothing reads. */
+function unreadSettings(market: ScenarioMarket, terms: ShockTerms): Finding[] {
+  if (terms.regression_sessions === REGRESSION_SESSIONS || !strikesDirectly(market, terms)) return [];
+  const path = `${terms.path}.regression_sessions`;
   const message = `${path} has no effect: every shock is of names held or of groups, which apply as they are.`;
-  return [{ severity: 'warning', code: 'NO_EFFECT', path, message, value: scenario.regression_sessions }];
+  return [{ severity: 'warning', code: 'NO_EFFECT', path, message, value: terms.regression_sessions }];
 }

@@ -1,67 +1,98 @@
 import { dayFrom, formatDay } from '../days.js';
+import type { Finding } from '../findings.js';
 import { LIMITS } from '../limits.js';
 import { panelRow } from '../market/session-market.js';
-import { Refusal } from '../refusal.js';
+import { firstAtLeast } from '../search.js';
 import {
   ALL,
   resultOf,
   type AssignedReturn,
+  type FoundScenario,
   type ScenarioMarket,
-  type ScenarioResult,
   type SessionReturn,
 } from './holdings.js';
 
 /** Sessions listed as the worst. */
 const WORST_SESSIONS = 5;
 
+export interface WindowTerms {
+  readonly name: string;
+  readonly window: { readonly start: string; readonly end: string };
+  /** Place in the request. */
+  readonly path: string;
+}
+
 /**
  * The composition bought at the close before a window and held to its end. A name without prices takes the equally weighted
- * value of its group, else of all names of the store that have them.
- * @throws Refusal NO_DATA_IN_RANGE when the store holds no session before the window, or none in it
+ * value of its group, else of all names of the store that have them. Without a session before the window or in it, or prices
+ * of any name, there is no return: NO_DATA_IN_RANGE tells what the store holds; WINDOW_CUT of an end that it does not reach.
  * @cost O(sessions of the window x N)
  */
-export function windowScenario(
-  market: ScenarioMarket,
-  { name, window }: { readonly name: string; readonly window: { readonly start: string; readonly end: string } },
-): ScenarioResult {
+export function windowScenario(market: ScenarioMarket, terms: WindowTerms): FoundScenario {
+  const { name, window } = terms;
   const { sm, held } = market;
   const base = sm.sessionAt(dayFrom(window.start) - 1);
   const last = sm.sessionAt(dayFrom(window.end));
-  if (base < sm.first || last <= base) throw outsideStore(market, name, window);
+  if (base < sm.first || last <= base) return notCovered(market, terms);
   const paths = valuePaths(market, base, last);
   const length = last - base;
   const value = new Float64Array(length).fill(1);
-  const returns = held.map(({ column, group, weight }): AssignedReturn => {
+  const returns: AssignedReturn[] = [];
+  for (const { column, group, weight } of held) {
     const own = column < 0 ? undefined : paths.ofColumn(column);
     const path = own ?? paths.ofGroup(group) ?? paths.ofAll();
-    if (path === undefined) throw outsideStore(market, name, window);
+    if (path === undefined) return notCovered(market, terms);
     for (let t = 0; t < length; t++) value[t]! += weight * (path[t]! - 1);
-    return { value: path[length - 1]! - 1, proxy: own ? null : paths.ofGroup(group) ? group : ALL };
-  });
+    returns.push({ value: path[length - 1]! - 1, proxy: own ? null : paths.ofGroup(group) ? group : ALL });
+  }
   const changes = Array.from(value, (after, t): SessionReturn => ({
     date: formatDay(sm.sessions[base + 1 + t]!),
     return: after / (t === 0 ? 1 : value[t - 1]!) - 1,
   }));
   const worst = changes.toSorted((a, b) => a.return - b.return).slice(0, WORST_SESSIONS);
-  return {
+  const result = {
     ...resultOf(name, held, returns),
     window: { start: formatDay(sm.sessions[base]!), end: formatDay(sm.sessions[last]!) },
     worst_session: worst[0]!, // A window has a session.
     worst_sessions: worst,
-    r_squared: null,
-    observations: null,
-    standard_error: null,
+    ...NO_REGRESSION,
   };
+  return { result, findings: cutEnd(market, terms) };
 }
 
-function outsideStore({ sm }: ScenarioMarket, name: string, { start, end }: { start: string; end: string }): Refusal {
+const NO_REGRESSION = { r_squared: null, observations: null, standard_error: null } as const;
+
+/** A window outside the store: neither a return nor anything that it is made of. */
+function notCovered({ sm }: ScenarioMarket, { name, window, path }: WindowTerms): FoundScenario {
   const [first, last] = [sm.sessions[sm.first], sm.sessions.at(-1)].map((day) =>
     day === undefined ? '-' : formatDay(day),
   );
-  return new Refusal(
-    'NO_DATA_IN_RANGE',
-    `The scenario ${name}, from the close before ${start} to ${end}, is not covered: the store holds ${first} to ${last}.`,
-  );
+  const message = `The scenario ${name}, from the close before ${window.start} to ${window.end}, is not covered: the store holds ${first} to ${last}.`;
+  const result = {
+    name,
+    return: null,
+    by_name: [],
+    by_group: [],
+    covered_weight: 0,
+    proxied: [],
+    window: null,
+    worst_session: null,
+    worst_sessions: [],
+    ...NO_REGRESSION,
+  };
+  const place = { path: `${path}.window`, value: window };
+  return { result, findings: [{ severity: 'warning', code: 'NO_DATA_IN_RANGE', message, ...place }] };
+}
+
+/** A warning where the window has sessions after the last of the store. */
+function cutEnd({ sm }: ScenarioMarket, { name, window, path }: WindowTerms): Finding[] {
+  const { sessions, coverage } = sm.calendar;
+  const last = sm.sessions.at(-1)!; // A window that is covered has sessions.
+  const end = dayFrom(window.end);
+  if (end <= coverage.to && firstAtLeast(sessions, last + 1) === firstAtLeast(sessions, end + 1)) return [];
+  if (end <= last) return [];
+  const message = `The scenario ${name} ends on ${formatDay(last)}, not on ${window.end}: the store holds no later session.`;
+  return [{ severity: 'warning', code: 'WINDOW_CUT', message, path: `${path}.window.end`, value: window.end }];
 }
 
 interface Paths {

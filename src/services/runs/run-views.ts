@@ -110,7 +110,7 @@ export interface RunViews {
   limits(name: RunName, query: LimitsQuery, signal: AbortSignal): Promise<AnswerBytes>;
   /** @throws Refusal VALIDATION_FAILED; STORE_MISMATCH, NO_DATA_SOURCE where a row reads a datapoint */
   watchedLimits(name: RunName, query: WatchedQuery, signal: AbortSignal): Promise<AnswerBytes>;
-  /** @throws Refusal VALIDATION_FAILED, STORE_MISMATCH, NO_DATA_SOURCE, NO_DATA_AT_DATE, NO_DATA_IN_RANGE */
+  /** @throws Refusal VALIDATION_FAILED, STORE_MISMATCH, NO_DATA_SOURCE, NO_DATA_AT_DATE */
   scenarios(name: RunName, query: ScenariosQuery, signal: AbortSignal): Promise<AnswerBytes>;
 }
 

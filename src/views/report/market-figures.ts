@@ -10,7 +10,7 @@ import { packOf, type KnownName, type Pack, type PackAccount } from '#domain/reb
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { dividendPointsView, type DividendPointsInput } from '../dividends/dividend-points-view.js';
 import { Refusal } from '#domain/refusal.js';
-import type { ScenarioResult } from '#domain/scenarios/holdings.js';
+import type { FoundScenario } from '#domain/scenarios/holdings.js';
 import { scenarioMarket, scenarioOf } from '#domain/scenarios/scenario-market.js';
 import type { Scenario } from '#domain/scenarios/scenario-request.js';
 import { heldWeights } from '../weights-view.js';
@@ -83,7 +83,7 @@ export function rebalanceOrders(columns: RunColumns, sm: SessionMarket, aum: num
 /** A scenario of a report, or why there is no result. */
 export interface ScenarioFound {
   readonly name: string;
-  readonly found: ScenarioResult | Missing;
+  readonly found: FoundScenario | Missing;
 }
 
 /** Reference column of the groups whose mean a name without prices takes. */

@@ -15,30 +15,35 @@ export interface ScenariosShown {
 
 /** A table of scenarios as a file, made whole: its rows are those of the answer. */
 export function scenariosFile(
-  { index_id: runId, scenarios }: ScenariosShown,
+  { index_id: runId, scenarios, findings }: ScenariosShown,
   table: ScenarioTable,
   format: Exclude<ExportFormat, 'json'>,
 ): Promise<Uint8Array> {
-  const rows = scenarios.flatMap((result) => ROWS[table](result).map((row) => ({ scenario: result.name, ...row })));
+  const rows = scenarios.flatMap((result, at) => {
+    const own = findings.filter(({ path }) => path.startsWith(`scenarios[${at}]`));
+    return ROWS[table](result, own).map((row) => ({ scenario: result.name, ...row }));
+  });
   return rowTableFile({ runId, name: table, columns: SCENARIO_TABLES[table].columns, rows }, format);
 }
 
-const ROWS: Readonly<Record<ScenarioTable, (result: ScenarioResult) => readonly Row[]>> = {
-  scenarios: ({ return: total, standard_error, covered_weight, window, r_squared, observations }) => [
-    {
-      return: total,
-      standard_error,
-      covered_weight,
-      start: window && window.start,
-      end: window && window.end,
-      r_squared,
-      observations,
+const ROWS: Readonly<Record<ScenarioTable, (result: ScenarioResult, findings: readonly Finding[]) => readonly Row[]>> =
+  {
+    scenarios: ({ return: total, standard_error, covered_weight, window, r_squared, observations }, findings) => [
+      {
+        return: total,
+        standard_error,
+        covered_weight,
+        start: window && window.start,
+        end: window && window.end,
+        r_squared,
+        observations,
+        finding: findings.length === 0 ? null : findings.map(({ message }) => message).join(' '),
+      },
+    ],
+    names({ by_name: names, proxied }) {
+      const proxies = new Map(proxied.map(({ identifier, proxy }) => [identifier, proxy]));
+      return names.map((row) => ({ ...row, proxy: proxies.get(row.identifier) ?? null }));
     },
-  ],
-  names({ by_name: names, proxied }) {
-    const proxies = new Map(proxied.map(({ identifier, proxy }) => [identifier, proxy]));
-    return names.map((row) => ({ ...row, proxy: proxies.get(row.identifier) ?? null }));
-  },
-  groups: ({ by_group: groups }) => groups,
-  sessions: ({ worst_sessions: sessions }) => sessions.map((session) => ({ ...session })),
-};
+    groups: ({ by_group: groups }) => groups,
+    sessions: ({ worst_sessions: sessions }) => sessions.map((session) => ({ ...session })),
+  };

@@ -317,6 +317,7 @@ export function describeIndices(desk: () => Desk): void {
     ];
     const view = await service.ask<ScenariosView>('POST', '/analytics/CORE/scenarios', { scenarios });
     for (const { name, return: earned } of view.body.scenarios) {
+      if (earned === null) throw new Error(`${name} has no return`);
       const text = `${earned < 0 ? '\u2212' : '+'}${Math.abs(100 * earned).toFixed(2)}%`;
       await page.getByRole('row', { name: new RegExp(`^${name} ${text.replace('+', '\\+')}`) }).waitFor();
     }

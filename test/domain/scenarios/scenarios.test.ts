@@ -6,7 +6,7 @@ import { marketOn } from '#domain/backtest/simulate/market-on.js';
 import { checkShape } from '#domain/shape.js';
 import type { ScenarioMarket } from '#domain/scenarios/holdings.js';
 import { regress } from '#domain/scenarios/regression.js';
-import { scenarioFindings } from '#domain/scenarios/scenario-market.js';
+import { scenarioOf } from '#domain/scenarios/scenario-market.js';
 import { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
 import { shockScenario } from '#domain/scenarios/shock-scenario.js';
 import { windowScenario } from '#domain/scenarios/window-scenario.js';
@@ -85,7 +85,9 @@ test('a window by hand: bought at the close before it, dividends in, a name with
     sectors: { A: 'X', B: 'X', NEW: 'Y', PEER: 'Y', ODD: 'Z', GONE: 'X' },
     dividends: [{ name: 'B', ex: DATES[10]!, value: 5 }],
   });
-  const result = windowScenario(market, { name: 'w', window: { start: DATES[10]!, end: DATES[11]! } });
+  const terms = { name: 'w', path: 'scenarios[2]' };
+  const { result, findings } = windowScenario(market, { ...terms, window: { start: DATES[10]!, end: DATES[11]! } });
+  expect(findings).toEqual([]);
   // A 1.1 * 0.8 = 0.88. B falls by 5 and pays 5. NEW as PEER. ODD as A, B, PEER. GONE as A and B.
   const all = (0.88 + 1 + 0.7) / 3 - 1;
   const returns = { A: -0.12, B: 0, NEW: -0.3, ODD: all, GONE: -0.06 };
@@ -107,19 +109,54 @@ test('a window by hand: bought at the close before it, dividends in, a name with
   const first = 1 + 0.4 * 0.1 + 0.4 * (0.1 / 3) + 0.05 * 0.05;
   expect(result.worst_session).toEqual({
     date: DATES[11],
-    return: expect.closeTo((1 + result.return) / first - 1, 12),
+    return: expect.closeTo((1 + result.return!) / first - 1, 12),
   });
   expect(result.worst_sessions).toEqual([
     result.worst_session,
     { date: DATES[10], return: expect.closeTo(first - 1, 12) },
   ]);
+});
+
+test('a window that the store does not cover has no return, and what the store holds is told; so is an end beyond it', () => {
+  const market = marketOf({ close: { A: steps(100, { 79: 0.1 }) }, weights: { A: 1 }, sectors: { A: 'X' } });
+  const of = (window: { start: string; end: string }) =>
+    scenarioOf(market, { name: 'w', window }, { by: 'SECTOR', path: 'scenarios[2]' });
   for (const window of [
     { start: '2019-01-01', end: DATES[3]! },
     { start: '2031-01-01', end: '2031-02-01' },
-  ])
-    expect(() => windowScenario(market, { name: 'w', window })).toThrow(
-      expect.objectContaining({ code: 'NO_DATA_IN_RANGE' }),
-    );
+    // The close before it is not in the store.
+    { start: DATES[0]!, end: DATES[3]! },
+  ]) {
+    const { result, findings } = of(window);
+    expect(result).toMatchObject({
+      name: 'w',
+      return: null,
+      by_name: [],
+      by_group: [],
+      covered_weight: 0,
+      window: null,
+    });
+    expect(findings).toEqual([
+      {
+        severity: 'warning',
+        code: 'NO_DATA_IN_RANGE',
+        path: 'scenarios[2].window',
+        message: `The scenario w, from the close before ${window.start} to ${window.end}, is not covered: the store holds ${DATES[0]!} to ${DATES[79]!}.`,
+        value: window,
+      },
+    ]);
+  }
+  // The last session is a Tuesday.
+  expect(DATES[79]).toBe('2020-04-21');
+  const beyond = of({ start: DATES[78]!, end: '2020-04-22' });
+  expect(beyond.result).toMatchObject({
+    return: expect.closeTo(0.1, 12) as number,
+    window: { start: DATES[77], end: DATES[79] },
+  });
+  expect(beyond.findings).toMatchObject([{ code: 'WINDOW_CUT', path: 'scenarios[2].window.end', value: '2020-04-22' }]);
+  expect(of({ start: DATES[78]!, end: DATES[79]! }).findings).toEqual([]);
+  // A Sunday after the Friday before: nothing is lost.
+  expect(of({ start: DATES[70]!, end: '2020-04-19' }).findings).toEqual([]);
 });
 
 test('one factor: slope, share explained and standard error by their formulas', () => {
@@ -280,13 +317,13 @@ test('two scenarios of one name are refused, the second named with the first', (
 
 test('sessions of a regression that no shock asks for are told', () => {
   const market = marketOf({
-    close: { A: steps(100, { 10: 0.1 }), B: steps(50, {}) },
+    close: { A: steps(100, { 10: 0.1 }), B: steps(50, { 40: 0.02, 50: -0.03 }) },
     weights: { A: 1 },
     sectors: { A: 'X', B: 'X' },
   });
   const place = { by: 'SECTOR', path: 'scenarios[0]' };
   const findingsOf = (shocks: Record<string, number>, regression_sessions: number) =>
-    scenarioFindings(market, { name: 's', shocks, regression_sessions }, place);
+    scenarioOf(market, { name: 's', shocks, regression_sessions }, place).findings;
   expect(findingsOf({ A: 0.1, 'SECTOR:X': 0.2 }, 60)).toMatchObject([
     { severity: 'warning', code: 'NO_EFFECT', path: 'scenarios[0].regression_sessions', value: 60 },
   ]);

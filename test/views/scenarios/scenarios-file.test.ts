@@ -41,17 +41,32 @@ const shown: ScenariosShown = {
       observations: 504,
       standard_error: 0.002,
     },
+    {
+      name: 'Long ago',
+      return: null,
+      by_name: [],
+      by_group: [],
+      covered_weight: 0,
+      proxied: [],
+      window: null,
+      worst_session: null,
+      worst_sessions: [],
+      r_squared: null,
+      observations: null,
+      standard_error: null,
+    },
   ],
-  findings: [],
+  findings: [{ severity: 'warning', code: 'NO_DATA_IN_RANGE', message: 'Not held.', path: 'scenarios[2].window' }],
 };
 
 test.each([
   [
     'scenarios',
     [
-      'scenario,return,standard_error,covered_weight,start,end,r_squared,observations',
-      'Spring,-0.05,,0.5,2020-02-19,2020-03-23,,',
-      'Oil,0.01,0.002,1,,,0.3,504',
+      'scenario,return,standard_error,covered_weight,start,end,r_squared,observations,finding',
+      'Spring,-0.05,,0.5,2020-02-19,2020-03-23,,,',
+      'Oil,0.01,0.002,1,,,0.3,504,',
+      'Long ago,,,0,,,,,Not held.',
     ],
   ],
   [

@@ -212,6 +212,7 @@ function Opened({ result, by, asOf }: OpenedProps) {
   const facts = useNames(result?.by_name.map(({ identifier }) => identifier) ?? [], asOf);
   if (result === undefined) return null;
   const { name, by_name: names, by_group: groups, proxied } = result;
+  if (result.return === null) return <p class="quiet">{name} has no return: the store does not cover its dates.</p>;
   const rows = names.map((row): NameRow => ({ ...row, company: facts.get(row.identifier)?.name ?? null }));
   const isEstimated = names.some(({ standard_error: error }) => error !== null);
   return (

@@ -139,13 +139,13 @@ export function scenariosTable(
 ): Table {
   const found = scenarios(asked!); // a table of scenarios has them: the schema says so
   if ('missing' in found) return { columns: [], rows: [], note: found.missing };
-  const rows = found.flatMap(({ found: result }) => ('missing' in result ? [] : [result]));
+  const rows = found.flatMap(({ found: own }) => ('missing' in own || own.result.return === null ? [] : [own.result]));
   const hasWindows = rows.some(({ window }) => window !== null);
   const fields: Field<(typeof rows)[number]>[] = [
     { column: text('Scenario'), cell: ({ name }) => cleanLine(name) },
     { column: text('From'), cell: ({ window }) => window?.start ?? '', isShown: hasWindows },
     { column: text('To'), cell: ({ window }) => window?.end ?? '', isShown: hasWindows },
-    { column: figure('Return'), cell: ({ return: total }) => percentText(total) },
+    { column: figure('Return'), cell: ({ return: total }) => percentText(total!) },
     {
       column: figure('Standard error'),
       cell: ({ standard_error: error }) => (error === null ? '' : percentText(error)),
@@ -159,8 +159,9 @@ export function scenariosTable(
     { column: figure('Own returns'), cell: ({ covered_weight: covered }) => percentText(covered) },
   ];
   const note = `What is held on ${overview.end}, bought and held through past windows or under shocks. Own returns: the share of the weights that did not take the mean of their sector.`;
-  const remarks = found.flatMap(({ name, found: result }) =>
-    'missing' in result ? [`${cleanLine(name)}: ${result.missing}`] : [],
-  );
+  const remarks = found.flatMap(({ name, found: own }) => {
+    const messages = 'missing' in own ? [own.missing] : own.findings.map(({ message }) => message);
+    return messages.map((message) => `${cleanLine(name)}: ${message}`);
+  });
   return { ...toTable(fields, rows, note), remarks };
 }

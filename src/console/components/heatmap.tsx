@@ -27,7 +27,7 @@ export function Heatmap({ label, values, totals }: HeatmapProps) {
                 {month}
               </th>
             ))}
-            <th scope="col">Year's return</th>
+            <th scope="col">Annual</th>
           </tr>
         </thead>
         <tbody>

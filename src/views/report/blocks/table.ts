@@ -147,7 +147,8 @@ function annualTable({ annualReturns }: RunFigures, limit: number): Table {
 }
 
 function monthlyTable({ monthlyReturns, annualReturns, overview }: RunFigures, limit: number): Table {
-  const years = annualReturns().slice(-limit);
+  const all = annualReturns();
+  const years = all.slice(-limit);
   const months = new Map(monthlyReturns().map(({ year, month, value }) => [`${year} ${month}`, value]));
   const largest = Math.max(...[...months.values()].map(Math.abs));
   const rows = years.map(([year, annual]): TableRow => {
@@ -158,9 +159,12 @@ function monthlyTable({ monthlyReturns, annualReturns, overview }: RunFigures, l
     };
   });
   return {
-    columns: [text('Year'), ...MONTHS.map(figure), figure('Year')],
+    columns: [text('Year'), ...MONTHS.map(figure), { ...figure('Annual'), isTotal: true }],
     rows,
-    note: `The first and the last month reach from ${overview.start} and to ${overview.end}.`,
+    note:
+      years.length === all.length
+        ? `The first month and year begin on ${overview.start}, the last end on ${overview.end}.`
+        : `The last month and year end on ${overview.end}.`,
   };
 }
 

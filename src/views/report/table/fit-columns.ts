@@ -29,31 +29,38 @@ interface Need {
 const TEXT_LEAST = 56;
 
 /**
- * Parts the columns into groups that fit a width; the first column heads each.
+ * Parts the columns into as few groups as fit a width, of about as many columns each; the first column heads each.
  * Figures have the room of the longest one, text gives way and breaks into lines, what is left over is shared.
  */
 export function fitColumns({ columns, rows, width, typesetter, gap }: FitInput): FittedColumn[][] {
   const needs = columns.map((column, i) =>
     needOf(
       column,
-      rows.map(({ cells, isTotal = false }) => ({ text: cells[i]!, isTotal })),
+      rows.map(({ cells, isTotal = false }) => ({ text: cells[i]!, isTotal: isTotal || column.isTotal === true })),
       typesetter,
     ),
   );
+  const place = { needs, columns, width, gap };
+  const filled = grouped(place, columns.length);
+  const even = grouped(place, Math.ceil((columns.length - 1) / filled.length));
+  return (even.length > filled.length ? filled : even).map((group) => placed(group, place));
+}
+
+/** Groups of columns that fit a width, of so many at most beside the first. */
+function grouped({ needs, width, gap }: PlaceInput, most: number): number[][] {
   const groups: number[][] = [];
   let used = Infinity;
-  columns.forEach((_, i) => {
+  needs.forEach(({ least }, i) => {
     if (i === 0) return;
-    const wanted = needs[i]!.least + gap;
-    if (used + wanted > width) {
+    const wanted = least + gap;
+    if (used + wanted > width || groups.at(-1)!.length > most) {
       groups.push([0]);
       used = needs[0]!.least;
     }
     groups.at(-1)!.push(i);
     used += wanted;
   });
-  if (groups.length === 0) groups.push([0]);
-  return groups.map((group) => place(group, { needs, columns, width, gap }));
+  return groups.length === 0 ? [[0]] : groups;
 }
 
 function needOf(
@@ -83,7 +90,7 @@ interface PlaceInput {
   readonly gap: number;
 }
 
-function place(group: readonly number[], { needs, columns, width, gap }: PlaceInput): FittedColumn[] {
+function placed(group: readonly number[], { needs, columns, width, gap }: PlaceInput): FittedColumn[] {
   const room = Math.max(width - gap * (group.length - 1), 0);
   const widths = widthsOf(
     group.map((i) => needs[i]!),

@@ -13,15 +13,15 @@ const HEAD_LINE_HEIGHT = SIZE.label * 1.25;
 const CELL_LINES_MAX = 3;
 
 /**
- * A table for one width. Columns that do not fit side by side, with half the space between them either, continue below,
- * after the first column again.
+ * A table for one width. Columns that do not fit side by side continue below, after the first column again; they stand
+ * closer together where half the space between them saves a part.
  * @cost measures every cell
  */
 export function layTable({ columns, rows }: TableContent, width: number, typesetter: Typesetter): Section[] {
   const fitted = (gap: number) => fitColumns({ columns, rows, width, typesetter, gap });
   const wide = fitted(SPACE.column);
   const close = wide.length === 1 ? wide : fitted(SPACE.column / 2);
-  const groups = close.length === 1 ? close : wide;
+  const groups = close.length < wide.length ? close : wide;
   return groups.map((group, i) =>
     laySection({ columns, rows, group, typesetter, gapAbove: i === 0 ? 0 : SPACE.column }),
   );
@@ -92,12 +92,13 @@ function layRow(
   { cells, isTotal = false, tints }: TableRow,
   { columns, group, typesetter, tableIn, isLast }: RowInput,
 ): Part {
-  const weight = isTotal ? 'bold' : 'regular';
-  const texts = group.map(({ column, width }) =>
-    columns[column]!.isFigure
+  const isBold = (column: number): boolean => isTotal || columns[column]!.isTotal === true;
+  const texts = group.map(({ column, width }) => {
+    const weight = isBold(column) ? 'bold' : 'regular';
+    return columns[column]!.isFigure
       ? [cells[column]!]
-      : typesetter.fit(cells[column]!, { size: SIZE.table, weight, maxWidth: width, linesMax: CELL_LINES_MAX }),
-  );
+      : typesetter.fit(cells[column]!, { size: SIZE.table, weight, maxWidth: width, linesMax: CELL_LINES_MAX });
+  });
   const height = Math.max(...texts.map(({ length }) => length)) * LINE_HEIGHT + ROW_PADDING;
   return {
     height,
@@ -131,7 +132,7 @@ function layRow(
             lineHeight: LINE_HEIGHT,
             size: SIZE.table,
             colour: INK,
-            isBold: isTotal,
+            isBold: isBold(fitted.column),
           }),
         );
       });

@@ -2,6 +2,8 @@ export interface TableColumn {
   readonly head: string;
   /** Figures stand to the right, text to the left. */
   readonly isFigure: boolean;
+  /** Sums of the rows: bold. */
+  readonly isTotal?: boolean;
 }
 
 export interface TableRow {

@@ -87,3 +87,12 @@ test('columns that fit with half the space stay together, and no colour behind a
   expect(rights).toHaveLength(13);
   expect(Math.max(...rights)).toBeLessThanOrEqual(width + 1e-6);
 });
+
+test('columns that continue below are spread over the parts, none alone beside full ones', () => {
+  const columns = Array.from({ length: 14 }, () => ({ head: 'Jan', isFigure: true }));
+  const rows = [{ cells: columns.map(() => '-20.91 %') }];
+  const own = fitColumns({ columns, rows, width: 2000, typesetter, gap: GAP })[0]![0]!.width;
+  // Room for the first column and six others with their space: 13 are 5, 5 and 3, not 6, 6 and 1.
+  const groups = fitColumns({ columns, rows, width: own + 6 * (own + GAP) + 1, typesetter, gap: GAP });
+  expect(groups.map((group) => group.length - 1)).toEqual([5, 5, 3]);
+});

@@ -1,5 +1,5 @@
 import { createFolderWriter } from './files/folder-writer.js';
-import { watchFreeSpace } from './files/free-space.js';
+import { gaugeBy, watchFreeSpace } from './files/free-space.js';
 import { guardFolder } from './place/folder-guard.js';
 import type { ArtifactDestination, ArtifactWriter } from './port.js';
 
@@ -7,8 +7,9 @@ import type { ArtifactDestination, ArtifactWriter } from './port.js';
 export function openArtifactWriter(destination: ArtifactDestination): ArtifactWriter {
   if (destination.kind === 'folder') {
     const { folder, lowWaterMark, storeId } = destination;
-    const guard = storeId === undefined ? undefined : guardFolder(folder, storeId);
-    return createFolderWriter(folder, watchFreeSpace(folder, lowWaterMark), guard);
+    if (storeId === undefined) return createFolderWriter(folder, watchFreeSpace(folder, lowWaterMark));
+    const guard = guardFolder(folder, storeId);
+    return createFolderWriter(folder, watchFreeSpace(folder, lowWaterMark, gaugeBy(guard.call)), guard);
   }
   return {
     async write(contents) {

@@ -3,12 +3,13 @@ import { join } from 'node:path';
 import type { ArtifactPlace } from './artifact-place.js';
 import type { ArtifactStore, DocumentEngine, DocumentStore } from './port.js';
 import { openArtifacts } from './files/artifact-store.js';
-import { watchFreeSpace, type FreeSpace, type LowWaterMark } from './files/free-space.js';
+import { gaugeBy, watchFreeSpace, type FreeSpace, type LowWaterMark } from './files/free-space.js';
 import { adoptDocuments, createVersionedStore, versionedTransaction } from './history/versioned-store.js';
 import type { Home, HomeFolders } from './home/home.js';
 import type { DatabaseDocuments, DatabaseEngineOptions, DatabasePlace } from './postgres/open-documents.js';
 import { openDocumentStore } from './lmdb/document-store.js';
 import { claimPlace, type PlaceClaim } from './place/claim-place.js';
+import { callsTo } from './place/folder-calls.js';
 import { watchPlace, type PlaceWatch } from './place/watch-place.js';
 import { watchedArtifacts } from './place/watched-artifacts.js';
 import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
@@ -164,7 +165,10 @@ export async function openSharedArtifacts(
   storeId: string | undefined,
   { folder, freeSpace = watchFreeSpace(folder), lowWaterMark }: VolumeInput,
 ): Promise<ArtifactStore> {
-  if (place.kind === 'folder') return openArtifacts(place.folder, watchFreeSpace(place.folder, lowWaterMark), storeId);
+  if (place.kind === 'folder') {
+    const gauge = gaugeBy(callsTo(place.folder));
+    return openArtifacts(place.folder, watchFreeSpace(place.folder, lowWaterMark, gauge), storeId);
+  }
   // Loaded by those alone who use it.
   const { openObjectArtifacts } = await import('./s3/object-store.js');
   return openObjectArtifacts({ ...place, freeSpace });

@@ -1,5 +1,12 @@
 import { createHash, type Hash } from 'node:crypto';
-import { closeSync, fstatSync, openSync, read as readCallback } from 'node:fs';
+import {
+  closeSync,
+  fstat as fstatCallback,
+  fstatSync,
+  open as openCallback,
+  openSync,
+  read as readCallback,
+} from 'node:fs';
 import { access, link, mkdir, readdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -7,15 +14,21 @@ import { Refusal } from '#domain/refusal.js';
 import { isArtifactName, newArtifactName } from './artifact-owners.js';
 import type { ArtifactInset, ArtifactLink, ArtifactRef, ArtifactStore } from '../port.js';
 import { copyFlushed, sha256OfFile, type FileDigest } from './file-digest.js';
+import { WRITE_MS, type FolderCall } from '../place/folder-calls.js';
 import { guardFolder, ownFolder } from '../place/folder-guard.js';
 import { flushFolder, writeFlushed } from './flush-folder.js';
 import { draftOf, removeFiles, withoutDraft } from './folder-writer.js';
 import { watchFreeSpace, type FreeSpace } from './free-space.js';
 
 const readFile = promisify(readCallback);
+const openFile = promisify(openCallback);
+const fstat = promisify(fstatCallback);
 
 /** One read of a stream: large enough that a 20 MB run takes 80 of them, small enough for 1,000 slow readers. */
 const CHUNK_BYTES = 256 * 1024;
+
+/** Longest read of one call: a large result takes many, each within its time. */
+const PIECE_BYTES = 16 << 20;
 
 type Range = { readonly start: number; readonly end: number };
 
@@ -27,9 +40,10 @@ export async function openArtifacts(
   folder: string,
   freeSpace: FreeSpace = watchFreeSpace(folder),
   storeId?: string,
+  guard = storeId === undefined ? ownFolder : guardFolder(folder, storeId),
 ): Promise<ArtifactStore> {
   if (storeId === undefined) await mkdir(folder, { recursive: true });
-  const guard = storeId === undefined ? ownFolder : guardFolder(folder, storeId);
+  const { call } = guard;
   const path = (name: string): string => join(folder, name);
 
   /** Files of a shared folder that a worker of this process writes itself. */
@@ -37,16 +51,21 @@ export async function openArtifacts(
 
   async function remove(names: readonly string[]): Promise<void> {
     for (const name of names) claimed.delete(name);
-    await removeFiles(folder, names);
+    await removeFiles(folder, names, call);
   }
 
+  /** In a folder of this machine at once. */
+  const opened = (ref: ArtifactRef | ArtifactInset): number | Promise<number> =>
+    storeId === undefined ? openChecked(path(ref.name), ref) : openBy(call, path(ref.name), ref);
+
   async function linkOne(ref: ArtifactRef, name: string): Promise<void> {
-    closeSync(openChecked(path(ref.name), ref));
+    closeSync(await opened(ref));
     try {
-      await link(path(ref.name), path(name));
+      await call(() => link(path(ref.name), path(name)), WRITE_MS);
     } catch (thrown) {
+      if (thrown instanceof Refusal) throw thrown;
       if (isAbsent(thrown)) throw unreadable(ref, thrown);
-      await copyWhole(path(ref.name), path(name)); // The file system has no second names.
+      await copyWhole(path(ref.name), path(name), call); // The file system has no second names.
     }
   }
 
@@ -54,8 +73,8 @@ export async function openArtifacts(
     await freeSpace.admit(size);
     const name = newArtifactName();
     try {
-      const copied = await copyWhole(file, path(name));
-      await flushFolder(folder);
+      const copied = await copyWhole(file, path(name), call);
+      await flushFolder(folder, call);
       return { name, ...copied };
     } catch (thrown) {
       await remove([name]).catch(() => {}); // It goes with the garbage.
@@ -72,7 +91,7 @@ export async function openArtifacts(
       await remove(names).catch(() => {}); // They go with the garbage.
       throw thrown;
     }
-    await flushFolder(folder);
+    await flushFolder(folder, call);
     return files.map(({ ref, name }) => ({ ...ref, name }));
   }
 
@@ -83,9 +102,9 @@ export async function openArtifacts(
         await freeSpace.admit(bytes.length);
         const name = newArtifactName();
         const draft = draftOf(path(name));
-        await writeFlushed(draft, bytes);
-        await rename(draft, path(name));
-        await flushFolder(folder);
+        await writeFlushed(draft, bytes, call);
+        await call(() => rename(draft, path(name)), WRITE_MS);
+        await flushFolder(folder, call);
         return { name, bytes: bytes.length, sha256 };
       }),
     async writeFile(file) {
@@ -95,30 +114,30 @@ export async function openArtifacts(
     newName: newArtifactName,
     link: (files) => guard.work((isAgain) => linkAll(files, isAgain)),
     async stream(ref, range) {
-      const file = openChecked(path(ref.name), ref);
-      if (range) return streamFrom([{ file, ...range }]);
+      const file = await opened(ref);
+      if (range) return streamFrom([{ file, ...range }], call);
       const hash = createHash('sha256');
       const whole: FileRange = { file, start: 0, end: ref.bytes, hash, ends: ref };
       const { inset } = ref;
-      if (!inset) return streamFrom([whole]);
+      if (!inset) return streamFrom([whole], call);
       try {
         const within: FileRange = {
-          file: openChecked(path(inset.name), inset),
+          file: await opened(inset),
           start: 0,
           end: inset.bytes,
           hash: createHash('sha256'),
           ends: inset,
         };
-        return streamFrom([{ file, start: 0, end: inset.at, hash }, within, { ...whole, start: inset.at }]);
+        return streamFrom([{ file, start: 0, end: inset.at, hash }, within, { ...whole, start: inset.at }], call);
       } catch (thrown) {
         closeSync(file);
         throw thrown;
       }
     },
     async read(ref, range = { start: 0, end: ref.bytes }) {
-      const file = openChecked(path(ref.name), ref);
+      const file = await opened(ref);
       try {
-        const bytes = await readRange(file, range);
+        const bytes = await readRange(file, range, call);
         const isWhole = range.start === 0 && range.end === ref.bytes;
         if (isWhole && createHash('sha256').update(bytes).digest('hex') !== ref.sha256) throw unreadable(ref);
         return bytes;
@@ -128,13 +147,13 @@ export async function openArtifacts(
     },
     async isIntact(ref) {
       try {
-        return (await sha256OfFile(path(ref.name))) === ref.sha256;
+        return (await call(() => sha256OfFile(path(ref.name)), WRITE_MS)) === ref.sha256;
       } catch {
         return false; // What cannot be read is not intact, whatever the reason.
       }
     },
     async file({ name }) {
-      if (storeId !== undefined && !claimed.has(name)) await assertThere(path(name), name);
+      if (storeId !== undefined && !claimed.has(name)) await assertThere(path(name), name, call);
       return path(name);
     },
     async claim(bytes) {
@@ -145,7 +164,7 @@ export async function openArtifacts(
     },
     remove,
     async sweep(referenced, { olderThanMs } = {}) {
-      const names = await namesIn(folder, olderThanMs);
+      const names = await namesIn(folder, olderThanMs, call);
       const owned = await referenced();
       const unreferenced = names.filter((name) => isArtifactName(withoutDraft(name)) && !owned.has(name));
       await remove(unreferenced);
@@ -155,29 +174,30 @@ export async function openArtifacts(
 }
 
 /** @param olderThanMs by the change of the file's entry: a second name of an old file is new */
-async function namesIn(folder: string, olderThanMs: number | undefined): Promise<readonly string[]> {
-  const names = await readdir(folder);
+async function namesIn(folder: string, olderThanMs: number | undefined, call: FolderCall): Promise<readonly string[]> {
+  const names = await call(() => readdir(folder), WRITE_MS);
   if (olderThanMs === undefined) return names;
   const until = Date.now() - olderThanMs;
   const old: string[] = [];
   for (const name of names) {
-    const found = await stat(join(folder, name)).catch(() => undefined); // Another process has just removed it.
+    const found = await call(() => stat(join(folder, name))).catch(() => undefined); // Another process has just removed it.
     if (found !== undefined && found.ctimeMs < until) old.push(name);
   }
   return old;
 }
 
 /** @throws as the file system does; a copy that is not whole lies under no name of an artifact */
-async function copyWhole(from: string, to: string): Promise<FileDigest> {
-  const copied = await copyFlushed(from, draftOf(to));
-  await rename(draftOf(to), to);
+async function copyWhole(from: string, to: string, call: FolderCall): Promise<FileDigest> {
+  const copied = await copyFlushed(from, draftOf(to), call);
+  await call(() => rename(draftOf(to), to), WRITE_MS);
   return copied;
 }
 
-async function assertThere(path: string, name: string): Promise<void> {
+async function assertThere(path: string, name: string, call: FolderCall): Promise<void> {
   try {
-    await access(path);
+    await call(() => access(path));
   } catch (cause) {
+    if (cause instanceof Refusal) throw cause;
     throw absent(name, cause);
   }
 }
@@ -195,6 +215,21 @@ function openChecked(path: string, ref: ArtifactRef | ArtifactInset): number {
   throw unreadable(ref);
 }
 
+/** As above, of a folder that may not answer: without this thread, which others wait for. */
+async function openBy(call: FolderCall, path: string, ref: ArtifactRef | ArtifactInset): Promise<number> {
+  let file: number | undefined;
+  try {
+    const opened = await call(() => openFile(path, 'r'), undefined, closeSync);
+    file = opened;
+    if ((await call(() => fstat(opened))).size === ref.bytes) return opened;
+  } catch (cause) {
+    if (file !== undefined) closeSync(file);
+    throw cause instanceof Refusal ? cause : unreadable(ref, cause);
+  }
+  closeSync(file);
+  throw unreadable(ref);
+}
+
 /** Bytes `start` to `end` (exclusive) of an open file. */
 interface FileRange extends Range {
   readonly file: number;
@@ -205,7 +240,7 @@ interface FileRange extends Range {
 }
 
 /** A stream of the bytes of some ranges. Reading it into a buffer of one's own (`byob`) allocates no chunks. */
-function streamFrom(ranges: readonly FileRange[]): ReadableStream<Uint8Array> {
+function streamFrom(ranges: readonly FileRange[], call: FolderCall): ReadableStream<Uint8Array> {
   const files = new Set(ranges.map(({ file }) => file));
   const left = ranges.filter(({ start, end, ends }) => end > start || ends);
   let at = left[0]?.start ?? 0;
@@ -227,7 +262,7 @@ function streamFrom(ranges: readonly FileRange[]): ReadableStream<Uint8Array> {
         for (let range = left[0]; range && length === 0; range = left[0]) {
           const part = new Uint8Array(buffer, byteOffset, Math.min(byteLength, range.end - at));
           isReading = true;
-          await fill(range.file, part, at).finally(() => (isReading = false));
+          await fill(range.file, part, at, call).finally(() => (isReading = false));
           if (!isOpen) return closeFiles(); // It was cancelled meanwhile.
           length = part.length;
           at += length;
@@ -252,16 +287,17 @@ function streamFrom(ranges: readonly FileRange[]): ReadableStream<Uint8Array> {
   });
 }
 
-async function readRange(file: number, { start, end }: Range): Promise<Uint8Array<ArrayBuffer>> {
+async function readRange(file: number, { start, end }: Range, call: FolderCall): Promise<Uint8Array<ArrayBuffer>> {
   const bytes = new Uint8Array(end - start);
-  await fill(file, bytes, start);
+  await fill(file, bytes, start, call);
   return bytes;
 }
 
-async function fill(file: number, bytes: Uint8Array, start: number): Promise<void> {
+async function fill(file: number, bytes: Uint8Array, start: number, call: FolderCall): Promise<void> {
   let filled = 0;
   while (filled < bytes.length) {
-    const { bytesRead } = await readFile(file, bytes, filled, bytes.length - filled, start + filled);
+    const [length, at] = [Math.min(bytes.length - filled, PIECE_BYTES), filled];
+    const { bytesRead } = await call(() => readFile(file, bytes, at, length, start + at));
     if (bytesRead === 0) throw new Error(`the file ended ${bytes.length - filled} bytes early`);
     filled += bytesRead;
   }

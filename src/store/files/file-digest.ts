@@ -1,7 +1,9 @@
 import { Buffer } from 'node:buffer';
 import { createHash, webcrypto } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { open, readFile, stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
+import { ownCall, WRITE_MS } from '../place/folder-calls.js';
+import { closeBy, openBy, writePart } from './flush-folder.js';
 
 export interface FileDigest {
   readonly bytes: number;
@@ -34,21 +36,22 @@ export async function sha256OfFile(path: string): Promise<string> {
 /**
  * Copies a file to a new one, on disk when it resolves.
  * @returns size and hash of what was copied
+ * @param call what each call to the new one goes through
  * @cost one read and one write of it
  */
-export async function copyFlushed(from: string, to: string): Promise<FileDigest> {
+export async function copyFlushed(from: string, to: string, call = ownCall): Promise<FileDigest> {
   const hash = createHash('sha256');
   let bytes = 0;
-  const target = await open(to, 'wx', 0o600);
+  const target = await openBy(call, to, 'wx');
   try {
     for await (const chunk of createReadStream(from, { highWaterMark: CHUNK_BYTES })) {
       hash.update(chunk as Buffer);
       bytes += (chunk as Buffer).length;
-      await target.writeFile(chunk as Buffer);
+      await writePart(call, target, chunk as Buffer);
     }
-    await target.datasync();
+    await call(() => target.datasync(), WRITE_MS);
   } finally {
-    await target.close();
+    await closeBy(call, target);
   }
   return { bytes, sha256: hash.digest('hex') };
 }

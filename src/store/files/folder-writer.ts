@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto';
-import { open, rename, unlink, type FileHandle } from 'node:fs/promises';
+import { rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArtifactContent, ArtifactRef, ArtifactWriter } from '../port.js';
 import { ownFolder, type FolderGuard } from '../place/folder-guard.js';
-import { flushFolder } from './flush-folder.js';
+import { ownCall, WRITE_MS, type FolderCall } from '../place/folder-calls.js';
+import { closeBy, flushFolder, openBy, PART_BYTES, writePart } from './flush-folder.js';
 import type { FreeSpace } from './free-space.js';
-
-/** Bytes written at a time: hashed by this thread while another one writes them. */
-const PART_BYTES = 1 << 20;
 
 /** Suffix of a file until all of it is on disk. */
 const DRAFT = '.new';
@@ -26,13 +24,13 @@ export function createFolderWriter(
 ): ArtifactWriter {
   async function write(contents: readonly ArtifactContent[]): Promise<readonly ArtifactRef[]> {
     await freeSpace.admit(contents.reduce((sum, { bytes }) => sum + bytes.length, 0));
-    const outcomes = await Promise.allSettled(contents.map((content) => writeFile(folder, content)));
+    const outcomes = await Promise.allSettled(contents.map((content) => writeFile(folder, content, guard.call)));
     try {
       const failure = outcomes.find((outcome) => outcome.status === 'rejected');
       if (failure !== undefined) throw failure.reason;
-      await flushFolder(folder);
+      await flushFolder(folder, guard.call);
     } catch (thrown) {
-      await removeFiles(folder, namesOf(contents)).catch(() => {}); // They go with the garbage.
+      await removeFiles(folder, namesOf(contents), guard.call).catch(() => {}); // They go with the garbage.
       throw thrown;
     }
     return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
@@ -41,7 +39,7 @@ export function createFolderWriter(
   return {
     write: (contents) =>
       guard.work(async (isAgain) => {
-        if (isAgain) await removeFiles(folder, namesOf(contents));
+        if (isAgain) await removeFiles(folder, namesOf(contents), guard.call);
         return write(contents);
       }),
   };
@@ -49,36 +47,31 @@ export function createFolderWriter(
 
 const namesOf = (contents: readonly ArtifactContent[]): string[] => contents.map(({ name }) => name);
 
-async function writeFile(folder: string, { name, bytes }: ArtifactContent): Promise<ArtifactRef> {
+async function writeFile(folder: string, { name, bytes }: ArtifactContent, call: FolderCall): Promise<ArtifactRef> {
   const path = join(folder, name);
   const hash = createHash('sha256');
-  const handle = await open(draftOf(path), 'wx', 0o600);
+  const handle = await openBy(call, draftOf(path), 'wx');
   try {
     for (let at = 0; at < bytes.length; at += PART_BYTES) {
       const part = bytes.subarray(at, at + PART_BYTES);
-      const writing = writePart(handle, part);
-      hash.update(part);
+      const writing = writePart(call, handle, part);
+      hash.update(part); // While another thread writes it.
       await writing;
     }
-    await handle.datasync();
+    await call(() => handle.datasync(), WRITE_MS);
   } finally {
-    await handle.close();
+    await closeBy(call, handle);
   }
-  await rename(draftOf(path), path);
+  await call(() => rename(draftOf(path), path), WRITE_MS);
   return { name, bytes: bytes.length, sha256: hash.digest('hex') };
 }
 
-/** A disk that takes a part of the bytes is given the rest. */
-async function writePart(handle: FileHandle, part: Uint8Array): Promise<void> {
-  for (let at = 0; at < part.length;) at += (await handle.write(part, at)).bytesWritten;
-}
-
 /** Removes files of a folder, whole or half written; absent ones are fine. */
-export async function removeFiles(folder: string, names: readonly string[]): Promise<void> {
+export async function removeFiles(folder: string, names: readonly string[], call = ownCall): Promise<void> {
   await Promise.all(
     names.map(async (name) => {
       const path = join(folder, name);
-      if (!(await unlinked(path))) await unlinked(draftOf(path));
+      if (!(await call(() => unlinked(path)))) await call(() => unlinked(draftOf(path)));
     }),
   );
 }

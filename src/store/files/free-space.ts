@@ -1,5 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import { Refusal } from '#domain/refusal.js';
+import type { FolderCall } from '../place/folder-calls.js';
 
 /**
  * Room that must be left on the volume: LMDB corrupts its heap when it meets a full disk, so writes stop well before.
@@ -43,6 +44,12 @@ export interface VolumeGauge {
 }
 
 const systemGauge: VolumeGauge = { read: readVolume, monotonicMs: () => performance.now() };
+
+/** Reads the volume of a folder that may not answer. */
+export const gaugeBy = (call: FolderCall): VolumeGauge => ({
+  ...systemGauge,
+  read: (folder) => call(() => readVolume(folder)),
+});
 
 /** Watches the free space of the volume that holds `folder`. */
 export function watchFreeSpace(folder: string, mark: LowWaterMark = {}, gauge: VolumeGauge = systemGauge): FreeSpace {

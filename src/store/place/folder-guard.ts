@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Refusal } from '#domain/refusal.js';
+import { callsTo, ownCall, type FolderCall } from './folder-calls.js';
 import { codeOf, isAway } from './place-fault.js';
 import { MARKER, storeIdIn } from './store-id.js';
 
@@ -14,10 +15,12 @@ export interface FolderGuard {
    * @throws Refusal STORE_UNAVAILABLE once the folder has been away for too long
    */
   work<T>(work: (isAgain: boolean) => Promise<T>): Promise<T>;
+  /** What each call to the folder goes through. */
+  readonly call: FolderCall;
 }
 
 /** A folder of this machine alone. */
-export const ownFolder: FolderGuard = { work: (work) => work(false) };
+export const ownFolder: FolderGuard = { work: (work) => work(false), call: ownCall };
 
 /** How long a folder that is away is waited for, as an object store is. */
 const PATIENCE_MS = 45_000;
@@ -25,13 +28,18 @@ const PAUSE_MS = 100;
 const PAUSE_MS_MAX = 2000;
 
 /** @param storeId of the marker that it has to hold */
-export function guardFolder(folder: string, storeId: string, patienceMs = PATIENCE_MS): FolderGuard {
+export function guardFolder(
+  folder: string,
+  storeId: string,
+  { patienceMs = PATIENCE_MS, call = callsTo(folder) } = {},
+): FolderGuard {
   async function assertThere(): Promise<void> {
-    const found = storeIdIn(await readFile(join(folder, MARKER), 'utf8'));
+    const found = storeIdIn(await call(() => readFile(join(folder, MARKER), 'utf8')));
     if (found !== storeId) throw away(folder, `it is the store ${found}, not ${storeId}`);
   }
 
   return {
+    call,
     async work(work) {
       const until = performance.now() + patienceMs;
       for (let pause = PAUSE_MS; ; pause = Math.min(2 * pause, PAUSE_MS_MAX)) {

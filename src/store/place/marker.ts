@@ -8,6 +8,7 @@ import { newArtifactName } from '../files/artifact-owners.js';
 import { flushFolder, writeFlushed } from '../files/flush-folder.js';
 import { removeFiles } from '../files/folder-writer.js';
 import type { S3Patience } from '../s3/s3-client.js';
+import { callsTo } from './folder-calls.js';
 import { codeOf, PlaceFault } from './place-fault.js';
 import { MARKER, markerText, storeIdIn } from './store-id.js';
 
@@ -50,26 +51,28 @@ export async function openMarker(place: ArtifactPlace, patience: S3Patience): Pr
 
 function folderMarker(folder: string): PlaceMarker {
   const path = (name: string): string => join(folder, name);
-  const read = (name: string): Promise<string | undefined> => readFile(path(name), 'utf8').catch(unlessAbsent);
+  const call = callsTo(folder);
+  const read = (name: string): Promise<string | undefined> =>
+    call(() => readFile(path(name), 'utf8')).catch(unlessAbsent);
   return {
     async read() {
       const text = await read(MARKER);
       return text === undefined ? undefined : storeIdIn(text);
     },
     async write(storeId) {
-      const made = await mkdir(folder, { recursive: true });
+      const made = await call(() => mkdir(folder, { recursive: true }));
       const draft = path(`${MARKER}.${randomBytes(8).toString('hex')}`);
-      await writeFlushed(draft, Buffer.from(markerText(storeId)));
-      await rename(draft, path(MARKER));
-      await flushFolder(folder);
+      await writeFlushed(draft, Buffer.from(markerText(storeId)), call);
+      await call(() => rename(draft, path(MARKER)));
+      await flushFolder(folder, call);
       return made !== undefined;
     },
-    has: async (name) => (await stat(path(name)).catch(unlessAbsent)) !== undefined,
+    has: async (name) => (await call(() => stat(path(name))).catch(unlessAbsent)) !== undefined,
     probe: () =>
       probed({
-        put: (name, text) => writeFlushed(path(name), Buffer.from(text)),
+        put: (name, text) => writeFlushed(path(name), Buffer.from(text), call),
         read,
-        remove: (name) => removeFiles(folder, [name]),
+        remove: (name) => removeFiles(folder, [name], call),
       }),
     warning: () => undefined,
   };

@@ -1,0 +1,112 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open, rename, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { openArtifacts } from '#store/files/artifact-store.js';
+import { gaugeBy, watchFreeSpace } from '#store/files/free-space.js';
+import { claimPlace } from '#store/place/claim-place.js';
+import { boundedCalls } from '#store/place/folder-calls.js';
+import { guardFolder } from '#store/place/folder-guard.js';
+import { watchedArtifacts } from '#store/place/watched-artifacts.js';
+import { watchPlace, type PlaceWatch } from '#store/place/watch-place.js';
+import { createMemoryEngine } from '../memory-engine.js';
+import { temporaryFolders } from '../temporary-folder.js';
+
+const newFolder = temporaryFolders();
+const CONTENT = new TextEncoder().encode('results');
+const SHA256 = createHash('sha256').update(CONTENT).digest('hex');
+/** A call without an answer for so long has stalled. */
+const LIMIT_MS = 60;
+const AWAY = { code: 'STORE_UNAVAILABLE', message: expect.stringMatching(/is away: it does not answer\.$/) };
+
+let watch: PlaceWatch | undefined;
+afterEach(() => watch?.close());
+
+/** A shared folder whose calls have a short time. */
+async function shared() {
+  const folder = join(await newFolder(), 'mount');
+  const place = { kind: 'folder', folder } as const;
+  const storeId = await claimPlace(createMemoryEngine().open(), place);
+  const call = boundedCalls(folder, { readMs: LIMIT_MS, atOnce: 2 });
+  const guard = guardFolder(folder, storeId, { patienceMs: 0, call });
+  watch = await watchPlace(place, { storeId });
+  const files = await openArtifacts(folder, watchFreeSpace(folder, {}, gaugeBy(call)), storeId, guard);
+  return { folder, artifacts: watchedArtifacts(files, watch), health: watch };
+}
+
+/**
+ * A file whose calls do not come back, as on a hard mount: opening a pipe waits in the system for the other end, and
+ * holds a thread of the process.
+ * @returns what gives the file and its calls back
+ */
+async function stall(path: string): Promise<() => Promise<void>> {
+  await rename(path, `${path}-away`);
+  execFileSync('mkfifo', [path]);
+  return async () => {
+    const other = await open(path, constants.O_RDWR); // Both ends: whoever waits goes on, and nobody needs to.
+    await rename(`${path}-away`, path);
+    await other.close();
+  };
+}
+
+test('a folder that does not answer is an outage: each call ends in its time, and others at once while one hangs', async () => {
+  const { folder, artifacts, health } = await shared();
+  const [stuck, sound] = [await artifacts.write(CONTENT, SHA256), await artifacts.write(CONTENT, SHA256)];
+  const release = await stall(join(folder, stuck.name));
+  // More than there are threads for files: those that are not begun end with the first that has stalled.
+  const reads = await Promise.allSettled(Array.from({ length: 12 }, async () => artifacts.read(stuck)));
+  for (const read of reads) expect(read).toMatchObject({ status: 'rejected', reason: AWAY });
+  expect(await stat(folder)).toBeDefined(); // Threads for files are left.
+  const refusedAtOnce = [
+    artifacts.read(sound),
+    artifacts.stream(sound),
+    artifacts.file(sound),
+    artifacts.write(CONTENT, SHA256),
+    artifacts.link([{ ref: sound, name: artifacts.newName() }]),
+  ];
+  for (const refused of await Promise.allSettled(refusedAtOnce))
+    expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'STORE_UNAVAILABLE' } });
+  expect(health.fault()).toMatch(/is away: it does not answer/);
+  await release();
+  await expect.poll(() => health.fault(), { timeout: 10_000 }).toBeUndefined();
+  for (const ref of [stuck, sound]) expect(Buffer.from(await artifacts.read(ref)).toString()).toBe('results');
+  expect(await artifacts.isIntact(await artifacts.write(CONTENT, SHA256))).toBe(true);
+});
+
+test('no more calls are under way than a stall may hold, in the order in which they came', async () => {
+  const call = boundedCalls('/mnt/shared', { readMs: 1000, atOnce: 2 });
+  const ends: (() => void)[] = [];
+  const begun: number[] = [];
+  const doing = [0, 1, 2, 3].map((i) =>
+    call(() => {
+      begun.push(i);
+      return new Promise<number>((resolve) => ends.push(() => resolve(i)));
+    }),
+  );
+  expect(begun).toEqual([0, 1]);
+  ends[1]!();
+  expect(await doing[1]).toBe(1);
+  expect(begun).toEqual([0, 1, 2]);
+  for (const end of ends) end();
+  await doing[2];
+  ends[3]!();
+  expect(await Promise.all(doing)).toEqual([0, 1, 2, 3]);
+});
+
+test('what a call gives that was given up is handed to whoever cleans up, and the folder is there again', async () => {
+  const call = boundedCalls('/mnt/shared', { readMs: 1 });
+  let end: (value: string) => void;
+  const late: string[] = [];
+  const doing = call(
+    () => new Promise<string>((resolve) => (end = resolve)),
+    undefined,
+    (value) => late.push(value),
+  );
+  await expect(doing).rejects.toMatchObject(AWAY);
+  await expect(call(async () => 'next')).rejects.toMatchObject(AWAY);
+  end!('handle');
+  await expect.poll(() => late).toEqual(['handle']);
+  expect(await call(async () => 'next')).toBe('next');
+});

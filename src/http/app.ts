@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delayByClock } from 'node:timers/promises';
-import { Hono, type Context } from 'hono';
-import { TrieRouter } from 'hono/router/trie-router';
+import { getPath } from 'hono/utils/url';
 import type { Logger } from 'pino';
 import type { Route } from '#contract/route.js';
-import { compareText } from '#domain/findings.js';
 import { ERRORS, Refusal } from '#domain/refusal.js';
 import { noCallbacks, type AssertCallback } from './callbacks.js';
 import type { Authenticate } from './authentication.js';
 import { createFailedKeys } from './failed-keys.js';
 import { createKeyRates, type KeyRates } from './key-rates.js';
-import type { Handler, Handlers, Principal, Reply } from './handler.js';
-import { createOperation, type Exchange, type Operation, type OperationOptions } from './pipeline.js';
-import { toErrorResponse, toResponse, type Headers } from './reply.js';
+import type { Handlers, Principal, Reply } from './handler.js';
+import { createPaths, type PathOperations } from './paths.js';
+import type { Exchange, Operation } from './pipeline.js';
+import type { HeadersRead, RequestHead } from './plain-read.js';
+import { errorAnswer, responseOf, successAnswer, type Answer, type Headers } from './reply.js';
 import { traceContextOf, traceResponse, type TraceContext } from './trace-context.js';
 
 export interface AppDependencies<T extends Record<string, Route>> {
@@ -46,13 +46,20 @@ export interface Answered {
   readonly seconds: number;
 }
 
-/** Who sends a request, as its socket tells. */
-export interface Client {
-  readonly address?: string | undefined;
+/** A request on its way to the application. */
+export interface Asked {
+  readonly head: RequestHead;
+  /** Carries the body; undefined of a read, which has none. */
+  readonly body: Request | undefined;
+  readonly path: string;
+  /** Who sends it, as its socket tells. */
+  readonly address: () => string | undefined;
 }
 
 export interface App {
-  fetch(request: Request, client?: Client): Response | Promise<Response>;
+  answer(asked: Asked): Answer | Promise<Answer>;
+  /** The answer to a request that no socket brought. */
+  fetch(request: Request, address?: string): Response | Promise<Response>;
   /** From now on every answer asks its client to close the connection. */
   drain(): void;
   /** Headers that every response carries, also those the parser of HTTP answers. */
@@ -70,11 +77,7 @@ const SECURE_HEADERS: Headers = {
 
 const NOBODY: Principal = { keyId: null, name: null, scopes: new Set() };
 
-/**
- * The HTTP application: every route of the table with its handler, behind one pipeline. Each path is registered once
- * and chooses among its methods itself, fixed words before parameters, so that a wrong method differs from a missing
- * path.
- */
+/** The HTTP application: every route of the table with its handler, behind one pipeline. */
 export function createApp<const T extends Record<string, Route>>(dependencies: AppDependencies<T>): App {
   const {
     api,
@@ -96,71 +99,57 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   // Its fields are none of those in `redact`; keys and passwords in their values are still taken out.
   const requestLog = log.child({}, { redact: [] });
   const failedKeys = createFailedKeys(() => performance.now());
-  // Filled now: the router that it would choose by itself is filled by the first request, which waits 6 ms for it.
-  const hono = new Hono<{ Bindings: Client }>({ strict: true, router: new TrieRouter() });
   const options = { dataSettled: () => settledWithin(dataSettled(), dataWaitMs), follow, assertCallback };
-  const paths = byPath(api, handlers, options);
-  for (const [path, operations] of paths) {
-    hono.all(path.replaceAll(/\{(\w+)\}/g, ':$1'), (c) => answer(askedOf(c), operations));
-  }
-  hono.notFound((c) => answer(askedOf(c), undefined));
-  const fixed = new Map(paths.filter(([path]) => !/[{*]/.test(path)));
+  const find = createPaths(api, handlers, options);
 
   return {
-    fetch(request, client) {
-      const path = plainPath(request);
-      const operations = path === undefined ? undefined : fixed.get(path);
-      return path === undefined || operations === undefined
-        ? hono.fetch(request, client)
-        : answer({ request, path, param: noParams, address: client?.address }, operations);
+    answer,
+    fetch(request, address) {
+      const answered = answer(askedOf(request, () => address));
+      return answered instanceof Promise ? answered.then(responseOf) : responseOf(answered);
     },
     drain: () => void (base['Connection'] = 'close'),
     headersFor,
   };
 
-  function answer(asked: Asked, operations: PathOperations | undefined): Response | Promise<Response> {
-    const { request, param } = asked;
-    const call = openCall(request, asked.path, operations);
+  function answer({ head, body, path, address }: Asked): Answer | Promise<Answer> {
+    const found = find(path);
+    const operations = found?.operations;
+    const call = openCall(head, path, operations);
     try {
-      if (!call.isOpen) call.principal = authenticate(request.headers);
+      if (!call.isOpen) call.principal = authenticate(head.headers);
       if (call.principal.keyId !== null) keyRates.take(call.principal.keyId);
-      if (operations === undefined)
-        throw new Refusal('ROUTE_NOT_FOUND', `No route has the path ${call.path.slice(0, 200)}.`);
-      if (call.operation === undefined) throw notAllowed(request.method, operations.allowed);
+      if (found === undefined) throw new Refusal('ROUTE_NOT_FOUND', `No route has the path ${path.slice(0, 200)}.`);
+      if (call.operation === undefined) throw notAllowed(head.method, found.operations.allowed);
       const exchange: Exchange = {
-        request,
+        head,
+        body,
         requestId: call.requestId,
         traceId: call.trace?.traceId ?? null,
-        param,
+        param: found.param,
       };
       const reply = call.operation.answer(exchange, call.principal);
       return reply instanceof Promise
         ? reply.then((settled) => succeed(call, settled)).catch((failure: unknown) => fail(call, failure))
         : succeed(call, reply);
     } catch (failure) {
-      const delayMs = isRefusedKey(failure, request.headers) ? failedKeys.note(asked.address ?? '') : 0;
+      const delayMs = isRefusedKey(failure, head.headers) ? failedKeys.note(address() ?? '') : 0;
       return delayMs === 0 ? fail(call, failure) : delay(delayMs).then(() => fail(call, failure));
     }
   }
 
-  function succeed(call: Call, reply: Reply): Response {
-    const { operation, request } = call;
+  function succeed(call: Call, reply: Reply): Answer {
+    const { operation, head } = call;
     const headers = headersOf(call);
     const { status = 200, media = [] } = operation?.route.success ?? {};
     if (media.length > 0) headers['Vary'] = 'Accept';
-    return record(
-      call,
-      toResponse(reply, {
-        method: request.method,
-        status,
-        headers,
-        ifNoneMatch: request.headers.get('if-none-match') ?? undefined,
-      }),
-    );
+    const { method } = head;
+    const ifNoneMatch = head.headers.get('if-none-match') ?? undefined;
+    return record(call, successAnswer(reply, { method, status, headers, ifNoneMatch }));
   }
 
-  function fail(call: Call, failure: unknown): Response {
-    return record(call, toErrorResponse(refusalOf(call, failure), call.request.method, headersOf(call)));
+  function fail(call: Call, failure: unknown): Answer {
+    return record(call, errorAnswer(refusalOf(call, failure), call.head.method, headersOf(call)));
   }
 
   function headersOf({ requestId, trace }: Call): Headers {
@@ -171,11 +160,11 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
 
   /** One line in the log and one observation for every answer. */
   function record(
-    { request, requestId, trace, path, operation, isOpen, principal, startedMs }: Call,
-    response: Response,
-  ): Response {
-    const { status } = response;
-    const { method } = request;
+    { head, requestId, trace, path, operation, isOpen, principal, startedMs }: Call,
+    answered: Answer,
+  ): Answer {
+    const { status } = answered;
+    const { method } = head;
     const ms = performance.now() - startedMs;
     const level = status >= 500 && status !== 503 ? 'error' : status >= 400 ? 'warn' : isOpen ? 'debug' : 'info';
     if (requestLog.isLevelEnabled(level)) {
@@ -194,11 +183,11 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
       );
     }
     observe?.({ operation: operation?.id, method, status, seconds: ms / 1000 });
-    return response;
+    return answered;
   }
 
   /** A defect becomes INTERNAL; so does a code that only jobs carry, for no route declares it. */
-  function refusalOf({ request, requestId, trace }: Call, failure: unknown): Refusal {
+  function refusalOf({ head, requestId, trace }: Call, failure: unknown): Refusal {
     if (failure instanceof Refusal && ERRORS[failure.code].status !== null) {
       const { code, cause } = failure;
       // Of an outage, which every request meets, a line says enough.
@@ -206,41 +195,20 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
       if (cause !== undefined) log.warn({ request_id: requestId, ...spanOf(trace), code, err }, 'refusal with a cause');
       return failure;
     }
-    if (request.signal.aborted) return new Refusal('MALFORMED_REQUEST', 'The client left before the answer.');
-    log.error(
-      { request_id: requestId, ...spanOf(trace), method: request.method, url: request.url, err: failure },
-      'defect',
-    );
+    if (head.signal.aborted) return new Refusal('MALFORMED_REQUEST', 'The client left before the answer.');
+    log.error({ request_id: requestId, ...spanOf(trace), method: head.method, url: head.url, err: failure }, 'defect');
     return new Refusal('INTERNAL', 'The service failed on this request.', { request_id: requestId });
   }
 }
 
-/** A request whose path has been looked up. */
-interface Asked {
-  readonly request: Request;
-  readonly path: string;
-  /** Parameter of the path by name, percent-decoded. */
-  readonly param: (name: string) => string | undefined;
-  readonly address: string | undefined;
-}
-
-function askedOf(c: Context<{ Bindings: Client }>): Asked {
-  return { request: c.req.raw, path: c.req.path, param: (name) => c.req.param(name), address: c.env?.address };
-}
-
-const noParams = (): undefined => undefined;
-
-/** Path of a request that can be one of fixed words without being decoded, as most are; undefined of any other, and of `HEAD`. */
-function plainPath({ method, url }: Request): string | undefined {
-  if (method === 'HEAD' || url.includes('%')) return undefined;
-  const start = url.indexOf('/', url.indexOf('://') + 3);
-  const query = url.indexOf('?', start);
-  return start < 0 ? undefined : url.slice(start, query < 0 ? undefined : query);
+/** A request with all that it brings. */
+export function askedOf(request: Request, address: () => string | undefined): Asked {
+  return { head: request, body: request, path: getPath(request), address };
 }
 
 /** One request on its way through the pipeline. */
 interface Call {
-  readonly request: Request;
+  readonly head: RequestHead;
   readonly requestId: string;
   readonly trace: TraceContext | null;
   readonly path: string;
@@ -252,12 +220,12 @@ interface Call {
   readonly startedMs: number;
 }
 
-function openCall(request: Request, path: string, operations: PathOperations | undefined): Call {
-  const operation = operations?.byMethod.get(request.method === 'HEAD' ? 'GET' : request.method);
+function openCall(head: RequestHead, path: string, operations: PathOperations | undefined): Call {
+  const operation = operations?.byMethod.get(head.method === 'HEAD' ? 'GET' : head.method);
   return {
-    request,
-    requestId: requestIdOf(request.headers.get('x-request-id')),
-    trace: traceContextOf(request.headers.get('traceparent')),
+    head,
+    requestId: requestIdOf(head.headers.get('x-request-id')),
+    trace: traceContextOf(head.headers.get('traceparent')),
     path,
     operation,
     isOpen: operation === undefined ? operations?.isOpen === true : operation.route.scope === 'open',
@@ -272,19 +240,12 @@ function spanOf(trace: TraceContext | null): object {
 }
 
 /** A request without a key is refused at once: it cannot be a guess. */
-function isRefusedKey(failure: unknown, headers: globalThis.Headers): boolean {
+function isRefusedKey(failure: unknown, headers: HeadersRead): boolean {
   return (
     failure instanceof Refusal &&
     failure.code === 'UNAUTHENTICATED' &&
     (headers.has('authorization') || headers.has('x-api-key'))
   );
-}
-
-interface PathOperations {
-  readonly byMethod: ReadonlyMap<string, Operation>;
-  readonly allowed: readonly string[];
-  /** Every method of the path may be called without a key. */
-  readonly isOpen: boolean;
 }
 
 /** Resolves with work, or without it when it takes too long. */
@@ -295,40 +256,6 @@ async function settledWithin(work: Promise<void>, ms: number): Promise<void> {
   });
   await Promise.race([work, late]);
   clearTimeout(timer);
-}
-
-/** The operations of every path, paths of fixed words first. */
-function byPath<T extends Record<string, Route>>(
-  api: T,
-  handlers: Handlers<T>,
-  options: OperationOptions,
-): [string, PathOperations][] {
-  const paths = new Map<string, Map<string, Operation>>();
-  for (const [id, route] of Object.entries(api)) {
-    const methods = paths.get(route.path) ?? new Map<string, Operation>();
-    if (methods.has(route.method)) throw new Error(`${route.method} ${route.path} is declared twice`);
-    // A table's handlers are keyed by its routes; the pipeline gives each one exactly what its own schemas parsed.
-    methods.set(route.method, createOperation(id, route, handlers[id] as unknown as Handler<Route>, options));
-    paths.set(route.path, methods);
-  }
-  return [...paths]
-    .toSorted(([a], [b]) => compareSpecificity(a, b))
-    .map(([path, byMethod]) => [path, pathOperations(byMethod)]);
-}
-
-function pathOperations(byMethod: Map<string, Operation>): PathOperations {
-  const allowed = [...byMethod.keys()].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).toSorted();
-  return { byMethod, allowed, isOpen: [...byMethod.values()].every(({ route }) => route.scope === 'open') };
-}
-
-/** Segment by segment, a fixed word comes before a parameter, and that before whatever else. */
-function compareSpecificity(a: string, b: string): number {
-  const rank = (path: string) =>
-    path
-      .split('/')
-      .map((segment) => (segment === '*' ? '2' : segment.startsWith('{') ? '1' : '0'))
-      .join('');
-  return compareText(rank(a), rank(b));
 }
 
 function notAllowed(method: string, allowed: readonly string[]): Refusal {

@@ -2,9 +2,10 @@ import { SCOPES } from '#contract/route.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Keys } from '#services/operations/keys.js';
 import type { Principal } from './handler.js';
+import type { HeadersRead } from './plain-read.js';
 
 /** Who sends a request with these headers. @throws Refusal UNAUTHENTICATED, FORBIDDEN_ORIGIN */
-export type Authenticate = (headers: Headers) => Principal;
+export type Authenticate = (headers: HeadersRead) => Principal;
 
 const ANYBODY: Principal = { keyId: null, name: null, scopes: new Set(SCOPES) };
 
@@ -21,7 +22,7 @@ export function createAuthenticate(keys: Pick<Keys, 'verify' | 'areConfigured'>)
   };
 }
 
-function credentialOf(headers: Headers): string {
+function credentialOf(headers: HeadersRead): string {
   const authorization = headers.get('authorization');
   const bearer = authorization === null ? null : (/^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? '');
   const apiKey = headers.get('x-api-key');
@@ -37,7 +38,7 @@ const unauthenticated = (message: string) => new Refusal('UNAUTHENTICATED', mess
  * A web page may send requests to this machine, by its own origin or by a name it made to point here: both show in
  * headers a page cannot write.
  */
-function assertLoopback(headers: Headers): void {
+function assertLoopback(headers: HeadersRead): void {
   const host = headers.get('host');
   if (host !== null && !isLoopbackName(host.replace(/:\d+$/, ''))) {
     throw new Refusal(

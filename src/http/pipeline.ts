@@ -12,11 +12,14 @@ import type { AssertCallback } from './callbacks.js';
 import { readBody, uploadOf } from './body.js';
 import type { Handler, Principal, Reply, RouteRequest, Upload } from './handler.js';
 import { negotiate } from './negotiate.js';
+import type { RequestHead } from './plain-read.js';
 import { queryReader, type QueryReader } from './query.js';
 
 /** The HTTP request as an operation sees it, before any check. */
 export interface Exchange {
-  readonly request: Request;
+  readonly head: RequestHead;
+  /** Carries the body; undefined of a read, which has none. */
+  readonly body: Request | undefined;
   readonly requestId: string;
   /** Trace of the client's that the request is part of. */
   readonly traceId: string | null;
@@ -50,6 +53,7 @@ export function createOperation(
   handler: Handler<Route>,
   { dataSettled, follow, assertCallback }: OperationOptions,
 ): Operation {
+  if (route.method === 'GET' && route.body !== undefined) throw new Error(`${id}: a GET has no body`);
   const readQuery: QueryReader = route.openQuery === true ? () => ({}) : queryReader(queryOf(route));
   const isCalledBack = startsJobs(route);
   const [offered, formats] = [offeredBy(route), formatsOf(route)];
@@ -63,12 +67,12 @@ export function createOperation(
 
   const handle = (exchange: Exchange, principal: Principal, sent: Sent) => {
     const params = readParams(route, idNames, exchange);
-    const query = readQuery(searchOf(exchange.request.url));
+    const query = readQuery(searchOf(exchange.head.url));
     if (isCalledBack && typeof query['callback'] === 'string') assertCallback(query['callback']);
     // A format in the query counts before what the header says.
     const { format, ...asked } = query;
     const named = typeof format === 'string' ? formats.get(format) : undefined;
-    const accept = format === undefined ? (exchange.request.headers.get('accept') ?? undefined) : undefined;
+    const accept = format === undefined ? (exchange.head.headers.get('accept') ?? undefined) : undefined;
     const media = named ?? (offered.length === 0 ? '' : negotiate(accept, offered));
     return handler(
       new AskedRequest(
@@ -105,10 +109,10 @@ export function createOperation(
     answer(exchange, principal) {
       assertScope(route, principal);
       const { body } = route;
-      if (body === undefined) return runSettled(exchange, principal, undefined);
-      const upload = uploadOf(exchange.request, body);
+      if (body === undefined || exchange.body === undefined) return runSettled(exchange, principal, undefined);
+      const upload = uploadOf(exchange.body, body);
       return upload === undefined
-        ? readBody(exchange.request, body).then((json) => runSettled(exchange, principal, json))
+        ? readBody(exchange.body, body).then((json) => runSettled(exchange, principal, json))
         : runSettled(exchange, principal, { upload });
     },
   };
@@ -168,8 +172,8 @@ class AskedRequest implements RouteRequest<Route> {
     { params, query, media }: Asked,
     { declared, sent }: { readonly declared: Body | undefined; readonly sent: Sent },
   ) {
-    const { request, requestId } = exchange;
-    const header = (name: string) => request.headers.get(name) ?? undefined;
+    const { head, requestId } = exchange;
+    const header = (name: string) => head.headers.get(name) ?? undefined;
     this.#exchange = exchange;
     this.principal = principal;
     // The schemas of the route have parsed both; its generic form knows them only as objects.
@@ -201,7 +205,7 @@ class AskedRequest implements RouteRequest<Route> {
   }
 
   get signal() {
-    return this.#exchange.request.signal;
+    return this.#exchange.head.signal;
   }
 }
 

@@ -25,8 +25,19 @@ export interface ReplyContext {
   readonly ifNoneMatch: string | undefined;
 }
 
-/** The response of a reply: 304 when the client holds its etag, without a body for HEAD. */
-export function toResponse(reply: Reply, context: ReplyContext): Response {
+/** A response in its parts. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: AnswerBody;
+}
+
+type AnswerBody = string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null;
+
+export const responseOf = ({ status, headers, body }: Answer): Response => new Response(body, { status, headers });
+
+/** The answer of a reply: 304 when the client holds its etag, without a body for HEAD. */
+export function successAnswer(reply: Reply, context: ReplyContext): Answer {
   const { headers } = context;
   const isRead = context.method === 'GET' || context.method === 'HEAD';
   const status = reply.status ?? context.status;
@@ -36,40 +47,19 @@ export function toResponse(reply: Reply, context: ReplyContext): Response {
     headers['Cache-Control'] = 'no-cache';
     if (isRead && status === 200 && namesEtag(context.ifNoneMatch, reply.etag)) {
       discard(reply.stream);
-      return new Response(null, { status: 304, headers });
+      return { status: 304, headers, body: null };
     }
   }
   const { body, length } = bodyOf(reply);
-  if (body === null) return new Response(null, { status, headers });
+  if (body === null) return { status, headers, body };
   headers['Content-Type'] = reply.type ?? JSON_TYPE;
   if (length !== undefined) headers['Content-Length'] = String(length);
-  if (context.method === 'HEAD') {
-    discard(reply.stream);
-    return new Response(null, { status, headers });
-  }
-  const response = new Response(body, { status, headers });
-  if (reply.stream !== undefined) streamed.set(response, { status, headers, stream: reply.stream });
-  return response;
+  if (context.method !== 'HEAD') return { status, headers, body };
+  discard(reply.stream);
+  return { status, headers, body: null };
 }
 
-/** A response whose body is a stream, in its parts. */
-export interface StreamedReply {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly stream: ReadableStream<Uint8Array>;
-}
-
-const streamed = new WeakMap<Response, StreamedReply>();
-
-/** The parts of a response that `toResponse` made of a stream, for whoever sends it without Response's own body. */
-export function streamedReply(response: Response): StreamedReply | undefined {
-  return streamed.get(response);
-}
-
-function bodyOf(reply: Reply): {
-  readonly body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null;
-  readonly length: number | undefined;
-} {
+function bodyOf(reply: Reply): { readonly body: AnswerBody; readonly length: number | undefined } {
   if (reply.stream !== undefined) return { body: reply.stream, length: reply.length };
   if (reply.bytes !== undefined) return { body: reply.bytes, length: reply.bytes.byteLength };
   const text = reply.text ?? (reply.json === undefined ? undefined : JSON.stringify(reply.json));
@@ -89,8 +79,8 @@ export function namesEtag(header: string | undefined, etag: string): boolean {
   return header.split(',').some((name) => name.trim().replace(/^W\//, '') === `"${etag}"`);
 }
 
-/** The response of a refusal: the ErrorEnvelope under the status of its code. */
-export function toErrorResponse(refusal: Refusal, method: string, headers: Headers): Response {
+/** The answer of a refusal: the ErrorEnvelope under the status of its code. */
+export function errorAnswer(refusal: Refusal, method: string, headers: Headers): Answer {
   const status = statusOf(refusal);
   if (status === 503 || status === 429)
     headers['Retry-After'] = String(RETRY_AFTER_SECONDS[refusal.code] ?? RETRY_AFTER_DEFAULT_SECONDS);
@@ -100,7 +90,7 @@ export function toErrorResponse(refusal: Refusal, method: string, headers: Heade
   const text = errorText(refusal.toDetail());
   headers['Content-Type'] = JSON_TYPE;
   headers['Content-Length'] = String(Buffer.byteLength(text));
-  return new Response(method === 'HEAD' ? null : text, { status, headers });
+  return { status, headers, body: method === 'HEAD' ? null : text };
 }
 
 /** The application turns codes without a status into INTERNAL before they come here. */

@@ -4,10 +4,11 @@ import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Refusal } from '#domain/refusal.js';
-import type { App } from './app.js';
+import { askedOf, type App } from './app.js';
 import { UPLOAD_MS } from './body.js';
-import { rawErrorResponse, streamedReply, toErrorResponse } from './reply.js';
-import { sendStream } from './send-stream.js';
+import { plainRead, type PlainRead } from './plain-read.js';
+import { errorAnswer, rawErrorResponse, responseOf, type Answer } from './reply.js';
+import { sendAnswer } from './send-answer.js';
 
 /** Time for the headers of a request; a client that needs longer holds a socket open on purpose. */
 const HEADERS_TIMEOUT_MS = 5_000;
@@ -40,16 +41,16 @@ export interface Server {
 /** Serves the application over HTTP/1.1. Resolves once it listens. @throws the error of the socket */
 export async function listen(options: ServerOptions): Promise<Server> {
   const { app, host, port, headersTimeoutMs = HEADERS_TIMEOUT_MS } = options;
-  const answer = getRequestListener(
+  const answerAny = getRequestListener(
     (request, { incoming, outgoing }) =>
-      sent(app.fetch(request, { address: incoming.socket.remoteAddress }), outgoing as ServerResponse),
+      sent(app.answer(askedOf(request, () => incoming.socket.remoteAddress)), outgoing as ServerResponse),
     {
       errorHandler: (failure) => {
         const refusal = new Refusal(
           'MALFORMED_REQUEST',
           `The request cannot be read: ${failure instanceof Error ? failure.message : 'unknown fault'}.`,
         );
-        return toErrorResponse(refusal, 'GET', app.headersFor(randomUUID()));
+        return responseOf(errorAnswer(refusal, 'GET', app.headersFor(randomUUID())));
       },
     },
   );
@@ -68,7 +69,9 @@ export async function listen(options: ServerOptions): Promise<Server> {
       requestsOf.set(incoming.socket, count);
       // node's own maxRequestsPerSocket leaves the socket open and answers what still comes on it with an empty 503.
       if (count >= REQUESTS_PER_SOCKET_MAX) outgoing.shouldKeepAlive = false;
-      void answer(incoming, outgoing);
+      const read = plainRead(incoming, outgoing);
+      if (read === undefined) void answerAny(incoming, outgoing);
+      else answerRead(app, read, outgoing);
     },
   );
   server.maxConnections = CONNECTIONS_MAX;
@@ -100,11 +103,18 @@ export async function listen(options: ServerOptions): Promise<Server> {
   };
 }
 
-/** Streams of bytes are sent here, everything else by the listener. */
-function sent(answered: Response | Promise<Response>, outgoing: ServerResponse): Response | Promise<Response> {
-  if (answered instanceof Promise) return answered.then((response) => sent(response, outgoing));
-  const streamed = streamedReply(answered);
-  return (streamed && sendStream(streamed, outgoing)?.then(() => RESPONSE_ALREADY_SENT)) ?? answered;
+/** Answers what needs no `Request`, in the same words. */
+function answerRead(app: App, read: PlainRead, outgoing: ServerResponse): void {
+  const { path } = read;
+  const answered = app.answer({ head: read, body: undefined, path, address: () => read.address });
+  if (answered instanceof Promise) void answered.then((answer) => sendAnswer(answer, outgoing));
+  else void sendAnswer(answered, outgoing);
+}
+
+/** Sends an answer behind the back of the listener. */
+async function sent(answered: Answer | Promise<Answer>, outgoing: ServerResponse): Promise<Response> {
+  await sendAnswer(await answered, outgoing);
+  return RESPONSE_ALREADY_SENT;
 }
 
 const PARSER_FAULTS: Record<string, string> = {

@@ -97,9 +97,21 @@ test('a stream that fails breaks the answer off', async () => {
   await expect(answer.toArray()).rejects.toThrow('aborted');
 });
 
-test('a stream that is not one of bytes is left to others', () => {
-  const outgoing = {} as Parameters<typeof sendStream>[1]; // Never touched.
-  expect(sendStream({ status: 200, headers: {}, stream: new ReadableStream<Uint8Array>() }, outgoing)).toBeUndefined();
+test('a stream that is not one of bytes opens its answer at once and arrives as it comes', async () => {
+  let give = (_part: Uint8Array | undefined): void => {};
+  const stream = new ReadableStream<Uint8Array>({
+    start(controller) {
+      give = (part) => (part === undefined ? controller.close() : controller.enqueue(part));
+    },
+  });
+  const answer = await serve(stream); // Resolves by the headers: nothing was given yet.
+  for (const text of ['one', 'two']) {
+    give(new TextEncoder().encode(text));
+    const [part] = (await once(answer, 'data')) as [Buffer];
+    expect(part.toString()).toBe(text);
+  }
+  give(undefined);
+  await once(answer, 'end');
 });
 
 async function* batches(failure?: Error): AsyncGenerator<readonly object[]> {

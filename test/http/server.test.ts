@@ -100,6 +100,46 @@ async function answeredOnce(): Promise<void> {
   while (sample.answered.length === 0) await new Promise((resolve) => setImmediate(resolve));
 }
 
+describe('a GET is answered with the same bytes whether it needs a Request or not', () => {
+  /** A host in capitals needs one. */
+  const answers = (target: string, ...headers: readonly string[]): Promise<string[]> =>
+    Promise.all(
+      ['localhost', 'LOCALHOST'].map(async (host) => {
+        const lines = [
+          `GET ${target} HTTP/1.1`,
+          `Host: ${host}`,
+          'X-Request-Id: same',
+          ...headers,
+          'Connection: close',
+        ];
+        return (await exchange(`${lines.join('\r\n')}\r\n\r\n`)).replace(/^Date: .*$/m, 'Date');
+      }),
+    );
+  const key = 'X-API-Key: read+data';
+  test.each([
+    ['an open path, its query ignored', '/live?x=%zz', [], 200],
+    ['a query that is read', '/things?ids=a,b&ids=c%20d&after=x%2Fy', [key], 200],
+    ['a query that is refused', '/things?limit=0&nope', [key], 422],
+    ['a parameter of the path', '/things/one', [key], 200],
+    ['an ETag that the client holds', '/things/one', [key, 'If-None-Match: "e0", W/"e1"'], 304],
+    ['a header that came twice', '/things/one', [key, 'If-None-Match: "e0"', 'If-None-Match: "e1"'], 304],
+    ['another media type', '/bytes', [key, 'Accept: application/vnd.apache.arrow.stream'], 200],
+    ['no media type', '/bytes', [key, 'Accept: image/png'], 406],
+    ['a path that is not there', '//things/./one', [key], 404],
+    ['a path above the others', '/things/../live', [key], 200],
+    ['a long id', `/things/${'x'.repeat(65)}`, [key], 422],
+    ['no key', '/things', [], 401],
+    ['a key that came twice', '/things', ['X-API-Key: read', 'X-API-Key: read'], 403],
+    ['another scope', '/crash', [key], 403],
+    ['a defect', '/crash', ['X-API-Key: admin'], 500],
+    ['a trace', '/things', [key, 'Traceparent: none'], 200],
+  ] as const)('%s', async (_name, target, headers, status) => {
+    const [plain, full] = await answers(target, ...headers);
+    expect(plain).toBe(full);
+    expect(plain).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+  });
+});
+
 test('a connection is closed after a thousand requests, each of them answered', async () => {
   const request = 'GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n';
   const response = await exchange(request.repeat(1_000));

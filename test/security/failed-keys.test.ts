@@ -40,7 +40,7 @@ function waitingSample() {
 test('a guesser waits; a right key, and a request without any, never do', async () => {
   const { app, waits, letGo } = waitingSample();
   const asked = async (headers: Record<string, string>, address: string): Promise<number> =>
-    (await app.fetch(new Request('http://localhost/things', { headers }), { address })).status;
+    (await app.fetch(new Request('http://localhost/things', { headers }), address)).status;
   for (let i = 0; i < 20; i++) expect(await asked(GUESS, '10.0.0.1')).toBe(401);
   expect(waits).toEqual([]);
   const guess = asked(GUESS, '10.0.0.1');

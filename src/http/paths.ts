@@ -1,0 +1,91 @@
+import { TrieRouter } from 'hono/router/trie-router';
+import { tryDecodeURIComponent } from 'hono/utils/url';
+import type { Route } from '#contract/route.js';
+import { compareText } from '#domain/findings.js';
+import type { Handler, Handlers } from './handler.js';
+import { createOperation, type Operation, type OperationOptions } from './pipeline.js';
+
+export interface PathOperations {
+  readonly byMethod: ReadonlyMap<string, Operation>;
+  readonly allowed: readonly string[];
+  /** Every method of the path may be called without a key. */
+  readonly isOpen: boolean;
+}
+
+/** A path that is there. */
+export interface FoundPath {
+  readonly operations: PathOperations;
+  /** Parameter of the path by name, percent-decoded. */
+  readonly param: (name: string) => string | undefined;
+}
+
+/**
+ * Finds the operations of a path as it came: each path is registered once and chooses among its methods itself, fixed
+ * words before parameters, so that a wrong method differs from a missing path.
+ */
+export function createPaths<T extends Record<string, Route>>(
+  api: T,
+  handlers: Handlers<T>,
+  options: OperationOptions,
+): (path: string) => FoundPath | undefined {
+  // Filled now: a router that is filled by the first request lets that wait.
+  const router = new TrieRouter<PathOperations>();
+  const fixed = new Map<string, FoundPath>();
+  for (const [path, operations] of byPath(api, handlers, options)) {
+    router.add(METHOD, path.replaceAll(/\{(\w+)\}/g, ':$1'), operations);
+    if (!/[{*]/.test(path)) fixed.set(path, { operations, param: noParams });
+  }
+  return (path) => {
+    const known = fixed.get(path);
+    if (known !== undefined) return known;
+    const [found] = router.match(METHOD, path)[0];
+    if (found === undefined) return undefined;
+    const [operations, params] = found;
+    return {
+      operations,
+      param(name) {
+        const raw = params[name];
+        return typeof raw === 'string' ? tryDecodeURIComponent(raw) : undefined;
+      },
+    };
+  };
+}
+
+/** The router does not choose by methods. */
+const METHOD = 'ALL';
+
+const noParams = (): undefined => undefined;
+
+/** The operations of every path, paths of fixed words first. */
+function byPath<T extends Record<string, Route>>(
+  api: T,
+  handlers: Handlers<T>,
+  options: OperationOptions,
+): [string, PathOperations][] {
+  const paths = new Map<string, Map<string, Operation>>();
+  for (const [id, route] of Object.entries(api)) {
+    const methods = paths.get(route.path) ?? new Map<string, Operation>();
+    if (methods.has(route.method)) throw new Error(`${route.method} ${route.path} is declared twice`);
+    // A table's handlers are keyed by its routes; the pipeline gives each one exactly what its own schemas parsed.
+    methods.set(route.method, createOperation(id, route, handlers[id] as unknown as Handler<Route>, options));
+    paths.set(route.path, methods);
+  }
+  return [...paths]
+    .toSorted(([a], [b]) => compareSpecificity(a, b))
+    .map(([path, byMethod]) => [path, pathOperations(byMethod)]);
+}
+
+function pathOperations(byMethod: Map<string, Operation>): PathOperations {
+  const allowed = [...byMethod.keys()].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).toSorted();
+  return { byMethod, allowed, isOpen: [...byMethod.values()].every(({ route }) => route.scope === 'open') };
+}
+
+/** Segment by segment, a fixed word comes before a parameter, and that before whatever else. */
+function compareSpecificity(a: string, b: string): number {
+  const rank = (path: string) =>
+    path
+      .split('/')
+      .map((segment) => (segment === '*' ? '2' : segment.startsWith('{') ? '1' : '0'))
+      .join('');
+  return compareText(rank(a), rank(b));
+}

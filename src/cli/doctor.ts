@@ -12,8 +12,9 @@ import { watchFreeSpace } from '#store/files/free-space.js';
 import { probePlace } from '#store/place/claim-place.js';
 import { HOME_FORMAT, homeFolders, readFormat, type HomeFolders } from '#store/home/home.js';
 import { holderOf } from '#store/home/home-lock.js';
-import { assertGranted, assertMigrated } from '#store/postgres/migrate.js';
+import { assertGranted, assertMigrated, SCHEMA } from '#store/postgres/migrate.js';
 import { withClient } from '#store/postgres/open-documents.js';
+import { sharedSizes, type SharedSizes } from '#store/postgres/shared-sizes.js';
 import { partialDatesIn } from '#services/datasets/partial-dates.js';
 import { homeReport } from './home-report.js';
 import { recordedPlace } from './moving/open-place.js';
@@ -133,7 +134,9 @@ const LOOKS: Readonly<Record<string, Look>> = {
       await assertMigrated(client);
       await assertGranted(client);
     });
-    return ok('The database answers, has the tables of this version, and its role has the rights to serve.');
+    const sizes = await sizesOf(database);
+    const says = 'The database answers, has the tables of this version, and its role has the rights to serve.';
+    return ok(sizes === undefined ? says : `${says} It takes ${mebibytes(sizes.databaseBytes)} MiB.`);
   },
   documents: async (_settings, _home, documents) => {
     const entries = await documents();
@@ -156,7 +159,11 @@ const LOOKS: Readonly<Record<string, Look>> = {
   },
   artifacts: async (settings) => {
     if (settings.artifacts === undefined) return ok('Results are in the home.');
-    return ok(`Results can be written, read and removed; it took ${await probeArtifacts(settings)} ms.`);
+    const says = `Results can be written, read and removed; it took ${await probeArtifacts(settings)} ms.`;
+    const sizes = settings.database === undefined ? undefined : await sizesOf(settings.database);
+    if (sizes === undefined) return ok(says);
+    const { results, resultBytes } = sizes;
+    return ok(`${says} Documents name ${counted(results, 'result', 'results')} of ${mebibytes(resultBytes)} MiB.`);
   },
   backups: async ({ database, artifacts }, home) => {
     if (artifacts !== undefined)
@@ -252,6 +259,12 @@ const LOOKS: Readonly<Record<string, Look>> = {
 };
 
 const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
+
+/** A size that cannot be had now is no fault. */
+const sizesOf = (database: string): Promise<SharedSizes | undefined> =>
+  withClient(database, (client) => sharedSizes(async (text) => (await client.query(text)).rows, `"${SCHEMA}"`)).catch(
+    () => undefined,
+  );
 
 /** Writes something where results are, reads it and removes it. @returns how long that took, in ms */
 async function probeArtifacts(settings: Settings): Promise<number> {

@@ -30,6 +30,8 @@ export interface MetricsSources {
   readonly homeBytes: () => Promise<Readonly<Record<string, number>>>;
   /** Bytes left on its volume. */
   readonly freeBytes: () => Promise<number>;
+  /** Of a cluster, as they were found last. */
+  readonly shared?: (() => SharedSizes | undefined) | undefined;
 }
 
 /** From an answer out of memory to the longest poll. */
@@ -42,7 +44,7 @@ const LANES: readonly Lane[] = ['heavy', 'light'];
  * What Prometheus can ask of the service: its own figures, and those of the process (memory, processor, event loop,
  * collector).
  */
-export function createMetrics({ version, jobs, lanes, tasks, homeBytes, freeBytes }: MetricsSources): Metrics {
+export function createMetrics({ version, jobs, lanes, tasks, homeBytes, freeBytes, shared }: MetricsSources): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
@@ -90,6 +92,7 @@ export function createMetrics({ version, jobs, lanes, tasks, homeBytes, freeByte
   gauge('divisor_volume_free_bytes', 'Bytes left on the volume of the home.', 'volume', async () => ({
     home: await freeBytes(),
   }));
+  if (shared !== undefined) addSharedGauges(gauge, shared);
   gauge('divisor_build_info', 'The running engine version, as a label.', 'version', () => ({ [version]: 1 }));
 
   return {
@@ -134,6 +137,29 @@ function gaugesOf(registers: Registry[]) {
       },
     });
   };
+}
+
+/** What grows on a cluster, beside the volumes of its machines. */
+interface SharedSizes {
+  readonly databaseBytes: number;
+  readonly results: number;
+  readonly resultBytes: number;
+}
+
+function addSharedGauges(gauge: ReturnType<typeof gaugesOf>, shared: () => SharedSizes | undefined): void {
+  gauge(
+    'divisor_shared_bytes',
+    'Bytes of the database, and of the results that documents name, of the last ten minutes.',
+    'part',
+    (): Readonly<Record<string, number>> => {
+      const sizes = shared();
+      return sizes === undefined ? {} : { database: sizes.databaseBytes, results: sizes.resultBytes };
+    },
+  );
+  gauge('divisor_shared_objects', 'Results that documents name, of the last ten minutes.', 'part', () => {
+    const sizes = shared();
+    return sizes === undefined ? {} : { results: sizes.results };
+  });
 }
 
 /** What an autoscaler goes by. */

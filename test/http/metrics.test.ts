@@ -83,6 +83,21 @@ test('the size of the home is told by part; what cannot be measured is left out'
   expect(blind.text).not.toContain('divisor_store_bytes{');
 });
 
+test('the sizes of a cluster are told once they are known, and by nobody else', async () => {
+  let sizes: { databaseBytes: number; results: number; resultBytes: number } | undefined;
+  const cluster = sample({ shared: () => sizes });
+  expect((await cluster.expose()).text).not.toMatch(/divisor_shared_\w+\{/);
+  sizes = { databaseBytes: 3e10, results: 7, resultBytes: 4e9 };
+  expect((await cluster.expose()).text.split('\n')).toEqual(
+    expect.arrayContaining([
+      'divisor_shared_bytes{part="database"} 30000000000',
+      'divisor_shared_bytes{part="results"} 4000000000',
+      'divisor_shared_objects{part="results"} 7',
+    ]),
+  );
+  expect((await sample().expose()).text).not.toContain('divisor_shared');
+});
+
 test('the process tells its memory, its processor time and the delay of its event loop', async () => {
   const { text } = await sample().expose();
   for (const name of [

@@ -28,6 +28,7 @@ import { createRunStates, type RunStates } from '#services/runs/run-states.js';
 import { createWarmUp, type WarmUp } from '#services/runs/warm-up.js';
 import type { Home } from '#store/home/home.js';
 import { watchSizes } from '#store/home/home-sizes.js';
+import { sharedSizes, watchSharedSizes } from '#store/postgres/shared-sizes.js';
 import { ownIdentity } from '#store/home/process-identity.js';
 import type { Store } from '#store/open-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
@@ -175,6 +176,7 @@ function openMetrics({ version, home, settings, store, work }: MetricsInput): Me
     if (!isReachable(store)) throw new Refusal('STORE_UNAVAILABLE', 'The database does not answer.');
     return ask(work().jobs);
   };
+  const { shared } = store;
   return createMetrics({
     version,
     jobs: () => asked((jobs) => jobs.counts()),
@@ -182,6 +184,7 @@ function openMetrics({ version, home, settings, store, work }: MetricsInput): Me
     tasks: (lane) => work().pool.load(lane),
     homeBytes: watchSizes(partsOf(home, settings)),
     freeBytes: async () => (await store.freeSpace.measure()).freeBytes,
+    shared: shared && watchSharedSizes(() => sharedSizes((text) => shared.database.query(text, []), shared.schema)),
   });
 }
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { DocumentEngine, DocumentStore } from '#store/port.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import { openPostgresReader } from '#store/postgres/documents-reader.js';
+import { sharedSizes, watchSharedSizes } from '#store/postgres/shared-sizes.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
 import { describeDocumentStore } from '../document-store-contract.js';
 import { bodyOf } from '../document-store-world.js';
@@ -106,6 +107,44 @@ describe.skipIf(!hasPostgresql)('a damaged row', () => {
       const { documents, skipped_causes: causes } = await store!.list('index', (body) => body);
       expect([documents, causes]).toEqual([[{ id: 'whole' }], { unreadable: 1, unsupported: 1, invalid: 0 }]);
     });
+  });
+});
+
+describe.skipIf(!hasPostgresql)('the sizes of a cluster', () => {
+  test('have each result that documents name once, also one within another', async () => {
+    await withStores(1, async ([store], { query }) => {
+      const ref = (name: string, bytes: number) => ({ name: `${name.repeat(32)}.art`, bytes, sha256: '0'.repeat(64) });
+      const inset = { at: 3, ...ref('b', 20) };
+      await store!.transaction(async (tx) => {
+        await tx.put('index', 'one', { deep: [{ files: [ref('a', 1), { ...ref('c', 300), inset }] }] });
+        await tx.put('index', 'same', { file: ref('a', 1), inner: ref('b', 20) });
+        await tx.put('index', 'text', { note: JSON.stringify(ref('d', 4000)), '\u0000': '\u0000' });
+        await tx.put('index', 'none', { bytes: 50_000, name: 'a name' });
+        await tx.put('index', 'large', { file: ref('e', 6e9) });
+      });
+      const sizes = await sharedSizes(query, '$schema');
+      // What a note says of a result is no reference to it.
+      expect(sizes).toEqual({ databaseBytes: expect.any(Number), results: 4, resultBytes: 1 + 20 + 300 + 6e9 });
+      const [row] = await query('SELECT pg_database_size(current_database())::float8 AS bytes');
+      expect(sizes.databaseBytes).toBeCloseTo(Number(row!['bytes']), -7);
+    });
+  });
+
+  test('are looked at again after ten minutes, by nobody who waits, and left out when they cannot be had', async () => {
+    let now = 0;
+    let looks = 0;
+    const found = { databaseBytes: 1, results: 2, resultBytes: 3 };
+    const look = async () => (++looks === 2 ? Promise.reject(new Error('away')) : found);
+    const sizes = watchSharedSizes(look, () => now);
+    const settled = () => new Promise((resolve) => setImmediate(resolve));
+    expect(sizes()).toBeUndefined();
+    await settled();
+    now = 600_000;
+    expect([sizes(), looks]).toEqual([found, 1]);
+    now = 600_001;
+    expect([sizes(), looks]).toEqual([found, 2]);
+    await settled();
+    expect([sizes(), looks]).toEqual([undefined, 2]);
   });
 });
 

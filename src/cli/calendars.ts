@@ -54,7 +54,7 @@ function parse(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options: OPTIONS, strict: true, allowPositionals: true });
   } catch (failure) {
-    throw new UsageError(`${firstSentence(failure as Error)}\n\n${CALENDARS_HELP}`, { cause: failure });
+    throw new UsageError(`${firstSentence(failure, Object.keys(OPTIONS))}\n\n${CALENDARS_HELP}`, { cause: failure });
   }
 }
 

@@ -72,14 +72,14 @@ function partOf(files: FileMove | undefined): CopiedPart[] {
 
 function placesOf(argv: readonly string[], environment: NodeJS.ProcessEnv) {
   const text = { type: 'string' } as const;
+  const options = { from: text, to: text, artifacts: text, json: { type: 'boolean' } } as const;
   try {
-    const options = { from: text, to: text, artifacts: text, json: { type: 'boolean' } } as const;
     const { values } = parseArgs({ args: [...argv], options, strict: true });
     const { from = environment['DATABASE_URL'], to = environment['DATABASE_URL'], artifacts, json } = values;
     if (from !== undefined && to !== undefined && isDatabase(from) !== isDatabase(to))
       return { from, to, artifacts, json };
   } catch (failure) {
-    throw new UsageError(`${firstSentence(failure)}\n\n${COPY_HELP}`, { cause: failure });
+    throw new UsageError(`${firstSentence(failure, Object.keys(options))}\n\n${COPY_HELP}`, { cause: failure });
   }
   throw new UsageError(`One of --from and --to is a home, the other one a database.\n\n${COPY_HELP}`);
 }

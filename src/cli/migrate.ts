@@ -25,10 +25,11 @@ export async function migrate(argv: readonly string[], environment: NodeJS.Proce
 }
 
 function flagsOf(argv: readonly string[]): string[] {
+  const options = { database: { type: 'string' } } as const;
   try {
-    const { values } = parseArgs({ args: [...argv], options: { database: { type: 'string' } }, strict: true });
+    const { values } = parseArgs({ args: [...argv], options, strict: true });
     return values.database === undefined ? [] : ['--database', values.database];
   } catch (failure) {
-    throw new UsageError(`${firstSentence(failure)}\n\n${MIGRATE_HELP}`, { cause: failure });
+    throw new UsageError(`${firstSentence(failure, Object.keys(options))}\n\n${MIGRATE_HELP}`, { cause: failure });
   }
 }

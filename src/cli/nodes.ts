@@ -69,11 +69,11 @@ function memoryOf({ reserved_bytes: reserved, memory_bytes: memory }: NodeEntry)
 }
 
 function flagsOf(argv: readonly string[]): { readonly database: string | undefined; readonly json: boolean } {
+  const options = { database: { type: 'string' }, json: { type: 'boolean', default: false } } as const;
   try {
-    const options = { database: { type: 'string' }, json: { type: 'boolean', default: false } } as const;
     const { values } = parseArgs({ args: [...argv], options, strict: true });
     return { database: values.database, json: values.json };
   } catch (failure) {
-    throw new UsageError(`${firstSentence(failure)}\n\n${NODES_HELP}`, { cause: failure });
+    throw new UsageError(`${firstSentence(failure, Object.keys(options))}\n\n${NODES_HELP}`, { cause: failure });
   }
 }

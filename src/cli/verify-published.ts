@@ -54,14 +54,11 @@ export function heldTo<V>(entries: readonly unknown[], verify: (entries: readonl
 }
 
 function readArguments(argv: readonly string[]) {
+  const options = { key: { type: 'string' }, head: { type: 'string' } } as const;
   try {
-    return parseArgs({
-      args: [...argv],
-      options: { key: { type: 'string' }, head: { type: 'string' } },
-      allowPositionals: true,
-    });
+    return parseArgs({ args: [...argv], options, allowPositionals: true });
   } catch (thrown) {
-    throw new UsageError(thrown instanceof Error ? firstSentence(thrown) : String(thrown), { cause: thrown });
+    throw new UsageError(firstSentence(thrown, Object.keys(options)), { cause: thrown });
   }
 }
 

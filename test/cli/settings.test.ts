@@ -1,4 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { calendars } from '#cli/calendars.js';
+import { copy } from '#cli/copy.js';
+import { migrate } from '#cli/migrate.js';
+import { nodes } from '#cli/nodes.js';
 import { readSettings, settingsHelp, SETTINGS } from '#cli/settings.js';
 import { UsageError } from '#cli/usage-error.js';
 import { withoutPasswords } from '#cli/log.js';
@@ -134,10 +138,14 @@ test('no setting that may hold a secret is repeated, and an address is shown wit
     });
 });
 
-test('a flag that is misspelt is answered with the one that is meant', () => {
+test('a flag that is misspelt is answered with the one that is meant', async () => {
   expect(() => readSettings(['--artifact', 's3://b'], {})).toThrow(
     "Unknown option '--artifact'. Did you mean --artifacts?",
   );
+  await expect(copy(['--too', 'b'], {})).rejects.toThrow(/Did you mean --to\?/);
+  await expect(nodes(['--databse', 'x'], {})).rejects.toThrow(/Did you mean --database\?/);
+  await expect(migrate(['--databse=x'], {})).rejects.toThrow(/Did you mean --database\?/);
+  expect(() => calendars(['list', '--foldr', 'x'])).toThrow(/Did you mean --folder\?/);
 });
 
 test('the help lists every flag and variable', () => {

@@ -89,6 +89,7 @@ export function describeWithoutAService(): void {
       [['backtest', 'X', '--cost-bps', 'five'], '--cost-bps must be a number, not "five"'],
       [['backtest', 'X', '--cost', '5'], "Unknown option '--cost'"],
       [['inspect', 'X', '--date-formt', 'Y'], 'Did you mean --date-format?'],
+      [['verify-published', 'x', '--haed', 'y'], 'Did you mean --head?'],
       [['import', '.', '--adjustment', 'both'], '--adjustment must be one of none, splits, total, not "both"'],
       [['sweep', 'nowhere.json', '--index', 'X'], 'nowhere.json cannot be read as JSON'],
       [['compare', 'A', 'B'], '2 words were given. Several ids are one word: A,B.'],

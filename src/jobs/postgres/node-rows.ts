@@ -77,7 +77,7 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
     WHERE j.status = 'running' AND p.output IS NULL AND p.lease_until > clock_timestamp()`;
 
   const sum = (lane: Lane, where = ''): string =>
-    `coalesce(sum(${placesOf(lane)}) FILTER (WHERE ${live} ${where}), 0)::int`;
+    `coalesce(sum(${placesOf(lane)}) FILTER (WHERE ${live} AND NOT ${IS_COMMAND} ${where}), 0)::int`;
   // A node that does not say takes a job of any size.
   const largest = (lane: Lane): string =>
     `max(coalesce((state::jsonb ->> 'memory_bytes')::float8, 'infinity')) FILTER (WHERE ${placesOf(lane)} > 0) AS ${lane}`;
@@ -134,6 +134,8 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
       const live = ['pending', 'running'].map(
         (status) => `SELECT ${CLASS} AS name, status, queued_at, node, job_id FROM ${jobs} WHERE status = '${status}'`,
       );
+      // A command goes when it has what it came for: nobody adds machines for it, or takes any away.
+      const stays = `NOT EXISTS (SELECT FROM ${nodes} AS n WHERE n.node = live.node AND ${IS_COMMAND})`;
       // A node computes parts of one job at one place.
       const helping = `SELECT DISTINCT ${CLASS} AS name, 'helping', NULL::timestamptz, p.node, job_id FROM ${helped}`;
       const [rows, [places]] = await Promise.all([
@@ -142,7 +144,7 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
               count(*) FILTER (WHERE status = 'running')::int AS running,
               count(*) FILTER (WHERE status = 'helping')::int AS helping,
               extract(epoch FROM clock_timestamp() - min(queued_at) FILTER (WHERE status = 'pending'))::float8 AS oldest
-            FROM (${[...live, helping].join(' UNION ALL ')}) AS live GROUP BY name`,
+            FROM (${[...live, helping].join(' UNION ALL ')}) AS live WHERE ${stays} GROUP BY name`,
           [],
         ),
         database.query<Record<JobClass, number>>(
@@ -161,4 +163,5 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
 
 const CLASS = `CASE WHEN lane = 'heavy' AND estimated_bytes > ${HUGE_BYTES} THEN 'huge' ELSE lane END`;
 const HAS_HUGE = `(state::jsonb ->> 'memory_bytes')::float8 > ${HUGE_BYTES}`;
+const IS_COMMAND = `coalesce(state::jsonb ->> 'role', '') = 'command'`;
 const placesOf = (lane: Lane): string => `(state::jsonb -> 'places' ->> '${lane}')::int`;

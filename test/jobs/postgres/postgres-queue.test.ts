@@ -255,7 +255,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   });
 
   test('are listed with what they run and the late ends that they were refused, until they leave', async () => {
-    await withNodes(async ([one, other], pass, { url, schema }) => {
+    await withNodes(async ([one, other], pass, { url, schema, query }) => {
       await one!.queue.submit(job('a'));
       const { lease } = await one!.claimed();
       const listed = await listNodes({ url, schema });
@@ -272,6 +272,8 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
         { node: 'other', jobs: [] },
       ]);
       expect((await other!.queue.lanes()).heavy).toMatchObject({ running: 1, places: 6 });
+      await query(`UPDATE $schema.nodes SET state = replace(state, '"worker"', '"command"') WHERE node = 'one'`);
+      expect((await other!.queue.lanes()).heavy).toMatchObject({ running: 0, places: 3 });
       await other!.queue.cancel('backtest:a');
       expect(await one!.queue.complete(lease, succeed)).toBe(false);
       while ((await listNodes({ url, schema }))[0]?.stale !== 1) await pass(2000);

@@ -18,6 +18,8 @@ export interface BenchmarkInput {
   readonly models?: ComparedWith['models'];
   readonly market: MarketData | null;
   readonly day: Day;
+  /** Called now and then while it is run. */
+  readonly onPart?: (() => void) | undefined;
 }
 
 /** Books that a thread keeps of a market, and bytes of weights that one may have. */
@@ -74,7 +76,7 @@ function wholeBook(engine: Engine, input: ServedInput): Book | undefined {
 }
 
 function bookUntil(engine: Engine, input: ServedInput): Book {
-  const { indexId, documents, models, market, day } = input;
+  const { indexId, documents, models, market, day, onPart = () => {} } = input;
   const composer = createComposer({
     market,
     calendars: openedCalendars(),
@@ -86,7 +88,8 @@ function bookUntil(engine: Engine, input: ServedInput): Book {
   const compositions = composer.compositions(indexId);
   const session = lastAtMost(compositions.sm.sessions, day);
   if (!inForce(compositions.list, session)) throw tooEarly(input, documents[indexId]!.base_date);
-  return indexBook({ compositions, to: session });
+  onPart();
+  return indexBook({ compositions, to: session, tick: onPart });
 }
 
 function tooEarly({ indexId, day }: BenchmarkInput, begins: string): Refusal {

@@ -18,7 +18,7 @@ import { equalWeight } from '#domain/rules/weighting/equal-weight.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { benchmarkBook, benchmarkWeights } from './benchmark-books.js';
+import { benchmarkBook, benchmarkWeights, type BenchmarkInput } from './benchmark-books.js';
 import { openedCalendars } from './opened-calendars.js';
 
 /** The benchmark of a run on a market. */
@@ -47,7 +47,7 @@ export interface Compared {
  * @param header of the run, whose calendar, currency and treatment an identifier is looked at by
  */
 export function comparedWith(
-  { indexId, documents, ...used }: ComparedWith,
+  { indexId, documents, ...used }: ComparedWith & Pick<BenchmarkInput, 'onPart'>,
   market: MarketData,
   header: RunHeader,
 ): Compared {

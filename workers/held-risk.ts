@@ -34,9 +34,21 @@ export function readHeld(run: RunColumns, asOf: string | null): HeldRun {
   return { header: run.header, weights: heldWeights(run, asOf), first: days[0]!, last: days.at(-1)! };
 }
 
-/** Returns over the run's own level window, in the total variant and the index's currency. */
-export function riskWindow({ header, first, last }: HeldRun, market: MarketData): ReturnWindow {
-  const sm = marketOn({ market, calendars: openedCalendars(), code: header.calendar });
+/**
+ * Returns over the run's own level window, in the total variant and the index's currency.
+ * @param onPart called between parts, of which the thread keeps what was made when it throws
+ */
+export function riskWindow(
+  { header, first, last }: HeldRun,
+  market: MarketData,
+  onPart: () => void = () => {},
+): ReturnWindow {
+  const calendars = openedCalendars();
+  onPart();
+  calendars.get(header.calendar);
+  onPart();
+  const sm = marketOn({ market, calendars, code: header.calendar });
+  onPart();
   const { special_dividends: specialDividends, splits } = header.treatment;
   const growth = growthOf(sm, {
     variant: 'total',
@@ -124,6 +136,8 @@ export interface MeasureInput {
   readonly held: HeldRun;
   readonly market: MarketData;
   readonly benchmark: ComparedWeights | null;
+  /** Called between parts: see `riskWindow`. */
+  readonly onPart?: () => void;
 }
 
 /** Risk of held weights, and against a benchmark when there is one. */
@@ -133,8 +147,12 @@ export interface MeasuredHoldings {
 }
 
 /** Risk of held weights, and against a benchmark when there is one. @throws Refusal RISK_INSUFFICIENT_DATA */
-export function measureRisk(engine: Engine, { held, market, benchmark }: MeasureInput): MeasuredHoldings {
-  const window = riskWindow(held, market);
+export function measureRisk(
+  engine: Engine,
+  { held, market, benchmark, onPart = () => {} }: MeasureInput,
+): MeasuredHoldings {
+  const window = riskWindow(held, market, onPart);
+  onPart();
   const { sm } = window;
   const own = heldByName(held.weights.names, held.weights.held);
   const positions = heldPositions(sm, own);

@@ -57,6 +57,7 @@ import {
 import { onEngine } from './numerics.js';
 import { withRunFile } from './run-file.js';
 import { showScenarios } from './scenarios.js';
+import { stoppable } from './stoppable-writer.js';
 import { showLimits } from './watched-limits.js';
 
 /** A view of stored runs: read by ranges from their columns, serialised here. */
@@ -64,11 +65,11 @@ export const viewRun: Task<'view-run'> = async (input, control) => {
   if (input.view === 'exposures' && input.format !== 'json')
     return answerBytes(await exposuresFile(await showExposures(input, control), input.table, input.format));
   if (input.view === 'limits' && input.format !== 'json')
-    return answerBytes(await limitsFile(showLimits(input), input.table, input.format));
+    return answerBytes(await limitsFile(showLimits(input, control), input.table, input.format));
   if (input.view === 'scenarios' && input.format !== 'json')
     return answerBytes(await scenariosFile(showScenarios(input), input.table, input.format));
   const { bytes, write } = await show(input, control);
-  const json = createJsonWriter(bytes);
+  const json = stoppable(createJsonWriter(bytes), control);
   write(json);
   return answerBytes(json.bytes());
 };
@@ -111,7 +112,7 @@ async function show(input: RunViewInput, control: TaskControl): Promise<Shown> {
     case 'scenarios':
       return document(showScenarios(input));
     case 'limits':
-      return document(showLimits(input));
+      return document(showLimits(input, control));
     case 'levels': {
       const levels = withRunFile(input.columns, (run) => indexLevels(run, input));
       return { write: (json) => writeLevels(json, levels) };
@@ -122,31 +123,33 @@ async function show(input: RunViewInput, control: TaskControl): Promise<Shown> {
       return { bytes: comparisonBytes(comparison), write: (json) => writeComparison(json, comparison, input) };
     }
     case 'weights':
-      return document(await showWeights(input));
+      return document(await showWeights(input, control));
     case 'factor-risk':
-      return document(await showFactorRisk(input));
+      return document(await showFactorRisk(input, control));
     case 'factor-attribution':
       return document(showFactorAttribution(input));
     case 'groups':
       return document(await showGroups(input));
     case 'reconcile':
-      return document(await showReconciliation(input));
+      return document(await showReconciliation(input, control));
   }
 }
 
 const document = (shown: object): Shown => ({ write: (json) => json.value(shown) });
 
-async function showWeights(input: WeightsViewInput): Promise<object> {
+/** Views that idle threads make ready look between their parts whether they are asked to stop. */
+async function showWeights(input: WeightsViewInput, { report }: TaskControl): Promise<object> {
+  const onPart = (): void => report(0);
   const { columns, asOf, risk, model = null, estimator, benchmark, market: handle } = input;
   const held = withRunFile(columns, (run) => readHeld(run, asOf));
   const market = handle && openedMarket(handle);
   const { compared, measured } = await onEngine((engine) => {
-    const other = benchmark && comparedWith(benchmark, requireMarket(market), held.header);
+    const other = benchmark && comparedWith({ ...benchmark, onPart }, requireMarket(market), held.header);
     const compared = other && other.weightsOn(engine, held.weights.day);
     const against = other && { id: other.id, weights: compared! };
     if (model !== null) return { compared, measured: measureByModel(model, held.weights, against) };
     if (!risk) return { compared, measured: null };
-    const measured = { held, market: other?.market ?? market!, benchmark: against };
+    const measured = { held, market: other?.market ?? market!, benchmark: against, onPart };
     return {
       compared,
       measured: estimator ? measureByEstimate(engine, estimator, measured) : measureRisk(engine, measured),
@@ -168,9 +171,10 @@ function requireMarket(market: MarketData | null): MarketData {
   return market;
 }
 
-async function showReconciliation(input: ReconcileInput): Promise<object> {
+async function showReconciliation(input: ReconcileInput, { report }: TaskControl): Promise<object> {
   const risk = await riskOfLast(input);
-  return withRunFile(input.columns, (run) => reconcileView(run, () => storedFiles(input), risk));
+  const onDate = (): void => report(0);
+  return withRunFile(input.columns, (run) => reconcileView(run, () => storedFiles(input), { risk, onDate }));
 }
 
 function storedFiles({ files, cells }: ReconcileInput): StoredFile[] {
@@ -197,20 +201,17 @@ async function riskOfLast({ columns, market: handle, benchmark }: ReconcileInput
   }
 }
 
-function showFactorRisk({
-  columns,
-  asOf,
-  benchmark,
-  market: handle,
-  model,
-  factors,
-}: FactorRiskInput): Promise<object> {
+function showFactorRisk(
+  { columns, asOf, benchmark, market: handle, model, factors }: FactorRiskInput,
+  { report }: TaskControl,
+): Promise<object> {
+  const onPart = (): void => report(0);
   const held = withRunFile(columns, (run) => readHeld(run, asOf));
-  const other = comparedWith(benchmark, openedMarket(handle), held.header);
+  const other = comparedWith({ ...benchmark, onPart }, openedMarket(handle), held.header);
   return onEngine((engine) => {
     const compared = other.weightsOn(engine, held.weights.day);
     const own = heldByName(held.weights.names, held.weights.held);
-    const window = riskWindow(held, other.market);
+    const window = riskWindow(held, other.market, onPart);
     const { sm } = window;
     const datapoints = heldDatapoints(window, held.header);
     const risk = factorRiskOf(

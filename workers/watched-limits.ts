@@ -12,6 +12,7 @@ import { datapointsOf } from '#domain/optimisation/datapoints.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
 import { lastAtMost } from '#domain/search.js';
 import type { LimitsViewInput } from '#jobs/tasks/views.js';
+import type { TaskControl } from '#jobs/thread-messages.js';
 import { groupsByDay, type GroupOfDay } from '#domain/market/groups-by-day.js';
 import { limitsView } from '#views/limits/limits-view.js';
 import { groupSpells, issuerSpells, UNCLASSIFIED } from '#domain/market/market-groups.js';
@@ -21,7 +22,7 @@ import { openedMarket } from './open-markets.js';
 import { withRunFile } from './run-file.js';
 
 /** Limits over a stored run. @throws Refusal NO_DATA_IN_RANGE, VALIDATION_FAILED for a row that is not of holdings */
-export function showLimits(input: LimitsViewInput): ReturnType<typeof limitsView> {
+export function showLimits(input: LimitsViewInput, { report }: TaskControl): ReturnType<typeof limitsView> {
   const { columns, start, end, limits, by, market: handle } = input;
   const market = handle && openedMarket(handle);
   return withRunFile(columns, (run) => {
@@ -32,6 +33,7 @@ export function showLimits(input: LimitsViewInput): ReturnType<typeof limitsView
       by,
       issuersOn: issuers && groupsByDay(run.header.names, issuers),
       keep: figuresOf(columns, handle),
+      onDate: () => report(0),
       findings: [
         ...input.findings,
         ...(issuers ? ownIssuers(run, groupSpells(market!, by), by) : []), // Issuers are those of a market.

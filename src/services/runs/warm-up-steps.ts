@@ -186,9 +186,9 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone }: Steps
     // By date, the figures of all of them stay with the thread; a datapoint that every market has.
     const exposures = { ...EXPOSURES, columns, by: groupColumnOf(market), market: handle } as const;
     const whole = { ...exposures, start: null, end: null, fields: ['DIVIDEND_YIELD'] };
-    yield query('exposures', 'view-run', () => whole, true);
+    yield query('exposures', 'view-run', () => whole);
     const weekly = { ...exposures, ...window, interval: 'weekly', fields: ['BETA'] } as const;
-    yield query('datapoints', 'view-run', () => weekly, true);
+    yield query('datapoints', 'view-run', () => weekly);
     yield view(`${OF_THREAD}limits`, () => ({
       view: 'limits',
       columns,
@@ -267,21 +267,21 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone }: Steps
   const code = (lane: Lane): Step => ({
     key: `${OF_THREAD}code ${lane}`,
     lane,
-    ask: () => pool.run({ lane, task: 'warm-up', input: { names: CODE[lane], market: null } }).output,
+    ask: () => pool.run({ lane, task: 'warm-up', input: { names: CODE[lane], market: null }, yields: true }).output,
   });
+  /** A question that makes room for others: what it made so far stays with the thread, as far as it is kept there. */
   const query = <N extends TaskName>(
     key: string,
     task: N,
     input: () => TaskInput<N> | Promise<TaskInput<N>>,
-    yields = false,
   ): Step => ({
     key,
     lane: 'light',
-    ask: async () => pool.run({ lane: 'light', task, input: await input(), yields }).output,
+    ask: async () => pool.run({ lane: 'light', task, input: await input(), yields: true }).output,
   });
-  /** A question about exposures makes room for others: it goes on where it was. */
+  /** A question about exposures goes on where it made room. */
   const exposed = (key: string, input: () => Promise<RunViewInput>): Step =>
-    query(`exposures ${key}`, 'view-run', input, true);
+    query(`exposures ${key}`, 'view-run', input);
 
   return {
     on: stepsOn,

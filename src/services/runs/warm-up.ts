@@ -33,7 +33,10 @@ export interface WarmUpDependencies extends StepsDependencies {
 
 /** How long after other work is looked again whether there is none. */
 const IDLE_MS = 200;
-/** How long no run has been stored: a next one of many is waited for, as what is made ready of a run costs more than it. */
+/**
+ * How long no run has been stored, and no request made room for: a next one of many is waited for, as what is made ready
+ * of a run costs more than it, and a question that is stopped again and again comes to no end.
+ */
 const CALM_MS = 1000;
 
 export function createWarmUp({
@@ -77,7 +80,8 @@ export function createWarmUp({
   async function askAll(): Promise<void> {
     isAsking = true;
     try {
-      if ((await askUntilBusy()) === 'busy') look();
+      const waits = await askUntilBusy();
+      if (waits !== 'done') look(waits);
     } catch (thrown) {
       note(thrown);
     } finally {
@@ -85,18 +89,19 @@ export function createWarmUp({
     }
   }
 
-  async function askUntilBusy(): Promise<'busy' | 'done'> {
+  /** @returns ms after which it is to be looked again */
+  async function askUntilBusy(): Promise<number | 'done'> {
     for (;;) {
       const step = isOver ? undefined : await nextStep();
       if (step === undefined) return 'done';
-      if (isAwaiting || !isIdle(step.lane)) return 'busy';
+      if (isAwaiting || !isIdle(step.lane)) return IDLE_MS;
       asked.add(step.key);
       try {
         await step.ask();
       } catch (thrown) {
         if (thrown instanceof TaskStopped) {
           asked.delete(step.key); // It made room for a request, and goes on after it.
-          return 'busy';
+          return CALM_MS;
         }
         note(thrown);
       }

@@ -18,6 +18,8 @@ export interface LimitsInput extends Pick<Watched, 'issuersOn'> {
   /** Column whose values are issuers; IDENTIFIER where names are their own. */
   readonly by: string;
   readonly findings: readonly Finding[];
+  /** Called before the published rule is measured on a date; what was measured before is kept when it throws. */
+  readonly onDate?: () => void;
 }
 
 type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
@@ -69,12 +71,12 @@ export function limitsView(columns: RunColumns, input: LimitsInput): Served<Limi
 
 function watched(
   columns: RunColumns,
-  { limits, rule, issuersOn, by, keep }: LimitsInput & { readonly rule: LimitRuleName | null },
+  { limits, rule, issuersOn, by, keep, onDate }: LimitsInput & { readonly rule: LimitRuleName | null },
   { from, to }: { readonly from: number; readonly to: number },
 ): Watch {
   const options = { from, withDistances: true };
   if ('rowsOn' in limits) return watchLimits(watchedDates(columns, to, { issuersOn, rowsOn: limits.rowsOn }), options);
-  const [dates] = measuredRules(columns, [rule!], { issuersOn, by, to, keep, ...options });
+  const [dates] = measuredRules(columns, [rule!], { issuersOn, by, to, keep, onDate, ...options });
   return watchMeasured(dates!, options); // Without rows of the client there is a rule, and one.
 }
 

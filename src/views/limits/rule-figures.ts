@@ -25,6 +25,8 @@ export interface RuleSpan {
   readonly withDistances: boolean;
   /** Figures are kept where there is room for them. */
   readonly keep?: KeepFigures | undefined;
+  /** Called before a date is measured. */
+  readonly onDate?: (() => void) | undefined;
 }
 
 const CAUSES = ['price', 'action', 'rebalance'] as const satisfies readonly BreachCause[];
@@ -62,9 +64,10 @@ function isLacking({ values, distances }: RuleFigures, { from, to, withDistances
 
 /** Works out what is lacking. */
 function complete(columns: RunColumns, all: readonly RuleFigures[], span: RuleSpan): void {
-  const { issuersOn, from, to, withDistances } = span;
+  const { issuersOn, from, to, withDistances, onDate = () => {} } = span;
   for (const date of watchedDates(columns, to, { issuersOn, rowsOn: () => [] })) {
     const { at } = date;
+    onDate();
     for (const { rule, values, distances } of all) {
       const lacksDistance = withDistances && at >= from && distances.known[at] === 0;
       if (values.known[at] === 1 && !lacksDistance) continue;

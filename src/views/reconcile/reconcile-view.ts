@@ -19,19 +19,26 @@ export interface StoredFile {
   readonly found: string | null;
 }
 
+/** What else a reconciliation takes. */
+export interface Measured {
+  /** Of what the run holds last, null where it could not be measured. */
+  readonly risk: MeasuredRisk | null;
+  /** Called before the weights of a date are read. */
+  readonly onDate?: () => void;
+}
+
 /**
  * Recomputes the identities of a stored run and reports each with both sides.
  * @param filesOf called last: other threads may be hashing the files meanwhile.
- * @param risk of what the run holds last, null where it could not be measured
  * @cost reads every weight and price of the run
  */
 export function reconcileView(
   columns: RunColumns,
   filesOf: () => readonly StoredFile[],
-  risk: MeasuredRisk | null,
+  { risk, onDate = () => {} }: Measured = { risk: null },
 ): ReconciliationView {
   const record = columns.has('record') ? recordIn(columns) : null;
-  const { weights, contributions } = panelChecks(columns);
+  const { weights, contributions } = panelChecks(columns, onDate);
   const computed = [
     ...(record ? [...levelChecks(columns, record), ...portfolioChecks(columns, record)] : []),
     ...(record === null && columns.has('record') ? [UNREADABLE] : []),
@@ -62,12 +69,16 @@ function notCompared(columns: RunColumns): string[] {
 }
 
 /** Results of one pass over the weights. */
-function panelChecks(columns: RunColumns): { readonly weights: Check[]; readonly contributions: Check[] } {
+function panelChecks(
+  columns: RunColumns,
+  onDate: () => void,
+): { readonly weights: Check[]; readonly contributions: Check[] } {
   const last = columns.header.dates - 1;
   const rows = panelRows(columns, 'weights', { from: 0, to: last });
   const contributions = contributionPass(columns, rows);
   const weights = weightPass(columns);
   for (let t = 0; t <= last; t++) {
+    onDate();
     const row = rows.at(t);
     contributions.see(t, row);
     weights.see(t, row);

@@ -212,7 +212,7 @@ describe('on random markets with every kind of corporate action', () => {
     onRuns((found) => {
       // After a total loss nothing is stored.
       if ([found.level, found.indexLevel].some((values) => values.subarray(0, -1).includes(0))) return;
-      const { checks } = reconcileView(columnsOf(found), () => [], null);
+      const { checks } = reconcileView(columnsOf(found), () => []);
       expect(checks.filter(({ holds }) => !holds)).toEqual([]);
     });
   });

@@ -64,7 +64,7 @@ describe('a derived index with a short position', () => {
     ]);
     expect(cash.index.book.cash[0]).toBeCloseTo(0.4, 6);
     for (const found of [short, cash, both])
-      expect(reconcileView(columnsOf(found), () => [], null).checks.filter(({ holds }) => !holds)).toEqual([]);
+      expect(reconcileView(columnsOf(found), () => []).checks.filter(({ holds }) => !holds)).toEqual([]);
   });
 });
 
@@ -101,7 +101,7 @@ describe('an index that is made from one with a short position', () => {
     ];
     const found = run(derive('D', 'S', rows));
     expect(heldOn(found.index.book, 0)['X']).toBeCloseTo(-0.3, 8);
-    expect(reconcileView(columnsOf(found), () => [], null).checks.filter(({ holds }) => !holds)).toEqual([]);
+    expect(reconcileView(columnsOf(found), () => []).checks.filter(({ holds }) => !holds)).toEqual([]);
   });
 
   test('by its universe has the short names to choose from', () => {

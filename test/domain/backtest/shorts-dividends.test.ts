@@ -67,7 +67,7 @@ describe.each([
   });
 
   test('in the reconciliation', () => {
-    const { checks } = reconcileView(columns, () => [], null);
+    const { checks } = reconcileView(columns, () => []);
     expect(checks.filter(({ holds }) => !holds)).toEqual([]);
     expect(checks.map(({ name }) => name)).toContain('drift');
   });

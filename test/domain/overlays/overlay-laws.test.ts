@@ -57,7 +57,7 @@ test('levels, weights and own parts of every overlay reconcile, by name and by g
       if (found === undefined) continue;
       runs++;
       const columns = columnsOf(found);
-      expect(reconcileView(columns, NO_FILES, null).checks.filter(({ holds }) => !holds)).toEqual([]);
+      expect(reconcileView(columns, NO_FILES).checks.filter(({ holds }) => !holds)).toEqual([]);
       const attribution = attributionView(columns, { start: null, end: null });
       expect(Math.abs(attribution.residual)).toBeLessThan(1e-10);
       const groups = groupsView(columns, {

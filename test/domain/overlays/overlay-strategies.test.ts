@@ -58,7 +58,7 @@ test('a strategy holds a fraction in an overlay and the rest in cash, restored a
   );
   expect([...strategyOn({ exposure: 0 }).portfolio.value]).toEqual(A.map(() => 1000));
   const columns = columnsOf({ ...restored, plan: { ...restored.plan, runId: 'S' } });
-  expect(reconcileView(columns, () => [], null).checks.filter(({ holds }) => !holds)).toEqual([]);
+  expect(reconcileView(columns, () => []).checks.filter(({ holds }) => !holds)).toEqual([]);
   const {
     contributions,
     overlay_parts: parts,

@@ -31,7 +31,7 @@ function columnsWith(change: (bytes: Uint8Array<ArrayBuffer>, offsetOf: (block: 
 }
 
 const failing = (change: Parameters<typeof columnsWith>[0]): string[] =>
-  reconcileView(columnsWith(change), () => [], null)
+  reconcileView(columnsWith(change), () => [])
     .checks.filter(({ holds }) => !holds)
     .map(({ name }) => name);
 
@@ -74,7 +74,7 @@ test('a strategy that rebalances while its index holds nothing reconciles', () =
   );
   const columns = openColumns((start, end) => bytes.slice(start, end));
   expect(columns.header.rebalances.map(({ date }) => date)).toContain('2024-01-05');
-  expect(reconcileView(columns, () => [], null).checks.filter(({ holds }) => !holds)).toEqual([]);
+  expect(reconcileView(columns, () => []).checks.filter(({ holds }) => !holds)).toEqual([]);
 });
 
 test('weights of a rebalance that were all made smaller are found', () => {
@@ -114,15 +114,11 @@ test.each([
 
 test('a stored file whose bytes differ, or which is gone, is found', () => {
   const columns = columnsWith(() => {});
-  const { reconciles, checks } = reconcileView(
-    columns,
-    () => [
-      { name: 'record', recorded: 'a', found: 'b' },
-      { name: 'result', recorded: 'a', found: null },
-      { name: 'overview', recorded: 'a', found: 'a' },
-    ],
-    null,
-  );
+  const { reconciles, checks } = reconcileView(columns, () => [
+    { name: 'record', recorded: 'a', found: 'b' },
+    { name: 'result', recorded: 'a', found: null },
+    { name: 'overview', recorded: 'a', found: 'a' },
+  ]);
   expect(reconciles).toBe(false);
   expect(checks.slice(0, 3).map(({ name, holds }) => [name, holds])).toEqual([
     ['stored record', false],
@@ -157,7 +153,6 @@ test('a price that was changed is found between two trades', () => {
     reconcileView(
       openColumns((start, end) => bytes.slice(start, end)),
       () => [],
-      null,
     )
       .checks.filter(({ holds }) => !holds)
       .map(({ name }) => name);
@@ -175,7 +170,6 @@ test('any run reconciles, on markets with every kind of corporate action', () =>
       const { checks } = reconcileView(
         openColumns((start, end) => bytes.slice(start, end)),
         () => [],
-        null,
       );
       expect(checks.filter(({ holds }) => !holds)).toEqual([]);
       expect(checks.map(({ name }) => name)).toEqual(

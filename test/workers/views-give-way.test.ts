@@ -1,0 +1,90 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { formatDay } from '#domain/days.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { shareMarket, type MarketHandle } from '#domain/market/handle.js';
+import type { RunViewInput } from '#jobs/tasks/views.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { newHashCells } from '#jobs/hash-cells.js';
+import { viewRun } from '#workers/view-run.js';
+import { CancelledError } from '#workers/control.js';
+import { runOn } from '../domain/backtest/random-run.js';
+
+import { market } from './bits-market.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'give-way-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const data = market(8, 300);
+const document = (id: string, weighting: string): IndexDocument =>
+  IndexDocument.parse({
+    id,
+    name: id,
+    calendar: 'XNYS',
+    base_date: formatDay(data.dates[10]!),
+    rebalance: { frequency: 'quarterly' },
+    pipeline: { weighting: { type: weighting } },
+  });
+const own = document('OWN', 'EqualWeight');
+const stored = runToColumns(runOn(openCalendars(), data, own), { contentHash: 'bits' });
+const benchmark = { indexId: 'OTHER', documents: { OTHER: document('OTHER', 'PriceWeight') } };
+
+interface Asked {
+  /** File of the columns. */
+  readonly columns: string;
+  readonly market: MarketHandle;
+}
+
+const WHOLE = { start: null, end: null } as const;
+
+/** What idle threads ask. */
+const QUESTIONS: Readonly<Record<string, (of: Asked) => RunViewInput>> = {
+  'weights with their risk': (of) => ({ ...of, view: 'weights', asOf: null, risk: true, benchmark }),
+  'risk by factors': (of) => ({ ...of, view: 'factor-risk', asOf: null, model: 'statistical', factors: 2, benchmark }),
+  limits: (of) => ({
+    ...of,
+    ...WHOLE,
+    view: 'limits',
+    limits: { rule: null },
+    by: 'IDENTIFIER',
+    findings: [],
+    format: 'json',
+    table: 'state',
+  }),
+  reconciliation: (of) => ({ ...of, view: 'reconcile', files: [], cells: newHashCells(0), benchmark: null }),
+};
+
+/** A run and a market that no thread has made anything of. */
+function fresh(name: string): Asked {
+  const columns = join(folder, name);
+  writeFileSync(columns, stored);
+  return { columns, market: shareMarket({ ...data, contentHash: name }) };
+}
+
+/** Asked with a control that stops it at one of its looks. */
+async function asked(input: RunViewInput, stopAt = Infinity): Promise<{ looks: number; text: string | undefined }> {
+  let looks = 0;
+  const report = (): void => {
+    if (++looks > stopAt) throw new CancelledError('The task was cancelled.');
+  };
+  try {
+    return { text: new TextDecoder().decode((await viewRun(input, { report })).bytes), looks };
+  } catch (thrown) {
+    if (thrown instanceof CancelledError) return { text: undefined, looks };
+    throw thrown;
+  }
+}
+
+test.each(Object.keys(QUESTIONS))('%s stop at each of their looks, and say the same afterwards', async (name) => {
+  const question = QUESTIONS[name]!;
+  const whole = await asked(question(fresh(`${name} whole`)));
+  expect(whole.looks).toBeGreaterThan(2);
+  for (const stopAt of [0, 1, 2, whole.looks - 1]) {
+    const input = question(fresh(`${name} ${stopAt}`));
+    expect((await asked(input, stopAt)).text).toBeUndefined();
+    expect((await asked(input)).text).toBe(whole.text);
+  }
+});

@@ -22,6 +22,8 @@ export interface BranchInput {
   readonly incumbent: ConvexSolution | undefined;
   /** Ends at the first answer, and after few nodes without one. */
   readonly isAnyEnough: boolean;
+  /** Nodes after which it ends; as many as the problem may have unless given. */
+  readonly nodesMax?: number | undefined;
 }
 
 export interface BranchOutcome {
@@ -89,6 +91,7 @@ export function branchAndBound({
   relaxed,
   incumbent,
   isAnyEnough,
+  nodesMax = isAnyEnough ? NODES_ANY_MAX : nodesMaxOf(problem),
 }: BranchInput): BranchOutcome {
   const n = problem.index.length;
   const variances = metricDiagonal(problem.metric);
@@ -96,7 +99,6 @@ export function branchAndBound({
   const concentrations = rows.filter((row) => row.form === 'concentration');
   const costs = createMoveCosts(algebra, problem);
   const threshold = rows.reduce((most, row) => (row.form === 'threshold' ? Math.max(most, row.threshold) : most), 0);
-  const nodesMax = isAnyEnough ? NODES_ANY_MAX : nodesMaxOf(problem);
   const workMax = hasTails(problem) ? (isAnyEnough ? WORK_MAX / 10 : WORK_MAX) : Infinity;
   const solver = metered(inner);
   let best = incumbent;

@@ -2,6 +2,9 @@ import { movableIn, type Movable } from './movables.js';
 import { nonConvexRows, type Origin, type Problem } from './problem.js';
 import { roundedOutward, type Move, type Moved } from './relaxation.js';
 import type { Solvers } from './name-search.js';
+import { costOf } from './goals/prices.js';
+import { leastProblem, LEAST_WITHIN } from './least-problem.js';
+import { leastChoice } from './search.js';
 import type { Trials } from './trials.js';
 
 /** Among moves that are each enough, cheapest first, that of a row of the highest priority. */
@@ -140,28 +143,28 @@ export interface ChoiceMoves {
   readonly origins: readonly Origin[];
   /** Distance to the least move, relative to one and the parameter. */
   readonly within: number;
-  /** Whether convex rows are moved as well. */
-  readonly withConvex: boolean;
+  /** Convex rows that are moved as well: limits on distances need no halving. */
+  readonly convex: 'all' | 'distances';
 }
 
 /** Least moves of one parameter at which the search succeeds, cheapest first; not the least where the work of the trials is spent. */
 export function choiceMoves(
   solvers: Solvers,
   problem: Problem,
-  { trials, origins, within, withConvex }: ChoiceMoves,
+  { trials, origins, within, convex: which }: ChoiceMoves,
 ): Moved[] {
-  const ways = waysOf(problem, origins);
-  const convex = withConvex
-    ? movableIn(problem, origins).map(({ origin, parameter, from, direction, room, size }): Way => ({
-        origin,
-        parameter,
-        from,
-        end: from + direction * Math.min(room, CONVEX_MOVE_MAX * size),
-        isWhole: false,
-      }))
-    : [];
-  return [...ways, ...convex]
-    .flatMap((way) => leastChoice(solvers, problem, { ...way, trials, within }) ?? [])
+  const distances = new Set(problem.rows.filter(({ row }) => row.form === 'distance').map(({ origin }) => origin));
+  const convex = movableIn(problem, origins)
+    .filter(({ origin }) => which === 'all' || distances.has(origin))
+    .map(({ origin, parameter, from, direction, room, size }): Way => ({
+      origin,
+      parameter,
+      from,
+      end: from + direction * Math.min(room, CONVEX_MOVE_MAX * size),
+      isWhole: false,
+    }));
+  return [...waysOf(problem, origins), ...convex]
+    .flatMap((way) => leastMove(solvers, problem, { ...way, trials, within }) ?? [])
     .toSorted((a, b) => Math.abs(a.change) - Math.abs(b.change));
 }
 
@@ -176,12 +179,52 @@ interface Search extends Way {
   readonly within: number;
 }
 
-/** The least move of one parameter at which the search succeeds, by halving. */
-function leastChoice(solvers: Solvers, problem: Problem, search: Search): Moved[] | undefined {
-  const { trials, origin, parameter, end } = search;
-  const succeeds = (to: number) => trials.succeeds({ changes: [{ origin, parameter, to }] });
+/** The least value found of a parameter, with what is ruled out. */
+interface Least {
+  readonly to: number;
+  /** The value up to which none is enough: `to` itself where that is proven the least. */
+  readonly bound: number;
+}
+
+/** The least move of one parameter at which the search succeeds. */
+function leastMove(solvers: Solvers, problem: Problem, search: Search): Moved[] | undefined {
+  const least = leastDistance(problem, search) ?? leastByHalving(search);
+  if (least === undefined) return undefined;
+  const moved = roundedOutward(solvers, problem, [{ movable: search, to: least.to }]);
+  const isProven = Math.abs(least.to - least.bound) <= toleranceAt(search, least.to);
+  return isProven ? moved : moved?.map((move) => ({ ...move, bound: least.bound }));
+}
+
+/** The least limit of a distance is that of the weights nearest to what it is measured from. */
+function leastDistance(problem: Problem, { trials, origin, from, end }: Search): Least | undefined {
+  const placed = problem.rows.find((each) => each.origin === origin);
+  if (placed?.row.form !== 'distance' || !trials.isWithin(1)) return undefined;
+  const { limit } = placed.row;
+  const calm = leastProblem(problem, placed)!; // A distance has one.
+  const least = leastChoice(trials.solvers, calm);
+  if (least === undefined) return undefined;
+  const at = (distance: number) => from + Math.max(distance - limit.value, 0) / limit.slope;
+  const to = at(costOf(calm.problem.costs, least.weights));
+  if (to <= from || to > end) return undefined;
+  return { to, bound: least.isHeuristic ? Math.min(to, at(Math.max(least.bound - LEAST_WITHIN, calm.floor))) : to };
+}
+
+function leastByHalving(search: Search): Least | undefined {
+  const { trials, origin, parameter, from, end, isWhole } = search;
+  let bound = from;
+  const succeeds = (to: number) => {
+    const standing = trials.standingWith({ changes: [{ origin, parameter, to }] });
+    if (standing === 'ruled-out' && Math.abs(to - from) > Math.abs(bound - from)) bound = to;
+    return standing === 'solved';
+  };
   if (!succeeds(end)) return undefined;
-  return roundedOutward(solvers, problem, [{ movable: search, to: halved(search, succeeds) }]);
+  const to = halved(search, succeeds);
+  return { to, bound: isWhole && Math.abs(to - bound) === 1 ? to : bound };
+}
+
+/** Distance up to which two values of a parameter are the same. */
+function toleranceAt({ isWhole, within }: Pick<Search, 'isWhole' | 'within'>, value: number): number {
+  return isWhole ? 0 : 2 * within * Math.max(1, Math.abs(value));
 }
 
 /** The value nearest to where the search begins that succeeds, as its end does. */

@@ -30,11 +30,17 @@ export function giveWay(solvers: Solvers, { problem, outcome }: Unanswered): rea
   const narrow = [...movableIn(problem, origins), ...widthsIn(problem, origins, 'alone')];
   const wide = [...movableIn(problem, origins), ...widthsIn(problem, origins, 'all')];
   const way: Way = { solvers, trials: createTrials(solvers, problem), problem, origins };
-  if (outcome.kind === 'no-choice')
-    return (
-      firstToGive(choiceMoves(solvers, problem, { ...way, within: WITHIN, withConvex: true })) ?? byTrial(way, wide)
-    );
-  return jointly(way, narrow) ?? jointly(way, wide) ?? byTrial(way, wide);
+  const isChoice = outcome.kind === 'no-choice';
+  const joint = isChoice ? undefined : (jointly(way, narrow) ?? jointly(way, wide));
+  return joint ?? alone(way, isChoice) ?? byTrial(way, wide);
+}
+
+/** The least move of one row where that is enough for a choice of names. @param isAny Whether any row is moved, not distances alone */
+function alone({ solvers, trials, problem, origins }: Way, isAny: boolean): readonly Moved[] | undefined {
+  if (nonConvexRows(problem).length === 0) return undefined;
+  return firstToGive(
+    choiceMoves(solvers, problem, { trials, origins, within: WITHIN, convex: isAny ? 'all' : 'distances' }),
+  );
 }
 
 interface Way {

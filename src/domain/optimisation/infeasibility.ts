@@ -78,7 +78,7 @@ export function explainChoice(solvers: Solvers, problem: Problem, proven: boolea
     trials,
     origins,
     within: EXACT,
-    withConvex: problem.index.length <= EXACT_NAMES_MAX,
+    convex: problem.index.length <= EXACT_NAMES_MAX ? 'all' : 'distances',
   });
   const joint = firstToGive(single) ?? jointMoves(solvers, problem, { trials, moves: [], origins: problem.origins });
   return {

@@ -54,7 +54,7 @@ export function createMoveCosts(algebra: DenseAlgebra, { goal, metric: covarianc
   return {
     at({ weights, assembled, answer }, leastWeight) {
       entries ??= inverseDiagonal(algebra, metric, hasBudget(assembled.program.rows, n));
-      const { right } = lagrangianSlopes(assembled.program, answer.point);
+      const { left, right } = lagrangianSlopes(assembled.program, answer.point);
       const moves: Moves = {
         drop: new Float64Array(n),
         hold: new Float64Array(n),
@@ -63,8 +63,10 @@ export function createMoveCosts(algebra: DenseAlgebra, { goal, metric: covarianc
       };
       for (let i = 0; i < n; i++) {
         const fall = weights[i]! * weights[i]!;
-        moves.drop[i] = (half * fall) / entries[i]!;
-        moves.dropPart[i] = half * share * variances[i]! * fall;
+        // On a kink, or at its upper bound, a weight is held by a force that its fall has to overcome.
+        const force = Math.abs(weights[i]!) * Math.max(weights[i]! < 0 ? right[i]! : -left[i]!, 0);
+        moves.drop[i] = force + (half * fall) / entries[i]!;
+        moves.dropPart[i] = force + half * share * variances[i]! * fall;
         const rise = leastWeight - weights[i]!;
         // A short position is held as it is.
         if (!(rise > 0) || weights[i]! < 0) continue;

@@ -3,6 +3,7 @@ import { saliencies } from '#kernels/optimisation/factors/saliency.js';
 import type { CountRow, NonConvexRow } from '../constraints/program-row.js';
 import type { Assembled, Assembly, Restriction } from './assemble.js';
 import type { Problem } from './problem.js';
+import { isLeast } from './least-problem.js';
 import { largeSwaps, swapped } from './large-swaps.js';
 import { promiseTerms, promisingNames } from './promising-names.js';
 import { type Choice, holds, positionsOf, restrictionOf, shortSide, supportOf } from './restriction.js';
@@ -62,10 +63,12 @@ export interface SearchInput {
   readonly relaxed: ConvexSolution;
   /** Ends at the first choice that satisfies every row, and gives up early. */
   readonly isAnyEnough: boolean;
+  /** Of the least of a row's measure: what no choice has less of. */
+  readonly floor?: number | undefined;
 }
 
 export function createSearch({ solver: inner, algebra }: Solvers, input: SearchInput): Search {
-  const { problem, rows, options, relaxed, isAnyEnough } = input;
+  const { problem, rows, options, relaxed, isAnyEnough, floor } = input;
   const short = shortSide(relaxed.weights);
   const n = problem.index.length;
   const counts = rows.filter((row): row is CountRow => row.form === 'count');
@@ -262,6 +265,7 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
   function improve(start: Found): Found {
     let best = start;
     for (;;) {
+      if (isLeast(problem, best.solution, floor)) return best;
       const better = (isFlat ? regrown(best) : undefined) ?? betterNeighbour(best);
       if (better === undefined) return best;
       best = better;

@@ -19,11 +19,17 @@ export interface Relaxation {
   readonly from: number;
   readonly to: number;
   readonly change: number;
+  /** Of a choice of names where a smaller change is not ruled out: the value up to which it is. */
+  readonly bound?: number;
+  /** How much of the change is not proven to be needed, as a share of it. */
+  readonly gap?: number;
 }
 
 /** A move as far as it was made. */
 export interface Moved extends Move {
   readonly change: number;
+  /** The value up to which none is enough, where that is not `to` itself. */
+  readonly bound?: number;
 }
 
 /** Decimals of relaxed parameters, as many as a number of their size has. */
@@ -206,6 +212,7 @@ function toMoved({ movable, to }: Move): Moved {
   return { movable, to, change: Math.abs(change - exact) < 1e-12 ? change : exact };
 }
 
-export function toRelaxation({ movable: { origin, parameter, from }, to, change }: Moved): Relaxation {
-  return { id: origin.id, index: origin.index, type: origin.type, parameter: parameter!, from, to, change }; // Clients move parameters, not widths.
+export function toRelaxation({ movable: { origin, parameter, from }, to, change, bound }: Moved): Relaxation {
+  const own = { id: origin.id, index: origin.index, type: origin.type, parameter: parameter!, from, to, change }; // Clients move parameters, not widths.
+  return bound === undefined ? own : { ...own, bound, gap: (to - bound) / (to - from) };
 }

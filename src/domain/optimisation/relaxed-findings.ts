@@ -12,10 +12,10 @@ export function relaxedFindings({
   relaxed,
   leavers,
 }: Pick<DerivedSolve, 'parent' | 'relaxed' | 'leavers'>): Finding[] {
-  return relaxed.map(({ movable: { origin, parameter, from }, to, change }): Finding => {
+  return relaxed.map(({ movable: { origin, parameter, from }, to, change, bound }): Finding => {
     const how =
       parameter === null ? 'its bounds were wider by as much' : `its ${parameter} was ${to} instead of ${from}`;
-    const message = `On ${formatDay(parent.date)} ${origin.name} gave way by ${Math.abs(change)}: ${how}.${forcedSales(origin, leavers)}`;
+    const message = `On ${formatDay(parent.date)} ${origin.name} gave way by ${Math.abs(change)}: ${how}.${openSentence(bound)}${forcedSales(origin, leavers)}`;
     const row = `derivation.constraints[${origin.index}]`;
     return {
       severity: 'warning',
@@ -26,6 +26,13 @@ export function relaxedFindings({
       value: to,
     };
   });
+}
+
+/** Beside a choice of names: how far the least that was found may be above the least there is. */
+function openSentence(bound: number | undefined): string {
+  return bound === undefined
+    ? ''
+    : ` A search found it; only up to ${rounded(bound)} is it proven that none is enough.`;
 }
 
 /** Forced sales named one by one. */

@@ -1,7 +1,8 @@
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import type { NonConvexRow } from '../constraints/program-row.js';
-import { branchAndBound } from './branch-and-bound.js';
+import { branchAndBound, type BranchOutcome } from './branch-and-bound.js';
 import type { Change } from './change.js';
+import { isLeast, isRuledOut, leastProblem, type LeastProblem, type RowOptions } from './least-problem.js';
 import { type Origin, type Problem, nonConvexRows } from './problem.js';
 import { holds, supportOf } from './restriction.js';
 import { type ConvexSolution, solveConvex, wholeProgram } from './solve-convex.js';
@@ -25,6 +26,8 @@ export interface SearchOptions {
    * that is asked.
    */
   readonly wanted?: 'best' | 'any';
+  /** Of the least of a row's measure: what no choice has less of. */
+  readonly floor?: number;
 }
 
 export type SearchOutcome =
@@ -33,6 +36,9 @@ export type SearchOutcome =
   | { readonly kind: 'unsolved' }
   /** The convex rows hold together; no choice of names was found that satisfies the others. */
   | { readonly kind: 'no-choice'; readonly isProven: boolean };
+
+/** Nodes in search of the least of a measure: a second at forty names. */
+const NODES_LEAST_MAX = 400;
 
 /** Names up to which the search is followed by an exact one. */
 export const EXACT_NAMES_MAX = 40;
@@ -49,19 +55,21 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
   if (relaxed === undefined) return { kind: 'unsolved' };
   if (rows.every((row) => holds(row, relaxed.weights)))
     return { kind: 'solved', solution: { ...relaxed, isHeuristic: false, bound: relaxed.bound } };
+  if (isRuledOut(problem, options)) return { kind: 'no-choice', isProven: true };
   const base = wholeProgram(problem, { includes: options.includes, changes: options.changes });
   const restricted = { includes: options.includes, changes: options.changes, base };
   const isAnyEnough = options.wanted === 'any';
-  const search = createSearch(solvers, { problem, rows, options: restricted, relaxed, isAnyEnough });
+  const { floor } = options;
+  const search = createSearch(solvers, { problem, rows, options: restricted, relaxed, isAnyEnough, floor });
   const found =
     search.from(startsOf(problem, rows, relaxed)) ??
     search.from(largestOf(problem, rows)) ??
-    fromLeastTail(solvers, problem, rows, options);
+    fromLeast(solvers, problem, rows, options);
   if (isAnyEnough && found !== undefined)
     return { kind: 'solved', solution: { ...found, isHeuristic: true, bound: relaxed.bound } };
-  const { lower, upper } = relaxed.assembled.program;
-  const eligible = upper.reduce((count, bound, i) => count + (bound > 0 || lower[i]! < 0 ? 1 : 0), 0);
-  if (eligible <= EXACT_NAMES_MAX) {
+  if (found !== undefined && isLeast(problem, found, floor))
+    return { kind: 'solved', solution: { ...found, isHeuristic: false, bound: found.objective } };
+  if (isSmall(relaxed)) {
     const exact = branchAndBound({
       ...solvers,
       problem,
@@ -70,24 +78,10 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
       relaxed,
       incumbent: found,
       isAnyEnough,
+      nodesMax: floor === undefined ? undefined : NODES_LEAST_MAX,
     });
-    if (exact.isComplete) {
-      if (exact.best === undefined) return { kind: 'no-choice', isProven: true };
-      return {
-        kind: 'solved',
-        solution: {
-          ...exact.best,
-          isHeuristic: false,
-          bound: exact.best.objective,
-          iterations: relaxed.iterations + search.iterations() + exact.iterations,
-        },
-      };
-    }
-    if (exact.best !== undefined)
-      return {
-        kind: 'solved',
-        solution: { ...exact.best, isHeuristic: true, bound: Math.min(exact.bound, exact.best.objective) },
-      };
+    const outcome = outcomeOf(exact, relaxed.iterations + search.iterations());
+    if (outcome !== undefined) return outcome;
   }
   if (found === undefined) return { kind: 'no-choice', isProven: false };
   return {
@@ -101,26 +95,54 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
   };
 }
 
-/** A choice among the names of the least tail that a row limits, where others exceed the limit. */
-function fromLeastTail(
+/** Whether so few names may be held that an exact search follows. */
+function isSmall({ assembled: { program } }: ConvexSolution): boolean {
+  const { lower, upper } = program;
+  return upper.reduce((count, bound, i) => count + (bound > 0 || lower[i]! < 0 ? 1 : 0), 0) <= EXACT_NAMES_MAX;
+}
+
+/** What an exact search found, undefined where it ended with neither an answer nor a proof. */
+function outcomeOf({ best, bound, isComplete, iterations }: BranchOutcome, before: number): SearchOutcome | undefined {
+  if (best === undefined) return isComplete ? { kind: 'no-choice', isProven: true } : undefined;
+  const solution: Solution = isComplete
+    ? { ...best, isHeuristic: false, bound: best.objective, iterations: before + iterations }
+    : { ...best, isHeuristic: true, bound: Math.min(bound, best.objective) };
+  return { kind: 'solved', solution };
+}
+
+/** A choice among the names of the least that a hard row can measure, where others exceed its limit. */
+function fromLeast(
   solvers: Solvers,
   problem: Problem,
   rows: readonly NonConvexRow[],
-  { includes, changes, wanted }: SearchOptions,
+  { includes, changes, wanted, floor }: SearchOptions,
 ): ConvexSolution | undefined {
+  if (floor !== undefined) return undefined;
   const isAnyEnough = wanted === 'any';
-  for (const { origin, row } of problem.rows) {
-    if (row.form !== 'tail' || origin.soft !== null || includes?.(origin) === false) continue;
-    const others = problem.rows.filter(({ row: { form } }) => form !== 'tail');
-    const calm: Problem = { ...problem, goal: row.goal, costs: null, robustness: null, rows: others };
-    const least = chosen(solvers, { problem: calm, rows, options: { includes, changes }, isAnyEnough });
-    const found =
-      least === undefined
-        ? undefined
-        : chosen(solvers, { problem, rows, options: { includes, changes }, isAnyEnough }, supportOf(least.weights));
+  for (const placed of problem.rows) {
+    if (placed.origin.soft !== null || includes?.(placed.origin) === false) continue;
+    const calm = leastProblem(problem, placed, { includes, changes });
+    if (calm === null) continue;
+    const least =
+      calm.limit === null
+        ? chosen(solvers, { problem: calm.problem, rows, options: { includes, changes }, isAnyEnough })
+        : leastChoice(solvers, isAnyEnough ? { ...calm, floor: calm.limit } : calm, { includes, changes });
+    if (least === undefined || (calm.limit !== null && !isLeast(calm.problem, least, calm.limit))) continue;
+    const options = { includes, changes };
+    const found = chosen(solvers, { problem, rows, options, isAnyEnough }, supportOf(least.weights));
     if (found !== undefined) return found;
   }
   return undefined;
+}
+
+/** The answer to the problem of the least that a row can measure. */
+export function leastChoice(
+  solvers: Solvers,
+  { problem, floor }: LeastProblem,
+  { includes, changes }: RowOptions = {},
+): Solution | undefined {
+  const outcome = solveProblem(solvers, problem, { includes, changes, floor });
+  return outcome.kind === 'solved' ? outcome.solution : undefined;
 }
 
 /** The choice that a search finds from some names, those of the relaxation unless given. */

@@ -1,6 +1,6 @@
 import type { Solvers } from './name-search.js';
 import type { Problem } from './problem.js';
-import { solveProblem, type SearchOptions } from './search.js';
+import { solveProblem, type SearchOptions, type SearchOutcome } from './search.js';
 import { metered } from './work-meter.js';
 
 /**
@@ -11,8 +11,12 @@ const WORK_MAX = 2e10;
 
 /** Whether a problem would have an answer with some rows or parameters changed, tried until the work for it is spent. */
 export interface Trials {
+  /** Solvers whose work counts. */
+  readonly solvers: Solvers;
   /** Whether any weights are found; false without a search once the work is spent. */
   succeeds(options: Pick<SearchOptions, 'includes' | 'changes'>): boolean;
+  /** The same, told from what is proven to have no answer. */
+  standingWith(options: Pick<SearchOptions, 'includes' | 'changes'>): 'solved' | 'ruled-out' | 'open';
   /** Weights with which it succeeds. */
   weightsWith(options: Pick<SearchOptions, 'includes' | 'changes'>): Float64Array | undefined;
   /** Whether less than a share of the work is spent: what asks ends where it is not. */
@@ -29,13 +33,23 @@ export function createTrials({ solver: inner, algebra }: Solvers, problem: Probl
     ended ||= !isLeft;
     return isLeft;
   };
+  const solvers: Solvers = { solver, algebra };
+  const outcomeWith = (options: SearchOptions): SearchOutcome =>
+    isWithin(1)
+      ? solveProblem(solvers, problem, { ...options, wanted: 'any' })
+      : { kind: 'no-choice', isProven: false };
   const weightsWith: Trials['weightsWith'] = (options) => {
-    if (!isWithin(1)) return undefined;
-    const outcome = solveProblem({ solver, algebra }, problem, { ...options, wanted: 'any' });
+    const outcome = outcomeWith(options);
     return outcome.kind === 'solved' ? outcome.solution.weights : undefined;
   };
   return {
+    solvers,
     succeeds: (options) => weightsWith(options) !== undefined,
+    standingWith(options) {
+      const outcome = outcomeWith(options);
+      if (outcome.kind === 'solved') return 'solved';
+      return outcome.kind === 'no-choice' && outcome.isProven ? 'ruled-out' : 'open';
+    },
     weightsWith,
     isWithin,
     hasEnded: () => ended,

@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'vitest';
+import { giveWay } from '#domain/optimisation/give-way.js';
+import { explainChoice } from '#domain/optimisation/infeasibility.js';
+import { toRelaxation } from '#domain/optimisation/relaxation.js';
+import { solveProblem } from '#domain/optimisation/search.js';
+import { smallProblem, solvers } from './small-problems.js';
+
+/** What names may weigh, and how many of them. */
+interface Choices {
+  readonly maximum: number;
+  readonly cap?: number;
+  readonly threshold?: number;
+  readonly each?: number;
+}
+
+/** The least one-way turnover over every choice: what has to be sold, or bought where that is more. */
+function leastTurnover(from: Float64Array, { maximum, cap = 1, threshold = 0, each = from.length }: Choices): number {
+  let least = Infinity;
+  for (let choice = 1; choice < 2 ** from.length; choice++) {
+    const held = Array.from(from, (_, i) => (choice >> i) % 2 === 1);
+    const count = held.filter(Boolean).length;
+    const ofGroup = (g: number) => held.filter((isHeld, i) => isHeld && i % 5 === g).length;
+    if (count > maximum || count * cap < 1 || count * threshold > 1 || [0, 1, 2, 3, 4].some((g) => ofGroup(g) > each))
+      continue;
+    const sum = (part: (weight: number, i: number) => number) =>
+      from.reduce((all, weight, i) => all + part(weight, i), 0);
+    const sold = sum((weight, i) => Math.max(0, held[i] ? weight - cap : weight));
+    const bought = sum((weight, i) => Math.max(0, held[i] ? threshold - weight : 0));
+    least = Math.min(least, Math.max(sold, bought));
+  }
+  return least;
+}
+
+describe('a limit on turnover too low for a choice of names', () => {
+  const turnover = { type: 'Turnover', params: { limit: 0.05, reference: 'previous', priority: 1 } };
+
+  test.each<[Choices, ...object[]]>([
+    [
+      { maximum: 4, cap: 0.35 },
+      { type: 'PositionBounds', params: { upper: 0.35 } },
+    ],
+    [
+      { maximum: 4, threshold: 0.2 },
+      { type: 'MinimumHolding', params: { threshold: 0.2 } },
+    ],
+    [
+      { maximum: 5, each: 1 },
+      { type: 'GroupCardinality', params: { field: 'SECTOR', maximum: 1 } },
+    ],
+  ])('is told with the least limit of all choices: %o', (choices, ...others) => {
+    for (const [seed, type] of ['min_tracking_error', 'max_return'].entries()) {
+      const rows = [turnover, { type: 'Cardinality', params: { maximum: choices.maximum } }, ...others];
+      const problem = smallProblem({ names: 9, seed, rows, hasPrevious: true, objective: { type } });
+      const least = leastTurnover(problem.previous!.weights, choices);
+      const { relaxations } = explainChoice(solvers, problem, true);
+      const told = relaxations.find((each) => each.type === 'Turnover')!;
+      expect([told.to, told.bound]).toEqual([expect.closeTo(least, 6), undefined]);
+      const at = (to: number) =>
+        solveProblem(solvers, problem.withParameters([{ origin: problem.origins[0]!, parameter: 'limit', to }]));
+      expect([at(told.to).kind, at(told.to - 1e-6).kind]).toEqual(['solved', 'no-choice']);
+      const [given] = giveWay(solvers, { problem, outcome: { kind: 'no-choice', isProven: true } })!;
+      expect([given!.to, given!.bound]).toEqual([expect.closeTo(least, 6), undefined]);
+    }
+  });
+
+  test('is told with what is proven where that is less than what was found', () => {
+    const rows = [
+      turnover,
+      { type: 'Cardinality', params: { maximum: 12 } },
+      { type: 'Volatility', params: { limit: 0.14 } },
+    ];
+    const problem = smallProblem({ names: 60, seed: 4, rows, hasPrevious: true });
+    const { weights } = problem.previous!;
+    const [found] = giveWay(solvers, { problem, outcome: { kind: 'no-choice', isProven: false } })!;
+    // So few names cannot do with less, whatever else is asked of them.
+    const largest = weights.toSorted().subarray(-12);
+    const proven = 1 - largest.reduce((sum, weight) => sum + weight, 0);
+    expect(found!.bound).toBeCloseTo(proven, 9);
+    expect(found!.to).toBeGreaterThan(proven);
+    const { bound, gap, from, to } = toRelaxation(found!);
+    expect(gap).toBeCloseTo((to - bound!) / (to - from), 12);
+  });
+});

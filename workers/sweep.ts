@@ -1,6 +1,7 @@
 import { serialize } from 'node:v8';
 import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
+import { sharedSections } from '#domain/rules/shared-sections.js';
 import { runVariants } from '#domain/sweeps/run-variants.js';
 import { sweepTable } from '#domain/sweeps/sweep-table.js';
 import { applyPatch, type Patch, type SweepBase, type Variant } from '#domain/sweeps/variants.js';
@@ -26,7 +27,7 @@ export const sweepPart: Task<'sweep-part'> = ({ market: handle, base, documents,
       documents,
       models: openedModels(models),
       ...openedKnown(market, known),
-      createDecider: indexDeciders(engine),
+      createDecider: indexDeciders(engine, sharedSections()),
       report: (fraction) => control.report(fraction, 'running variants'),
     });
     return { outcomes };

@@ -47,7 +47,7 @@ export function annualReturns(days: Int32Array, level: Float64Array): (readonly 
 
 export function mean(values: Float64Array): number {
   let sum = 0;
-  for (const value of values) sum += value;
+  for (let t = 0; t < values.length; t++) sum += values[t]!;
   return values.length === 0 ? 0 : sum / values.length;
 }
 
@@ -100,5 +100,7 @@ export function backtestMetrics(level: Float64Array, index: Float64Array | null)
 }
 
 export function differences(a: Float64Array, b: Float64Array): Float64Array {
-  return a.map((value, t) => value - b[t]!);
+  const less = new Float64Array(a.length);
+  for (let t = 0; t < a.length; t++) less[t] = a[t]! - b[t]!;
+  return less;
 }

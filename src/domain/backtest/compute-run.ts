@@ -70,12 +70,12 @@ export function computeRun(input: ComputeInput): ComputedRun {
 
 /** The index of a run, simulated unless the one before simulated it. */
 function indexOf(
-  { composer, before, memory, pricesApart = false, levelsOnly: isSparse = false }: ComputeInput,
-  { compositions, ...span }: Omit<IndexSpan, 'memory' | 'pricesApart'> & { readonly compositions: Compositions },
+  { composer, before, memory, pricesApart = false, levelsOnly: isSparse = false, roomForWeights }: ComputeInput,
+  { compositions, ...span }: Pick<IndexSpan, 'from' | 'to' | 'coverage'> & { readonly compositions: Compositions },
 ): IndexRun {
   const isSame = before !== undefined && before.composer === composer;
   if (isSame && before.from === span.from && before.to === span.to) return { ...before.index, coverage: span.coverage };
-  return runIndex(compositions, { ...span, memory, pricesApart, isSparse });
+  return runIndex(compositions, { ...span, memory, pricesApart, isSparse, roomForWeights });
 }
 
 function composerUntil(input: ComputeInput, until: Day): Composer {
@@ -171,17 +171,20 @@ interface IndexSpan {
   readonly pricesApart?: boolean;
   /** Keeps few rows of weights: see `BookInput`. */
   readonly isSparse?: boolean;
+  /** Memory for the weights where they are not those of a file. */
+  readonly roomForWeights?: ((cells: number) => Float64Array) | undefined;
 }
 
 export function runIndex(
   compositions: Compositions,
-  { from, to, coverage, memory, pricesApart = false, isSparse }: IndexSpan,
+  { from, to, coverage, memory, pricesApart = false, isSparse, roomForWeights }: IndexSpan,
 ): IndexRun {
   const book = indexBook({
     compositions,
     to,
     ...(isSparse ? { isSparse } : {}),
     ...(from === undefined ? {} : { followedFrom: from }),
+    ...(roomForWeights ? { roomForWeights } : {}),
     ...(memory
       ? { roomForWeights: (cells: number) => roomForColumns(compositions, { memory, cells, to, pricesApart }) }
       : {}),

@@ -134,4 +134,6 @@ export interface ComputeInput extends RunInput {
   readonly before?: Pick<ComputedRun, 'composer' | 'index' | 'from' | 'to'>;
   /** Weights are read by nobody but the portfolio that holds the index: not to be asked for a strategy. */
   readonly levelsOnly?: boolean;
+  /** Memory for the weights then, zeros. */
+  readonly roomForWeights?: (cells: number) => Float64Array;
 }

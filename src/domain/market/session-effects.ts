@@ -24,6 +24,10 @@ export interface EffectTable {
   readonly effects: readonly PlacedEffect[];
   /** Position in `effects` of the first of each session, [S + 1]. */
   readonly starts: Int32Array;
+  /** Carried close of the name of each on its session, NaN until it is asked for: see `closeOfEffect`. */
+  readonly closes: Float64Array;
+  /** Session of each. */
+  readonly sessions: Int32Array;
 }
 
 /** Terms whose effects are cached: more than a definition has variants. */
@@ -50,9 +54,16 @@ export function effectOn({ effects, starts }: EffectTable, session: number, colu
   return undefined;
 }
 
+/** Carried close of the name of an effect on its session. It is looked up once: those of a session lie far apart. */
+export function closeOfEffect(sm: SessionMarket, { effects, sessions, closes }: EffectTable, at: number): number {
+  const known = closes[at]!;
+  return known === known ? known : (closes[at] = sm.carriedClose(sessions[at]!, effects[at]!.column));
+}
+
 function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
   const { all } = sm.actions;
   const effects: PlacedEffect[] = [];
+  const sessions: number[] = [];
   const starts = new Int32Array(sm.sessions.length + 1);
   let session = -1;
   for (const placed of all) {
@@ -77,10 +88,12 @@ function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
       rights: change.rights,
       subscription: change.subscription,
     });
+    sessions.push(session);
     starts[session + 1]!++;
   }
   for (let s = 0; s < sm.sessions.length; s++) starts[s + 1]! += starts[s]!;
-  return { effects, starts };
+  const closes = new Float64Array(effects.length).fill(Number.NaN);
+  return { effects, starts, closes, sessions: Int32Array.from(sessions) };
 }
 
 const NO_EFFECT: SessionEffect = { ratio: 1, cash: 0, rights: 0, subscription: 0 };

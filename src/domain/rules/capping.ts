@@ -337,8 +337,6 @@ function capped({ raw, weights, scales, floor, cap, reduced, rounds }: Outcome):
 
 function positionsOf(flags: Uint8Array): number[] {
   const positions: number[] = [];
-  flags.forEach((flag, i) => {
-    if (flag === 1) positions.push(i);
-  });
+  for (let i = 0; i < flags.length; i++) if (flags[i] === 1) positions.push(i);
   return positions;
 }

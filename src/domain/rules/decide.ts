@@ -72,6 +72,8 @@ export interface CreateDeciderInput {
   readonly universe: (session: number) => Int32Array;
   /** Engine of matrix products; plain loops unless given. */
   readonly engine?: Engine;
+  /** Gives the cross-sections of the market: of its own unless given. */
+  readonly sectionsOf?: (terms: CrossSectionTerms) => CrossSections;
 }
 
 /**
@@ -85,10 +87,11 @@ export function createDecider({
   market,
   universe,
   engine = referenceEngine,
+  sectionsOf = crossSectionsOf,
 }: CreateDeciderInput): RuleDecider {
   const pipeline = bindPipeline(document.pipeline);
   assertNoErrors(`index document ${document.id}`, fieldFindings(readsOf(pipeline), market.market, 'error'));
-  const sections = crossSectionsOf({ market, treatment: document.pipeline.treatment, currency: document.currency });
+  const sections = sectionsOf({ market, treatment: document.pipeline.treatment, currency: document.currency });
   const trace = (session: number, incumbents: ArrayLike<number> | null) =>
     decideOn({ document, pipeline, sections, market, engine, session, universe: universe(session), incumbents });
   return {
@@ -144,9 +147,9 @@ interface DecideInput {
 }
 
 function decideOn(input: DecideInput): Trace {
-  const { document, pipeline, sections, market, engine, session, universe } = input;
+  const { document, pipeline, sections, market, engine, session } = input;
   const { identifiers } = market;
-  const cross = sections.at(session, universe);
+  const cross = sections.at(session, input.universe);
   const { waterfall, verdicts, survivors } = selectOn(input, cross);
   const traced = { cross, pipeline, verdicts, survivors, raw: undefined, capping: undefined };
   if (survivors.length === 0) return { ...traced, decision: { ...nothingSurvives(waterfall, traced), waterfall } };
@@ -185,8 +188,9 @@ function decideOn(input: DecideInput): Trace {
 }
 
 /** Applies the selection rules in order, each to the survivors of those before. */
-function selectOn({ pipeline, market, universe, incumbents }: DecideInput, cross: CrossSection) {
+function selectOn({ pipeline, market, incumbents }: DecideInput, cross: CrossSection) {
   const { identifiers, names } = market;
+  const { universe } = cross;
   const incumbent = incumbents === null ? null : flagsOf(incumbents, names);
   const waterfall: WaterfallStep[] = [
     { position: 0, ruleId: null, ruleType: null, remaining: universe.length, excluded: NOTHING },

@@ -168,7 +168,11 @@ export function keepRanked(
   const groupOf = new Int32Array(scope.columns.length);
   const chosenOf: { readonly order: Int32Array; readonly chosen: Chosen }[] = [];
   for (const members of groups.values()) {
-    const order = ranked(values, missing === 'include' ? members : withValue(values, members), ascending);
+    const withMissing = missing === 'include';
+    const order =
+      members.length === values.length
+        ? scope.cross.ordered(values, { ascending, withMissing })
+        : ranked(values, withMissing ? members : withValue(values, members), ascending);
     const chosen = choose(order);
     for (let i = 0; i < chosen.kept.length; i++) kept[chosen.kept[i]!] = 1;
     for (let i = 0; i < order.length; i++) ranks[order[i]!] = i + 1;

@@ -62,6 +62,10 @@ export function weightingClass<S extends z.ZodObject>({ behaviour, ...entry }: W
 
 /** Raw weights of which only finite positive values are held. */
 export function weighed(values: Float64Array, parts?: Weighed['parts']): Weighed {
-  const held = values.map((value) => (value > 0 && value < Infinity ? value : 0));
+  const held = new Float64Array(values.length);
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]!;
+    if (value > 0 && value < Infinity) held[i] = value;
+  }
   return { kind: 'weighed', values: held, ...(parts === undefined ? {} : { parts }) };
 }

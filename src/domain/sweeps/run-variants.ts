@@ -4,6 +4,7 @@ import type { DeciderFactory } from '../backtest/simulate/compositions.js';
 import type { BacktestPlan } from '../backtest/plan.js';
 import { assertReturns } from '../backtest/run-summary.js';
 import { computeRun } from '../backtest/compute-run.js';
+import { createSparseRoom, type SparseRoom } from '../backtest/simulate/sparse-room.js';
 import type { ComputedRun } from '../backtest/run.js';
 import type { Calendars } from '../calendars/calendar.js';
 import { canonicalJson } from '../canonical-json.js';
@@ -42,23 +43,28 @@ export interface VariantsInput {
 
 /**
  * Runs variants one after the other, each as a run of its own would go, bit for bit: they share the aligned market and
- * its growth, those with the same definition up to the same end its compositions, and those of them that span the same
- * sessions the index. One that is refused says why.
+ * its growth, memory for weights, those with the same definition up to the same end its compositions, and those of them
+ * that span the same sessions the index. One that is refused says why.
  */
 export function runVariants(input: VariantsInput): VariantOutcome[] {
   const { variants, report } = input;
   const outcomes: VariantOutcome[] = [];
+  const room = createSparseRoom();
   let done = 0;
   for (const group of byDefinition(variants)) {
-    const levelsOnly = group.every((position) => variants[position]!.strategy === null);
+    const isSparse = group.every((position) => variants[position]!.strategy === null);
+    let first: ComputedRun | undefined;
     let before: ComputedRun | undefined;
     for (const position of group) {
       const tick = (fraction: number): void => report((done + fraction) / variants.length);
-      const run = computed(input, { variant: variants[position]!, before, levelsOnly, tick });
+      const run = computed(input, { variant: variants[position]!, before, room: isSparse ? room : null, tick });
       outcomes[position] = run.outcome;
       before = run.computed ?? before;
+      first ??= before;
       done++;
     }
+    if (first !== undefined) room.giveBack(first.index.book, first.from);
+    room.drop();
   }
   return outcomes;
 }
@@ -79,13 +85,14 @@ interface VariantInput {
   readonly variant: Variant;
   /** The last variant of the same definition that ran. */
   readonly before: ComputedRun | undefined;
-  readonly levelsOnly: boolean;
+  /** Memory for the weights where nobody reads them but the portfolio that holds the index. */
+  readonly room: SparseRoom | null;
   readonly tick: (fraction: number) => void;
 }
 
 function computed(
   { market, calendars, documents, models, createDecider, known }: VariantsInput,
-  { variant, before, levelsOnly, tick }: VariantInput,
+  { variant, before, room, tick }: VariantInput,
 ): { readonly outcome: VariantOutcome; readonly computed?: ComputedRun } {
   try {
     const run = computeRun({
@@ -96,7 +103,7 @@ function computed(
       createDecider,
       known,
       report: tick,
-      levelsOnly,
+      ...(room === null ? {} : { levelsOnly: true, roomForWeights: room.take }),
       ...(before === undefined ? {} : { composer: before.composer, before }),
     });
     assertReturns(run);

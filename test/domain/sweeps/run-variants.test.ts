@@ -1,9 +1,15 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
+import { referenceEngine } from '#kernels/engines/reference.js';
+import { computeRun } from '#domain/backtest/compute-run.js';
 import type { StrategyTerms } from '#domain/backtest/plan.js';
-import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
+import type { ComputedRun, ComputeInput } from '#domain/backtest/run.js';
+import type { DeciderFactory } from '#domain/backtest/simulate/compositions.js';
+import { indexDecider, indexDeciders } from '#domain/backtest/simulate/index-decider.js';
+import { createSparseRoom } from '#domain/backtest/simulate/sparse-room.js';
 import { assertReturns } from '#domain/backtest/run-summary.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
+import { sharedSections } from '#domain/rules/shared-sections.js';
 import { runVariants, type VariantOutcome } from '#domain/sweeps/run-variants.js';
 import { sweepTable } from '#domain/sweeps/sweep-table.js';
 import type { Variant } from '#domain/sweeps/variants.js';
@@ -25,6 +31,30 @@ function singleRun(market: MarketData, { document, request, strategy }: Variant)
     return { kind: 'run', metrics, totalCosts, days, level };
   } catch (refusal) {
     if (refusal instanceof Refusal) return { kind: 'refused', error: refusal.toDetail() };
+    throw refusal;
+  }
+}
+
+/** A run for its levels alone, undefined where chance made a market that refuses it. */
+function levelsOf(
+  market: MarketData,
+  document: IndexDocument,
+  { start, roomForWeights }: { readonly start: string | null } & Required<Pick<ComputeInput, 'roomForWeights'>>,
+): ComputedRun | undefined {
+  const request = { benchmark: null, start, end: null, initial_capital: 1, transaction_cost_bps: 10 };
+  const plan = { runId: 'X', name: 'X', indexId: 'X', documents: { X: document }, request };
+  try {
+    return computeRun({
+      market,
+      calendars: CALENDARS,
+      plan,
+      createDecider: plainDecider,
+      report: () => {},
+      levelsOnly: true,
+      roomForWeights,
+    });
+  } catch (refusal) {
+    if (refusal instanceof Refusal) return undefined;
     throw refusal;
   }
 }
@@ -58,6 +88,61 @@ test('variants that share what they can are their single runs, bit for bit', () 
       },
     ),
     { numRuns: RUNS },
+  );
+});
+
+test('definitions that share what they read of a session are the same as with a reading of their own', () => {
+  const rules = fc.record({
+    count: fc.integer({ min: 1, max: 4 }),
+    ascending: fc.boolean(),
+    missing: fc.constantFrom('exclude', 'include'),
+    field: fc.constantFrom('CLOSE', 'MARKET_CAP', { name: 'CLOSE', window: 3, aggregate: 'mean' }),
+  });
+  const draws = fc.array(fc.record({ rules, identifiers: fc.constantFrom(undefined, 2) }), {
+    minLength: 3,
+    maxLength: 6,
+  });
+  let ran = 0;
+  fc.assert(
+    fc.property(randomMarket, randomDocument, draws, fc.constantFrom(1 << 20, 12), (of, document, drawn, namesMax) => {
+      const { market } = of;
+      const variants = drawn.map(({ rules: params, identifiers }): Variant => ({
+        patch: {},
+        document: IndexDocument.parse({
+          ...document,
+          ...(identifiers && { universe: { kind: 'list', identifiers: market.identifiers.slice(0, identifiers) } }),
+          pipeline: { ...document.pipeline, selection: [{ id: 'best', type: 'TopN', params }] },
+        }),
+        request: { benchmark: null, start: null, end: null, initial_capital: 1, transaction_cost_bps: 0 },
+        strategy: null,
+      }));
+      const outcomes = (createDecider: DeciderFactory) =>
+        runVariants({ market, calendars: CALENDARS, variants, documents: {}, createDecider, report: () => {} });
+      const shared = indexDeciders(referenceEngine, sharedSections(namesMax));
+      const own = outcomes(indexDecider);
+      expect(outcomes(shared)).toEqual(own);
+      ran += own.filter(({ kind }) => kind === 'run').length;
+    }),
+    { numRuns: 2 * RUNS },
+  );
+  expect(ran).toBeGreaterThan(RUNS);
+});
+
+test('memory for weights is zero again when the next book takes it', () => {
+  fc.assert(
+    fc.property(randomMarket, randomDocument, randomRequest, ({ market }, document, { start }) => {
+      const room = createSparseRoom();
+      let taken: Float64Array | undefined;
+      const roomForWeights = (cells: number): Float64Array => (taken = room.take(cells));
+      const computed = levelsOf(market, document, { start, roomForWeights });
+      if (computed === undefined) return;
+      const { index, from } = computed;
+      expect(taken!.some((weight) => weight !== 0)).toBe(true);
+      room.giveBack(index.book, from);
+      expect(taken!.every((weight) => Object.is(weight, 0))).toBe(true);
+      expect(room.take(taken!.length).buffer).toBe(taken!.buffer);
+    }),
+    { numRuns: 2 * RUNS },
   );
 });
 

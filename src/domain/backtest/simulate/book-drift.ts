@@ -1,6 +1,6 @@
 import { formatDay } from '../../days.js';
 import { requireRate } from '../../market/exchange-rates.js';
-import { effectOn } from '../../market/session-effects.js';
+import { closeOfEffect, effectOn } from '../../market/session-effects.js';
 import { shortTerms } from '../../market/growth-terms.js';
 import { panelRow } from '../../market/session-market.js';
 import { Refusal } from '../../refusal.js';
@@ -17,6 +17,7 @@ import {
   type Child,
 } from './book-state.js';
 import { assertWorth } from './book-limits.js';
+import { growUnits } from './book-growth.js';
 
 /** Moves the book from the close before to this close: growth, proceeds of names that leave, spun-off names. */
 export function driftTo(state: BookState, session: number): void {
@@ -24,7 +25,7 @@ export function driftTo(state: BookState, session: number): void {
   const at = session - input.from;
   const isStructural = sm.actions.isStructural[session] === 1 || state.children.length > 0 || state.renamed.size > 0;
   state.today = isStructural ? eventsOn(state, session) : undefined;
-  const spunOff = spunOffOn(state, session);
+  const spunOff = state.today === undefined ? NOTHING : spunOffOn(state, session);
   if (state.inIndex) adjustCash(state, session);
   if (state.ofShorts !== state.effects) adjustShorts(state, session);
   const before = state.path;
@@ -47,48 +48,7 @@ export function driftTo(state: BookState, session: number): void {
   if (isStructural) beginHoldingPeriod(state, session);
 }
 
-/**
- * Value of the book since the holding period began. Four sums go side by side, so that no addition waits for the one
- * before.
- */
-function growUnits({ index, sm, units, heldColumns, isOneRun, count, periodCash }: BookState, session: number): number {
-  const row = panelRow(sm, session);
-  if (isOneRun) return growRun(index, row + heldColumns[0]!, { units, count, periodCash });
-  const fours = count & ~3;
-  let a = periodCash;
-  let b = 0;
-  let c = 0;
-  let d = 0;
-  for (let k = 0; k < fours; k += 4) {
-    a += units[k]! * index[row + heldColumns[k]!]!;
-    b += units[k + 1]! * index[row + heldColumns[k + 1]!]!;
-    c += units[k + 2]! * index[row + heldColumns[k + 2]!]!;
-    d += units[k + 3]! * index[row + heldColumns[k + 3]!]!;
-  }
-  for (let k = fours; k < count; k++) a += units[k]! * index[row + heldColumns[k]!]!;
-  return a + b + (c + d);
-}
-
-/** The same sums over names side by side. */
-function growRun(
-  index: Float64Array,
-  at: number,
-  { units, count, periodCash }: Pick<BookState, 'units' | 'count' | 'periodCash'>,
-): number {
-  const fours = count & ~3;
-  let a = periodCash;
-  let b = 0;
-  let c = 0;
-  let d = 0;
-  for (let k = 0; k < fours; k += 4) {
-    a += units[k]! * index[at + k]!;
-    b += units[k + 1]! * index[at + k + 1]!;
-    c += units[k + 2]! * index[at + k + 2]!;
-    d += units[k + 3]! * index[at + k + 3]!;
-  }
-  for (let k = fours; k < count; k++) a += units[k]! * index[at + k]!;
-  return a + b + (c + d);
-}
+const NOTHING: readonly Child[] = [];
 
 function scaleRow({ weights, columns, input, held, count }: BookState, session: number, factor: number): void {
   const row = input.isBrief ? 0 : (session - input.from) * columns.length;
@@ -112,7 +72,7 @@ function adjustCash(state: BookState, session: number): void {
     const cashInIndex = columnB === column ? inIndex.effects[b++]!.cash : 0;
     const place = placeOf(state, column);
     if (place < 0 || isApart(state, place)) continue;
-    const price = sm.carriedClose(session, column);
+    const price = columnA === column ? closeOfEffect(sm, own, a - 1) : closeOfEffect(sm, inIndex, b - 1);
     units[place]! *= (price + cash) / (price + cashInIndex);
   }
 }
@@ -233,16 +193,9 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Chil
  * name.
  */
 function reinvested(state: BookState, session: number): number {
-  const {
-    sm,
-    effects: own,
-    ofShorts: { effects, starts },
-    slotOf,
-    weights,
-    units,
-    index,
-    path,
-  } = state;
+  const { sm, effects: own, ofShorts, slotOf, weights, units, index, path } = state;
+  const { effects, starts } = ofShorts;
+  const isForAll = ofShorts === own;
   let factor = 1;
   for (let e = starts[session]!; e < starts[session + 1]!; e++) {
     const { column, ratio, cash: whole, rights, subscription } = effects[e]!;
@@ -252,8 +205,8 @@ function reinvested(state: BookState, session: number): number {
       state.rowSession === session
         ? weights[rowOf(state, session) + slotOf[column]!]!
         : (units[place]! * index[panelRow(sm, session) + column]!) / path;
-    const cash = weight < 0 ? whole : (effectOn(own, session, column)?.cash ?? 0);
-    if (cash > 0) factor -= (weight * cash) / (sm.carriedClose(session, column) + cash);
+    const cash = weight < 0 || isForAll ? whole : (effectOn(own, session, column)?.cash ?? 0);
+    if (cash > 0) factor -= (weight * cash) / (closeOfEffect(sm, ofShorts, e) + cash);
     if (rights > 0) factor += (weight * ratio * rights * subscription) / sm.carriedClose(session - 1, column);
   }
   return factor;

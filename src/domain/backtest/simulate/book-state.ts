@@ -56,6 +56,10 @@ export interface BookState extends EventTerms {
   periodValue: number;
   periodCash: number;
   path: number;
+  /** Holding periods begun. */
+  periods: number;
+  /** What the units of a holding period are worth on a session to come. */
+  readonly ahead: { session: number; period: number; value: number };
   /** Session whose row of weights was written last. */
   rowSession: number;
   /** Columns among the held ones, and targets, that have no bar on the session. */
@@ -111,11 +115,16 @@ export function endOf(state: BookState, session: number): BookEnd {
   } = state;
   const at = session - input.from;
   const row = rowOf(state, session);
-  const slots = held.subarray(0, count);
+  const heldNow = new Int32Array(count);
+  const weightsNow = new Float64Array(count);
+  for (let k = 0; k < count; k++) {
+    heldNow[k] = columns[held[k]!]!;
+    weightsNow[k] = weights[row + held[k]!]!;
+  }
   return {
-    held: Int32Array.from(slots, (slot) => columns[slot]!),
+    held: heldNow,
     units: units.slice(0, count),
-    weights: Float64Array.from(slots, (slot) => weights[row + slot]!),
+    weights: weightsNow,
     value: value[at]!,
     cash: cash[at]!,
     divisor: divisor[at]!,
@@ -180,6 +189,7 @@ export function beginHoldingPeriod(state: BookState, session: number): void {
   for (const child of state.children) child.units *= scale;
   state.isOneRun = isOneRunOf(heldColumns, count);
   state.begins[at] = 1;
+  state.periods++;
   state.periodValue = value[at]!;
   state.periodCash = cash[at]!;
   state.path = 1;

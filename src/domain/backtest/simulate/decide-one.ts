@@ -39,8 +39,8 @@ export function decideOne(composer: Composer, { indexId, rebalance, known }: Dec
 
 /** @throws Refusal NO_DATA_KNOWN where a name was chosen that the content of the run does not have */
 function assertHeld(seen: SessionMarket, columns: Int32Array, { names }: SessionMarket): void {
-  const gone = columns.find((column) => column >= names);
-  if (gone === undefined) return;
+  if (columns.length === 0 || columns.at(-1)! < names) return;
+  const gone = columns.find((column) => column >= names)!; // They ascend.
   const identifier = seen.identifiers[gone]!;
   const message = `The name ${identifier} was chosen from what was known then; the data of the run does not have it.`;
   throw new Refusal('NO_DATA_KNOWN', message, { identifier });

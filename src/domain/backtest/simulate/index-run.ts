@@ -121,11 +121,15 @@ export function heldAt(
   session: number,
 ): { readonly columns: Int32Array; readonly weights: Float64Array } {
   const row = (session - from) * columns.length;
-  const held = [...columns.keys()].filter((slot) => weights[row + slot] !== 0);
-  return {
-    columns: Int32Array.from(held, (slot) => columns[slot]!),
-    weights: Float64Array.from(held, (slot) => weights[row + slot]!),
-  };
+  const held = { columns: new Int32Array(columns.length), weights: new Float64Array(columns.length) };
+  let count = 0;
+  for (let slot = 0; slot < columns.length; slot++) {
+    const weight = weights[row + slot]!;
+    if (weight === 0) continue;
+    held.columns[count] = columns[slot]!;
+    held.weights[count++] = weight;
+  }
+  return { columns: held.columns.slice(0, count), weights: held.weights.slice(0, count) };
 }
 
 /**

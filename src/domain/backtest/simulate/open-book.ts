@@ -45,6 +45,8 @@ export function openBook(input: BookInput): BookState {
     periodValue: input.initialValue,
     periodCash: 1,
     path: 1,
+    periods: 0,
+    ahead: { session: -1, period: 0, value: 0 },
     rowSession: from,
     missing: NONE,
     children: [],

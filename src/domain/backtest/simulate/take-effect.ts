@@ -15,7 +15,8 @@ export function takeEffect(sm: SessionMarket, timing: DueRebalance, decided: Dec
   const { columns, weights, uncapped, cap, capped, redistributed, trackingError } = decided;
   const forecast = trackingError === undefined ? {} : { trackingError };
   const { session, decision } = timing;
-  const staying = decision === session ? columns : columns.filter((column) => !sm.hasEnded(session, column));
+  const hasLeavers = decision !== session && columns.some((column) => sm.hasEnded(session, column));
+  const staying = hasLeavers ? columns.filter((column) => !sm.hasEnded(session, column)) : columns;
   if (staying.length === 0) return undefined;
   if (staying.length === columns.length)
     return { ...timing, columns, weights, uncapped, cap, capped, redistributed, ...forecast };

@@ -12,6 +12,7 @@ import { glanceAt } from './glance.js';
 import { datedGroups, groupsOfValues, type DatedGroups, type Grouping } from './groups.js';
 import type { WindowReader } from './laid-out.js';
 import { latestInto, latestValues } from './latest-values.js';
+import { allOf, ranked, withValue } from '../ranking.js';
 import { referenceKind, type ValueKind } from './resolution.js';
 import { createRollingStatistics } from './rolling-statistics.js';
 import { createSeriesTable, type Series, type SeriesTerms } from './series.js';
@@ -38,6 +39,11 @@ export interface CrossSection {
   money(field: FieldRequest, columns: Int32Array): Float64Array;
   /** Any datapoint as stored, null where missing, [n]. */
   values(field: FieldRequest, columns: Int32Array): readonly ReferenceValue[];
+  /**
+   * Positions of all of some values from the best to the worst, as `ranked` has them. Those that `numbers` or `money` gave
+   * are ranked once.
+   */
+  ordered(values: Float64Array, order: Ordering): Int32Array;
   /** The groups that a datapoint splits the names into: each distinct value's text, names without one together. */
   groups(field: FieldRequest, columns: Int32Array): Grouping;
   /** Type of a datapoint's values. */
@@ -50,6 +56,12 @@ export interface CrossSection {
   growth(columns: Int32Array): Float64Array;
   /** From which sessions a name's datapoint was read. */
   read(field: FieldRequest, column: number): DatapointRead;
+}
+
+export interface Ordering {
+  readonly ascending: boolean;
+  /** Whether positions without a value are last; they are left out otherwise. */
+  readonly withMissing: boolean;
 }
 
 export interface CrossSections {
@@ -135,6 +147,7 @@ const isInIndexCurrency = (name: string): boolean => isMoney(name) || GROWTH_BAS
 function crossSection(shared: Shared, session: number, universe: Int32Array): CrossSection {
   const { sm, table, terms } = shared;
   const cache = new Map<string, { readonly columns: Int32Array; readonly values: Float64Array }>();
+  const orders = new WeakMap<Float64Array, Map<string, Int32Array>>();
 
   /** Survivors only ever shrink, so a vector computed for earlier ones still holds the later ones. */
   const cached = (key: string, columns: Int32Array, compute: () => Float64Array): Float64Array => {
@@ -143,6 +156,7 @@ function crossSection(shared: Shared, session: number, universe: Int32Array): Cr
     if (picked !== undefined) return picked;
     const values = compute();
     cache.set(key, { columns, values });
+    orders.set(values, new Map());
     return values;
   };
 
@@ -208,6 +222,15 @@ function crossSection(shared: Shared, session: number, universe: Int32Array): Cr
     numbers: (field, columns) => numbers(field, columns, false),
     money: (field, columns) => numbers(field, columns, true),
     values,
+    ordered(values, { ascending, withMissing }) {
+      const known = orders.get(values);
+      const key = `${ascending} ${withMissing}`;
+      const positions = allOf(values);
+      const order =
+        known?.get(key) ?? ranked(values, withMissing ? positions : withValue(values, positions), ascending);
+      known?.set(key, order);
+      return order;
+    },
     groups(field, columns) {
       if (!isText(shared, field) || session < field.lag) return groupsOfValues(values(field, columns));
       return shared.groupsOf(field.name)(sm.sessions[session - field.lag]!, columns);

@@ -102,8 +102,14 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
     }
   }
 
-  /** Path of a file that is being written; one that a process left behind goes as any other. */
-  const newDraft = (): string => path(`${randomBytes(8).toString('hex')}.part`);
+  /**
+   * Path of a file that is being written; one that a process left behind goes as any other. The folder is made where it
+   * has gone: it holds copies alone, and somebody may have tidied it away.
+   */
+  async function newDraft(): Promise<string> {
+    await mkdir(folder, { recursive: true });
+    return path(`${randomBytes(8).toString('hex')}.part`);
+  }
 
   return {
     path,
@@ -118,7 +124,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
       return (await markOf(name)) !== undefined;
     },
     async fill(name, { body, bytes, sha256 }) {
-      const draft = newDraft();
+      const draft = await newDraft();
       const hash = createHash('sha256');
       let length = 0;
       try {
@@ -141,7 +147,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
       }
     },
     async put(name, bytes, sha256) {
-      const draft = newDraft();
+      const draft = await newDraft();
       try {
         await writeFile(draft, bytes, { mode: 0o600 });
         await keep(name, draft, sha256, bytes.length);

@@ -1,10 +1,27 @@
 import { createHash } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { openObjectCache } from '#store/s3/object-cache.js';
 import { temporaryFolders } from '../temporary-folder.js';
 
 const newFolder = temporaryFolders();
 const MIB = 2 ** 20;
+
+test('a cache whose folder was tidied away is made again', async () => {
+  const folder = await newFolder();
+  const cache = await openObjectCache({ folder, bytesMax: 10 * MIB });
+  const bytes = new Uint8Array(9);
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  await cache.put('a', bytes, sha256);
+  await rm(folder, { recursive: true });
+  expect(await cache.has('a')).toBe(false);
+  await cache.fill('a', { body: Readable.from([bytes]), bytes: 9, sha256 });
+  expect(await cache.has('a')).toBe(true);
+  await rm(folder, { recursive: true });
+  await cache.put('b', bytes, sha256);
+  expect([await cache.has('a'), await cache.has('b')]).toEqual([false, true]);
+});
 
 test('a cache forgets what was used longest ago, and nothing that was used in the last minutes', async () => {
   const folder = await newFolder();

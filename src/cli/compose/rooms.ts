@@ -130,7 +130,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   const market = composeMarket({ home, settings, documents, artifacts, log, jobs, calendars, onServe });
   open.push(market.datasets);
   const { markets } = market;
-  if (settings.warmUp) warmUp = openWarmUp({ settings, log, store, markets, pool });
+  if (settings.warmUp) warmUp = openWarmUp({ role, settings, log, store, markets, pool });
   documents.subscribe('run-stored', ({ run_id: runId }) => warmUp?.wake(runId));
   open.push({ close: async () => warmUp?.close() });
 
@@ -294,6 +294,7 @@ function openDeliveries({ settings, documents, log }: DeliveriesInput): Deliveri
 }
 
 interface WarmUpInput {
+  readonly role: Role;
   readonly settings: Settings;
   readonly log: Logger;
   readonly store: Store;
@@ -301,13 +302,14 @@ interface WarmUpInput {
   readonly pool: ComputePool;
 }
 
-function openWarmUp({ settings, log, store, markets, pool }: WarmUpInput): WarmUp {
+function openWarmUp({ role, settings, log, store, markets, pool }: WarmUpInput): WarmUp {
   return createWarmUp({
     documents: store.documents,
     artifacts: store.artifacts,
     markets,
     pool,
-    isAlone: store.shared === undefined,
+    isAlone: settings.artifacts === undefined,
+    answers: role !== 'worker',
     workers: settings.workers,
     clock: systemClock,
     onFault: (fault) => log.warn({ err: fault }, 'a worker thread could not be made ready'),

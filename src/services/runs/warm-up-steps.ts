@@ -60,11 +60,13 @@ export interface StepsDependencies {
   readonly documents: Pick<DocumentStore, 'get' | 'ids'>;
   readonly artifacts: Pick<ArtifactStore, 'file'>;
   readonly pool: Pick<ComputePool, 'run'>;
-  /** Whether this service has no others beside it. */
+  /** Whether this service has no others beside it: each of several would make the same runs ready. */
   readonly isAlone: boolean;
+  /** Whether requests are answered here: a worker runs heavy tasks alone. */
+  readonly answers: boolean;
 }
 
-export function createWarmUpSteps({ documents, artifacts, pool, isAlone }: StepsDependencies): WarmUpSteps {
+export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers }: StepsDependencies): WarmUpSteps {
   /** Runs that were stored, the latest first, and those that were found first of all. */
   let stored: readonly string[] = [];
   let found: readonly string[] | undefined;
@@ -73,20 +75,21 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone }: Steps
 
   async function* stepsOn(served: ServedMarket): AsyncGenerator<Step> {
     const { handle, market } = served;
+    if (!answers) return yield code('heavy');
     yield code('light');
     yield query('market', 'warm-up', () => ({ names: [], market: handle }));
     if (market.dates.length * market.identifiers.length <= CELLS_MAX) yield* questionsOn(served);
     yield code('heavy');
     if (market.dates.length * market.identifiers.length > CELLS_MAX) return;
     yield* exposuresOn(served);
-    if (isAlone) yield* stylesOn(served);
+    yield* stylesOn(served);
   }
 
-  /** The other datapoints of the run that was asked about last, and of the latest one. */
+  /** The other datapoints of the run that was asked about last, and of the latest one where nobody else makes it ready. */
   async function* stylesOn({ handle, market }: ServedMarket): AsyncGenerator<Step> {
     const by = groupColumnOf(market);
     const [latestRun, askedRun] = [await readLatestRun(), asked === undefined ? undefined : await runOf(asked)];
-    for (const run of [askedRun, latestRun]) {
+    for (const run of isAlone ? [askedRun, latestRun] : [askedRun]) {
       if (run?.store_id !== handle.datasetId) continue;
       const { name } = run.artifacts.columns;
       for (const { field, start, end } of styleQuestions(market, run, READY_FIELDS))

@@ -45,11 +45,12 @@ export function createWarmUp({
   markets,
   pool,
   isAlone,
+  answers,
   workers,
   clock,
   onFault,
 }: WarmUpDependencies): WarmUp {
-  const steps = createWarmUpSteps({ documents, artifacts, pool, isAlone });
+  const steps = createWarmUpSteps({ documents, artifacts, pool, isAlone, answers });
   const asked = new Set<string>();
   /** The market that they were asked of. */
   let warmKey: string | undefined;

@@ -1,11 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
-import { dayFrom } from '#domain/days.js';
-import { RunDocument } from '#domain/documents/run-document.js';
-import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
 import { TaskStopped, WorkerLost } from '#jobs/compute-pool.js';
 import type { TaskInput } from '#jobs/tasks.js';
-import { styleQuestions } from '#services/runs/style-questions.js';
 import { runService, type RunningService } from '../running-service.js';
 import { index, marketOf, run, warmUp, WORKERS } from './warming.js';
 
@@ -138,41 +134,15 @@ test('exposures of the latest runs on the served store are made ready, a datapoi
   });
 });
 
-/** Questions about a datapoint of a run, by the file of its columns. */
-const askedOf = (inputs: ReturnType<typeof warmUp>['inputs'], columns: string) =>
-  inputs
-    .flatMap(({ task, input }) => (task === 'view-run' ? [input as TaskInput<'view-run'>] : []))
-    .flatMap((input) =>
-      input.view === 'exposures' && input.columns === `/home/columns of ${columns}`
-        ? [{ fields: input.fields.join(), start: input.start, end: input.end }]
-        : [],
-    );
-
-test('the other datapoints follow for the latest run, then for one that is asked about, after all else and of a service by itself', async () => {
-  const stored: Record<string, object> = { 'index CAP': index('CAP') };
-  for (const k of [1, 2])
-    stored[`run CAP${k}`] = { ...run(`CAP${k}`, { store_id: 'store', run_at: `202${k}-01-01` }), index_id: 'CAP' };
-  const market = marketOf('a', { dates: 300, firstDay: dayFrom('2010-01-01') });
-  const several = warmUp({ stored, isAlone: false });
-  several.serve(market);
-  await several.tick();
-  const alone = warmUp({ stored });
-  alone.serve(market);
-  await alone.tick();
-  const [before, after] = [several, alone].map(({ inputs }) => inputs.map(({ input }) => input));
-  expect(after!.slice(0, before!.length)).toEqual(before);
-  const whole = (fields: string) => [
-    { fields, start: '2010-01-04', end: '2010-10-27' },
-    { fields, start: null, end: null },
-  ];
-  const OTHERS = ['AGE', 'FREE_FLOAT_MARKET_CAP', 'RETURN', 'SHARES_OUTSTANDING', 'MOMENTUM', 'VOLATILITY', 'BETA'];
-  expect(askedOf(alone.inputs.slice(before!.length), 'CAP2')).toEqual(OTHERS.flatMap(whole));
-  expect(askedOf(alone.inputs, 'CAP1')).toHaveLength(2);
-  alone.asked('CAP1');
-  await alone.tick();
-  expect(askedOf(alone.inputs, 'CAP1').slice(2)).toEqual(OTHERS.flatMap(whole));
-  alone.asked('CAP1');
-  expect(await alone.tick()).toEqual([]);
+test('a worker loads the code of heavy tasks alone', async () => {
+  const { serve, tick, wake } = warmUp({
+    stored: { 'index CORE': index('CORE'), 'run CORE': run('CORE') },
+    answers: false,
+  });
+  serve(marketOf('a'));
+  expect(await tick()).toEqual(['heavy warm-up code']);
+  wake('CORE');
+  expect(await tick()).toEqual([]);
 });
 
 test('a question that made room for a request is asked again', async () => {
@@ -188,47 +158,6 @@ test('a question that made room for a request is asked again', async () => {
   const others = await tick();
   expect([others[0], others.length]).toEqual([STOPPED, 12]);
   expect(faults).toEqual([]);
-});
-
-test('ranges of dates hold each date of a run once, begin at blocks of windows, and are of few datapoints where they are long', () => {
-  const market = (names: number, dates: number, columns: number): MarketData => ({
-    ...marketOf('a', { dates, firstDay: dayFrom('2009-07-01') }).market,
-    identifiers: Array.from({ length: names }, (_, i) => `N${i}`),
-    fields: new Map(Array.from({ length: columns }, (_, k) => [`COLUMN${k}`, new Float64Array(0)])),
-  });
-  const core = RunDocument.parse(run('CORE'));
-  const of = (data: MarketData) => {
-    const byField = new Map<string, ReturnType<typeof styleQuestions>>();
-    for (const question of styleQuestions(data, core, ['AGE']))
-      byField.set(question.field, [...(byField.get(question.field) ?? []), question]);
-    return byField;
-  };
-  const data = market(500, 2600, 3);
-  const positions = (text: string | null) => data.dates.indexOf(dayFrom(text!));
-  const asked = of(data);
-  expect([...asked.keys()]).toEqual([
-    'DIVIDEND_YIELD',
-    'RETURN',
-    'COLUMN0',
-    'COLUMN1',
-    'COLUMN2',
-    'MOMENTUM',
-    'VOLATILITY',
-    'BETA',
-  ]);
-  for (const questions of asked.values()) {
-    expect(questions.at(-1)).toMatchObject({ start: null, end: null });
-    const ranges = questions.slice(0, -1).map(({ start, end }) => [positions(start), positions(end)] as const);
-    const dates = ranges.flatMap(([from, to]) => Array.from({ length: to - from + 1 }, (_, k) => from + k));
-    const first = positions('2010-01-04');
-    expect(dates).toEqual(Array.from({ length: 2600 - first }, (_, k) => first + k));
-    for (const [from] of ranges.slice(1)) expect(from % 252).toBe(0);
-  }
-  expect(asked.get('BETA')!.length).toBeGreaterThan(2 * asked.get('RETURN')!.length);
-  expect(of(market(5000, 2600, 0)).has('BETA')).toBe(false);
-  // 12 MiB at 180 bytes a date.
-  const most = Math.floor((12 * 2 ** 20) / (180 * (2600 - positions('2010-01-04'))));
-  expect(of(market(10, 2600, 99)).size).toBe(most);
 });
 
 test('what is accepted comes first: nothing is asked while a light task waits or runs or every core is taken, and it is looked again', async () => {

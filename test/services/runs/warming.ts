@@ -54,10 +54,12 @@ export function warmUp({
   stored = {},
   fails = () => undefined,
   isAlone = true,
+  answers = true,
 }: {
   readonly stored?: Record<string, object>;
   readonly fails?: (task: string, asked: number) => Error | undefined;
   readonly isAlone?: boolean;
+  readonly answers?: boolean;
 } = {}) {
   const asked: string[] = [];
   const inputs: { readonly task: string; readonly lane: Lane; readonly input: unknown }[] = [];
@@ -91,6 +93,7 @@ export function warmUp({
     artifacts: { file: async ({ name }) => `/home/${name}` },
     markets: { served: () => served },
     isAlone,
+    answers,
     workers: WORKERS,
     clock: { after: (_ms, call) => (timers.add(call), () => void timers.delete(call)) },
     onFault: (fault) => void faults.push(fault),

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ErrorEnvelope } from '#contract/common.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
-import { finished, finishedHere, serving, type Listening, type Run } from './process.js';
+import { finished, finishedHere, serving, servingHere, type Listening, type Run } from './process.js';
 
 const { version: VERSION } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
 
@@ -95,17 +95,20 @@ test('without a key the service refuses to listen beyond loopback', async () => 
 test('a home and a port that are taken are told; a killed service leaves a home that the next one starts on', async () => {
   const home = await newFolder();
   const first = await serve(home);
-  const second = await finished(['serve', '--home', home, '--port', '0']);
-  expect([second.status, second.out]).toEqual([75, '']);
-  expect(second.err).toContain(`in use by process ${first.child.pid}`);
+  await expect(servingHere(home)).rejects.toMatchObject({
+    exitStatus: 75,
+    message: expect.stringContaining(`in use by process ${first.child.pid}`) as string,
+  });
   const { port } = new URL(first.url);
-  const other = await finished(['serve', '--home', await newFolder(), '--port', port]);
-  expect([other.status, other.out]).toEqual([75, '']);
-  expect(sentenceOf(other.err)).toBe(`Another process listens on 127.0.0.1 port ${port}.`);
+  await expect(servingHere(await newFolder(), ['--port', port])).rejects.toMatchObject({
+    exitStatus: 75,
+    message: `Another process listens on 127.0.0.1 port ${port}.`,
+  });
   first.child.kill('SIGKILL');
   await first.ended;
-  const next = await serve(home);
+  const next = await servingHere(home);
   expect((await fetch(`${next.url}/health/live`)).status).toBe(200);
+  await next.stop();
 });
 
 describe('keys', () => {

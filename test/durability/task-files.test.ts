@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { homeFolders } from '#store/home/home.js';
-import { serving } from '../cli/process.js';
+import { serving, servingHere } from '../cli/process.js';
 import { documentsOf, leftovers } from './effects.js';
 
 /** Of the files of a run: result, snapshots, overview, columns, checkpoint, plan. */
@@ -15,10 +15,11 @@ test(
   { timeout: 120_000 },
   async () => {
     const home = await mkdtemp(join(tmpdir(), 'durability-'));
-    let service = await serving(home, ['--log-level', 'error', '--workers', '1']);
+    const service = await serving(home, ['--log-level', 'error', '--workers', '1']);
+    let { url } = service;
     const ask = async (method: string, path: string, body?: object): Promise<Record<string, unknown>> => {
       const init = body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
-      const answer = await fetch(service.url + path, { method, ...init });
+      const answer = await fetch(url + path, { method, ...init });
       expect(answer.ok, `${method} ${path}`).toBe(true);
       return (await answer.json()) as Record<string, unknown>;
     };
@@ -54,10 +55,10 @@ test(
       await ask('POST', '/analytics/ONE/backtest', {});
       await killed;
       await service.ended;
-      service = await serving(home, ['--log-level', 'error', '--workers', '1']);
+      const next = await servingHere(home);
+      ({ url } = next);
       expect(await ended('backtest:ONE')).toBe('succeeded');
-      service.child.kill('SIGTERM');
-      await service.ended;
+      await next.stop();
       expect((await documentsOf(home)).has('run ONE')).toBe(true);
       expect(await leftovers(home)).toEqual([]);
     } finally {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { issueKey } from '#services/operations/keys.js';
-import { finished, serving, type Run } from '../cli/process.js';
+import { finished, finishedHere, serving, type Run } from '../cli/process.js';
 import { IS_SOAK } from '../soak.js';
 
 /** Secrets that a service is told, and everything it says and keeps afterwards. */
@@ -29,7 +29,7 @@ async function ask(method: string, path: string, headers: Record<string, string>
 
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'divisor-secrets-'));
-  const made = await finished(['keys', 'create', '--name', 'stored', '--scopes', 'read,data', '--home', home]);
+  const made = await finishedHere(['keys', 'create', '--name', 'stored', '--scopes', 'read,data', '--home', home]);
   stored = made.out.trim();
   const { record } = given;
   service = await serving(

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
-import { finished, finishedHere } from '../process.js';
+import { finishedHere, servingHere } from '../process.js';
 import { newFolder } from './set-up.js';
 
 export function describeLayout(): void {
@@ -57,8 +57,10 @@ export function describeLayout(): void {
       const path = await newFolder();
       await (await openHome(path)).close();
       await writeFile(join(path, 'artifacts', `${'a'.repeat(32)}.art`), 'x');
-      const { status, err } = await finished(['serve', '--home', path, '--port', '0']);
-      expect([status, err]).toEqual([78, expect.stringContaining('holds 1 results but no documents')]);
+      await expect(servingHere(path)).rejects.toMatchObject({
+        exitStatus: 78,
+        message: expect.stringContaining('holds 1 results but no documents') as string,
+      });
       expect(await readdir(join(path, 'artifacts'))).toHaveLength(1);
     });
   });

@@ -1,7 +1,7 @@
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { divisor, finished, finishedHere } from '../process.js';
+import { divisor, finishedHere, servingHere } from '../process.js';
 import { home, newFolder, lines } from './set-up.js';
 
 export function describeRestore(): void {
@@ -34,8 +34,10 @@ export function describeRestore(): void {
       await finishedHere(['restore', copy, '--home', other]);
       await writeFile(join(other, 'format'), 'restoring\n');
       await rm(join(other, 'artifacts'), { recursive: true });
-      const refused = await finished(['serve', '--home', other, '--port', '0']);
-      expect([refused.status, refused.err]).toEqual([78, expect.stringContaining('is incomplete')]);
+      await expect(servingHere(other)).rejects.toMatchObject({
+        exitStatus: 78,
+        message: expect.stringContaining('is incomplete') as string,
+      });
       expect((await finishedHere(['restore', copy, '--home', other])).status).toBe(0);
       expect((await finishedHere(['verify', '--home', other])).status).toBe(0);
     }, 60_000);

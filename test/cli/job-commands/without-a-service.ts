@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { DivisorError, type DivisorClient } from '#clients/typescript/divisor.js';
 import { readCommandLine } from '#cli/command-line.js';
 import { refresh } from '#cli/view-commands/data.js';
-import { finished, finishedHere } from '../process.js';
+import { finishedHere } from '../process.js';
 import { COMPLETED, COMPLETED_IN_A_LIST, isInstalled, offered } from './completed.js';
 import { file } from './set-up.js';
 import { type AddressInfo, createServer } from 'node:net';
@@ -68,7 +68,7 @@ export function describeWithoutAService(): void {
     test('nobody at the address ends with 69', async () => {
       const { port, close } = await deadPort();
       await close();
-      const { status, out, err } = await finished([
+      const { status, out, err } = await finishedHere([
         'report',
         'FACTSHEET-A4',
         '--index',

@@ -26,6 +26,8 @@ const STAMPS = 'dist/.build/stamps.json';
 const BUILD_INFO = 'dist/.build/sources.tsbuildinfo';
 const DOCUMENTATION = 'dist/documentation/built.json';
 const BUNDLE = 'dist/bundle/built.json';
+/** Of this node: `src/code-cache.ts` looks for no other. */
+const CODE_CACHE = `dist/bundle/dispatch-${process.version}-${process.platform}-${process.arch}.cache`;
 const COMPILED = ['src', 'kernels', 'workers', 'test', 'bench'];
 /** Of the folder `src`, but for browsers: it is checked and built by itself. */
 const CONSOLE = 'src/console';
@@ -79,6 +81,12 @@ const STEPS = {
     outputs: ['dist/guide.json', DOCUMENTATION],
     commands: [['data/guide/build.mjs'], ['data/guide/compress.mjs']],
   },
+  codeCache: {
+    after: ['bundle', 'kernels', 'documentation'],
+    inputs: ['src', 'kernels', 'workers', 'scripts/bundle.mjs', 'scripts/code-cache.mjs'],
+    outputs: [CODE_CACHE],
+    commands: [['scripts/code-cache.mjs']],
+  },
   console: {
     inputs: [CONSOLE, 'src/clients/typescript', 'scripts/console.mjs'],
     outputs: ['dist/console/index.html'],
@@ -87,10 +95,10 @@ const STEPS = {
 };
 
 /**
- * What a service does without: it loads its modules one by one, renders the documentation by itself, and says of a console that
- * it has not been built.
+ * What a service does without: it loads its modules one by one, compiles them itself, renders the documentation by itself, and
+ * says of a console that it has not been built.
  */
-const BEYOND_COMPILING = ['bundle', 'documentation', 'console'];
+const BEYOND_COMPILING = ['bundle', 'documentation', 'codeCache', 'console'];
 
 /** Steps whose product a service takes only when it is newer than what was compiled, and the file that tells. */
 const DATED = { bundle: BUNDLE, documentation: DOCUMENTATION };

@@ -1,6 +1,8 @@
 // Puts what was compiled into a few files in dist/bundle: a process or thread loads these in half of the time that its
-// hundreds of modules and those of its packages take. `src/bundle.ts` says where they are used.
+// hundreds of modules and those of its packages take. The command line is one script besides, for
+// `src/code-cache.ts`. `src/bundle.ts` says where the others are used.
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -46,24 +48,43 @@ const ownPlaces = {
   },
 };
 
+const isApart = (id) => APART.some((name) => id === name || id.startsWith(name.endsWith('/') ? name : `${name}/`));
+
+/** What a script would require at its top, whether it needs that or not, is required by the modules that import it. */
+const WHEN_NEEDED = '\0when-needed:';
+const whenNeeded = {
+  name: 'when-needed',
+  resolveId(id, _importer, { kind }) {
+    if (!isApart(id) && !isBuiltin(id)) return null;
+    return kind === 'import-statement' ? WHEN_NEEDED + id : { id, external: true };
+  },
+  load: (id) =>
+    id.startsWith(WHEN_NEEDED) ? `module.exports = require(${JSON.stringify(id.slice(WHEN_NEEDED.length))});` : null,
+};
+
 rmSync(OUT, { recursive: true, force: true });
-const bundle = await rolldown({
-  cwd: ROOT,
-  input: ENTRIES,
-  platform: 'node',
-  external: (id) => APART.some((name) => id === name || id.startsWith(name.endsWith('/') ? name : `${name}/`)),
-  plugins: [ownPlaces],
-  logLevel: 'warn',
-});
+const options = { cwd: ROOT, platform: 'node', logLevel: 'warn' };
+const bundle = await rolldown({ ...options, input: ENTRIES, external: isApart, plugins: [ownPlaces] });
 const { output } = await bundle.write({
   dir: OUT,
   format: 'esm',
   entryFileNames: '[name].js',
   chunkFileNames: '[name]-[hash].js',
 });
+const alone = await rolldown({ ...options, input: ENTRIES.dispatch, plugins: [ownPlaces, whenNeeded] });
+const script = await alone.generate({ format: 'cjs', codeSplitting: false });
+await writeFile(
+  join(OUT, 'dispatch.cjs'),
+  `(function (exports, require, module, __filename) { 'use strict';\n${inAscii(script.output[0].code)}\n})`,
+);
 const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
 await writeFile(join(OUT, 'LICENSES.txt'), licencesOf(modules));
 await writeFile(join(OUT, 'built.json'), `${JSON.stringify(Object.keys(ENTRIES))}\n`);
+
+/** The same program: a script of ASCII takes a byte a character in memory, and is read without decoding. */
+function inAscii(code) {
+  return code.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
 
 /** The licences of the packages whose code is in the bundle, as the packages state them. */
 function licencesOf(paths) {

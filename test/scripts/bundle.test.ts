@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { temporaryFolders } from '../store/temporary-folder.js';
 
@@ -32,6 +34,38 @@ test('a bundle is taken where it was built after the sources, or comes without t
 test('sources that were compiled since are taken themselves, as those that were never bundled', async () => {
   expect(await bundledIn({ [COMPILED]: 1001, [BUILT]: 1000 })).toBeUndefined();
   expect(await bundledIn({ [COMPILED]: 1000 })).toBeUndefined();
+});
+
+/** A package whose command says which of its forms was run. */
+async function commandIn(cache: 'none' | 'of the script' | 'of another'): Promise<string> {
+  const folder = await newFolder();
+  const place = (path: string) => join(folder, path);
+  const write = (path: string, text: string | Buffer) => {
+    mkdirSync(dirname(place(path)), { recursive: true });
+    writeFileSync(place(path), text);
+  };
+  write('package.json', '{ "type": "module" }');
+  for (const file of ['bundle', 'code-cache', 'main'])
+    write(`dist/src/${file}.js`, readFileSync(`dist/src/${file}.js`));
+  write(BUILT, '');
+  write('dist/bundle/dispatch.js', "export const dispatch = () => console.log('module') ?? 0;");
+  const script = "(function (exports) { exports.dispatch = () => console.log('script') ?? 0; })";
+  write('dist/bundle/dispatch.cjs', script);
+  const { version, platform, arch } = process;
+  const run = promisify(execFile);
+  if (cache !== 'none') {
+    const file = JSON.stringify(place(`dist/bundle/dispatch-${version}-${platform}-${arch}.cache`));
+    const made = JSON.stringify(cache === 'of the script' ? script : `${script};`);
+    // In a process of its own: V8 wants the flags under which it was made, and the runner of tests has some.
+    const program = `fs.writeFileSync(${file}, new vm.Script(${made}).createCachedData())`;
+    await run(process.execPath, ['-e', program]);
+  }
+  return (await run(process.execPath, [place('dist/src/main.js')])).stdout.trim();
+}
+
+test('the command is a script where what was made of it is there, and modules where that is missing or of another', async () => {
+  const caches = ['none', 'of the script', 'of another'] as const;
+  expect(await Promise.all(caches.map(commandIn))).toEqual(['module', 'script', 'module']);
 });
 
 const { imports } = JSON.parse(readFileSync('package.json', 'utf8')) as { imports: Record<string, string> };

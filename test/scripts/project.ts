@@ -72,6 +72,11 @@ export async function createProject(): Promise<Project> {
   await write(`${CONSOLE}/main.tsx`, 'export const page = 1;\n');
   await write('scripts/console.mjs', step('console', ['dist/console/index.html']));
   await write('scripts/bundle.mjs', step('bundle', ['dist/bundle/built.json']));
+  const { version, platform, arch } = process;
+  await write(
+    'scripts/code-cache.mjs',
+    step('code-cache', [`dist/bundle/dispatch-${version}-${platform}-${arch}.cache`]),
+  );
   await write('data/guide/build.mjs', step('guide', ['dist/guide.json']));
   await write('data/guide/compress.mjs', step('compress', ['dist/documentation/built.json']));
   return {

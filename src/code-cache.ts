@@ -1,0 +1,51 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { arch, platform, version } from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { constants, Script } from 'node:vm';
+import { bundled } from './bundle.js';
+
+type Dispatch = typeof import('#cli/dispatch.js');
+
+const SCRIPT = fileURLToPath(new URL('../bundle/dispatch.cjs', import.meta.url));
+
+/** What V8 made of the script when it was built, for this node on machines like that one. */
+export const CODE_CACHE = fileURLToPath(
+  new URL(`../bundle/dispatch-${version}-${platform}-${arch}.cache`, import.meta.url),
+);
+
+/**
+ * The command line as one script whose functions need not be compiled again: modules have no such cache before node 22, and
+ * compiling was a quarter of a start. Undefined where it was built by another node, or this one has other flags.
+ */
+export function compiledBefore(): Dispatch | undefined {
+  if (bundled('dispatch') === undefined) return undefined;
+  const cachedData = readIfThere(CODE_CACHE);
+  if (cachedData === undefined) return undefined;
+  const script = readScript(cachedData);
+  return script.cachedDataRejected === true ? undefined : runScript(script);
+}
+
+export function readScript(cachedData?: Buffer): Script {
+  return new Script(readFileSync(SCRIPT, 'latin1'), {
+    filename: SCRIPT,
+    ...(cachedData === undefined ? {} : { cachedData }),
+    importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+  });
+}
+
+/** What the script exports. */
+export function runScript(script: Script): Dispatch {
+  const module = { exports: {} };
+  const run = script.runInThisContext() as (...own: readonly unknown[]) => void; // As `scripts/bundle.mjs` writes it.
+  run(module.exports, createRequire(SCRIPT), module, SCRIPT);
+  return module.exports as Dispatch;
+}
+
+function readIfThere(file: string): Buffer | undefined {
+  try {
+    return readFileSync(file);
+  } catch {
+    return undefined; // Slower, and as right.
+  }
+}

@@ -5,11 +5,13 @@ import type { MarketContent } from '../content/market-content.js';
 import { unknownCurrencies } from '../content/unknown-currencies.js';
 import type { Doubt } from './doubt.js';
 
+const BY_MOVES: ReadonlySet<string> = new Set(['cash', 'ratio']);
+
 /** Terms of corporate actions that can hardly be, and currencies that nobody knows: only their source can say what is right. */
 export function doubtfulTerms(content: MarketContent, adjustment: Adjustment): Doubt[] {
   const actions = actionDoubts(content, adjustment)
-    // Sizes of dividends are doubted by the moves of their days.
-    .filter(({ code, action: { type } }) => code !== 'ACTION_SIZE' || ACTION_KINDS[type] !== 'cash')
+    // Sizes of dividends and splits are doubted by the moves of their days.
+    .filter(({ code, action: { type } }) => code !== 'ACTION_SIZE' || !BY_MOVES.has(ACTION_KINDS[type]))
     .map(({ action: { identifier, type, exDay, value }, code, message, evidence }): Doubt => {
       const date = formatDay(exDay);
       const id = `action_terms ${identifier} ${date} ${type} ${value} ${code}`;

@@ -30,7 +30,7 @@ interface Close {
 
 /**
  * Actions that can be applied and hardly be right: announced behind their ex-date, an ending that is none, cash that is
- * no less than the close before, rights above it, an ending far from it, shares of a name without a price.
+ * no less than the close before, rights above it, an ending far from it, a split that no close shows, shares of a name without a price.
  * @param adjustment prices with dividends in them say nothing of the size of one
  * @cost O(1) an action but for the sessions that its name has no bar on
  */
@@ -43,11 +43,7 @@ export function actionDoubts(content: MarketContent, adjustment: Adjustment): Ac
     splits: byName(adjustment === 'none' ? actions.filter(isSplit) : []),
   };
   return actions.flatMap((action) =>
-    action.status === 'cancelled'
-      ? []
-      : [datesDoubt(action), endDoubt(action, prices), sizeDoubt(action, prices), relatedDoubt(action, prices)].filter(
-          (doubt) => doubt !== undefined,
-        ),
+    action.status === 'cancelled' ? [] : DOUBTS.flatMap((doubtOf) => doubtOf(action, prices) ?? []),
   );
 }
 
@@ -129,6 +125,30 @@ function sizeDoubt(action: CorporateAction, prices: Prices): ActionDoubt | undef
   };
 }
 
+/** A split of prices that are as they were traded, on whose day they go on as if there were none. */
+function splitDoubt(action: CorporateAction, prices: Prices): ActionDoubt | undefined {
+  const { identifier, exDay, value } = action;
+  if (prices.adjustment !== 'none' || !isSplit(action)) return undefined;
+  const before = closeBefore(identifier, exDay, prices);
+  const after = closeFrom(identifier, exDay, prices);
+  if (before === undefined || after === undefined) return undefined;
+  const between = prices.splits.get(identifier)!.filter((one) => one.exDay > before.day && one.exDay <= after.day);
+  const traded = before.price * value;
+  const isUnmoved = Math.abs(after.price / traded - 1) <= UNMOVED_MAX;
+  if (between.length > 1 || !isUnmoved || Math.abs(after.price / before.price - 1) <= JUMP_MAX) return undefined;
+  return {
+    action,
+    code: 'ACTION_SIZE',
+    message: `${named(action)} makes ${value} shares of one, and the close goes from ${traded} on ${formatDay(before.day)} to ${after.price} on ${formatDay(after.day)} as without it.`,
+    evidence: { ratio: value, close_before: traded, close: after.price, close_date: formatDay(after.day) },
+  };
+}
+
+/** A change of the close up to which it is none that a split makes. */
+const UNMOVED_MAX = 0.2;
+
+const DOUBTS = [datesDoubt, endDoubt, sizeDoubt, splitDoubt, relatedDoubt];
+
 /** Actions that give shares of another name. */
 const GIVES_SHARES: ReadonlySet<string> = new Set(['MERGER', 'SPIN_OFF']);
 
@@ -157,6 +177,20 @@ function relatedDoubt(action: CorporateAction, prices: Prices): ActionDoubt | un
     message: `${named(action)} gives ${value} shares of ${related} for one, worth ${worth} at the close of ${formatDay(other.day)}; that is far from the own close before, ${own.price} of ${formatDay(own.day)}.`,
     evidence: { ratio: value, related, worth, close: own.price, close_date: formatDay(own.day) },
   };
+}
+
+/** First close of a name on a day or soon after it; undefined without one. */
+function closeFrom(identifier: string, day: Day, { content, position }: Prices): Close | undefined {
+  const { identifiers, dates, fields } = content;
+  const n = position.get(identifier);
+  if (n === undefined) return undefined;
+  const close = fields.get('CLOSE')!;
+  const first = firstAtLeast(dates, day);
+  for (let t = first; t < Math.min(first + GAP_SESSIONS_MAX, dates.length); t++) {
+    const price = close[t * identifiers.length + n]!;
+    if (!Number.isNaN(price)) return { day: dates[t]!, price };
+  }
+  return undefined;
 }
 
 /** Last close of a name before a day, on the share basis of that day; undefined without one. */

@@ -88,7 +88,7 @@ interface Named {
   readonly missing: readonly string[];
 }
 
-/** Doubts columns that are called nearly like a known one that is absent. */
+/** Doubts columns that are called nearly like a known one that is absent, and tells those that nothing reads. */
 function doubtNames({ dataset: table, label, names, missing }: Named, problems: Problems): void {
   const absent = KNOWN_COLUMNS[table].filter((known) => !names.includes(known) && !missing.includes(known));
   const unknown = names.filter(
@@ -96,7 +96,10 @@ function doubtNames({ dataset: table, label, names, missing }: Named, problems: 
   );
   for (const name of unknown) {
     const question = didYouMean(name, absent);
-    if (question === '') continue;
+    if (question === '') {
+      if (!OPEN_TABLES.has(table)) problems.warning(ignored({ dataset: table, label }, name));
+      continue;
+    }
     const instead = OPEN_TABLES.has(table) ? 'is read as a column of its own' : 'is not read';
     problems.warning({
       code: 'UNKNOWN_FIELD',
@@ -105,6 +108,11 @@ function doubtNames({ dataset: table, label, names, missing }: Named, problems: 
       message: `The column ${name} ${instead}.${question}`,
     });
   }
+}
+
+function ignored({ dataset: table, label }: Pick<Named, 'dataset' | 'label'>, name: string) {
+  const message = `The column ${name.slice(0, 80)} is not read; those of ${table} are ${KNOWN_COLUMNS[table].join(', ')}.`;
+  return { code: 'COLUMN_IGNORED' as const, path: `${label}.${name}`, column: name, message };
 }
 
 /** Whether an unknown column is called nearly like a missing one. */

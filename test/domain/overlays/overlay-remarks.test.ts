@@ -298,6 +298,10 @@ test('a rate that says to be of the other currency is told at its field, and ref
   expect(told(hedge, inPounds, saying('GBX', 'USD'))).toEqual([]);
   expect(told(hedge, inPounds, saying(null, 'EUR'))).toEqual([differs('rates.foreign')]);
   expect(refused(saying(null, 'EUR'))).toEqual([]);
+  const inEuros = saying('EUR', null);
+  expect(told({ type: 'leverage', factor: 2, financing: 'DOMESTIC' }, {}, inEuros)).toEqual([differs('financing')]);
+  expect(told({ ...risk, cash: 'DOMESTIC' }, {}, inEuros)).toEqual([differs('cash')]);
+  expect(told({ type: 'excess_return', cash: 'FOREIGN' }, {}, inEuros)).toEqual([]);
   expect(told(byCurrency(dollars), inPounds, saying('GBP', 'GBP'))).toEqual([differs('currencies[0].rate')]);
   const [swapped] = found(hedge, inPounds, saying('USD', 'GBP'));
   expect(swapped!.message).toBe(

@@ -169,6 +169,7 @@ describe('a misspelt name', () => {
       ['warning', 'UNKNOWN_FIELD', 'market.VOLUMNE', 'Did you mean VOLUME?'],
     ]);
     expect(await warned({ 'corporate_actions.csv': 'identifier,type,value,ex_date,paydate,note\n' })).toEqual([
+      ['warning', 'COLUMN_IGNORED', 'corporate_actions.note', expect.stringContaining('note is not read; those of')],
       ['warning', 'UNKNOWN_FIELD', 'corporate_actions.paydate', 'Did you mean pay_date?'],
     ]);
     expect(await warned({ 'reference.csv': 'identifier,SECTR,SECTOR\nA,1,2\n' })).toEqual([]); // SECTOR is there

@@ -153,6 +153,7 @@ test('what can hardly be of an action or a currency is told with both numbers, a
   const told = [
     ['ACTION_DATES', dated('A', 30), `${DAYS[31]}, behind its ex-date ${DAYS[30]}`],
     ['ACTION_SIZE', dated('A', 31), `pays 50 a share; that is no less than the close before, 50 of ${DAYS[30]}`],
+    ['ACTION_SIZE', dated('A', 31), `from 100 on ${DAYS[30]} to 100 on ${DAYS[31]} as without it`],
     ['ACTION_SIZE', dated('B', 30), `subscription_price of 201; that is above the close before, 200 of ${DAYS[29]}`],
     ['ACTION_WITHOUT_PRICE', dated('C', 30), 'names no related identifier'],
     ['ACTION_DATES', dated('C', 40), `it has a bar on ${DAYS[50]}`],

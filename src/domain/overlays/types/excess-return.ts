@@ -15,7 +15,7 @@ export const excessReturn = overlayType({
     basis: basis(360),
   }),
   example: { type: 'excess_return', cash: 'SOFR' },
-  series: ({ cash }) => [{ path: 'cash', series: cash }],
+  series: ({ cash }) => [{ path: 'cash', series: cash, currency: null }],
   sentences: ({ cash, basis: days }) => [
     `Its return is that of the index beneath over cash: growth is divided by 1 plus the rate ${cash} of the close before, times calendar days over ${days}.`,
   ],

@@ -33,7 +33,7 @@ export const leverage = overlayType({
   reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: leveraged and inverse indices',
   schema,
   example: { type: 'leverage', factor: 2, financing: 'SOFR', spread_bps: 50 },
-  series: ({ financing }) => (financing === null ? [] : [{ path: 'financing', series: financing }]),
+  series: ({ financing }) => (financing === null ? [] : [{ path: 'financing', series: financing, currency: null }]),
   sentences: ({ factor, financing, spread_bps, cost_bps, basis: days }) => [
     `Every session it earns ${factor} times the return of the index beneath, set anew at the close.`,
     ...carrySentences(factor, rateText(financing, spread_bps, factor), days),

@@ -44,7 +44,7 @@ export const riskControl = overlayType({
   reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: risk control indices',
   schema: schema.superRefine(exactlyOne({ by: 'a risk control', of: ['half_lives', 'sessions'] })),
   example: { type: 'risk_control', target: 0.1, half_lives: [11, 23], max_leverage: 1.5, lag: 2, cash: 'SOFR' },
-  series: ({ cash }) => (cash === null ? [] : [{ path: 'cash', series: cash }]),
+  series: ({ cash }) => (cash === null ? [] : [{ path: 'cash', series: cash, currency: null }]),
   sentences: ({ target, half_lives, sessions, max_leverage, lag, cash, spread_bps, cost_bps, basis: days }) => [
     `After each close it holds the index beneath at a leverage of ${shareText(target)} divided by its volatility, at most at ${shareText(max_leverage)} of its own value, and the rest in cash.`,
     `The volatility is the root of 252 times the mean of squared logarithmic returns up to ${lag === 0 ? 'that close' : `${lag} session${lag === 1 ? '' : 's'} before`}, ${sessions === null ? `with weights that halve every ${half_lives!.join(' and every ')} sessions${half_lives!.length > 1 ? '; the largest counts' : ''}` : `over ${sessions} sessions`}. Returns of the index beneath before the base date count; before the first return is known it holds ${shareText(Math.min(1, max_leverage))}.`,

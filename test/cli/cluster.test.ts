@@ -129,5 +129,5 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
       exitStatus: 78,
       message: /--artifacts .*the store [\w-]{36}/,
     });
-  }, 120_000);
+  });
 });

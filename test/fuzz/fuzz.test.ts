@@ -25,11 +25,11 @@ let wire: Wire;
 beforeAll(async () => {
   scene = await openScene();
   wire = openWire(scene.url, AT_ONCE);
-}, 120_000);
+});
 afterAll(async () => {
   wire?.close();
   await scene?.close();
-}, 120_000);
+});
 
 test(
   `${REQUESTS} requests are answered as the document says (FUZZ_SEED=${SEED})`,

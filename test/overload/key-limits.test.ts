@@ -19,8 +19,8 @@ beforeAll(async () => {
   await service.ask('PUT', '/indices/ONE', { ...indexBody('ONE'), base_date: '2020-01-02' });
   await service.ask('POST', '/analytics/ONE/backtest', {});
   expect((await service.finished('backtest:ONE')).error).toBeNull();
-}, 60_000);
-afterAll(() => service?.close(), 60_000);
+});
+afterAll(() => service?.close());
 
 /** Waiting jobs of a key that are done to their end. */
 const DONE = 10;
@@ -63,4 +63,4 @@ test('a key has a hundred jobs waiting; more are told to come back, and another 
     expect((await service.finished(jobId)).status).toBe(done.includes(jobId) ? 'succeeded' : 'cancelled');
   expect((await service.ask('POST', '/risk-models/again/estimate', body, first)).status).toBe(202);
   expect((await service.finished('risk:again')).status).toBe('succeeded');
-}, 120_000);
+});

@@ -30,8 +30,8 @@ beforeAll(async () => {
     await service.ask('POST', `/analytics/${id}/backtest`, {});
     expect((await service.finished(`backtest:${id}`)).error).toBeNull();
   }
-}, 120_000);
-afterAll(() => service?.close(), 60_000);
+});
+afterAll(() => service?.close());
 
 /** Resolves when the job is in the state. */
 async function reached(jobId: string, state: string): Promise<void> {
@@ -62,7 +62,7 @@ describe('with every worker busy for minutes', () => {
   let end: () => Promise<void>;
   beforeAll(async () => {
     end = await saturate();
-  }, 60_000);
+  });
   afterAll(() => end());
 
   test('small requests are answered at once', async () => {
@@ -76,7 +76,7 @@ describe('with every worker busy for minutes', () => {
     if (IS_SOAK) expect(found.p99).toBeLessThan(50);
     for (const id of ['ONE', 'TWO'])
       expect((await service.ask('GET', `/jobs/simulate:${id}`)).body.status).toBe('running');
-  }, 60_000);
+  });
 
   test('previews and other light work go their own way', async () => {
     const times: number[] = [];
@@ -89,7 +89,7 @@ describe('with every worker busy for minutes', () => {
     if (IS_SOAK) expect(percentiles(times).p95).toBeLessThan(5000);
     for (const id of ['ONE', 'TWO'])
       expect((await service.ask('GET', `/jobs/simulate:${id}`)).body.status).toBe('running');
-  }, 60_000);
+  });
 });
 
 test('a cancelled job is readable as cancelled at once, and its worker works again soon', async () => {
@@ -130,7 +130,7 @@ test('clients take turns: one that comes after another’s dozen jobs does not w
   const before = statuses.filter((job) => job.finished_at! < lateStatus.started_at!).length;
   expect(lateStatus.error).toBeNull();
   expect(before).toBeLessThanOrEqual(WORKERS + 1);
-}, 120_000);
+});
 
 test('readers that do not read cost no memory and keep nobody waiting', async () => {
   const { body } = await service.ask<string>('GET', '/analytics/ONE/record');
@@ -156,7 +156,7 @@ test('readers that do not read cost no memory and keep nobody waiting', async ()
   for (const reader of readers) reader.destroy();
   expect(grown).toBeLessThan(100);
   if (IS_SOAK) expect(percentiles(times).p95).toBeLessThan(500);
-}, 60_000);
+});
 
 test.runIf(IS_SOAK)(
   'ten thousand jobs may wait, more are told to come back, and all that were accepted end',

@@ -25,7 +25,7 @@ describe('what was measured for one question', () => {
     await makeRuns(asked);
     await makeRuns(fresh);
     await serveRagged(fresh, sessions, CHANGED);
-  }, 120_000);
+  });
   afterAll(async () => {
     await asked?.close();
     await fresh?.close();
@@ -52,7 +52,7 @@ describe('what was measured for one question', () => {
       questions.filter((path) => path.includes('market_sector') || path.includes('by=SECTOR')).sort(),
     );
     expect(new Set(together.map((view) => JSON.stringify(view))).size).toBe(questions.length);
-  }, 120_000);
+  });
 
   async function makeRuns(service: LiveService): Promise<void> {
     await serveRagged(service, sessions, MARKET);

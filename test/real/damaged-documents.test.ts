@@ -26,7 +26,7 @@ beforeAll(async () => {
   await flipDocument(join(folder, 'home'), `main\u0000strategy\u0000${DAMAGED}`);
   await flipDocument(join(folder, 'home'), `main\u0000run\u0000${DAMAGED}`);
   await start();
-}, 120_000);
+});
 
 afterAll(async () => {
   await stop();

@@ -82,7 +82,7 @@ beforeAll(async () => {
   record = await service.ok('GET', '/analytics/DAILY/record');
   days = (await service.ok<{ levels: Series }>('GET', '/analytics/DAILY/levels')).levels.index;
   expect(days.length).toBe(1258);
-}, 60_000);
+});
 afterAll(() => service?.close());
 
 describe('the record of a run longer than what is served of it', () => {

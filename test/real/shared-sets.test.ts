@@ -130,7 +130,7 @@ for (const [place, { set, file, calendar, base, currency, benchmark }] of SETS.e
         transaction_cost_bps: 15,
         ...against,
       });
-    }, 60_000);
+    });
     afterAll(async () => {
       for (const path of ['/strategies/FOLLOW', '/indices/QUIET', '/indices/EVEN']) await service.ok('DELETE', path);
     });
@@ -159,7 +159,6 @@ for (const [place, { set, file, calendar, base, currency, benchmark }] of SETS.e
           inputs_equal: true,
         });
       },
-      60_000,
     );
 
     test('contributions by sector and by name add up to the same return', async () => {

@@ -180,7 +180,7 @@ describe.skipIf(!hasNumpy).each(Object.entries(markets))(
         { maxBuffer: 2 ** 26 },
       );
       expected = JSON.parse(stdout) as Views;
-    }, 120_000);
+    });
     afterAll(async () => {
       for (const id of ['RUN-UNCAPPED', 'RUN', 'OTHER']) await service.ok('DELETE', `/indices/${id}`);
     });

@@ -70,8 +70,8 @@ beforeAll(async () => {
     await service.job('/risk-models/__proto__/estimate', { index_id: 'constructor' });
     await service.ok('PUT', '/data/watchlists/toString', { name: 'Own', identifiers: names.slice(0, 3) });
   }
-}, 120_000);
-afterAll(() => Promise.all(services.map((service) => service.close())), 60_000);
+});
+afterAll(() => Promise.all(services.map((service) => service.close())));
 
 /** An answer with every harmless name exchanged for the hostile one of its place, and what tells the time left out. */
 function exchanged(text: string): unknown {

@@ -6,8 +6,8 @@ import { liveService, type LiveService } from '../real/live.js';
 let service: LiveService;
 beforeAll(async () => {
   service = await liveService(['--workers', '1']);
-}, 60_000);
-afterAll(() => service.close(), 60_000);
+});
+afterAll(() => service.close());
 
 const HOSTILE = [
   '(unbalanced ( parentheses \\) endstream endobj',

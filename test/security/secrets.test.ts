@@ -70,7 +70,7 @@ beforeAll(async () => {
   await ask('GET', '/health', {});
   await ask('GET', '/openapi.json', key);
   await ask('POST', '/data/stores', key, `{"name":"x","password":"${PASSWORD}"`);
-}, 60_000);
+});
 
 afterAll(async () => {
   service?.child.kill('SIGTERM');
@@ -108,13 +108,11 @@ test('the home holds digests of keys, never a key', async () => {
 test('commands show no secret but the key they make, once', async () => {
   const { record } = given;
   const environment = { DIVISOR_API_KEYS: `${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}` };
-  for (const words of [
-    ['config'],
-    ['keys', 'list', '--home', home],
-    ['doctor', '--home', home],
-    ['verify', '--home', home],
-  ]) {
-    const { out, err } = await finished(words, environment);
+  for (const words of [['config'], ['keys', 'list'], ['doctor'], ['verify']]) {
+    // One in a process of its own, all of whose output is seen.
+    const run = words[0] === 'doctor' ? finished : finishedHere;
+    const { out, err } = await run([...words, '--home', home], environment);
+    expect(`${out}${err}`).not.toBe('');
     for (const secret of SECRETS()) expect([words[0], `${out}${err}`.includes(secret)]).toEqual([words[0], false]);
   }
 });

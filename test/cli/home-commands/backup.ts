@@ -56,7 +56,7 @@ export function describeBackup(): void {
         await again.stop();
       }
       expect((await finishedHere(['verify', '--home', other])).status).toBe(0);
-    }, 120_000);
+    });
 
     test('goes to a new folder only, and leaves nothing behind in the home', async () => {
       const folder = await newFolder();

@@ -66,7 +66,7 @@ export function describeDamage(): void {
       expect(lines(copied.out)[0]!['damaged']).toEqual(
         expect.arrayContaining([`artifacts/${artifacts[0]}`, `artifacts/${artifacts[1]}`]),
       );
-    }, 60_000);
+    });
 
     test('whose store document cannot be read keeps the folder that the document named', async () => {
       const other = await stillHome();
@@ -76,7 +76,7 @@ export function describeDamage(): void {
       await expect.poll(async () => (await ask(again.url, 'GET', '/data/stores')).body['skipped']).toBe(1);
       await again.stop();
       expect([before.length, await readdir(join(other, 'stores'))]).toEqual([1, before]);
-    }, 60_000);
+    });
 
     test('is not restored, and the home stays as it was', async () => {
       const folder = await newFolder();

@@ -24,7 +24,7 @@ export function describeRestore(): void {
       const aside = String(lines(replaced.out)[0]!['aside']);
       expect((await readdir(aside)).toSorted()).toEqual(['artifacts', 'documents', 'stores']);
       expect((await finishedHere(['verify', '--home', other])).status).toBe(0);
-    }, 60_000);
+    });
 
     test('that was cut short is not served, and comes to its end when it is run again', async () => {
       const folder = await newFolder();
@@ -40,7 +40,7 @@ export function describeRestore(): void {
       });
       expect((await finishedHere(['restore', copy, '--home', other])).status).toBe(0);
       expect((await finishedHere(['verify', '--home', other])).status).toBe(0);
-    }, 60_000);
+    });
   });
 
   test('a command whose reader goes away ends quietly with it', async () => {

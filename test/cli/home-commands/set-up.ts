@@ -42,7 +42,7 @@ beforeAll(async () => {
   await ask(service.url, 'PUT', '/indices/EVEN', INDEX);
   await job(service.url, '/analytics/EVEN/backtest', {});
   await ask(service.url, 'PUT', '/data/watchlists/mine', { name: 'Mine', identifiers: ['A'] });
-}, 60_000);
+});
 
 afterAll(async () => {
   service?.child.kill('SIGTERM');

@@ -233,7 +233,7 @@ export function describeOnAHome(): void {
       expect(linesOf(byFile.out).at(-1)).toMatchObject({
         result: { adjustment: written.adjustment, derived_actions: { splits: 0 }, rows: { market: bars } },
       });
-    }, 60_000);
+    });
   });
 }
 

@@ -87,7 +87,6 @@ describe('a row with a priority gives way', () => {
         expect(given(problemOf([withPriority(first!, 0), ...others])), `${place} with priority zero`).toBeNull();
       }
     },
-    60_000,
   );
 });
 

@@ -118,7 +118,6 @@ describe('relaxations of every class', () => {
         }
       }
     },
-    60_000,
   );
 });
 

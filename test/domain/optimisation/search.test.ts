@@ -89,12 +89,15 @@ describe('a number of names', () => {
   ];
 
   test.each(BESIDE)('$type leaves the tracking error within its limit, whatever is the objective', (row) => {
-    const market = { names: 8, seed: 4, objective: { type: 'min_tracking_error' } };
-    const least = Math.sqrt(trackingVariance(...measuredIn({ ...market, rows: [row] })));
-    const limit = { type: 'TrackingError', params: { limit: 1.1 * least } };
     for (const { type } of OBJECTIVE_CLASSES) {
       const isSlow = type === 'min_cdar' || (type === 'min_cvar' && row.type !== 'Cardinality');
       if (type === 'risk_parity' || (isSlow && !IS_SOAK)) continue; // Equal risk holds every name.
+      const market = { names: type === 'min_cvar' && !IS_SOAK ? 5 : 8, seed: 4 };
+      const nearest = { ...market, rows: [row], objective: { type: 'min_tracking_error' } };
+      const limit = {
+        type: 'TrackingError',
+        params: { limit: 1.1 * Math.sqrt(trackingVariance(...measuredIn(nearest))) },
+      };
       const objective = type === 'max_sharpe' ? { type, risk_free_rate: -0.01 } : { type };
       const [problem, weights] = measuredIn({ ...market, rows: [limit, row], objective });
       const error = Math.sqrt(trackingVariance(problem, weights));
@@ -121,7 +124,7 @@ describe('a number of names', () => {
     for (const soft of [undefined, 0.3]) {
       const limit = { type: 'TrackingError', params: { limit: 0.12, ...(soft === undefined ? {} : { soft }) } };
       const rows = [limit, { type: 'Cardinality', params: { maximum: 3 } }];
-      const problem = smallProblem({ names: 7, seed: 4, rows, objective: { type: 'min_variance' } });
+      const problem = smallProblem({ names: 6, seed: 4, rows, objective: { type: 'min_variance' } });
       expect(Math.abs(found(problem).value / byEnumeration(problem, 3) - 1), `penalty ${soft}`).toBeLessThan(1e-8);
     }
   });
@@ -160,7 +163,7 @@ describe('a number of names', () => {
     const solution = found(problem);
     expect(solution.isHeuristic).toBe(false);
     expect(Math.abs(solution.objective / byEnumeration(problem, 5) - 1)).toBeLessThan(1e-9);
-  }, 60_000);
+  });
 
   test('a choice weighs the price of soft rows with the tracking variance', () => {
     for (let seed = 1; seed <= 2; seed++) {
@@ -193,7 +196,7 @@ describe('a number of names', () => {
   });
 
   test('a name that is held short is one of them, as enumeration has it', () => {
-    for (let seed = 1; seed <= 2; seed++) {
+    for (let seed = 1; seed <= (IS_SOAK ? 2 : 1); seed++) {
       const shorts = ['N002', 'N007'];
       const rows = [
         { type: 'Cardinality', params: { minimum: 4, maximum: 5 } },

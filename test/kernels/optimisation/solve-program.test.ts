@@ -160,7 +160,7 @@ describe('small programmes', () => {
       withAnswer++;
       expect(Math.abs(objectiveOf(program, answer.point.x) - expected.objective), `seed ${seed}`).toBeLessThan(1e-10);
     }
-  }, 60_000);
+  });
 });
 
 /** Random programmes of a run; `npm run soak` solves more. */

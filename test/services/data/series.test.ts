@@ -289,7 +289,7 @@ test('a run is extended with its series to the bits of a whole run, and runs who
   const restated = await run('LISTED', request);
   expect(restated['extended_from']).toBeNull();
   expect(restated['benchmark']).not.toEqual(whole['benchmark']);
-}, 60_000);
+});
 
 test('a store of its own keeps its series across a restart and an append', async () => {
   const held = await on('apart', () => get<SeriesCollection>('/data/series'));

@@ -82,8 +82,8 @@ beforeAll(async () => {
   estimatedThen = volatilities(await jobOf('/risk-models/then/estimate', { identifiers: ['A', 'B', 'D'] }));
   await imported(tables(41, CORRECTED), 'replace');
   then.push({ levels: await levels(), answers: await answers() });
-}, 120_000);
-afterAll(() => service.close(), 60_000);
+});
+afterAll(() => service.close());
 
 /** An answer without what tells of the moment it is given. */
 const timeless = (answer: unknown): unknown =>

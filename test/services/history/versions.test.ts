@@ -23,8 +23,8 @@ function newKey(name: string, scopes: readonly Scope[]): string {
 beforeAll(async () => {
   const given = [newKey('anna', ['read', 'write', 'data', 'run']), newKey('root', ['admin'])];
   service = await runService([], { DIVISOR_API_KEYS: given.join(',') });
-}, 60_000);
-afterAll(() => service.close(), 60_000);
+});
+afterAll(() => service.close());
 
 const ask = <T = Record<string, unknown>>(
   method: string,

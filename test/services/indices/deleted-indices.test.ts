@@ -17,8 +17,8 @@ beforeAll(async () => {
     end: '2023-12-29',
   });
   expect((await service.finished('generate:market')).error).toBeNull();
-}, 60_000);
-afterAll(() => service.close(), 60_000);
+});
+afterAll(() => service.close());
 
 const definition = (id: string) => ({
   id,

@@ -48,7 +48,7 @@ beforeAll(async () => {
   service = await runService(['--callback-hosts', hooks.host, '--callback-private', 'on'], {
     DIVISOR_CALLBACK_SECRET: `whsec_${KEY.toString('base64')}`,
   });
-}, 60_000);
+});
 afterAll(async () => {
   await service.close();
   hooks.close();
@@ -89,7 +89,7 @@ test('word of a job comes signed, again until it is accepted, and the job tells'
   expect(rest).toEqual({ type: 'job.succeeded', timestamp: job.finished_at });
   const { callbacks: _callbacks, ...status } = job;
   expect(data).toEqual({ ...status, result: null });
-}, 60_000);
+});
 
 test('what was not accepted before a stop is delivered after the start, once the receiver takes it', async () => {
   hooks.state.status = 503;
@@ -102,7 +102,7 @@ test('what was not accepted before a stop is delivered after the start, once the
   });
   expect((await reached(jobId, 'delivered')).attempts).toBeGreaterThan(1);
   expect(hooks.received.at(-1)!.headers['webhook-id']).toBe(callbacks[0]!.delivery_id);
-}, 60_000);
+});
 
 test('a stop does not wait for a receiver that does not answer, and the message is not lost', async () => {
   hooks.state.isSilent = true;
@@ -114,7 +114,7 @@ test('a stop does not wait for a receiver that does not answer, and the message 
   });
   // The attempt that was broken off does not count.
   expect(await reached(jobId, 'delivered')).toMatchObject({ attempts: 1 });
-}, 60_000);
+});
 
 test('a redirect is a failure, and what is gone is not tried again', async () => {
   Object.assign(hooks.state, { status: 302, redirect: url('/elsewhere') });
@@ -123,7 +123,7 @@ test('a redirect is a failure, and what is gone is not tried again', async () =>
   await hooks.count(before + 1);
   Object.assign(hooks.state, { status: 410, redirect: '' });
   expect(await reached(jobId, 'failed')).toMatchObject({ last_error: 'The receiver answered 410.' });
-}, 60_000);
+});
 
 test('an address that is not allowed is refused before anything is queued, and only where jobs start', async () => {
   const elsewhere = encodeURIComponent('https://elsewhere.test/');

@@ -81,7 +81,7 @@ test('it is given up after the last attempt, or when the receiver wants no more 
   expect(gone.sent).toHaveLength(1);
   await others.close();
   await gone.discard();
-}, 60_000);
+});
 
 test('what a process left is delivered by the next, with the attempts it had', async () => {
   const here = await world([busy, undefined]);

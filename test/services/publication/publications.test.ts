@@ -70,8 +70,8 @@ beforeAll(async () => {
   await ran('/data/synthetic', { store_id: 'm', seed: 5, assets: 12, start: '2023-01-03', end: '2023-06-30' });
   await ask('PUT', '/indices/PUB', definition({ type: 'EqualWeight' }));
   await ran('/analytics/PUB/backtest', {});
-}, 120_000);
-afterAll(() => service.close(), 60_000);
+});
+afterAll(() => service.close());
 
 const publish = (request: object, who = 'desk') => ask<Publication>('POST', '/analytics/PUB/publish', request, who);
 const entriesOf = async (query = '') =>

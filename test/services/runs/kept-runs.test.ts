@@ -73,8 +73,8 @@ beforeAll(async () => {
     '/analytics/KEPT/weights',
   );
   identifier = body.weights[0]!.identifier;
-}, 120_000);
-afterAll(() => service.close(), 60_000);
+});
+afterAll(() => service.close());
 
 test('every view of an earlier run is what it was while that run was the newest', async () => {
   const [first] = (await listed()).runs;

@@ -64,8 +64,8 @@ beforeAll(async () => {
   await imported(tables(40));
   await imported(tables(10));
   expect((await service.ask('PUT', '/indices/DESK', INDEX)).status).toBeLessThan(300);
-}, 120_000);
-afterAll(() => service.close(), 60_000);
+});
+afterAll(() => service.close());
 
 test('decisions from before the first version that can be had are refused, with the day of that', async () => {
   for (const wrong of [40, 20, 10]) await imported(tables(wrong), 'dropped');
@@ -190,7 +190,7 @@ test('a universe that follows an index follows what that one decided on what was
     patches: [{ '/document/pipeline/treatment': treatment }],
   });
   expect(refused).toMatchObject({ refused: 1, rows: [{ error: { code: 'LOOK_AHEAD' } }] });
-}, 60_000);
+});
 
 interface Row {
   readonly run_id: string;

@@ -71,8 +71,8 @@ beforeAll(async () => {
   service = await runService();
   await imported(market());
   await put('EqualWeight');
-}, 120_000);
-afterAll(() => service.close(), 60_000);
+});
+afterAll(() => service.close());
 
 test('each cause has what its exchange changes, as backtests with the causes exchanged say; they sum exactly', async () => {
   const first = await ran();
@@ -141,7 +141,7 @@ describe('runs of two data stores', () => {
     onNEqual = await ran();
     await put('PriceWeight');
     onNPrice = await ran();
-  }, 60_000);
+  });
 
   test('are compared: the stores are named, values are not compared, all of the difference is of the data', async () => {
     const found = await difference(onM, onNEqual); // Both are 100 on their base date, the third day.

@@ -61,8 +61,8 @@ beforeAll(async () => {
   await service.ask('PUT', '/indices/FIRST', index('FIRST', { type: 'EqualWeight' }));
   await service.ask('PUT', '/indices/SECOND', index('SECOND', { type: 'MarketCapWeight' }));
   await ran('/analytics/FIRST/backtest', {});
-}, 120_000);
-afterAll(() => service.close(), 60_000);
+});
+afterAll(() => service.close());
 
 test('the prices of a run are one file, which runs of other weights and costs share', async () => {
   const [first, ...others] = await priceFiles();

@@ -62,7 +62,7 @@ beforeAll(async () => {
   await service.ok('POST', '/indices/BASE/optimise', { id: 'CHILD', name: 'Child' });
   await service.ok('POST', '/optimise/constraint-sets', SET);
   await service.ok('POST', '/strategies', STRATEGY);
-}, 60_000);
+});
 afterAll(() => service.close());
 
 /** Views that are computed from what a run stores, and those that need prices of its store. */
@@ -93,7 +93,7 @@ describe('a run is stale', () => {
       findings: [],
       entries: [{ stale: null }, { stale: null }],
     });
-  }, 60_000);
+  });
 
   test('in every view of every run that reaches a definition which changed, and in no view when it is as it was', async () => {
     await service.ok('PUT', '/indices/BASE', equalIndex('BASE', null, { base_value: 50 }));
@@ -109,7 +109,7 @@ describe('a run is stale', () => {
     });
     await service.ok('PUT', '/indices/BASE', equalIndex('BASE', null, { universe: { kind: 'all' } }));
     for (const id of ['BASE', 'INNER', 'CHILD', 'FOLLOW']) expect([id, await stateOf(id)]).toEqual([id, null]);
-  }, 60_000);
+  });
 
   test.each([
     [
@@ -178,7 +178,7 @@ describe('a run is stale', () => {
       expect([view, await stateOf('BASE', view)]).toEqual([view, stale]);
     await backtest('BASE');
     expect(await stateOf('BASE')).toBeNull();
-  }, 60_000);
+  });
 
   test('under an etag that a copy of before does not have, and with which the record is forgotten', async () => {
     const ask = (path: string, etag: string, method = 'GET') =>
@@ -249,7 +249,7 @@ describe('a backtest that is to run only when it has to', () => {
 });
 
 describe('while another store is served than that of the run', () => {
-  beforeAll(() => serve('other', 2), 60_000);
+  beforeAll(() => serve('other', 2));
 
   test('views that need prices are refused by both stores', async () => {
     for (const view of PRICED_VIEWS) {
@@ -324,7 +324,7 @@ describe('while another store is served than that of the run', () => {
     expect(await textOf('TEARSHEET-A4', 'BASE')).toContain(
       'Risk is estimated from the data store being served, other; the run was made on another.',
     );
-  }, 60_000);
+  });
 
   test('the same store served again answers everything as before', async () => {
     await activate('desk');

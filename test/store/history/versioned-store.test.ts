@@ -106,7 +106,7 @@ test(`of ${WRITES} random writes the state of each time is recomputed from the t
     expect(stateOf(subject.kind, version?.content ?? null)).toBe(answered);
   }
   expect((await auditHead(store)).seq).toBe([...histories.values()].reduce((sum, { length }) => sum + length, 0));
-}, 60_000);
+});
 
 async function versionsOf(store: DocumentStore, subject: Subject): Promise<Version[]> {
   const { latest } = (await headOf(store, subject))!;

@@ -49,7 +49,7 @@ export function describeGrowingStore(): void {
         expect(shown).toEqual(await views());
         from = rows;
       }
-    }, 120_000);
+    });
 
     test('goes on again and again, and the files that it began in go with the last of them', async () => {
       await put(until(410), { full: true });
@@ -71,7 +71,7 @@ export function describeGrowingStore(): void {
       await restart(); // Files that nobody refers to are removed a minute later, or with the service.
       expect(artifacts().filter((name) => made.includes(name))).toEqual([]);
       expect((await service.ask('POST', '/indices', INDEX)).status).toBe(200);
-    }, 120_000);
+    });
 
     test('goes on when names are held that never were, and shows of them what was before', async () => {
       await put(until(300), { full: true });
@@ -127,7 +127,7 @@ export function describeGrowingStore(): void {
       await wholeRun('JOINS');
       await wholeRun('HALF', {});
       expect(shown).toEqual(await seen());
-    }, 120_000);
+    });
 
     test('is another one as soon as anything before has changed', async () => {
       await put(until(420), { full: true });
@@ -274,6 +274,6 @@ export function describeGrowingStore(): void {
       const shown = await views();
       await wholeRun();
       expect(shown).toEqual(await views());
-    }, 120_000);
+    });
   });
 }

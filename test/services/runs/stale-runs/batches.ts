@@ -20,7 +20,7 @@ export function describeBatches(service: () => LiveService): void {
   describe('a batch of backtests', () => {
     beforeAll(async () => {
       for (const id of ['BASE', 'RIVAL', 'INNER']) await service().job(`/analytics/${id}/backtest`);
-    }, 60_000);
+    });
 
     test('with if_stale queues none while no run is stale', async () => {
       const answer = await batch({ ids: ['RIVAL', 'BASE', 'INNER'], if_stale: true });
@@ -67,7 +67,7 @@ export function describeBatches(service: () => LiveService): void {
       const one = await service().ask<JobStatus>('POST', '/analytics/RIVAL/backtest', { if_stale: true });
       expect([one.status, one.body.request]).toMatchObject([202, after]);
       expect(await finished('backtest:RIVAL')).toBe('succeeded');
-    }, 60_000);
+    });
 
     test('without if_stale gives the run of each that a request for one gives', async () => {
       const answer = await batch({ ids: ['BASE', 'RIVAL'] });

@@ -22,7 +22,7 @@ export function describeWatchlistUniverses(service: () => LiveService): void {
       await service().ok('POST', '/indices', equalIndex('FOLLOWED', null, { universe }));
       await service().job('/analytics/LISTED/backtest');
       await service().job('/analytics/FOLLOWED/backtest');
-    }, 60_000);
+    });
 
     test('holds what a universe of the same names holds, in runs, previews, sweeps and what derives from it', async () => {
       expect(await levelsOf('FOLLOWED')).toEqual(await levelsOf('LISTED'));
@@ -54,7 +54,7 @@ export function describeWatchlistUniverses(service: () => LiveService): void {
         return result.rows.map(({ variant, metrics }) => [variant, metrics.total_return]);
       };
       expect(await returnsOf('FOLLOWED')).toEqual(await returnsOf('LISTED'));
-    }, 60_000);
+    });
 
     test('is told by the methodology, and stored without its names', async () => {
       const { sentences } = await service().ok<{ sentences: { text: string }[] }>(

@@ -221,7 +221,13 @@ exposures, rolling = f.exposures("PY", by="SECTOR"), f.rolling("PY")
 months = f.monthly_returns("PY")
 changes = f.what_if("PY", {"pipeline": {"weighting": {"type": "MarketCapWeight"}}})
 name = f.weights("PY").index[0]
+windows = [{"name": "March", "window": {"start": "2020-03-02", "end": "2020-03-31"}}, {"name": name, "shocks": {name: -0.1}}]
+shocked, of_name = f.scenarios("PY", windows, as_of="2020-06-30")["return"], tables(d.api.run_scenarios("PY", {"scenarios": windows, "as_of": "2020-06-30"}))["scenarios.by_name"]
+d.estimate_risk_model("frames", index_id="PY")
+validated = f.risk_validation("frames", {"sessions": 60, "horizon": 5, "random": 2, "eigenportfolios": 1})
 laws = {
+    "scenarios": abs(shocked - of_name.groupby("scenarios.name")["contribution"].sum()).max(),
+    "validation": abs(validated["bias_low"] - (1 - (2 / validated["observations"]) ** 0.5)).max(),
     "weights": abs(f.weights("PY")["weight"].sum() - 1),
     "preview": abs(f.preview("PY")["weight"].sum() - 1),
     "attribution": abs(attribution["contribution"].sum() - total),

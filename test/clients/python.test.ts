@@ -120,6 +120,20 @@ print(json.dumps(codes))`);
     expect(said).toEqual(['RISK_INSUFFICIENT_DATA', 'Nothing answers at http://127.0.0.1:9.', 'absent.parquet']);
   });
 
+  test('optimises, validates a risk model and runs scenarios, as the operations do', async () => {
+    const said = await outputOf(`
+d.request("PUT", "/optimise/constraint-sets/py", {"id": "py", "name": "py", "constraints": [{"id": "cap", "type": "PositionBounds", "params": {"upper": 0.4}}]})
+run = d.optimise("PY", "py", objective="min_variance")
+d.estimate_risk_model("py", index_id="PY")
+validated = d.validate_risk_model("py", sessions=60, horizon=5, random=2, eigenportfolios=1)
+windows = [{"name": "March", "window": {"start": "2020-03-02", "end": "2020-03-31"}}]
+shown = d.scenarios("PY", windows, as_of="2020-06-30")["scenarios"]
+same = d.api.run_scenarios("PY", {"scenarios": windows, "as_of": "2020-06-30"})["scenarios"]
+print(json.dumps([run["objective_type"], round(sum(row["weight"] for row in run["weights"]), 9), max(row["weight"] for row in run["weights"]) <= 0.4 + 1e-9,
+    validated["model_id"], validated["horizon"], [row["name"] for row in shown], shown[0]["return"] == same[0]["return"]]))`);
+    expect(said).toEqual(['min_variance', 1, true, 'py', 5, ['March'], true]);
+  });
+
   test('prices a future as worked by hand', async () => {
     const said = await outputOf(
       'print(d.price_future(spot=4000, as_of="2024-01-02", expiry="2024-03-15", risk_free_rate=0.05, dividend_yield=0.015, borrow_rate=0.002)["fair_value"])',

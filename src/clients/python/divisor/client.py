@@ -333,6 +333,21 @@ class Divisor:
         """Estimates a covariance and waits. Fields: index_id or identifiers, start, end, intensity, intensity_method, target, repair."""
         return self.run(f"/risk-models/{word(model_id)}/estimate", fields, progress)
 
+    def validate_risk_model(self, model_id: str, progress: Optional[Progress] = None, **fields: Any) -> Any:
+        """Says how well a risk model forecast over history, and waits. Fields: start, end, sessions, horizon, index_id, random, ..."""
+        return self.run(f"/risk-models/{word(model_id)}/validate", fields, progress)
+
+    def optimise(self, index_id: str, constraint_set_id: str, progress: Optional[Progress] = None, **fields: Any) -> Any:
+        """Optimises the weights of an index under a stored constraint set and waits. Fields: objective, expected_returns,
+        costs, candidates, risk_model, as_of, start, end, ..."""
+        body = {"index_id": index_id, "constraint_set_id": constraint_set_id, **fields}
+        return self.run("/optimise/runs", body, progress)
+
+    def scenarios(self, index_id: str, scenarios: Iterable[Mapping[str, Any]], run_id: Optional[str] = None, **fields: Any) -> Any:
+        """What the composition of a run would return in past windows and under shocks. Fields: as_of, by."""
+        body = {"scenarios": list(scenarios), **fields}
+        return self.request("POST", f"/analytics/{word(index_id)}/scenarios", body, {"run_id": run_id})
+
     # Derivatives ---------------------------------------------------------------------------------------------------------
 
     def price_future(self, **fields: Any) -> Any:

@@ -183,6 +183,19 @@ class Frames:
         answer: Any = body if "weights" in body else self._api.start_optimisation(body).wait()
         return to_frame(answer["weights"], "identifier")
 
+    def scenarios(self, index_id: str, scenarios: "Iterable[Mapping[str, Any]]", run_id: Optional[str] = None, **fields: Any) -> "DataFrame":
+        """Past windows and shocks by name: return, covered weight, fit of a regression. `tables(answer)` has names and groups."""
+        body: Any = {"scenarios": list(scenarios), **fields}
+        answer = self._api.run_scenarios(index_id, body, run_id=run_id)
+        rows = [{name: value for name, value in row.items() if not isinstance(value, (list, dict))} for row in answer["scenarios"]]
+        return to_frame(rows, "name")
+
+    def risk_validation(self, model_id: str, body: "Union[c.RiskValidationRequest, c.RiskValidationView, None]" = None) -> "DataFrame":
+        """How well a risk model forecast the risk of each portfolio; a request is run first."""
+        wanted: Any = body or {}
+        answer: Any = wanted if "portfolios" in wanted else self._api.validate_risk_model(model_id, wanted).wait()
+        return to_frame([{**row, "portfolio": f"{row['family']} {row['number']}"} for row in answer["portfolios"]], "portfolio")
+
     def covariance(self, model_id: str) -> "DataFrame":
         """The covariance of a risk model."""
         return to_frame(self._api.get_risk_model(model_id)["covariance"])

@@ -123,7 +123,7 @@ export function findingsOf(solve: DerivedSolve): Finding[] {
     found.push(
       warning(
         'RISK_FALLBACK_IDENTITY',
-        `On ${date} ${columns.length} names are covered, with ${sessions.length} complete observations; ${LIMITS.MIN_MODEL_OBSERVATIONS} are needed: the identity stands for the covariance.`,
+        `On ${date} ${columns.length} names are covered, with ${sessions.length} complete sessions of returns for risk_model; ${LIMITS.MIN_MODEL_OBSERVATIONS} are needed: the identity stands for the covariance.`,
       ),
     );
   } else if (risk.coverage.excluded.size > 0) {

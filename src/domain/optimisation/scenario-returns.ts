@@ -30,7 +30,7 @@ function read(window: ReturnWindow, columns: Int32Array, sessions: number | null
   const coverage = coverageOf(own, columns);
   const { columns: covered, sessions: complete } = coverage;
   if (covered.length === 0 || complete.length < LIMITS.MIN_MODEL_OBSERVATIONS)
-    throw insufficientRisk(coverage, columns.length);
+    throw insufficientRisk(coverage, columns.length, 'scenarios');
   const panel = new Float64Array(complete.length * covered.length);
   readReturns(own, coverage, panel);
   if (covered.length === columns.length) return { returns: panel, coverage };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { FRONTIER_RISKS } from '#domain/optimisation/frontier-risks.js';
 import { Finding } from './common.js';
 
 export const WeightRow = z
@@ -58,6 +59,26 @@ export const FrontierPayload = z
       .meta({
         description:
           'By rank, from the least variance of each draw to its largest expected return, measured by the estimates themselves; null without `resampling`, absent in runs of earlier versions.',
+      }),
+    by_objective: z
+      .array(
+        z.strictObject({
+          ...riskAndReturn,
+          risk_measure: z
+            .enum(FRONTIER_RISKS)
+            .meta({ description: 'What `risk` is: that which the objective makes small.' }),
+          risk: z.number().meta({
+            description:
+              'The least at the expected return: tracking error annualised; cvar and cdar as a fraction of value, of a session.',
+          }),
+          weights: z.record(z.string(), z.number()).meta({ description: 'Weights of the names it holds.' }),
+        }),
+      )
+      .nullable()
+      .optional()
+      .meta({
+        description:
+          'The frontier by the risk of the objective, costs aside, from its least to the largest expected return, for min_tracking_error, min_cvar and min_cdar; of tails 21, 11 or 6 points as their work allows. Null for other objectives, whose frontier is `points`, absent in runs of earlier versions.',
       }),
     portfolio: z
       .strictObject(riskAndReturn)

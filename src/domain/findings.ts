@@ -106,6 +106,7 @@ export const FINDING_CODES = [
   'NOT_ANNOUNCED',
   'TOO_FEW_NAMES',
   'JOINT_ESTIMATE',
+  'FRONTIER_SCOPE',
 ] as const;
 export type FindingCode = (typeof FINDING_CODES)[number];
 

@@ -63,7 +63,13 @@ export function toOptimisationResult(
 }
 
 /** The frontier on the wire: each point with the names it holds, and the run and its index among the points. */
-function frontierOf({ frontier, resampled, problem, solution }: OptimisationRun): OptimisationRunResult['frontier'] {
+function frontierOf({
+  frontier,
+  ownFrontier,
+  resampled,
+  problem,
+  solution,
+}: OptimisationRun): OptimisationRunResult['frontier'] {
   if (frontier === null) return null;
   const byName = (values: Float64Array, weights: Float64Array) =>
     Object.fromEntries(
@@ -82,6 +88,8 @@ function frontierOf({ frontier, resampled, problem, solution }: OptimisationRun)
         spread: byName(spread, weights),
       })),
     },
+    by_objective:
+      ownFrontier && ownFrontier.map((point) => ({ ...point, weights: byName(point.weights, point.weights) })),
     portfolio: pointOf(solution.weights),
     index: pointOf(problem.index),
   };

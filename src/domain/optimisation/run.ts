@@ -18,7 +18,6 @@ import { coverageOf } from '../risk/return-panel.js';
 import { crossSectionsOf } from '../rules/decide.js';
 import { firstAtLeast } from '../search.js';
 import { constraintFieldFindings, specFieldFindings } from './field-uses.js';
-import type { Restriction } from './assemble.js';
 import { candidatesAt } from './candidates.js';
 import { estimateRisk, storedRisk, type RiskEstimate } from './covariance.js';
 import { identifiersOf } from './derived-solve.js';
@@ -27,13 +26,13 @@ import { nextNamesOf, type NextName } from './explanation/next-names.js';
 import { rowCostsOf, type RowCost } from './explanation/row-costs.js';
 import { sensitivitiesOf, type Sensitivity } from './explanation/sensitivities.js';
 import { frontierOf, type Frontier } from './frontier.js';
+import { frontierFindings, keptChoice, objectiveFrontier, type ObjectivePortfolio } from './objective-frontier.js';
 import { jointFindings } from './joint-estimate.js';
 import { metricProduct } from './metric-product.js';
 import { outcomeOf, type Outcome } from './outcome.js';
-import { nonConvexRows, type Problem, type ProblemWarning } from './problem.js';
+import type { Problem, ProblemWarning } from './problem.js';
 import { distanceOf, rowSides, type RowSide } from './report.js';
 import { resampledFrontier, type ResampledFrontier, type ResampledInput } from './resampled-frontier.js';
-import { restrictionOf, shortSide, supportOf } from './restriction.js';
 import { solveProblem, type Solution } from './search.js';
 import { trackingVariance } from './solve-convex.js';
 import { statedProblem } from './stated-problem.js';
@@ -74,6 +73,8 @@ export interface OptimisationRun {
   readonly activeSum: number;
   readonly rows: readonly WeightRow[];
   readonly frontier: Frontier | null;
+  /** Of the risk of the objective, where that is not the volatility. */
+  readonly ownFrontier: readonly ObjectivePortfolio[] | null;
   readonly resampled: ResampledFrontier | null;
   readonly sensitivities: readonly Sensitivity[];
   readonly rowCosts: readonly RowCost[];
@@ -117,8 +118,9 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   const { solution } = outcome;
   report(0.8, 'tracing the frontier');
   const means = problem.expectedReturns ?? risk.means();
-  const traced = { solver: solvers.solver, problem, means, restriction: heldWithin(problem, solution) };
+  const traced = { solver: solvers.solver, problem, means, restriction: keptChoice(problem, solution.weights) };
   const frontier = frontierOf({ ...traced, riskFreeRate: tangencyRate(input.spec, input.riskFreeRate) });
+  const ownFrontier = frontier === null ? null : objectiveFrontier(traced);
   const resampled = resampledWithin(input, { ...traced, algebra: engine }, risk.coverage.sessions.length);
   report(0.9, 'weighing the constraints');
   const sides = rowSides(problem, solution);
@@ -140,6 +142,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
     activeSum: weights.reduce((sum, weight, i) => sum + (weight - problem.index[i]!), 0),
     rows: weightRows(problem, solution, trackingError),
     frontier,
+    ownFrontier,
     resampled,
     sensitivities: sensitivitiesOf(solvers, explained),
     rowCosts: rowCostsOf(solvers, explained),
@@ -151,6 +154,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
       ...unknownGroups(constraints, sm.market, 'constraints'),
       ...uncoveredFindings(sm, risk.coverage.excluded, problem),
       ...joint,
+      ...frontierFindings({ problem, hasFrontier: frontier !== null, hasOwn: ownFrontier !== null }),
       ...problem.warnings.map(noDataFinding),
     ],
   };
@@ -199,16 +203,6 @@ function problemAt(
     alone: () => coverageOf(returns, target.columns),
   });
   return { problem, risk, joint };
-}
-
-/** The names that frontiers are traced within, where rows choose some: those that the solution holds. */
-function heldWithin(problem: Problem, { weights }: Solution): Restriction | undefined {
-  const rows = nonConvexRows(problem).map(({ row }) => row);
-  if (rows.length === 0) return undefined;
-  return restrictionOf(
-    rows.filter(({ form }) => form !== 'concentration'),
-    { held: supportOf(weights), short: shortSide(weights), large: [], isFinal: true },
-  );
 }
 
 /** The resampled frontier where it is asked for. @param window returns of the risk model */

@@ -30,6 +30,8 @@ export interface Trace {
 
 export interface TraceOptions {
   readonly points?: number | undefined;
+  /** Weights that the variance is measured from, [N]; none unless given. */
+  readonly centre?: Float64Array | undefined;
   /** Traces of the programme with fewer rows, the last of which is gone on from; the new one is added. */
   readonly before?: Trace[];
 }
@@ -45,10 +47,10 @@ export function tracedFrontier(
   solver: Solver,
   base: Program,
   means: Float64Array,
-  { points: count = POINTS, before = [] }: TraceOptions = {},
+  { points: count = POINTS, centre = new Float64Array(base.n), before = [] }: TraceOptions = {},
 ): TracedFrontier | null {
   const earlier = before.at(-1);
-  const variance = ofLeastVariance(base);
+  const variance = ofLeastVariance(base, centre);
   const first = stillHolds(base, earlier?.least) ?? solver.solve(variance);
   const last = stillHolds(base, earlier?.most) ?? solver.solve(ofLargestReturn(base, means));
   if (first.status !== 'solved' || last.status !== 'solved') return null;
@@ -66,8 +68,8 @@ export function tracedFrontier(
   return { targets, solved, at };
 }
 
-function ofLeastVariance(base: Program): Program {
-  return { ...base, centre: new Float64Array(base.n), curvature: 2, linear: new Float64Array(base.n) };
+function ofLeastVariance(base: Program, centre: Float64Array): Program {
+  return { ...base, centre, curvature: 2, linear: new Float64Array(base.n) };
 }
 
 export function ofLargestReturn(base: Program, means: Float64Array): Program {
@@ -195,12 +197,12 @@ function resumed(program: Program, { target, program: { rows: before }, answer: 
 }
 
 /** A portfolio between two: feasible at its return, if not of least variance, where the solver found none. */
-function mixed(from: Float64Array, to: Float64Array, share: number): Float64Array {
+export function mixed(from: Float64Array, to: Float64Array, share: number): Float64Array {
   return from.map((weight, i) => weight + share * (to[i]! - weight));
 }
 
 /** The programme with one more equality row. */
-function withRow(program: Program, coefficients: Float64Array): Program {
+export function withRow(program: Program, coefficients: Float64Array): Program {
   const { rows, n } = program;
   const all = new Float64Array((rows.count + 1) * n);
   all.set(rows.coefficients);

@@ -1,0 +1,69 @@
+import { describe, expect, test } from 'vitest';
+import { frontierFindings, keptChoice, objectiveFrontier } from '#domain/optimisation/objective-frontier.js';
+import { nonConvexRows, type Problem } from '#domain/optimisation/problem.js';
+import { holds } from '#domain/optimisation/restriction.js';
+import { rowSides } from '#domain/optimisation/report.js';
+import { solveProblem, type Solution } from '#domain/optimisation/search.js';
+import { smallProblem, solvers } from './small-problems.js';
+
+const OBJECTIVES = ['min_tracking_error', 'min_cvar', 'min_cdar'];
+
+const ROWS: Readonly<Record<string, readonly object[]>> = {
+  'no rows': [],
+  'turnover, groups and caps': [
+    { type: 'Turnover', params: { limit: 0.6 } },
+    { type: 'GroupBounds', params: { field: 'SECTOR', lower: 0.1, upper: 0.3 } },
+    { type: 'PositionBounds', params: { upper: 0.2 } },
+  ],
+  'a volatility and an effective number': [
+    { type: 'Volatility', params: { limit: 0.17 } },
+    { type: 'EffectiveNumber', params: { minimum: 6 } },
+  ],
+  'a number of names': [{ type: 'Cardinality', params: { maximum: 7 } }],
+  'a rule of concentration': [{ type: 'Concentration5_10_40', params: { single: 0.3, trigger: 0.15, aggregate: 0.5 } }],
+};
+
+function solved(type: string, rows: readonly object[]): { problem: Problem; solution: Solution } {
+  const problem = smallProblem({ names: 14, seed: 3, rows, objective: { type } });
+  const outcome = solveProblem(solvers, problem);
+  if (outcome.kind !== 'solved') throw new Error(`no answer: ${outcome.kind}`);
+  return { problem, solution: outcome.solution };
+}
+
+describe.each(Object.entries(ROWS))('the frontier of an objective within %s', (_, rows) => {
+  test.each(OBJECTIVES)('%s begins with its optimum, rises and is convex, and keeps every row', (type) => {
+    const { problem, solution } = solved(type, rows);
+    const means = problem.expectedReturns!;
+    const input = { solver: solvers.solver, problem, means, restriction: keptChoice(problem, solution.weights) };
+    const points = objectiveFrontier(input)!;
+    expect(points).toHaveLength(21);
+    const least = type === 'min_tracking_error' ? Math.sqrt(solution.objective) : solution.objective;
+    expect(points[0]!.risk).toBeCloseTo(least, 9);
+    const risks = points.map(({ risk }) => risk);
+    for (let k = 1; k < risks.length; k++) expect(risks[k]!).toBeGreaterThanOrEqual(risks[k - 1]! - 1e-10);
+    for (let k = 1; k < risks.length - 1; k++)
+      expect(risks[k]!).toBeLessThanOrEqual((risks[k - 1]! + risks[k + 1]!) / 2 + 1e-9);
+    const [first, last] = [points[0]!.expected_return, points[20]!.expected_return];
+    points.forEach(({ weights, expected_return: value }, k) => {
+      expect(value).toBeCloseTo(first + ((last - first) * k) / 20, 9);
+      for (const { label, value: measured, limit, side } of rowSides(problem, { ...solution, weights }))
+        expect([label, side === 'lower' ? measured >= limit - 1e-8 : measured <= limit + 1e-8]).toEqual([label, true]);
+      for (const { row } of nonConvexRows(problem)) expect(holds(row, weights)).toBe(true);
+    });
+  });
+});
+
+test('what a frontier is not of is told', () => {
+  const told = (type: string, rows: readonly object[], there = { hasFrontier: true, hasOwn: true }) =>
+    frontierFindings({ problem: smallProblem({ names: 6, seed: 1, rows, objective: { type } }), ...there });
+  const few = [{ type: 'Cardinality', params: { maximum: 3 } }];
+  expect(told('min_variance', [])).toEqual([]);
+  expect(told('min_cvar', [])).toEqual([]);
+  expect(told('risk_parity', [])[0]!.message).toMatch(/mean and variance, not of risk_parity/);
+  expect(told('min_variance', few)[0]!.message).toMatch(/names of the answer: Cardinality chose them/);
+  expect(told('min_cvar', few, { hasFrontier: true, hasOwn: false }).map(({ severity }) => severity)).toEqual([
+    'warning',
+    'info',
+  ]);
+  expect(told('min_variance', few, { hasFrontier: false, hasOwn: false })).toMatchObject([{ severity: 'warning' }]);
+});

@@ -14,6 +14,7 @@ import { composeIndices } from './compose/indices.js';
 import { composeDatasets, composeOperations } from './compose/operations.js';
 import { composePublication } from './compose/publication.js';
 import { composeReports } from './compose/reports.js';
+import { openRoomsOfJobs } from './compose/documents-of-jobs.js';
 import { openRooms, type Closable, type Rooms } from './compose/rooms.js';
 import type { Role } from './compose/service-store.js';
 import { composeRuns } from './compose/runs.js';
@@ -88,7 +89,7 @@ async function composeOn(
 ): Promise<Service> {
   const startedAt = new Date();
   const stopping = new AbortController();
-  const rooms = await openRooms({ role, home, settings, log, onDefect, open });
+  const rooms = openRoomsOfJobs(await openRooms({ role, home, settings, log, onDefect, open }), open);
   const { documents, jobs, markets, metrics, version } = rooms;
   const keys = await createKeys({ documents, environment: settings.apiKeys, now: Date.now });
   if (role !== 'worker') open.push(await openKeyDoor(home.path, keys));

@@ -68,7 +68,8 @@ async function run(role: Role, settings: Settings): Promise<number> {
     log.fatal({ seconds: STOP_DEADLINE_MS / 1000 }, 'the stop took too long');
     process.exit(1);
   }, STOP_DEADLINE_MS);
-  await stop({ service, server, drainMs: settings.drainMs });
+  // Nobody sends requests to a worker: no balancer has to hear of its end.
+  await stop({ service, server, drainMs: role === 'worker' ? 0 : settings.drainMs });
   clearTimeout(deadline);
   log.info('stopped');
   // Nothing is left to do; a handle somebody forgot to close must not keep the process.

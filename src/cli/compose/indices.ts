@@ -18,16 +18,17 @@ import { findRun } from '#services/runs/run-documents.js';
 import { createRiskModelJob } from '#services/risk/risk-model-job.js';
 import { createRiskValidationJob } from '#services/risk/risk-validation-job.js';
 import { createRiskModels } from '#services/risk/risk-models.js';
-import type { Rooms } from './rooms.js';
+import type { RoomsOfJobs } from './documents-of-jobs.js';
 
 const MS_PER_DAY = 86_400_000;
 
 /** Definitions: indices, strategies, their calendars, and what optimises them. */
-export function composeIndices(rooms: Rooms, removals: Removals) {
+export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
   const { documents, calendars } = rooms;
-  const risk = createRiskModelJob(rooms);
-  const validate = createRiskValidationJob(rooms);
-  const optimise = createOptimisationJob(rooms);
+  const ofJobs = { ...rooms, documents: rooms.documentsOfJobs };
+  const risk = createRiskModelJob(ofJobs);
+  const validate = createRiskValidationJob(ofJobs);
+  const optimise = createOptimisationJob(ofJobs);
 
   const indices = createIndices(rooms);
   const strategies = createStrategies(rooms);

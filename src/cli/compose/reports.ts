@@ -3,11 +3,15 @@ import { reportHandlers } from '#http/routes/reports.js';
 import { createRenderJob } from '#services/reports/render-job.js';
 import { createReports } from '#services/reports/reports.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import type { Rooms } from './rooms.js';
+import type { RoomsOfJobs } from './documents-of-jobs.js';
 
 /** Report templates and rendered reports. */
-export function composeReports(rooms: Rooms, removals: Removals) {
-  const render = createRenderJob({ ...rooms, timestamp: () => formatTimestamp(Date.now()) });
+export function composeReports(rooms: RoomsOfJobs, removals: Removals) {
+  const render = createRenderJob({
+    ...rooms,
+    documents: rooms.documentsOfJobs,
+    timestamp: () => formatTimestamp(Date.now()),
+  });
   const reports = createReports({ ...rooms, kind: render, now: Date.now });
   return { reports, kinds: { render }, handlers: reportHandlers(reports, removals) };
 }

@@ -24,19 +24,20 @@ import { createSweepJob } from '#services/runs/sweep-job.js';
 import { createSweeps } from '#services/runs/sweeps.js';
 import { createViewCache } from '#services/runs/view-cache.js';
 import { createViewMaker } from '#services/runs/view-maker.js';
-import type { Rooms } from './rooms.js';
+import type { RoomsOfJobs } from './documents-of-jobs.js';
 
 /** Backtests, what is computed from their stored runs, and what is priced on them. */
-export function composeRuns(rooms: Rooms, { calendarViews }: { readonly calendarViews: CalendarViews }) {
+export function composeRuns(rooms: RoomsOfJobs, { calendarViews }: { readonly calendarViews: CalendarViews }) {
   const { settings, version: engineVersion } = rooms;
   const { nextRebalance, comingRebalance } = calendarViews;
   const views = createViewCache();
   const maker = createViewMaker({ ...rooms, views });
-  const backtest = createBacktestJob({ ...rooms, runsKept: settings.runsKept });
-  const replay = createReplayJob(rooms);
-  const diff = createRunDifferenceJob(rooms);
-  const sweep = createSweepJob({ ...rooms, workers: settings.workers });
-  const simulate = createSimulationJob(rooms);
+  const ofJobs = { ...rooms, documents: rooms.documentsOfJobs };
+  const backtest = createBacktestJob({ ...ofJobs, runsKept: settings.runsKept });
+  const replay = createReplayJob(ofJobs);
+  const diff = createRunDifferenceJob(ofJobs);
+  const sweep = createSweepJob({ ...ofJobs, workers: settings.workers });
+  const simulate = createSimulationJob(ofJobs);
 
   const analytics = createAnalytics({ ...rooms, kind: backtest, maker, engineVersion });
   const { estimatedBytes } = analytics;

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { Refusal } from '#domain/refusal.js';
+import { patientDocuments } from '#jobs/patient-documents.js';
+import type { DocumentStore } from '#store/port.js';
+import { createTestClock } from './test-clock.js';
+
+const AWAY = new Refusal('STORE_UNAVAILABLE', 'The database cannot be reached.');
+
+function openPatient() {
+  const state = { isAway: true, isOver: false, failure: AWAY as Error };
+  const answer = async <T>(value: T): Promise<T> => {
+    if (state.isAway) throw state.failure;
+    return value;
+  };
+  const store = {
+    get: (kind: string, id: string) => answer(`${kind}/${id}`),
+    transaction: () => answer('written'),
+  } as unknown as DocumentStore;
+  const { clock, pass } = createTestClock();
+  return { state, pass, documents: patientDocuments({ documents: store, clock, isOver: () => state.isOver }) };
+}
+
+test('a read while the database is away waits for it, however long that takes', async () => {
+  const { state, pass, documents } = openPatient();
+  const read = documents.get('run', 'A');
+  await pass(60_000);
+  state.isAway = false;
+  await pass(1000);
+  await expect(read).resolves.toBe('run/A');
+});
+
+test('a write, another failure, and a read that nobody waits for any more are refused', async () => {
+  const { state, pass, documents } = openPatient();
+  await expect(documents.transaction(async () => {})).rejects.toBe(AWAY);
+  const read = documents.get('run', 'A');
+  const refused = expect(read).rejects.toBe(AWAY);
+  await pass(1000);
+  state.isOver = true;
+  await pass(1000);
+  await refused;
+  state.isOver = false;
+  state.failure = new Refusal('DOCUMENT_UNREADABLE', 'damaged');
+  await expect(documents.get('run', 'A')).rejects.toBe(state.failure);
+});

@@ -98,6 +98,12 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
 
   // Its fields are none of those in `redact`; keys and passwords in their values are still taken out.
   const requestLog = log.child({}, { redact: [] });
+  const isLogged = {
+    error: log.isLevelEnabled('error'),
+    warn: log.isLevelEnabled('warn'),
+    info: log.isLevelEnabled('info'),
+    debug: log.isLevelEnabled('debug'),
+  };
   const failedKeys = createFailedKeys(() => performance.now());
   const options = { dataSettled: () => settledWithin(dataSettled(), dataWaitMs), follow, assertCallback };
   const find = createPaths(api, handlers, options);
@@ -167,7 +173,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     const { method } = head;
     const ms = performance.now() - startedMs;
     const level = status >= 500 && status !== 503 ? 'error' : status >= 400 ? 'warn' : isOpen ? 'debug' : 'info';
-    if (requestLog.isLevelEnabled(level)) {
+    if (isLogged[level]) {
       requestLog[level](
         {
           request_id: requestId,

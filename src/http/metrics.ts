@@ -2,6 +2,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import type { EndedJob, JobCounts, LaneLoad, LaneLoads } from '#jobs/queue.js';
 import type { Lane, ThreadLoss } from '#jobs/compute-pool.js';
 import type { Answered } from './app.js';
+import { createRequestTimes } from './request-times.js';
 
 export interface Metrics {
   /** An answered request. */
@@ -34,8 +35,6 @@ export interface MetricsSources {
   readonly shared?: (() => SharedSizes | undefined) | undefined;
 }
 
-/** From an answer out of memory to the longest poll. */
-const REQUEST_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 /** From a render to the longest job. */
 const JOB_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
 const LANES: readonly Lane[] = ['heavy', 'light'];
@@ -49,13 +48,7 @@ export function createMetrics({ version, jobs, lanes, tasks, homeBytes, freeByte
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
   const gauge = gaugesOf(registers);
-  const requests = new Histogram({
-    name: 'divisor_http_request_seconds',
-    help: 'Time from the headers of a request to the head of its answer.',
-    labelNames: ['operation', 'status'],
-    buckets: REQUEST_SECONDS,
-    registers,
-  });
+  const requests = createRequestTimes();
   const ended = new Histogram({
     name: 'divisor_job_seconds',
     help: 'Time of the last attempt of a job, by its outcome.',
@@ -96,7 +89,7 @@ export function createMetrics({ version, jobs, lanes, tasks, homeBytes, freeByte
   gauge('divisor_build_info', 'The running engine version, as a label.', 'version', () => ({ [version]: 1 }));
 
   return {
-    observe: ({ operation = 'none', status, seconds }) => requests.observe({ operation, status }, seconds),
+    observe: requests.observe,
     jobEnded({ kind, outcome, seconds, waitSeconds }) {
       if (seconds !== null) ended.observe({ kind, outcome }, seconds);
       if (waitSeconds !== null) waited.observe({ kind }, waitSeconds);
@@ -104,7 +97,7 @@ export function createMetrics({ version, jobs, lanes, tasks, homeBytes, freeByte
     threadLost: (cause) => lost.inc({ cause }),
     staleFinish: () => stale.inc(),
     takenOver: () => taken.inc(),
-    expose: async () => ({ text: await registry.metrics(), type: registry.contentType }),
+    expose: async () => ({ text: `${requests.expose()}\n${await registry.metrics()}`, type: registry.contentType }),
   };
 }
 

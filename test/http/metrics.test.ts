@@ -29,7 +29,13 @@ test('metrics count what was answered by operation and status, and jobs by state
   expect(type).toContain('text/plain; version=0.0.4');
   expect(text.split('\n')).toEqual(
     expect.arrayContaining([
+      '# TYPE divisor_http_request_seconds histogram',
+      'divisor_http_request_seconds_bucket{le="0.001",operation="getHealth",status="200"} 0',
       'divisor_http_request_seconds_bucket{le="0.0025",operation="getHealth",status="200"} 1',
+      'divisor_http_request_seconds_bucket{le="0.1",operation="getHealth",status="200"} 1',
+      'divisor_http_request_seconds_bucket{le="0.25",operation="getHealth",status="200"} 2',
+      'divisor_http_request_seconds_bucket{le="+Inf",operation="getHealth",status="200"} 2',
+      'divisor_http_request_seconds_sum{operation="getHealth",status="200"} 0.202',
       'divisor_http_request_seconds_count{operation="getHealth",status="200"} 2',
       'divisor_http_request_seconds_count{operation="none",status="404"} 1',
       'divisor_jobs{state="pending"} 4',

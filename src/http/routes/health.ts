@@ -12,7 +12,7 @@ export function healthHandlers(
   limits: Health['limits'] = LIMITS,
 ): Handlers<typeof healthRoutes> {
   return {
-    getHealth: async () => ({ text: withLimits(await health.health(), limits) }),
+    getHealth: async () => ({ text: keptText(await health.health(), (read) => withLimits(read, limits)) }),
     getLiveness: () => live,
     getReadiness: () => ({ json: { status: 'ready', checks: health.readiness() } }),
   };

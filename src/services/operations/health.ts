@@ -16,7 +16,10 @@ export interface Check {
 }
 
 export interface HealthService {
-  /** All but the limits, which never change. */
+  /**
+   * All but the limits, which never change. Who asks in the same turn of the event loop gets the same answer: nobody can have
+   * heard of a change in between.
+   */
   health(): Promise<Omit<Health, 'limits'>>;
   /** Reads what is told while it cannot be read: somebody has to, before nobody can. Never rejects for an outage. */
   look(): Promise<void>;
@@ -59,24 +62,32 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
       const fault = look();
       return { name, ok: fault === undefined, message: fault ?? note?.() ?? null };
     });
+  const tell = async (): Promise<Omit<Health, 'limits'>> => {
+    const { store, jobs } = await read();
+    const seen = lookAll();
+    const reason = reasonOf(store.active, seen);
+    return {
+      status: reason === null ? 'ok' : 'degraded',
+      reason,
+      version,
+      started_at: started,
+      uptime_seconds: Math.round(monotonic() - startedMs) / 1000,
+      store,
+      jobs,
+      checks: seen,
+    };
+  };
+  let told: ReturnType<typeof tell> | undefined;
   return {
     async look() {
       await read();
     },
-    async health() {
-      const { store, jobs } = await read();
-      const seen = lookAll();
-      const reason = reasonOf(store.active, seen);
-      return {
-        status: reason === null ? 'ok' : 'degraded',
-        reason,
-        version,
-        started_at: started,
-        uptime_seconds: Math.round(monotonic() - startedMs) / 1000,
-        store,
-        jobs,
-        checks: seen,
-      };
+    health() {
+      if (told === undefined) {
+        told = tell();
+        setImmediate(() => (told = undefined));
+      }
+      return told;
     },
     readiness() {
       if (draining()) throw new Refusal('DRAINING', 'The service is stopping.');

@@ -1,4 +1,10 @@
-import { marketKey, openMarket, type MarketHandle } from '#domain/market/handle.js';
+import {
+  marketKey,
+  openMarket,
+  openMarketSince,
+  openWithoutActions,
+  type MarketHandle,
+} from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { reportPanelMemory } from '#market/process/gc-pressure.js';
 
@@ -15,6 +21,27 @@ const open = new Map<string, MarketData>();
 export function openedMarket(handle: MarketHandle): MarketData {
   const market = open.get(marketKey(handle)) ?? openMarket(handle);
   keepOpen(market);
+  return market;
+}
+
+/** Days from which on a thread keeps the latest market open: the runs of a store end on few days. */
+const SINCE_MAX = 4;
+
+/** The latest market that was opened without what it settled before a day, by those days. */
+let since: { readonly key: string; readonly opened: MarketData; readonly byDay: Map<number, MarketData> } | undefined;
+
+/**
+ * As `openMarketSince`: the tables are parsed once for all runs that are extended on a market, and what is derived from it
+ * is kept for those that are since the same day.
+ */
+export function openedSince(handle: MarketHandle, after: number): MarketData {
+  const key = marketKey(handle);
+  if (since?.key !== key) since = { key, opened: openWithoutActions(handle), byDay: new Map() };
+  const { opened, byDay } = since;
+  const market = byDay.get(after) ?? openMarketSince(handle, after, opened);
+  byDay.delete(after);
+  byDay.set(after, market);
+  if (byDay.size > SINCE_MAX) byDay.delete(byDay.keys().next().value!);
   return market;
 }
 

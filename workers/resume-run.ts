@@ -8,7 +8,7 @@ import { CannotResume } from '#domain/backtest/extend/reasons.js';
 import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import { canonicalJson } from '#domain/canonical-json.js';
-import { actionsOf, actionsSince, openMarketSince, type MarketHandle } from '#domain/market/handle.js';
+import { actionsOf, actionsSince, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
@@ -23,7 +23,7 @@ import {
   type WrittenResult,
 } from '#views/run-json.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { openedMarket } from './open-markets.js';
+import { openedMarket, openedSince } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedModels } from './opened-models.js';
 import { readBytes, withRunFile } from './run-file.js';
@@ -121,7 +121,7 @@ export function resumeStored(
   if (handle.digests === undefined) throw new CannotResume('no_checkpoint');
   const { checkpoint } = state;
   const after = Math.min(checkpoint.since, settledDay({ dates: new Int32Array(handle.dates) }, checkpoint.day));
-  const market = openMarketSince(handle, after);
+  const market = openedSince(handle, after);
   const changed = prefixDiffers(prefixOf(market, handle.digests, checkpoint.day), state.prefix);
   if (changed !== null) throw new CannotResume(changed === 'names' ? 'names_changed' : 'history_changed');
   if (reachesBack(market, checkpoint.day)) throw new CannotResume('history_changed');

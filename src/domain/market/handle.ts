@@ -160,45 +160,47 @@ const PLACE_WIDTH = 5;
 /**
  * The market of a handle without the cash that was paid on ex days up to one: enough to see it from a mark on, see
  * `alignMarket`.
- * @cost of the reference table and the universes; actions that are left out are not parsed
+ * @param opened the same without any action, where it is open
+ * @cost of the reference table and the universes, unless those are open; actions that are left out are not parsed
  */
-export function openMarketSince(handle: MarketHandle, after: number): MarketData {
+export function openMarketSince(handle: MarketHandle, after: number, opened = openWithoutActions(handle)): MarketData {
+  return { ...opened, actions: actionsSince(handle, after), settledTo: after, settledCash: hasSettled(handle, after) };
+}
+
+/** The market of a handle without its actions. */
+export function openWithoutActions(handle: MarketHandle): MarketData {
   const bytes = new Uint8Array(handle.tables);
   const places = new Int32Array(handle.actionPlaces);
   const first = places.length === 0 ? bytes.length : places[2]! - ACTIONS_HEAD.length;
   const last = places.length === 0 ? bytes.length : places.at(2 - PLACE_WIDTH)! + places.at(3 - PLACE_WIDTH)! + 3;
-  const opened = openMarket({ ...handle, tables: joined(bytes.subarray(0, first), bytes.subarray(last)) });
-  return { ...opened, actions: actionsSince(handle, after), settledTo: after, settledCash: hasSettled(places, after) };
+  return openMarket({ ...handle, tables: joined(bytes.subarray(0, first), bytes.subarray(last)) });
 }
 
 /** Whether cash was paid on an ex day up to one. */
-function hasSettled(places: Int32Array, after: number): boolean {
+function hasSettled({ actionPlaces }: MarketHandle, after: number): boolean {
+  const places = new Int32Array(actionPlaces);
   for (let p = 0; p < places.length; p += PLACE_WIDTH) if (places[p + 1] === 1 && places[p]! <= after) return true;
   return false;
 }
 
 /** The actions of a handle without the cash that was paid on ex days up to one. @cost of those that are not left out */
 export function actionsSince(handle: MarketHandle, after: number): CorporateAction[] {
-  const places = new Int32Array(handle.actionPlaces);
-  const wanted: number[] = [];
-  for (let p = 0; p < places.length; p += PLACE_WIDTH) if (places[p + 1] !== 1 || places[p]! > after) wanted.push(p);
-  return actionsAt(handle, wanted);
+  return actionsWhere(handle, (places, p) => places[p + 1] !== 1 || places[p]! > after);
 }
 
 /** Every action of some columns. @cost of those actions */
 export function actionsOf(handle: MarketHandle, columns: Int32Array): CorporateAction[] {
-  const places = new Int32Array(handle.actionPlaces);
   const isAsked = new Uint8Array(1 + columns.reduce((highest, column) => Math.max(highest, column), 0));
   for (const column of columns) isAsked[column] = 1;
-  const wanted: number[] = [];
-  for (let p = 0; p < places.length; p += PLACE_WIDTH) if (isAsked[places[p + 4]!] === 1) wanted.push(p);
-  return actionsAt(handle, wanted);
+  return actionsWhere(handle, (places, p) => isAsked[places[p + 4]!] === 1);
 }
 
 /** The actions at some places, parsed as one list. */
-function actionsAt({ tables, actionPlaces }: MarketHandle, wanted: readonly number[]): CorporateAction[] {
-  const bytes = new Uint8Array(tables);
-  const places = new Int32Array(actionPlaces);
+function actionsWhere(handle: MarketHandle, isWanted: (all: Int32Array, p: number) => boolean): CorporateAction[] {
+  const bytes = new Uint8Array(handle.tables);
+  const places = new Int32Array(handle.actionPlaces);
+  const wanted: number[] = [];
+  for (let p = 0; p < places.length; p += PLACE_WIDTH) if (isWanted(places, p)) wanted.push(p);
   const text = new Uint8Array(wanted.reduce((sum, p) => sum + places[p + 3]! + 1, 1));
   let at = 0;
   for (const p of wanted) {

@@ -74,7 +74,9 @@ interface Span {
 function* factsOf({ reference, actions, universes }: Omit<Tables, 'dates'>, { after, to }: Span): Generator<Fact> {
   const isWithin = (day: number): boolean => day <= to && (after === undefined || day > after);
   for (const action of actions) {
-    const { identifier, type, value, exDay, payDay, status, announcedDay, related, subscriptionPrice } = action;
+    const { identifier, type, value, exDay, payDay, announcedDay, related, subscriptionPrice } = action;
+    // What is paid was announced before: neither makes a figure another one.
+    const status = action.status === 'announced' ? 'paid' : action.status;
     const { scripRatio, electionDay, electionDefault } = action;
     const election = [scripRatio, electionDay, electionDefault];
     if (isWithin(exDay))

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { digestContent } from '#market/content/content.js';
 import { prefixDiffers, prefixOf } from '#market/content/prefix.js';
+import type { ActionStatus, CorporateAction } from '#domain/market/market-data.js';
 import { market } from '../../workers/bits-market.js';
 
 test('a prefix belongs to the day that was asked for, whichever day was asked for before', async () => {
@@ -14,4 +15,27 @@ test('a prefix belongs to the day that was asked for, whichever day was asked fo
   expect(prefixDiffers({ ...prefixOf(held, digests, early), day: late }, prefixOf(held, digests, late))).toBe(
     'history',
   );
+});
+
+test('an announced dividend that is paid by now changes no prefix, one that is cancelled does', async () => {
+  const held = market(3, 130);
+  const day = held.dates[120]!;
+  const dividend = (status: ActionStatus): CorporateAction => ({
+    identifier: held.identifiers[0]!,
+    type: 'DIVIDEND',
+    value: 0.5,
+    exDay: held.dates[110]!,
+    payDay: held.dates[125]!,
+    status,
+    announcedDay: held.dates[90]!,
+    related: null,
+    subscriptionPrice: null,
+  });
+  const prefix = async (status: ActionStatus) => {
+    const content = { ...held, actions: [dividend(status)] };
+    return prefixOf(content, (await digestContent(content)).digests, day);
+  };
+  const announced = await prefix('announced');
+  expect(prefixDiffers(announced, await prefix('paid'))).toBeNull();
+  expect(prefixDiffers(announced, await prefix('cancelled'))).toBe('history');
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { contentHash } from '#market/content/content.js';
+import { contentHash, digestContent } from '#market/content/content.js';
+import { prefixDiffers, prefixOf } from '#market/content/prefix.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { warnOfMarket } from '#market/content/market-warnings.js';
 import { createProblems } from '#market/content/problems.js';
@@ -86,6 +87,22 @@ describe('a synthetic market', () => {
     expect([...typesOf(quiet)].filter((type) => type !== 'SPLIT')).toEqual([]);
     expect(quiet.identifiers).toHaveLength(SPEC.assets);
     expect(quiet.universes.every(({ end }) => end === null)).toBe(true);
+  });
+
+  test('with a session more has the prefix that runs are extended from', async () => {
+    const settings = { assets: 20, listings_per_year: 0 };
+    const first = SESSIONS.length - 130;
+    const upTo = (to: number) => ({
+      ...make({ ...settings, sessions: SESSIONS.slice(first, to) }),
+      adjustment: 'none' as const,
+    });
+    for (let to = SESSIONS.length - 12; to < SESSIONS.length; to++) {
+      const [before, after] = [upTo(to), upTo(to + 1)];
+      const day = SESSIONS[to - 1]!;
+      const prefix = async (content: typeof before) =>
+        prefixOf({ ...content, datasetId: 'S', contentHash: '' }, (await digestContent(content)).digests, day);
+      expect(prefixDiffers(await prefix(before), await prefix(after))).toBeNull();
+    }
   });
 
   test('with a later end only adds to one with an earlier end', () => {

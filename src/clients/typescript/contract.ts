@@ -5191,7 +5191,7 @@ export interface RebalancePack {
   readonly accounts: readonly PackedAccount[];
   /** Days that the orders take, over the names traded. */
   readonly days_to_trade: DaysToTrade;
-  /** Share of the value held by all accounts that is sold within some days. */
+  /** Share of the value held by all accounts before their orders that is sold within some days; empty where they hold nothing. */
   readonly liquidation: readonly {
     /** Trading days. */
     readonly days: number;

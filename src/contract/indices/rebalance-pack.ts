@@ -93,7 +93,10 @@ export const RebalancePack = z
       .meta({ id: 'DaysToTrade', description: 'Over the names traded, all accounts together; quantiles of type 7.' }),
     liquidation: z
       .array(z.strictObject({ days: z.int().meta({ description: 'Trading days.' }), share: z.number() }))
-      .meta({ description: 'Share of the value held by all accounts that is sold within some days.' }),
+      .meta({
+        description:
+          'Share of the value held by all accounts before their orders that is sold within some days; empty where they hold nothing.',
+      }),
     capacity: z
       .array(z.strictObject({ days: z.int().meta({ description: 'Trading days.' }), aum: z.number().nullable() }))
       .meta({

@@ -68,6 +68,7 @@ export function overlayTermsFindings(document: IndexDocument, { indexOf }: Pick<
   const sources = sourcesOf(document).flatMap((id) => indexOf(id) ?? []);
   return [
     ...currencyFindings(document, sources),
+    ...beginFindings(document, sources),
     ...remarksOn(document, sources[0]),
     ...ownRebalance(document),
     ...(overlay.type === 'blend' ? [...blendFindings(overlay), ...returnFindings(overlay, sources, indexOf)] : []),
@@ -127,6 +128,14 @@ function blendFindings({ parts, rebalance }: Blend): Finding[] {
     ),
     ...validateRebalance(rebalance, 'overlay.rebalance'),
   ];
+}
+
+/** An overlay begins with the index beneath, of several with the one that begins last. */
+function beginFindings({ base_date: begin }: OverlayDocument, sources: readonly IndexDocument[]): Finding[] {
+  const [last] = sources.toSorted((a, b) => (a.base_date < b.base_date ? 1 : -1));
+  if (last === undefined || last.base_date <= begin) return [];
+  const message = `The base date is ${begin}, and the index ${last.id} beneath begins on ${last.base_date}: the overlay begins then, too.`;
+  return [{ severity: 'warning', code: 'OUT_OF_RANGE', path: 'base_date', message, value: begin }];
 }
 
 /** An overlay has the currency that it converts into, else that of what lies beneath. */

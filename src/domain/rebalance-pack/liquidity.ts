@@ -24,20 +24,16 @@ export function quantile(values: readonly number[], fraction: number): number | 
 /** Days at which a liquidation is looked at. */
 const LIQUIDATION_DAYS = [1, 2, 3, 5, 10, 20, 60, 120, 250] as const;
 
-/** Share of the value of positions that is sold after some days; what has no volume is not sold. */
+/** Share of the value of positions that is sold after some days, none of no positions; what has no volume is not sold. */
 export function liquidationOf(positions: readonly Position[], participation: number) {
   const total = positions.reduce((sum, { shares, price }) => sum + Math.abs(shares) * price, 0);
-  return LIQUIDATION_DAYS.map((days) => ({
-    days,
-    share:
-      total === 0
-        ? 1
-        : positions.reduce(
-            (sum, { shares, price, adv }) =>
-              sum + Math.min(Math.abs(shares), days * participation * (adv ?? 0)) * price,
-            0,
-          ) / total,
-  }));
+  if (total === 0) return [];
+  const soldWithin = (days: number): number =>
+    positions.reduce(
+      (sum, { shares, price, adv }) => sum + Math.min(Math.abs(shares), days * participation * (adv ?? 0)) * price,
+      0,
+    );
+  return LIQUIDATION_DAYS.map((days) => ({ days, share: soldWithin(days) / total }));
 }
 
 /** Days for which the capacity is reported. */

@@ -267,6 +267,12 @@ describe('a rule that is watched', () => {
   });
 });
 
+test('an overlay from before the index beneath is told when it begins', () => {
+  const [early] = found({ type: 'fee', percent: 1 }, { base_date: '2000-01-03' });
+  expect(early).toMatchObject({ severity: 'warning', code: 'OUT_OF_RANGE', path: 'base_date', value: '2000-01-03' });
+  expect(early!.message).toContain(`X beneath begins on ${documents['X']!.base_date}`);
+});
+
 test.each([
   [0, 'returns up to that close,'],
   [1, 'returns up to 1 session before,'],

@@ -111,6 +111,7 @@ test('AUM is an account of cash; a name without volume has no days and no impact
   expect(pack.accounts).toMatchObject([{ name: 'AUM', value: 10_000 }]);
   expect(pack.accounts[0]!.trades[0]).toMatchObject({ identifier: 'A', cost: 0, days_to_trade: null });
   expect(pack.capacity.map(({ aum }) => aum)).toEqual([null, null, null]);
+  expect(pack.liquidation).toEqual([]); // Nothing is held that could be sold.
   expect(pack.findings).toMatchObject([{ code: 'UNKNOWN_FIELD_NAME', places: ['A'] }]);
 });
 

@@ -5787,7 +5787,7 @@ class RebalancePack(t.TypedDict):
     accounts: t.Sequence[PackedAccount]
     #: Days that the orders take, over the names traded.
     days_to_trade: DaysToTrade
-    #: Share of the value held by all accounts that is sold within some days.
+    #: Share of the value held by all accounts before their orders that is sold within some days; empty where they hold nothing.
     liquidation: t.Sequence[RebalancePackLiquidation]
     #: AUM whose full purchase takes at most so many days for every name; null where a name has no volume.
     capacity: t.Sequence[RebalancePackCapacity]

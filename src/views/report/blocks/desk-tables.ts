@@ -59,7 +59,8 @@ export function breachesTable({ breaches, overview }: RunFigures, limit: number)
   const watched = breaches();
   if (watched === null) return null;
   const { label } = LIMIT_RULES[watched.rule];
-  const all = watched.breaches.toReversed();
+  const latest = watched.breaches.toReversed();
+  const all = [...latest.filter(({ end }) => end === null), ...latest.filter(({ end }) => end !== null)];
   const { shown: rows, others } = rowsWithin(all, limit);
   const fields: Field<(typeof rows)[number]>[] = [
     { column: text('Limit'), cell: ({ row }) => `${row.charAt(0).toUpperCase()}${row.slice(1)}` },
@@ -70,7 +71,8 @@ export function breachesTable({ breaches, overview }: RunFigures, limit: number)
     { column: figure('Bound'), cell: ({ worst }) => percentText(worst.limit) },
   ];
   const count = `${countText(all.length)} ${all.length === 1 ? 'breach' : 'breaches'} from ${overview.start} to ${overview.end}`;
-  const rest = others.length === 0 ? '' : `, of which the latest ${countText(rows.length)} are shown`;
+  const rest =
+    others.length === 0 ? '' : `, of which ${countText(rows.length)} are shown, those that last and the latest`;
   return toTable(fields, rows, `${label}: ${count}${rest}. A breach by price or action calls for a rebalance.`);
 }
 

@@ -13,6 +13,7 @@ import { narrowMarket } from '#domain/market/narrow-market.js';
 import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
 import { Refusal } from '#domain/refusal.js';
 import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
+import { packFactors } from '#domain/risk/packed-factors.js';
 import { packUpper } from '#domain/risk/packed-matrix.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
@@ -40,7 +41,7 @@ const DONE: Readonly<Record<EstimateStage | 'returns', number>> = {
 export const estimateModel: Task<'estimate-risk-model'> = async (input, control) => {
   const market = openedMarket(input.market);
   const { window, asked } = readWindow(market, input);
-  const { matrix, ...model } = await onProductEngine((engine) => {
+  const { matrix, parts, ...model } = await onProductEngine((engine) => {
     const { coverage, diagnostics, covariance, factors } = estimateRiskModel(
       engine,
       window,
@@ -52,6 +53,7 @@ export const estimateModel: Task<'estimate-risk-model'> = async (input, control)
     const assetIds = Array.from(coverage.columns, (column) => sm.identifiers[column]!);
     return {
       matrix: outputContent(new Uint8Array(packUpper(covariance, assetIds.length).buffer)),
+      parts: factors && outputContent(new Uint8Array(packFactors(factors.model).buffer)),
       assetIds,
       diagnostics: {
         assets: assetIds.length,
@@ -71,7 +73,7 @@ export const estimateModel: Task<'estimate-risk-model'> = async (input, control)
       precision: engine.precision,
     };
   });
-  const written = await writeOutputs(input.outputs, { covariance: matrix });
+  const written = await writeOutputs(input.outputs, { covariance: matrix, factors: parts });
   const content = canonicalJson({ asset_ids: model.assetIds, covariance: written.covariance.sha256 });
   return { ...model, ...written, contentHash: createHash('sha256').update(content).digest('hex') };
 };

@@ -2,7 +2,7 @@ import { RiskModelRequest, type Estimator } from '#domain/documents/risk-model-d
 import { compareText } from '#domain/findings.js';
 import { Refusal } from '#domain/refusal.js';
 import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
-import { modelShares } from '#domain/risk/model-shares.js';
+import { activeByName, modelShares } from '#domain/risk/model-shares.js';
 import { packedMatrix, packUpper } from '#domain/risk/packed-matrix.js';
 import type { StoredModel } from '#domain/risk/stored-model.js';
 import type { MeasuringModel } from '#jobs/tasks/views.js';
@@ -100,8 +100,8 @@ interface ActiveInput {
 }
 
 function activeRisk(model: StoredModel, { own, benchmark: { id, weights }, span }: ActiveInput): ActiveRisk {
-  const union = [...new Set([...own.keys(), ...weights.keys()])].toSorted(compareText);
-  const active = new Map(union.map((name) => [name, (own.get(name) ?? 0) - (weights.get(name) ?? 0)]));
+  const active = activeByName(own, weights);
+  const union = [...active.keys()];
   const { volatility, contributions, uncovered } = modelShares(model, active);
   const gross = (names: Iterable<string>) => [...names].reduce((sum, name) => sum + Math.abs(active.get(name)!), 0);
   const total = gross(union);
@@ -119,7 +119,11 @@ function activeRisk(model: StoredModel, { own, benchmark: { id, weights }, span 
   };
 }
 
-function assertKnown({ modelId, names }: StoredModel, own: ReadonlyMap<string, number>): void {
+/** @throws Refusal MODEL_LACKS_NAMES when a stored model has none of the names held: that is no risk of 0 */
+export function assertKnown(
+  { modelId, names }: Pick<StoredModel, 'modelId' | 'names'>,
+  own: ReadonlyMap<string, number>,
+): void {
   if (own.size === 0 || names.some((name) => own.has(name))) return;
   const identifiers = [...own.keys()].toSorted(compareText);
   throw new Refusal(

@@ -11,16 +11,17 @@ let latest: { readonly path: string; readonly matrix: PackedMatrix } | undefined
 
 /** @throws Refusal DOCUMENT_UNREADABLE */
 export function storedMatrix({ path, order }: StoredMatrix): PackedMatrix {
-  if (latest?.path !== path) latest = { path, matrix: packedMatrix(readDoubles(path), order) };
+  if (latest?.path !== path) latest = { path, matrix: packedMatrix(storedDoubles(path), order) };
   return latest.matrix;
 }
 
-function readDoubles(path: string): Float64Array {
+/** Numbers of a stored model. @throws Refusal DOCUMENT_UNREADABLE */
+export function storedDoubles(path: string): Float64Array {
   try {
     const bytes = readFileSync(path);
     return new Float64Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
   } catch (cause) {
-    throw new Refusal('DOCUMENT_UNREADABLE', 'The stored risk model cannot be read: its matrix is not there.', null, {
+    throw new Refusal('DOCUMENT_UNREADABLE', 'The stored risk model cannot be read: its numbers are not there.', null, {
       cause,
     });
   }

@@ -2,16 +2,14 @@ import type { Task } from '#jobs/tasks.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import type {
   FactorAttributionInput,
-  FactorRiskInput,
   GroupsViewInput,
   ReconcileInput,
   RunViewInput,
   WeightsViewInput,
 } from '#jobs/tasks/views.js';
-import { formatDay, type Day } from '#domain/days.js';
+import type { Day } from '#domain/days.js';
 import { referenceAt, type MarketData } from '#domain/market/market-data.js';
 import { factorAttributionView } from '#views/factor-attribution-view.js';
-import { factorRiskOf } from '#domain/risk/factor-risk.js';
 import { Refusal } from '#domain/refusal.js';
 import { lastAtMost } from '#domain/search.js';
 import { assetView } from '#views/asset-view.js';
@@ -30,7 +28,6 @@ import { rebalancesView, rebalanceView } from '#views/rebalances-view.js';
 import { reconcileView, type StoredFile } from '#views/reconcile/reconcile-view.js';
 import type { MeasuredRisk } from '#views/reconcile/risk-checks.js';
 import { groupOf } from '#domain/market/market-groups.js';
-import { riskDecomposition } from '#views/risk-decomposition.js';
 import { summaryView } from '#views/summary-view.js';
 import { weightsView } from '#views/weights-view.js';
 import { benchmarkWeights } from './benchmark-books.js';
@@ -39,21 +36,12 @@ import { showComparison } from './comparison.js';
 import { showActions } from './actions.js';
 import { showDividendPoints } from './dividend-points.js';
 import { showExposures } from './exposures.js';
+import { showFactorRisk } from './factor-risk.js';
 import { answerBytes } from './hand-over.js';
 import { sharedHashes } from './hash-files.js';
 import { measureByEstimate, measureByModel } from './model-risk.js';
 import { openedMarket } from './open-markets.js';
-import {
-  heldByName,
-  heldDatapoints,
-  heldPositions,
-  measureRisk,
-  positionsOf,
-  readHeld,
-  riskWindow,
-  uncoveredOf,
-  windowDates,
-} from './held-risk.js';
+import { heldByName, heldDatapoints, measureRisk, readHeld, riskWindow } from './held-risk.js';
 import { onEngine } from './numerics.js';
 import { withRunFile } from './run-file.js';
 import { showScenarios } from './scenarios.js';
@@ -199,39 +187,6 @@ async function riskOfLast({ columns, market: handle, benchmark }: ReconcileInput
     if (thrown instanceof Refusal) return null;
     throw thrown;
   }
-}
-
-function showFactorRisk(
-  { columns, asOf, benchmark, market: handle, model, factors }: FactorRiskInput,
-  { report }: TaskControl,
-): Promise<object> {
-  const onPart = (): void => report(0);
-  const held = withRunFile(columns, (run) => readHeld(run, asOf));
-  const other = comparedWith({ ...benchmark, onPart }, openedMarket(handle), held.header);
-  return onEngine((engine) => {
-    const compared = other.weightsOn(engine, held.weights.day);
-    const own = heldByName(held.weights.names, held.weights.held);
-    const window = riskWindow(held, other.market, onPart);
-    const { sm } = window;
-    const datapoints = heldDatapoints(window, held.header);
-    const risk = factorRiskOf(
-      engine,
-      { ...window, datapoints },
-      {
-        weights: heldPositions(sm, own),
-        benchmark: positionsOf(sm, compared),
-        model,
-        factors,
-      },
-    );
-    return riskDecomposition(risk, {
-      benchmark: other.id,
-      requested_as_of: asOf,
-      as_of: formatDay(held.weights.day),
-      uncovered: uncoveredOf(sm, risk, new Set([...own.keys(), ...compared.keys()])),
-      ...windowDates(held),
-    });
-  });
 }
 
 function showFactorAttribution({ columns, market, ...asked }: FactorAttributionInput): object {

@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import { FactorModelPayload, RiskDiagnosticsPayload, RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import {
+  ESTIMATORS,
+  FactorModelPayload,
+  RiskDiagnosticsPayload,
+  RiskModelRequest,
+} from '#domain/documents/risk-model-document.js';
 import { RiskValidationRequest } from '#domain/documents/risk-validation-request.js';
 import { Id } from '#domain/shape.js';
 import { listingQuery, skippedFields, TableFrame } from './common.js';
@@ -36,6 +41,7 @@ export type RiskModelView = z.infer<typeof RiskModelView>;
 export const RiskModelSummary = z
   .strictObject({
     model_id: z.string(),
+    estimator: z.enum(ESTIMATORS).meta({ description: 'That it was estimated by.' }),
     assets: z.int(),
     average_correlation: z.number(),
     observations: z.int(),

@@ -107,6 +107,8 @@ export const FINDING_CODES = [
   'TOO_FEW_NAMES',
   'JOINT_ESTIMATE',
   'FRONTIER_SCOPE',
+  'LOOK_AHEAD',
+  'MODEL_LACKS_NAMES',
 ] as const;
 export type FindingCode = (typeof FINDING_CODES)[number];
 

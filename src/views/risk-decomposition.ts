@@ -1,20 +1,32 @@
 import type { RiskDecomposition } from '#contract/analytics/weights.js';
-import type { FactorRisk } from '#domain/risk/factor-risk.js';
+import type { Finding } from '#domain/findings.js';
+import type { FactorEstimator } from '#domain/risk/factor-model.js';
+import type { FactorModelName, FactorSplit } from '#domain/risk/factor-risk.js';
 
 /** Parts of a variance that differ from the whole by no more than this add up. */
 const RECONCILES_WITHIN = 1e-12;
 
+/** An active variance by factors, and what it is measured by. */
+export interface MeasuredFactors extends FactorSplit {
+  readonly model: FactorModelName;
+  readonly coveredWeight: number;
+  readonly uncovered: readonly string[];
+  /** Id of a stored model; null of an estimate over the window of the run. */
+  readonly riskModel: string | null;
+  /** That was asked for by its name. */
+  readonly estimator: FactorEstimator | null;
+  readonly window: { readonly window_start: string; readonly window_end: string };
+  readonly findings: readonly Finding[];
+}
+
 /** Context of an active variance. */
-export type DecompositionOf = Pick<
-  RiskDecomposition,
-  'benchmark' | 'requested_as_of' | 'as_of' | 'uncovered' | 'window_start' | 'window_end'
->;
+export type DecompositionOf = Pick<RiskDecomposition, 'benchmark' | 'requested_as_of' | 'as_of'>;
 
 /** An active variance by factors as the wire shows it. */
 export function riskDecomposition(
-  { model, factors, exposures, contributions, ...risk }: FactorRisk,
+  { model, factors, exposures, contributions, window, ...risk }: MeasuredFactors,
   of: DecompositionOf,
-): RiskDecomposition {
+): Omit<RiskDecomposition, 'findings'> & { readonly findings: readonly Finding[] } {
   const residual = risk.totalVariance - risk.factorVariance - risk.specificVariance;
   return {
     contributions: { ...contributions },
@@ -29,6 +41,11 @@ export function riskDecomposition(
     factors: [...factors],
     exposures: { ...exposures },
     covered_weight: risk.coveredWeight,
+    risk_model: risk.riskModel,
+    risk_estimator: risk.estimator,
+    uncovered: [...risk.uncovered],
+    ...window,
+    findings: risk.findings,
     ...of,
   };
 }

@@ -91,7 +91,7 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
     located: { columns: '/node/columns+earlier' },
   },
   'estimate-risk-model': {
-    order: { market, outputs: { covariance: 'c' }, universe: { kind: 'run', columns, calendar: 'XNYS' } },
+    order: { market, outputs: { covariance: 'c', factors: 'f' }, universe: { kind: 'run', columns, calendar: 'XNYS' } },
     located: { universe: { kind: 'run', columns: '/node/columns+earlier', calendar: 'XNYS' } },
   },
   'validate-risk-model': {

@@ -50,7 +50,7 @@ describe('one, two and four workers give the same bits of', () => {
                 market: handle,
                 universe: { kind: 'names', identifiers },
                 request: RiskModelRequest.parse({ identifiers, ...request }),
-                outputs: written.outputs('covariance'),
+                outputs: written.outputs('covariance', 'factors'),
               },
               signal: never,
             }).output,
@@ -73,10 +73,12 @@ describe('one, two and four workers give the same bits of', () => {
       destination: written.destination,
     });
     const task = { lane: 'heavy', task: 'estimate-risk-model', signal: never } as const;
-    const held = await on.run({ ...task, input: { ...order, market: handle, outputs: written.outputs('covariance') } })
-      .output;
+    const held = await on.run({
+      ...task,
+      input: { ...order, market: handle, outputs: written.outputs('covariance', 'factors') },
+    }).output;
     const portable = JSON.parse(
-      JSON.stringify({ ...order, market: identityOf(handle), outputs: written.outputs('covariance').names }),
+      JSON.stringify({ ...order, market: identityOf(handle), outputs: written.outputs('covariance', 'factors').names }),
     ) as TaskInput<'estimate-risk-model'>;
     const named = await node.run({ ...task, input: portable }).output;
     expect(sha(written.read(named.covariance))).toBe(held.covariance.sha256);
@@ -95,7 +97,7 @@ describe('one, two and four workers give the same bits of', () => {
           market: wide,
           universe: { kind: 'names', identifiers: request.identifiers! },
           request,
-          outputs: written.outputs('covariance'),
+          outputs: written.outputs('covariance', 'factors'),
         },
         signal: never,
       }).output;

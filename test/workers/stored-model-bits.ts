@@ -23,7 +23,7 @@ export async function storedModelBits(): Promise<Record<string, string>> {
       market: handle,
       universe: { kind: 'names', identifiers },
       request: RiskModelRequest.parse({ identifiers, ...settings }),
-      outputs: written.outputs('covariance'),
+      outputs: written.outputs('covariance', 'factors'),
     } as const;
     const { covariance, diagnostics } = await estimateModel(input, { report: () => {} });
     bits[`stored model, ${name}`] = createHash('sha256')

@@ -40,10 +40,12 @@ interface Asked {
 
 const WHOLE = { start: null, end: null } as const;
 
+const STATISTICAL = { model: 'statistical', factors: 2, estimator: null, findings: [] } as const;
+
 /** What idle threads ask. */
 const QUESTIONS: Readonly<Record<string, (of: Asked) => RunViewInput>> = {
   'weights with their risk': (of) => ({ ...of, view: 'weights', asOf: null, risk: true, benchmark }),
-  'risk by factors': (of) => ({ ...of, view: 'factor-risk', asOf: null, model: 'statistical', factors: 2, benchmark }),
+  'risk by factors': (of) => ({ ...of, view: 'factor-risk', asOf: null, measure: STATISTICAL, benchmark }),
   limits: (of) => ({
     ...of,
     ...WHOLE,

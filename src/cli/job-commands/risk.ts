@@ -1,4 +1,11 @@
 import type { RiskEstimator, RiskModelJobStatus } from '#clients/typescript/divisor.js';
+import {
+  ESTIMATOR_SETTINGS,
+  settingHelp,
+  type EstimatorSetting,
+  type EstimatorSettingName,
+} from '#domain/risk/estimator-settings.js';
+import type { Flag, FlagValues } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
 import { table } from '../terminal.js';
 
@@ -16,6 +23,24 @@ const ESTIMATORS = Object.keys({
   industries: true,
   styles: true,
 } satisfies Readonly<Record<Estimator, true>>);
+
+const RETURNS = ['total', 'price'] as const;
+
+/** Every setting of an estimator, as the service declares them. */
+const SETTINGS = Object.entries(ESTIMATOR_SETTINGS) as [EstimatorSettingName, EstimatorSetting][]; // Its keys.
+
+const flagOf = (name: EstimatorSettingName): string => name.replaceAll('_', '-');
+
+const valuesOf = ({ choices }: EstimatorSetting): Pick<Flag, 'type' | 'value' | 'choices'> =>
+  choices === undefined ? { type: 'number', value: 'N' } : { type: 'string', value: choices.join('|'), choices };
+
+const settingsIn = (flags: FlagValues): Partial<RiskEstimator> =>
+  Object.fromEntries(
+    SETTINGS.map(([name, { choices }]) => [
+      name,
+      choices === undefined ? flags.number(flagOf(name)) : flags.text(flagOf(name)),
+    ]),
+  );
 
 export const risk: JobCommand<RiskModel> = {
   summary: 'Estimate a covariance risk model.',
@@ -35,30 +60,13 @@ export const risk: JobCommand<RiskModel> = {
       help: 'How the covariance is estimated; shrinkage unless given.',
       choices: ESTIMATORS,
     },
-    factors: { type: 'number', value: 'N', help: 'Principal components, read by statistical.' },
-    'half-life': { type: 'number', value: 'SESSIONS', help: 'After which the weight of an observation halves.' },
-    'eigenvalue-simulations': {
-      type: 'number',
-      value: 'N',
-      help: 'Samples that eigenvalues are adjusted by, read by newey_west, industries and styles.',
-    },
-    'intensity-method': {
-      type: 'string',
-      value: 'shape|ledoit_wolf',
-      help: 'How the weight on the target is found.',
-      choices: ['shape', 'ledoit_wolf'],
-    },
-    intensity: {
-      type: 'number',
-      value: '0..1',
-      help: 'Weight on the shrinkage target; from the shape of the panel otherwise.',
-    },
-    target: {
-      type: 'string',
-      value: 'constant_correlation|scaled_identity',
-      help: 'What is shrunk to.',
-      choices: ['constant_correlation', 'scaled_identity'],
-    },
+    ...Object.fromEntries(
+      SETTINGS.map(([name, setting]): [string, Flag] => [
+        flagOf(name),
+        { ...valuesOf(setting), help: settingHelp(name) },
+      ]),
+    ),
+    returns: { type: 'string', value: RETURNS.join('|'), help: 'Whether dividends count.', choices: RETURNS },
     repair: { type: 'boolean', help: 'Clip negative eigenvalues.' },
   },
   examples: [
@@ -73,12 +81,8 @@ export const risk: JobCommand<RiskModel> = {
       start: flags.text('start'),
       end: flags.text('end'),
       estimator: flags.text<Estimator>('estimator'),
-      factors: flags.number('factors'),
-      half_life: flags.number('half-life'),
-      eigenvalue_simulations: flags.number('eigenvalue-simulations'),
-      intensity_method: flags.text<'shape' | 'ledoit_wolf'>('intensity-method'),
-      intensity: flags.number('intensity'),
-      target: flags.text<'constant_correlation' | 'scaled_identity'>('target'),
+      ...settingsIn(flags),
+      returns: flags.text<(typeof RETURNS)[number]>('returns'),
       repair: flags.isSet('repair'),
     };
     return { job: await client.call('estimateRiskModel', { params: { model_id }, body }) };

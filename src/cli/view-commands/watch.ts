@@ -1,3 +1,4 @@
+import { FACTOR_ESTIMATORS } from '#domain/risk/factor-model.js';
 import { BENCHMARK } from '../job-commands/fields.js';
 import { UsageError } from '../usage-error.js';
 import { RUN } from './analytics.js';
@@ -5,7 +6,7 @@ import { viewCommand } from './view-command.js';
 
 const INDEX = { name: 'INDEX', help: 'Id of an index or strategy with a stored run.' };
 const RULES = ['UCITS_5_10_40', 'UCITS_20_35', 'RIC_25_5_50', 'SEC_75_5_10'] as const;
-const MODELS = ['market_sector', 'statistical', 'styles'] as const;
+const MODELS = ['market_sector', ...FACTOR_ESTIMATORS] as const;
 
 export const limits = viewCommand({
   summary: 'The rows of a rule of concentration on every session of a stored run: breaches, and the least headroom.',
@@ -41,6 +42,8 @@ export const factorRisk = viewCommand({
     ...RUN,
     benchmark: { ...BENCHMARK.benchmark, help: `Required: ${BENCHMARK.benchmark.help}` },
     model: { type: 'string', value: MODELS.join('|'), choices: MODELS, help: 'Factors; market_sector unless given.' },
+    'risk-model': { type: 'string', value: 'ID', help: 'Stored risk model whose factors are taken instead.' },
+    factors: { type: 'number', value: 'N', help: 'Principal components, read by statistical; 5 unless given.' },
     'as-of': { type: 'string', value: 'DATE', help: 'Date; the last of the run unless given.' },
   },
   examples: ['divisor factor-risk CORE-100 --benchmark EVEN-100 --model styles'],
@@ -48,13 +51,21 @@ export const factorRisk = viewCommand({
     const benchmark = flags.text('benchmark');
     if (benchmark === undefined) throw new UsageError('divisor factor-risk needs --benchmark');
     const model = flags.text<(typeof MODELS)[number]>('model');
-    const query = { run_id: flags.text('run-id'), benchmark, model, as_of: flags.text('as-of') };
+    const query = {
+      run_id: flags.text('run-id'),
+      benchmark,
+      model,
+      risk_model: flags.text('risk-model'),
+      factors: flags.number('factors'),
+      as_of: flags.text('as-of'),
+    };
     return client.call('getFactorRisk', { params: { index_id }, query });
   },
   records: ({ contributions, factor_share: ofFactors, total_variance: total }) => [
     ...Object.entries(contributions).map(([factor, share]) => row(factor, share * ofFactors, total)),
     row('specific', 1 - ofFactors, total),
   ],
+  notices: ({ findings }) => findings.map(({ code, message }) => `${code}: ${message}`),
 });
 
 const row = (factor: string, share: number, total: number) => ({ factor, share, variance: share * total });

@@ -2479,7 +2479,7 @@ export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
   /** Stable code to branch on. */
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
   /** A sentence for people. */
   readonly message: string;
   /** Where, as the client wrote it. */
@@ -5980,8 +5980,8 @@ export interface RiskDecomposition {
   readonly residual: number;
   /** Whether the residual is within its tolerance. */
   readonly reconciles: boolean;
-  /** The factor model. */
-  readonly model: 'market_sector' | 'statistical' | 'styles';
+  /** Whose factors; of a stored model its estimator. */
+  readonly model: 'market_sector' | 'statistical' | 'industries' | 'styles';
   /** Its factors. */
   readonly factors: readonly string[];
   /** Active exposure to each factor. */
@@ -5994,12 +5994,18 @@ export interface RiskDecomposition {
   readonly as_of: string;
   /** Share of the gross active weight that the figures speak for. */
   readonly covered_weight: number;
+  /** Stored model that it is measured by; null for one estimated over the window of the run. */
+  readonly risk_model: string | null;
+  /** Estimator that was asked for; null for `model`, or a stored model. */
+  readonly risk_estimator: 'statistical' | 'industries' | 'styles' | null;
   /** Names without an estimate. */
   readonly uncovered: readonly string[];
   /** First date of the run's levels: the span given to the estimate. */
   readonly window_start: string | null;
   /** Last date of the run's levels. */
   readonly window_end: string | null;
+  /** `LOOK_AHEAD`: the estimate knows returns after as_of; `MODEL_LACKS_NAMES`: names of no estimate in the stored model; `NO_EFFECT`: `factors` beside a model that does not read it. */
+  readonly findings: readonly Finding[];
 }
 
 export interface RiskDiagnosticsPayload {
@@ -6027,19 +6033,19 @@ export interface RiskDiagnosticsPayload {
 export interface RiskEstimator {
   /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend. */
   readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles';
-  /** Principal components, read by statistical; 10 unless given. */
+  /** Principal components; 10 unless given. Read by statistical. */
   readonly factors?: number | undefined;
-  /** Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough. */
+  /** Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough. Read by newey_west, industries and styles. */
   readonly eigenvalue_simulations?: number | undefined;
-  /** Size of a move in standard deviations, read by gerber. */
+  /** Size of a joint move in standard deviations; 0.5 unless given. Read by gerber. */
   readonly threshold: number;
-  /** Autocovariances that count, read by newey_west. */
+  /** Autocovariances that count; 5 unless given. Read by newey_west. */
   readonly lags: number;
-  /** What the sample covariance is shrunk towards, by shrinkage. */
+  /** What the sample covariance is shrunk towards. Read by shrinkage. */
   readonly target: 'constant_correlation' | 'scaled_identity';
-  /** Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. */
+  /** Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. Read by shrinkage. */
   readonly intensity: number | null;
-  /** shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. */
+  /** shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. Read by shrinkage. */
   readonly intensity_method: 'shape' | 'ledoit_wolf';
   /** Sessions after which the weight of an observation halves; equal weights by default. */
   readonly half_life: number | null;
@@ -6051,19 +6057,19 @@ export interface RiskEstimator {
 export interface RiskEstimatorInput {
   /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend. */
   readonly estimator?: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | undefined;
-  /** Principal components, read by statistical; 10 unless given. */
+  /** Principal components; 10 unless given. Read by statistical. */
   readonly factors?: number | undefined;
-  /** Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough. */
+  /** Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough. Read by newey_west, industries and styles. */
   readonly eigenvalue_simulations?: number | undefined;
-  /** Size of a move in standard deviations, read by gerber. */
+  /** Size of a joint move in standard deviations; 0.5 unless given. Read by gerber. */
   readonly threshold?: number | undefined;
-  /** Autocovariances that count, read by newey_west. */
+  /** Autocovariances that count; 5 unless given. Read by newey_west. */
   readonly lags?: number | undefined;
-  /** What the sample covariance is shrunk towards, by shrinkage. */
+  /** What the sample covariance is shrunk towards. Read by shrinkage. */
   readonly target?: 'constant_correlation' | 'scaled_identity' | undefined;
-  /** Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. */
+  /** Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. Read by shrinkage. */
   readonly intensity?: number | null | undefined;
-  /** shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. */
+  /** shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. Read by shrinkage. */
   readonly intensity_method?: 'shape' | 'ledoit_wolf' | undefined;
   /** Sessions after which the weight of an observation halves; equal weights by default. */
   readonly half_life?: number | null | undefined;
@@ -6131,21 +6137,21 @@ export interface RiskModelRequest {
   readonly as_known_on?: number | string | undefined;
   /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend. */
   readonly estimator?: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | undefined;
-  /** Principal components, read by statistical; 10 unless given. */
+  /** Principal components; 10 unless given. Read by statistical. */
   readonly factors?: number | undefined;
-  /** Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough. */
+  /** Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough. Read by newey_west, industries and styles. */
   readonly eigenvalue_simulations?: number | undefined;
-  /** Size of a move in standard deviations, read by gerber. */
+  /** Size of a joint move in standard deviations; 0.5 unless given. Read by gerber. */
   readonly threshold?: number | undefined;
-  /** Autocovariances that count, read by newey_west. */
+  /** Autocovariances that count; 5 unless given. Read by newey_west. */
   readonly lags?: number | undefined;
-  /** Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. */
+  /** Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. Read by shrinkage. */
   readonly intensity?: number | null | undefined;
-  /** What the sample covariance is shrunk towards, by shrinkage. */
+  /** What the sample covariance is shrunk towards. Read by shrinkage. */
   readonly target?: 'constant_correlation' | 'scaled_identity' | undefined;
   /** Clip negative eigenvalues if the result is not positive semi-definite; the diagonal is kept. */
   readonly repair?: boolean | undefined;
-  /** shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. */
+  /** shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. Read by shrinkage. */
   readonly intensity_method?: 'shape' | 'ledoit_wolf' | undefined;
   /** Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage, newey_west, industries and styles. */
   readonly half_life?: number | null | undefined;
@@ -6156,6 +6162,8 @@ export interface RiskModelRequest {
 export interface RiskModelSummary {
   /** The risk model. */
   readonly model_id: string;
+  /** That it was estimated by. */
+  readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles';
   /** Number of names. */
   readonly assets: number;
   /** Mean correlation off the diagonal. */
@@ -6287,19 +6295,19 @@ export interface RiskValidationView {
   readonly settings: {
     /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend. */
     readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles';
-    /** Principal components, read by statistical; 10 unless given. */
+    /** Principal components; 10 unless given. Read by statistical. */
     readonly factors?: number | undefined;
-    /** Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough. */
+    /** Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough. Read by newey_west, industries and styles. */
     readonly eigenvalue_simulations?: number | undefined;
-    /** Size of a move in standard deviations, read by gerber. */
+    /** Size of a joint move in standard deviations; 0.5 unless given. Read by gerber. */
     readonly threshold: number;
-    /** Autocovariances that count, read by newey_west. */
+    /** Autocovariances that count; 5 unless given. Read by newey_west. */
     readonly lags: number;
-    /** What the sample covariance is shrunk towards, by shrinkage. */
+    /** What the sample covariance is shrunk towards. Read by shrinkage. */
     readonly target: 'constant_correlation' | 'scaled_identity';
-    /** Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. */
+    /** Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. Read by shrinkage. */
     readonly intensity: number | null;
-    /** shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. */
+    /** shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. Read by shrinkage. */
     readonly intensity_method: 'shape' | 'ledoit_wolf';
     /** Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage, newey_west, industries and styles. */
     readonly half_life: number | null;
@@ -8573,7 +8581,7 @@ export interface Operations {
   };
   /** Active variance against a benchmark index, split into factors and the rest. */
   getFactorRisk: {
-    request: { readonly params: { readonly index_id: string }; readonly query: { readonly run_id?: string | undefined; readonly as_of?: string | undefined; readonly benchmark: string; readonly model?: 'market_sector' | 'statistical' | 'styles' | undefined; readonly factors?: number | undefined } };
+    request: { readonly params: { readonly index_id: string }; readonly query: { readonly run_id?: string | undefined; readonly as_of?: string | undefined; readonly benchmark: string; readonly model?: 'market_sector' | 'statistical' | 'industries' | 'styles' | undefined; readonly risk_model?: string | undefined; readonly risk_estimator?: 'statistical' | 'industries' | 'styles' | undefined; readonly factors?: number | undefined } };
     answer: RiskDecomposition;
   };
   /** Return of a run by market, sectors and styles. */

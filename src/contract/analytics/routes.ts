@@ -3,6 +3,7 @@ import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { BenchmarkName } from '#domain/documents/benchmark-ref.js';
 import { ESTIMATORS } from '#domain/documents/risk-model-document.js';
 import { LIMITS } from '#domain/limits.js';
+import { FACTOR_ESTIMATORS } from '#domain/risk/factor-model.js';
 import { FACTOR_MODELS } from '#domain/risk/factor-risk.js';
 import { ATTRIBUTION_MODELS } from '#domain/risk/factors/factor-attribution.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
@@ -244,14 +245,26 @@ export const analyticsRoutes = routes({
         description: 'The latest date of the run at or before it; the last by default.',
       }),
       benchmark: BenchmarkName,
-      model: z
-        .enum(FACTOR_MODELS)
-        .default('market_sector')
-        .meta({ description: 'Market and sectors, principal components, or market, sectors and styles.' }),
-      factors: z.int().min(1).max(20).default(5).meta({ description: 'Components of the statistical model.' }),
+      model: z.enum(FACTOR_MODELS).optional().meta({
+        description:
+          'Market and sectors (`market_sector`, `industries`), principal components, or market, sectors and styles, over the window of the run; market_sector unless given. Not beside risk_model.',
+      }),
+      risk_model: Id.optional().meta({
+        description: 'Stored risk model whose factors are taken: one by statistical, industries or styles.',
+      }),
+      risk_estimator: z.enum(FACTOR_ESTIMATORS).optional().meta({
+        description:
+          'Estimator of the factors over the window of the run, as `model` names it. Not beside model or risk_model.',
+      }),
+      factors: z
+        .int()
+        .min(1)
+        .max(20)
+        .optional()
+        .meta({ description: 'Principal components, read by statistical; 5 unless given.' }),
     }),
     success: { status: 200, description: 'The decomposition.', schema: RiskDecomposition },
-    errors: [...priceErrors, ...benchmarkErrors],
+    errors: [...priceErrors, ...benchmarkErrors, 'RISK_MODEL_NOT_FOUND', 'MODEL_LACKS_NAMES'],
   },
   getFactorAttribution: {
     method: 'GET',

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { ESTIMATORS } from '#domain/documents/risk-model-document.js';
+import { FACTOR_ESTIMATORS } from '#domain/risk/factor-model.js';
 import { FACTOR_MODELS } from '#domain/risk/factor-risk.js';
+import { Finding } from '../common.js';
 import { runState, type Stateless } from '../run-state.js';
 import { ConcentrationPayload, ExposurePayload } from './overview.js';
 
@@ -85,14 +87,22 @@ export const RiskDecomposition = z
     tracking_error: z.number(),
     residual: z.number(),
     reconciles: z.boolean(),
-    model: z.enum(FACTOR_MODELS),
+    model: z.enum(FACTOR_MODELS).meta({ description: 'Whose factors; of a stored model its estimator.' }),
     factors: z.array(z.string()),
     exposures: z.record(z.string(), z.number()).meta({ description: 'Active exposure to each factor.' }),
     benchmark: z.string().meta({ description: 'Index or identifier compared with.' }),
     requested_as_of: z.string().nullable(),
     as_of: z.string().meta({ description: 'Date of the weights.' }),
     covered_weight: z.number().meta({ description: 'Share of the gross active weight that the figures speak for.' }),
-    ...riskWindow,
+    ...measured,
+    risk_estimator: z
+      .enum(FACTOR_ESTIMATORS)
+      .nullable()
+      .meta({ description: 'Estimator that was asked for; null for `model`, or a stored model.' }),
+    findings: z.array(Finding).meta({
+      description:
+        '`LOOK_AHEAD`: the estimate knows returns after as_of; `MODEL_LACKS_NAMES`: names of no estimate in the stored model; `NO_EFFECT`: `factors` beside a model that does not read it.',
+    }),
   })
   .meta({ id: 'RiskDecomposition' });
 export type RiskDecomposition = Stateless<z.infer<typeof RiskDecomposition>>;

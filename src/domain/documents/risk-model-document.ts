@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { STRUCTURED_ESTIMATORS } from '#kernels/moments/estimators/structured-covariance.js';
 import { SHRINKAGE_TARGETS } from '#kernels/moments/shrinkage-target.js';
+import { ESTIMATOR_SETTINGS, settingHelp } from '../risk/estimator-settings.js';
 import { FACTOR_ESTIMATORS } from '../risk/factor-model.js';
 import { AsKnownOn } from './as-known-on.js';
 import { AssetIdentifier, Id, IsoDate } from '../shape.js';
@@ -29,23 +30,26 @@ export const estimatorFields = {
     .min(1)
     .max(FACTORS_MAX)
     .optional()
-    .meta({ description: 'Principal components, read by statistical; 10 unless given.' }),
-  eigenvalue_simulations: z.int().min(1).max(SIMULATIONS_MAX).optional().meta({
-    description:
-      'Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough.',
-  }),
-  threshold: z.number().min(0).max(10).default(0.5).meta({
-    description: 'Size of a move in standard deviations, read by gerber.',
-  }),
+    .meta({ description: settingHelp('factors') }),
+  eigenvalue_simulations: z
+    .int()
+    .min(1)
+    .max(SIMULATIONS_MAX)
+    .optional()
+    .meta({ description: settingHelp('eigenvalue_simulations') }),
+  threshold: z
+    .number()
+    .min(0)
+    .max(10)
+    .default(0.5)
+    .meta({ description: settingHelp('threshold') }),
   lags: z
     .int()
     .min(0)
     .max(LAGS_MAX)
     .default(5)
-    .meta({ description: 'Autocovariances that count, read by newey_west.' }),
+    .meta({ description: settingHelp('lags') }),
 };
-
-const INTENSITY_METHODS = ['shape', 'ledoit_wolf'] as const;
 
 /** Request of an estimate; stored with the model, so that it can be repeated. */
 export const RiskModelRequest = z
@@ -68,22 +72,25 @@ export const RiskModelRequest = z
       .max(1)
       .nullable()
       .default(null)
-      .meta({ description: 'Weight on the target; 0 gives the sample covariance, null lets intensity_method decide.' }),
+      .meta({ description: settingHelp('intensity') }),
     target: z
       .enum(SHRINKAGE_TARGETS)
       .default('constant_correlation')
-      .meta({ description: 'What the sample covariance is shrunk towards, by shrinkage.' }),
+      .meta({ description: settingHelp('target') }),
     repair: z.boolean().default(false).meta({
       description: 'Clip negative eigenvalues if the result is not positive semi-definite; the diagonal is kept.',
     }),
-    intensity_method: z.enum(INTENSITY_METHODS).default('shape').meta({
-      description:
-        'shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given.',
-    }),
-    half_life: z.number().gt(0).max(1e6).nullable().default(null).meta({
-      description:
-        'Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage, newey_west, industries and styles.',
-    }),
+    intensity_method: z
+      .enum(ESTIMATOR_SETTINGS.intensity_method.choices)
+      .default('shape')
+      .meta({ description: settingHelp('intensity_method') }),
+    half_life: z
+      .number()
+      .gt(0)
+      .max(1e6)
+      .nullable()
+      .default(null)
+      .meta({ description: settingHelp('half_life') }),
     returns: z.enum(['total', 'price']).default('total').meta({ description: 'Whether dividends count.' }),
   })
   .meta({ id: 'RiskModelRequest' });
@@ -133,6 +140,8 @@ export const FactorModelPayload = z
   .meta({ id: 'FactorModelPayload' });
 export type FactorModelPayload = z.infer<typeof FactorModelPayload>;
 
+const storedArtifact = z.strictObject({ name: z.string(), bytes: z.int().min(0), sha256: z.string() });
+
 /** A stored risk model: all but its matrix, which lies beside it as the float64 upper triangle, row by row. */
 export const RiskModelDocument = z.strictObject({
   model_id: z.string(),
@@ -150,6 +159,8 @@ export const RiskModelDocument = z.strictObject({
   content_hash: z.string(),
   precision: z.enum(['float64', 'float32']),
   store_content_hash: z.string(),
-  covariance: z.strictObject({ name: z.string(), bytes: z.int().min(0), sha256: z.string() }),
+  covariance: storedArtifact,
+  /** Exposures, factor covariance and specific variances as float64; absent without factors, and of models stored before. */
+  factors: storedArtifact.optional(),
 });
 export type RiskModelDocument = z.infer<typeof RiskModelDocument>;

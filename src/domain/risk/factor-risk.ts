@@ -1,5 +1,5 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import type { FactorModel } from './factor-model.js';
+import { FACTOR_ESTIMATORS, type FactorModel } from './factor-model.js';
 import { createMeasureCache } from './measure-cache.js';
 import { CACHED_COMPONENTS, principalFactors, principalParts, type PrincipalParts } from './principal-factors.js';
 import { assertEstimable, coverageOf, readReturns, type ReturnWindow } from './return-panel.js';
@@ -8,12 +8,11 @@ import { sectorFactors } from './sector-factors.js';
 import { estimateFactors } from './factors/estimate-factors.js';
 import { sectorOf } from './factors/sectors.js';
 
-export const FACTOR_MODELS = ['market_sector', 'statistical', 'styles'] as const;
+export const FACTOR_MODELS = ['market_sector', ...FACTOR_ESTIMATORS] as const;
 export type FactorModelName = (typeof FACTOR_MODELS)[number];
 
 /** Active variance split into what factors explain and what they do not. */
-export interface FactorRisk {
-  readonly model: FactorModelName;
+export interface FactorSplit {
   readonly factors: readonly string[];
   /** Active exposure to each factor, B'a. */
   readonly exposures: Readonly<Record<string, number>>;
@@ -25,6 +24,10 @@ export interface FactorRisk {
   /** Factor variance over total variance, 0 when that is 0. */
   readonly factorShare: number;
   readonly trackingError: number;
+}
+
+export interface FactorRisk extends FactorSplit {
+  readonly model: FactorModelName;
   /** Covered share of the sum of the magnitudes of the active weights. */
   readonly coveredWeight: number;
   /** Columns without an estimate, ascending. */
@@ -40,7 +43,7 @@ export interface FactorRiskRequest {
 }
 
 const keepSectors = createMeasureCache<FactorModel>();
-const keepStyles = createMeasureCache<FactorModel>();
+const keepEstimated = { industries: createMeasureCache<FactorModel>(), styles: createMeasureCache<FactorModel>() };
 const keepParts = createMeasureCache<PrincipalParts>();
 
 /**
@@ -67,6 +70,10 @@ export function factorRiskOf(
       readReturns(window, coverage, panel, engine);
       return of(panel);
     });
+  const estimated = (estimator: 'industries' | 'styles') =>
+    keepEstimated[estimator](window.growth, terms, () =>
+      measure((panel) => estimateFactors(engine, window, coverage, { estimator, half_life: null }, panel).model),
+    );
   const components = Math.max(factors, CACHED_COMPONENTS);
   const models: Readonly<Record<FactorModelName, () => FactorModel>> = {
     statistical: () =>
@@ -86,27 +93,21 @@ export function factorRiskOf(
           ),
         ),
       ),
-    styles: () =>
-      keepStyles(window.growth, terms, () =>
-        measure(
-          (panel) => estimateFactors(engine, window, coverage, { estimator: 'styles', half_life: null }, panel).model,
-        ),
-      ),
+    industries: () => estimated('industries'),
+    styles: () => estimated('styles'),
   };
-  const fitted = models[model]();
-  const split = decompose(
-    model,
-    fitted,
+  const split = splitByFactors(
+    models[model](),
     Float64Array.from(columns, (column) => active.get(column)!),
   );
-  return { ...split, coveredWeight: coveredShare(active, columns), uncovered: [...excluded.keys()] };
+  return { model, ...split, coveredWeight: coveredShare(active, columns), uncovered: [...excluded.keys()] };
 }
 
-function decompose(
-  model: FactorModelName,
+/** @param active weights in the order of the model, [n] */
+export function splitByFactors(
   { factors, exposures: b, covariance, specific }: FactorModel,
   active: Float64Array,
-): Omit<FactorRisk, 'coveredWeight' | 'uncovered'> {
+): FactorSplit {
   const K = factors.length;
   const exposures = new Float64Array(K);
   let specificVariance = 0;
@@ -121,7 +122,6 @@ function decompose(
   );
   const totalVariance = factorVariance + specificVariance;
   return {
-    model,
     factors,
     exposures: Object.fromEntries(factors.map((factor, k) => [factor, exposures[k]!])),
     contributions: Object.fromEntries(

@@ -39,3 +39,12 @@ export function modelShares({ names, covariance }: StoredModel, weights: Readonl
     uncovered: [...weights.keys()].filter((name) => !parts.has(name)).toSorted(compareText),
   };
 }
+
+/** Weight less benchmark weight over the union of names, ascending. */
+export function activeByName(
+  own: ReadonlyMap<string, number>,
+  benchmark: ReadonlyMap<string, number>,
+): Map<string, number> {
+  const union = [...new Set([...own.keys(), ...benchmark.keys()])].toSorted(compareText);
+  return new Map(union.map((name) => [name, (own.get(name) ?? 0) - (benchmark.get(name) ?? 0)]));
+}

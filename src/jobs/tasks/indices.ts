@@ -58,7 +58,7 @@ export interface EstimateRiskModelInput {
   readonly market: MarketHandle;
   readonly universe: RiskUniverse;
   readonly request: RiskModelRequest;
-  readonly outputs: TaskOutputs<'covariance'>;
+  readonly outputs: TaskOutputs<'covariance' | 'factors'>;
 }
 
 /** Whose returns are estimated, and on whose sessions. */
@@ -91,6 +91,8 @@ export interface ValidateRiskModelInput {
 export interface RiskModelOutput {
   /** Upper triangle, float64 little endian, row by row. */
   readonly covariance: ArtifactRef;
+  /** A factor model as numbers; null of an estimator without factors. */
+  readonly factors: ArtifactRef | null;
   readonly assetIds: readonly string[];
   readonly diagnostics: RiskDiagnosticsPayload;
   readonly factorModel: FactorModelPayload | null;

@@ -13,6 +13,7 @@ import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
 import type { AttributionModel } from '#domain/risk/factors/factor-attribution.js';
+import type { FactorEstimator } from '#domain/risk/factor-model.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
 import type { HashCells } from '../thread-messages.js';
 import type { ModelFile, ModelFiles } from './indices.js';
@@ -226,6 +227,29 @@ export interface FactorRiskInput {
   readonly asOf: string | null;
   readonly benchmark: NonNullable<WeightsViewInput['benchmark']>;
   readonly market: MarketHandle;
-  readonly model: FactorModelName;
-  readonly factors: number;
+  readonly measure: FactorMeasure;
+}
+
+/** What the factors of a view are: those of a stored model, or estimated over the window of the run. */
+export type FactorMeasure =
+  | { readonly stored: FactorModelFile }
+  | {
+      readonly model: FactorModelName;
+      /** Principal components of the statistical model. */
+      readonly factors: number;
+      /** Estimator that was asked for by its name. */
+      readonly estimator: FactorEstimator | null;
+      /** What of the request nothing reads. */
+      readonly findings: readonly Finding[];
+    };
+
+/** A stored factor model in a file, with the window of its returns. */
+export interface FactorModelFile {
+  readonly modelId: string;
+  readonly path: string;
+  readonly estimator: FactorEstimator;
+  readonly factors: readonly string[];
+  readonly names: readonly string[];
+  readonly observedStart: string;
+  readonly observedEnd: string;
 }

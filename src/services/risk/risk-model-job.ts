@@ -34,7 +34,7 @@ export function createRiskModelJob({
       market: identity,
       universe: await universeOf(payload),
       request: payload.request,
-      outputs: attempt.outputs(['covariance']),
+      outputs: attempt.outputs(['covariance', 'factors']),
     });
     const document: RiskModelDocument = {
       model_id: payload.model_id,
@@ -49,6 +49,7 @@ export function createRiskModelJob({
       precision: output.precision,
       store_content_hash: identity.contentHash,
       covariance: output.covariance,
+      ...(output.factors === null ? {} : { factors: output.factors }),
     };
     return {
       result: { value: document },

@@ -231,9 +231,13 @@ export function createRiskModels({
   };
 }
 
-function summaryOf({ model_id, diagnostics }: RiskModelDocument): RiskModelCollection['risk_models'][number] {
+function summaryOf({
+  model_id,
+  request: { estimator },
+  diagnostics,
+}: RiskModelDocument): RiskModelCollection['risk_models'][number] {
   const { assets, average_correlation, observations, positive_semi_definite } = diagnostics;
-  return { model_id, assets, average_correlation, observations, positive_semi_definite };
+  return { model_id, estimator, assets, average_correlation, observations, positive_semi_definite };
 }
 
 /** @throws Refusal VALIDATION_FAILED with one finding for each name that the store does not hold */

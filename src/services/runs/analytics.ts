@@ -39,6 +39,7 @@ import { assertFirstKnown } from './known-decisions.js';
 import { versionedPlan, type AskedBacktest, type RunnablePlan } from './versioned-plan.js';
 import type { ViewMaker } from './view-maker.js';
 import { assertComparable, comparedRun, contentFindings } from './compared-runs.js';
+import { factorMeasure } from '../risk/factor-measure.js';
 import { modelFiles, riskMeasure } from '../risk/used-models.js';
 import type { DateWindow, FactorAttributionQuery, FactorRiskQuery, GroupsQuery, WeightsQuery } from './view-queries.js';
 
@@ -318,15 +319,14 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
         ),
       );
     },
-    async factorRisk(name, { as_of: asOf = null, benchmark, model, factors }, signal) {
+    async factorRisk(name, query, signal) {
+      const { as_of: asOf = null, benchmark } = query;
       const run = await requireRun(documents, name);
+      const measure = await factorMeasure(documents, artifacts, query);
       const compared = await comparedOf(run, benchmark);
       const { handle: market } = await states.requireMarket(run);
       const columns = await columnsOf(run);
-      return stamped(
-        run,
-        held({ view: 'factor-risk', columns, asOf, benchmark: compared, market, model, factors }, signal),
-      );
+      return stamped(run, held({ view: 'factor-risk', columns, asOf, benchmark: compared, market, measure }, signal));
     },
     async factorAttribution(name, { model, start = null, end = null }, signal) {
       const run = await requireRun(documents, name);

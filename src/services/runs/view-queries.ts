@@ -1,4 +1,5 @@
 import type { AttributionModel } from '#domain/risk/factors/factor-attribution.js';
+import type { FactorEstimator } from '#domain/risk/factor-model.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
 import type { AskedMeasure } from '../risk/used-models.js';
 
@@ -25,6 +26,8 @@ export interface FactorAttributionQuery extends DateWindow {
 export interface FactorRiskQuery {
   readonly as_of?: string | undefined;
   readonly benchmark: string;
-  readonly model: FactorModelName;
-  readonly factors: number;
+  readonly model?: FactorModelName | undefined;
+  readonly risk_model?: string | undefined;
+  readonly risk_estimator?: FactorEstimator | undefined;
+  readonly factors?: number | undefined;
 }

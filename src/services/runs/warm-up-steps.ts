@@ -9,6 +9,7 @@ import { newHashCells } from '#jobs/hash-cells.js';
 import type { TaskInput, TaskName } from '#jobs/tasks.js';
 import type { RunViewInput } from '#jobs/tasks/views.js';
 import type { ServedMarket } from '#market/serving/markets.js';
+import { DEFAULT_COMPONENTS } from '../risk/factor-measure.js';
 import { reachedBy } from '../indices/index-questions.js';
 import { columnsFile, findRun, isWholeHistory } from './run-documents.js';
 import { styleQuestions } from './style-questions.js';
@@ -214,8 +215,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
       asOf: null,
       benchmark: await benchmark(),
       market: handle,
-      model: 'market_sector',
-      factors: 5,
+      measure: { model: 'market_sector', factors: DEFAULT_COMPONENTS, estimator: null, findings: [] },
     }));
     yield view(`statistical risk ${key}`, async () => ({
       view: 'factor-risk',
@@ -223,8 +223,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
       asOf: null,
       benchmark: await benchmark(),
       market: handle,
-      model: 'statistical',
-      factors: 5,
+      measure: { model: 'statistical', factors: DEFAULT_COMPONENTS, estimator: null, findings: [] },
     }));
   }
 

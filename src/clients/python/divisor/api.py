@@ -347,16 +347,18 @@ class Operations:
         """
         return cast("c.WeightsView", self._transport.json("GET", f"/analytics/{word(index_id)}/weights", query={"run_id": run_id, "as_of": as_of, "benchmark": benchmark, "risk": risk, "risk_model": risk_model, "risk_estimator": risk_estimator}))
 
-    def get_factor_risk(self, index_id: str, benchmark: str, *, run_id: Optional[str] = None, as_of: Optional[c.Date] = None, model: Optional[Literal["market_sector", "statistical", "styles"]] = None, factors: Optional[int] = None) -> c.RiskDecomposition:
+    def get_factor_risk(self, index_id: str, benchmark: str, *, run_id: Optional[str] = None, as_of: Optional[c.Date] = None, model: Optional[Literal["market_sector", "statistical", "industries", "styles"]] = None, risk_model: Optional[str] = None, risk_estimator: Optional[Literal["statistical", "industries", "styles"]] = None, factors: Optional[int] = None) -> c.RiskDecomposition:
         """Active variance against a benchmark index, split into factors and the rest.
 
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param as_of: The latest date of the run at or before it; the last by default.
-        :param model: Market and sectors, principal components, or market, sectors and styles.
-        :param factors: Components of the statistical model.
+        :param model: Market and sectors (`market_sector`, `industries`), principal components, or market, sectors and styles, over the window of the run; market_sector unless given. Not beside risk_model.
+        :param risk_model: Stored risk model whose factors are taken: one by statistical, industries or styles.
+        :param risk_estimator: Estimator of the factors over the window of the run, as `model` names it. Not beside model or risk_model.
+        :param factors: Principal components, read by statistical; 5 unless given.
         """
-        return cast("c.RiskDecomposition", self._transport.json("GET", f"/analytics/{word(index_id)}/factor-risk", query={"benchmark": benchmark, "run_id": run_id, "as_of": as_of, "model": model, "factors": factors}))
+        return cast("c.RiskDecomposition", self._transport.json("GET", f"/analytics/{word(index_id)}/factor-risk", query={"benchmark": benchmark, "run_id": run_id, "as_of": as_of, "model": model, "risk_model": risk_model, "risk_estimator": risk_estimator, "factors": factors}))
 
     def get_factor_attribution(self, index_id: str, *, run_id: Optional[str] = None, model: Optional[Literal["styles", "market_sector"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.FactorAttributionView:
         """Return of a run by market, sectors and styles.

@@ -2765,7 +2765,7 @@ class _Finding(t.TypedDict):
     #: Errors prevent a save; warnings do not.
     severity: t.Literal["error", "warning", "info"]
     #: Stable code to branch on.
-    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "HISTORY_CHANGED", "DATES_ADDED", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE"]
+    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "HISTORY_CHANGED", "DATES_ADDED", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
     #: A sentence for people.
     message: str
     #: Where, as the client wrote it.
@@ -6604,8 +6604,8 @@ class RiskDecomposition(t.TypedDict):
     residual: float
     #: Whether the residual is within its tolerance.
     reconciles: bool
-    #: The factor model.
-    model: t.Literal["market_sector", "statistical", "styles"]
+    #: Whose factors; of a stored model its estimator.
+    model: t.Literal["market_sector", "statistical", "industries", "styles"]
     #: Its factors.
     factors: t.Sequence[str]
     #: Active exposure to each factor.
@@ -6618,12 +6618,18 @@ class RiskDecomposition(t.TypedDict):
     as_of: str
     #: Share of the gross active weight that the figures speak for.
     covered_weight: float
+    #: Stored model that it is measured by; null for one estimated over the window of the run.
+    risk_model: t.Optional[str]
+    #: Estimator that was asked for; null for `model`, or a stored model.
+    risk_estimator: t.Optional[t.Literal["statistical", "industries", "styles"]]
     #: Names without an estimate.
     uncovered: t.Sequence[str]
     #: First date of the run's levels: the span given to the estimate.
     window_start: t.Optional[str]
     #: Last date of the run's levels.
     window_end: t.Optional[str]
+    #: `LOOK_AHEAD`: the estimate knows returns after as_of; `MODEL_LACKS_NAMES`: names of no estimate in the stored model; `NO_EFFECT`: `factors` beside a model that does not read it.
+    findings: t.Sequence[Finding]
 
 
 class RiskDiagnosticsPayload(t.TypedDict):
@@ -6650,15 +6656,15 @@ class RiskDiagnosticsPayload(t.TypedDict):
 class _RiskEstimator(t.TypedDict):
     #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend.
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
-    #: Size of a move in standard deviations, read by gerber.
+    #: Size of a joint move in standard deviations; 0.5 unless given. Read by gerber.
     threshold: float
-    #: Autocovariances that count, read by newey_west.
+    #: Autocovariances that count; 5 unless given. Read by newey_west.
     lags: int
-    #: What the sample covariance is shrunk towards, by shrinkage.
+    #: What the sample covariance is shrunk towards. Read by shrinkage.
     target: t.Literal["constant_correlation", "scaled_identity"]
-    #: Weight on the target; 0 gives the sample covariance, null lets intensity_method decide.
+    #: Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. Read by shrinkage.
     intensity: t.Optional[float]
-    #: shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given.
+    #: shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. Read by shrinkage.
     intensity_method: t.Literal["shape", "ledoit_wolf"]
     #: Sessions after which the weight of an observation halves; equal weights by default.
     half_life: t.Optional[float]
@@ -6669,9 +6675,9 @@ class _RiskEstimator(t.TypedDict):
 class RiskEstimator(_RiskEstimator, total=False):
     """Settings of a risk model, as an estimate request has them."""
 
-    #: Principal components, read by statistical; 10 unless given.
+    #: Principal components; 10 unless given. Read by statistical.
     factors: int
-    #: Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough.
+    #: Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough. Read by newey_west, industries and styles.
     eigenvalue_simulations: int
 
 
@@ -6680,19 +6686,19 @@ class RiskEstimatorInput(t.TypedDict, total=False):
 
     #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend.
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
-    #: Principal components, read by statistical; 10 unless given.
+    #: Principal components; 10 unless given. Read by statistical.
     factors: int
-    #: Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough.
+    #: Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough. Read by newey_west, industries and styles.
     eigenvalue_simulations: int
-    #: Size of a move in standard deviations, read by gerber.
+    #: Size of a joint move in standard deviations; 0.5 unless given. Read by gerber.
     threshold: float
-    #: Autocovariances that count, read by newey_west.
+    #: Autocovariances that count; 5 unless given. Read by newey_west.
     lags: int
-    #: What the sample covariance is shrunk towards, by shrinkage.
+    #: What the sample covariance is shrunk towards. Read by shrinkage.
     target: t.Literal["constant_correlation", "scaled_identity"]
-    #: Weight on the target; 0 gives the sample covariance, null lets intensity_method decide.
+    #: Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. Read by shrinkage.
     intensity: t.Optional[float]
-    #: shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given.
+    #: shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. Read by shrinkage.
     intensity_method: t.Literal["shape", "ledoit_wolf"]
     #: Sessions after which the weight of an observation halves; equal weights by default.
     half_life: t.Optional[float]
@@ -6760,21 +6766,21 @@ class RiskModelRequest(t.TypedDict, total=False):
     as_known_on: t.Union[int, str]
     #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend.
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
-    #: Principal components, read by statistical; 10 unless given.
+    #: Principal components; 10 unless given. Read by statistical.
     factors: int
-    #: Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough.
+    #: Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough. Read by newey_west, industries and styles.
     eigenvalue_simulations: int
-    #: Size of a move in standard deviations, read by gerber.
+    #: Size of a joint move in standard deviations; 0.5 unless given. Read by gerber.
     threshold: float
-    #: Autocovariances that count, read by newey_west.
+    #: Autocovariances that count; 5 unless given. Read by newey_west.
     lags: int
-    #: Weight on the target; 0 gives the sample covariance, null lets intensity_method decide.
+    #: Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. Read by shrinkage.
     intensity: t.Optional[float]
-    #: What the sample covariance is shrunk towards, by shrinkage.
+    #: What the sample covariance is shrunk towards. Read by shrinkage.
     target: t.Literal["constant_correlation", "scaled_identity"]
     #: Clip negative eigenvalues if the result is not positive semi-definite; the diagonal is kept.
     repair: bool
-    #: shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given.
+    #: shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. Read by shrinkage.
     intensity_method: t.Literal["shape", "ledoit_wolf"]
     #: Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage, newey_west, industries and styles.
     half_life: t.Optional[float]
@@ -6785,6 +6791,8 @@ class RiskModelRequest(t.TypedDict, total=False):
 class RiskModelSummary(t.TypedDict):
     #: The risk model.
     model_id: str
+    #: That it was estimated by.
+    estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
     #: Number of names.
     assets: int
     #: Mean correlation off the diagonal.
@@ -6919,24 +6927,24 @@ class RiskValidationRequest(t.TypedDict, total=False):
 class _RiskValidationViewSettings(t.TypedDict):
     #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend.
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
-    #: Size of a move in standard deviations, read by gerber.
+    #: Size of a joint move in standard deviations; 0.5 unless given. Read by gerber.
     threshold: float
-    #: Autocovariances that count, read by newey_west.
+    #: Autocovariances that count; 5 unless given. Read by newey_west.
     lags: int
-    #: What the sample covariance is shrunk towards, by shrinkage.
+    #: What the sample covariance is shrunk towards. Read by shrinkage.
     target: t.Literal["constant_correlation", "scaled_identity"]
-    #: Weight on the target; 0 gives the sample covariance, null lets intensity_method decide.
+    #: Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. Read by shrinkage.
     intensity: t.Optional[float]
-    #: shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given.
+    #: shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. Read by shrinkage.
     intensity_method: t.Literal["shape", "ledoit_wolf"]
     #: Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage, newey_west, industries and styles.
     half_life: t.Optional[float]
 
 
 class RiskValidationViewSettings(_RiskValidationViewSettings, total=False):
-    #: Principal components, read by statistical; 10 unless given.
+    #: Principal components; 10 unless given. Read by statistical.
     factors: int
-    #: Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough.
+    #: Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough. Read by newey_west, industries and styles.
     eigenvalue_simulations: int
 
 

@@ -5,6 +5,7 @@ import { Bars } from '../../components/bars.js';
 import { Chart } from '../../components/chart/chart.js';
 import { PERCENT, type Line } from '../../components/chart/series.js';
 import { Choice, Select } from '../../components/choice.js';
+import { Findings } from '../../components/findings.js';
 import { ExportMenu } from '../../components/export-menu.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
@@ -27,6 +28,10 @@ const MODELS = [
   { value: 'statistical', text: 'Statistical' },
   { value: 'styles', text: 'Styles' },
 ] as const;
+
+/** Estimators of a stored model with factors, and how its id stands in the address. */
+const FACTOR_ESTIMATORS: ReadonlySet<string> = new Set(['statistical', 'industries', 'styles']);
+const STORED = 'stored:';
 
 /** Risk as it moved, where it comes from, and whether everything still adds up. */
 export function Risk({ id }: { readonly id: string }) {
@@ -155,13 +160,23 @@ function Factors({ id }: { readonly id: string }) {
   const others = (indices.data?.indices ?? []).filter(({ id: other }) => other !== id);
   const benchmark = others.find(({ id: other }) => other === own.data?.benchmark);
   const against = parameter('against') ?? benchmark?.id ?? null;
-  const model = MODELS.find(({ value }) => value === parameter('model'))?.value ?? 'market_sector';
+  const stored = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
+  const models: readonly { readonly value: string; readonly text: string }[] = [
+    ...MODELS,
+    ...(stored.data?.risk_models ?? [])
+      .filter(({ estimator }) => FACTOR_ESTIMATORS.has(estimator))
+      .map(({ model_id: own }) => ({ value: `${STORED}${own}`, text: own })),
+  ];
+  const model = parameter('model') ?? 'market_sector';
+  const measure = model.startsWith(STORED)
+    ? { risk_model: model.slice(STORED.length) }
+    : { model: MODELS.find(({ value }) => value === model)?.value };
   const risk = useResource(
     against === null ? null : `factors ${runKey(id)} ${against} ${model}`,
     (signal) =>
       service.value.call('getFactorRisk', {
         params: { index_id: id },
-        query: { ...shownRun(), benchmark: against ?? '', model },
+        query: { ...shownRun(), benchmark: against ?? '', ...measure },
         signal,
       }),
     { keeps: true },
@@ -184,7 +199,7 @@ function Factors({ id }: { readonly id: string }) {
           />
           <Choice
             label="Model"
-            options={MODELS}
+            options={models}
             value={model}
             onChoose={(chosen) => setParameters({ model: chosen })}
           />
@@ -195,6 +210,7 @@ function Factors({ id }: { readonly id: string }) {
       <Answered resource={risk} what="the active risk">
         {(view) => (
           <>
+            {view.findings.length > 0 && <Findings findings={view.findings} shown={3} />}
             <Metrics
               label={`Active risk against ${view.benchmark}`}
               metrics={[

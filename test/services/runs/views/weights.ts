@@ -2,6 +2,11 @@ import { describe, expect, test } from 'vitest';
 import type { WeightsView } from '#contract/analytics/weights.js';
 import { service, sum } from './set-up.js';
 
+const estimate = async (id: string, request: object) => {
+  const { body } = await service.call('POST', `/risk-models/${id}/estimate`, request);
+  expect((await service.finished(body.job_id)).body.error).toBeNull();
+};
+
 export function describeWeights(): void {
   describe('weights of a run', () => {
     test('carry risk that sums to the volatility and active risk that sums to the tracking error', async () => {
@@ -31,10 +36,6 @@ export function describeWeights(): void {
     });
 
     test('carry the risk of a stored model: that of the same estimate where it has the same returns', async () => {
-      const estimate = async (id: string, request: object) => {
-        const { body } = await service.call('POST', `/risk-models/${id}/estimate`, request);
-        expect((await service.finished(body.job_id)).body.error).toBeNull();
-      };
       const held = async (query: string) =>
         (await service.checked('getWeights', `/analytics/MAIN/weights?${query}`)).body as WeightsView;
       await estimate('held', { index_id: 'MAIN', start: '2022-01-03', end: '2023-12-29' });
@@ -102,6 +103,51 @@ export function describeWeights(): void {
         '/analytics/MAIN/factor-risk?benchmark=WIDE&as_of=2023-05-20',
       );
       expect([body.requested_as_of, body.as_of]).toEqual(['2023-05-20', '2023-05-19']);
+    });
+
+    test('decompose by the factors of a stored model as its covariance has it, and tell what it lacks and foresees', async () => {
+      const query = 'benchmark=WIDE&as_of=2023-05-17';
+      const shown = async (rest: string) =>
+        (await service.checked('getFactorRisk', `/analytics/MAIN/factor-risk?${rest}`)).body;
+      for (const estimator of ['statistical', 'industries', 'styles']) {
+        const model = `by-${estimator}`;
+        await estimate(model, { estimator, index_id: 'MAIN', start: '2022-01-03', end: '2023-12-29' });
+        const risk = await shown(`${query}&risk_model=${model}`);
+        const { body } = await service.checked('getWeights', `/analytics/MAIN/weights?${query}&risk_model=${model}`);
+        const { tracking_error, covered_weight, uncovered, window_start, window_end } = body.active_risk;
+        expect(risk.tracking_error).toBeCloseTo(tracking_error, 12);
+        expect(risk.covered_weight).toBeCloseTo(covered_weight, 12);
+        expect(risk).toMatchObject({
+          model: estimator,
+          risk_model: model,
+          risk_estimator: null,
+          window_start,
+          window_end,
+        });
+        expect([risk.reconciles, risk.uncovered]).toEqual([true, uncovered]);
+        expect(sum(Object.values<number>(risk.contributions))).toBeCloseTo(1, 10);
+        expect(risk.findings).toMatchObject([
+          { code: 'MODEL_LACKS_NAMES', path: 'risk_model', count: uncovered.length },
+          { code: 'LOOK_AHEAD', path: 'as_of', message: expect.stringContaining(window_end) as string },
+        ]);
+      }
+      // Sectors by name are the industries of the estimator; on the last date nothing is foreseen.
+      const sectors = await shown('benchmark=WIDE');
+      const inline = await shown('benchmark=WIDE&risk_estimator=industries');
+      expect(inline).toMatchObject({ model: 'industries', risk_estimator: 'industries', findings: [] });
+      expect(inline.total_variance).toBeCloseTo(sectors.total_variance, 14);
+      expect((await shown('benchmark=WIDE&factors=3')).findings).toMatchObject([
+        { code: 'NO_EFFECT', path: 'factors' },
+      ]);
+      await estimate('bare', { index_id: 'MAIN' });
+      await estimate('other', {
+        identifiers: (await shown(`${query}&risk_model=by-styles`)).uncovered,
+        estimator: 'styles',
+      });
+      const refusals = { 'risk_model=bare': 'risk_model', 'risk_model=by-styles&model=styles': 'model' };
+      for (const [rest, path] of Object.entries(refusals))
+        expect((await shown(`benchmark=WIDE&${rest}`)).error.detail.findings[0].path).toBe(path);
+      expect((await shown('benchmark=WIDE&risk_model=other')).error.code).toBe('MODEL_LACKS_NAMES');
     });
 
     test('and the risks of a date are those of the same names, whichever view tells them', async () => {

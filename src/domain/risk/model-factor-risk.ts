@@ -1,0 +1,34 @@
+import { compareText } from '../findings.js';
+import type { FactorModel } from './factor-model.js';
+import { splitByFactors, type FactorSplit } from './factor-risk.js';
+
+/** Active variance by the factors of a stored model. */
+export interface ModelFactorRisk extends FactorSplit {
+  /** Covered share of the sum of the magnitudes of the active weights. */
+  readonly coveredWeight: number;
+  /** Names without an estimate, ascending. */
+  readonly uncovered: readonly string[];
+}
+
+/**
+ * Decomposes the active variance of weights by a factor model; names that it lacks are left out.
+ * @param names of the model, [n]
+ * @param active weights less those of the benchmark
+ */
+export function modelFactorRisk(
+  model: FactorModel,
+  names: readonly string[],
+  active: ReadonlyMap<string, number>,
+): ModelFactorRisk {
+  const known = new Set(names);
+  const gross = [...active.values()].reduce((sum, weight) => sum + Math.abs(weight), 0);
+  const covered = names.reduce((sum, name) => sum + Math.abs(active.get(name) ?? 0), 0);
+  return {
+    ...splitByFactors(
+      model,
+      Float64Array.from(names, (name) => active.get(name) ?? 0),
+    ),
+    coveredWeight: gross === 0 ? 1 : covered / gross,
+    uncovered: [...active.keys()].filter((name) => !known.has(name)).toSorted(compareText),
+  };
+}

@@ -5,9 +5,11 @@ import { estimateRisk } from '#domain/optimisation/covariance.js';
 import { metricProduct } from '#domain/optimisation/metric-product.js';
 import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
 import { factorRiskOf } from '#domain/risk/factor-risk.js';
+import { styleExposures } from '#domain/risk/factors/styles.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
+import { marketOf } from '../../rules/rule-market.js';
 import { golden, N, names, styleMarket, styleWindow, T } from './style-market.js';
 import { covarianceByDefinition, randomReturns, windowOf } from '../window.js';
 
@@ -60,6 +62,19 @@ describe('a style model', () => {
         12,
       ),
     );
+  });
+
+  test('pulls descriptors in at three deviations and scores them again, as numpy does; a name without one has 0', () => {
+    const values = [10, 1, -1, ...Array.from({ length: 10 }, () => 0), null];
+    const market = marketOf({
+      identifiers: names.map((i) => `N${String(i).padStart(2, '0')}`),
+      fields: { CLOSE: Array.from({ length: 30 }, () => names.map(() => 50)) },
+      reference: { RETURN_ON_EQUITY: values },
+    });
+    const { datapoints, to } = styleWindow(market, [0, 29]);
+    const scores = styleExposures(datapoints.at(to, Int32Array.from(names)), ['QUALITY'], Int32Array.from(names));
+    // z = lambda x: (x - np.nanmean(x)) / np.nanstd(x); z(np.clip(z(x), -3, 3)), the first score being 3.427
+    expectAll(scores, [3.41715321, 0.13355883, -0.70308436, ...Array.from({ length: 10 }, () => -0.28476277), 0], 7);
   });
 
   test('is the same whatever the order of the names', () => {

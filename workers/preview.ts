@@ -6,11 +6,13 @@ import { isDerivedDocument } from '#domain/documents/index-document.js';
 import { orderFindings } from '#domain/findings.js';
 import { previewDerived, previewFirst } from '#domain/optimisation/preview.js';
 import { previewRules } from '#domain/rules/preview.js';
+import { lookAheadFindings } from '#domain/schedule/look-ahead.js';
 import type { Task } from '#jobs/tasks.js';
 import { toDerivedPreview } from '#views/optimisation.js';
 import { toPreviewResponse } from '#views/preview.js';
 import { answerBytes } from './hand-over.js';
 import { composerFor } from './index-composer.js';
+import { openedCalendars } from './opened-calendars.js';
 import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
 
@@ -39,7 +41,11 @@ export const preview: Task<'preview'> = ({ market: handle, documents, models, in
       market,
       indexOf: (id) => documents[id],
     });
-    return answerBytes(
-      JSON.stringify({ ...answer, findings: orderFindings([...late, ...assumptions, ...answer.findings]) }),
-    );
+    const foreseen = lookAheadFindings(composer.document(indexId), {
+      calendar: openedCalendars().get(composer.document(indexId).calendar)!, // The index was composed on it.
+      firstDay: market.dates[0] ?? null,
+      observedEndOf: (modelId) => models?.[modelId]?.observedEnd,
+    });
+    const findings = orderFindings([...late, ...assumptions, ...foreseen, ...answer.findings]);
+    return answerBytes(JSON.stringify({ ...answer, findings }));
   });

@@ -14,7 +14,7 @@ import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { forgetRuns } from '../runs/kept-runs.js';
 import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
-import { unknownModels } from '../risk/used-models.js';
+import { lookAheadOf, unknownModels } from '../risk/used-models.js';
 import { createIndexList, type PageQuery } from './index-list.js';
 import { unknownWatchlists, withoutWatchlist } from './watchlist-universes.js';
 import { childrenOf, findIndex, requireIndex, storedIndices, type StoredIndex } from './stored-indices.js';
@@ -83,15 +83,14 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
         ? []
         : [...(await unknownModels(reader, document)), ...(await unknownWatchlists(reader, document))];
     if (unknown.length > 0) return { document: undefined, findings: orderFindings([...findings, ...unknown]) };
+    const foreseen = document === undefined ? [] : await lookAheadOf(reader, document, { calendars, market });
+    const told = orderFindings([...findings, ...foreseen]);
     if (typeof id !== 'string' || (await reader.get('strategy', id)) === undefined)
-      return { document: document && withoutWatchlist(document), findings };
+      return { document: document && withoutWatchlist(document), findings: told };
     const message = `A strategy is stored under the id ${id}; an index needs an id of its own.`;
     return {
       document: undefined,
-      findings: orderFindings([
-        ...findings,
-        { severity: 'error', code: 'DUPLICATE_ID', path: 'id', message, value: id },
-      ]),
+      findings: orderFindings([...told, { severity: 'error', code: 'DUPLICATE_ID', path: 'id', message, value: id }]),
     };
   }
 
@@ -141,7 +140,8 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
           });
         const { document, findings } = await check(derivedDocument(parent, asked), tx);
         if (document === undefined) throw refuseWithFindings('request', findings.map(asRequested));
-        return { saved: { index: document, findings }, etag: await tx.put('index', document.id, document) };
+        const told = findings.map(asRequested);
+        return { saved: { index: document, findings: told }, etag: await tx.put('index', document.id, document) };
       };
       return documents.transaction(write, { by });
     },

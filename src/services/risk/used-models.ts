@@ -1,7 +1,10 @@
 import { RiskModelDocument, type Estimator } from '#domain/documents/risk-model-document.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { plannedModel, usedModels, type PlannedModel, type PlannedModels } from '#domain/documents/used-models.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
 import type { Finding } from '#domain/findings.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { lookAheadFindings } from '#domain/schedule/look-ahead.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
@@ -165,6 +168,21 @@ export async function unknownModels(reader: Reader, document: IndexDocument): Pr
   for (const [modelId, indexId] of usedModels([document]))
     if ((await reader.get('risk-model', modelId)) === undefined) findings.push(notStored(modelId, indexId));
   return findings;
+}
+
+/** A warning where the stored model of a definition knows returns after its first decision. */
+export async function lookAheadOf(
+  reader: Reader,
+  document: IndexDocument,
+  { calendars, market }: { readonly calendars: Calendars; readonly market: MarketData | undefined },
+): Promise<Finding[]> {
+  const calendar = calendars.get(document.calendar);
+  const [used] = usedModels([document]).keys();
+  if (used === undefined || calendar === undefined) return [];
+  const found = await reader.get('risk-model', used);
+  const model = found === undefined || 'unreadable' in found ? undefined : readModel(found.body);
+  const firstDay = market?.dates[0] ?? null;
+  return lookAheadFindings(document, { calendar, firstDay, observedEndOf: () => model?.observed_end });
 }
 
 function notStored(modelId: string, indexId: string): Finding {

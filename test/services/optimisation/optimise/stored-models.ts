@@ -127,11 +127,18 @@ export function describeStoredModels(): void {
         code: 'LOOK_AHEAD',
         detail: { model_id: 'late', observed_end: '2023-06-15', decision_date: FIRST },
       });
-      expect((await derive('LATE', { risk_model: 'late' })).status).toBe(200);
+      const { status, body } = await derive('LATE', { risk_model: 'late' });
+      const message: unknown = expect.stringContaining(
+        `up to 2023-06-15, after the first decision of LATE on ${FIRST}`,
+      );
+      const told = (path: string): unknown =>
+        expect.arrayContaining([{ severity: 'warning', code: 'LOOK_AHEAD', value: 'late', message, path }]);
+      expect([status, body['findings']]).toEqual([200, told('risk_model')]);
       expect((await backtested('LATE')).error).toMatchObject({ code: 'LOOK_AHEAD' });
       const early = await service.refusal('POST', '/indices/LATE/preview', { as_of: FIRST });
       expect([early.status, early.code]).toEqual([422, 'LOOK_AHEAD']);
-      expect((await service.ask('POST', '/indices/LATE/preview', { as_of: '2023-12-29' })).status).toBe(200);
+      const after = await service.ask<PreviewResponse>('POST', '/indices/LATE/preview', { as_of: '2023-12-29' });
+      expect([after.status, after.body.findings]).toEqual([200, told('derivation.risk_model')]);
     });
 
     test('without an estimate of a candidate is refused with its name', async () => {

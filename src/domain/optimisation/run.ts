@@ -23,6 +23,7 @@ import { estimateRisk, storedRisk, type RiskEstimate } from './covariance.js';
 import { identifiersOf } from './derived-solve.js';
 import { insufficientRisk } from './insufficient-risk.js';
 import { nextNamesOf, type NextName } from './explanation/next-names.js';
+import { oneSidedPrices } from './explanation/one-sided-prices.js';
 import { rowCostsOf, type RowCost } from './explanation/row-costs.js';
 import { sensitivitiesOf, type Sensitivity } from './explanation/sensitivities.js';
 import { frontierOf, type Frontier } from './frontier.js';
@@ -125,6 +126,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   report(0.9, 'weighing the constraints');
   const sides = rowSides(problem, solution);
   const explained = { problem, solution, sides };
+  const priced = oneSidedPrices(solvers, explained);
   const covered = firstAndLast(sm, target.columns, window);
   const { assembled, answer, weights } = solution;
   const trackingError = Math.sqrt(trackingVariance(problem, weights));
@@ -135,7 +137,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
     isConverged: isOptimal(checkKkt(assembled.program, answer.point)),
     solution,
     problem,
-    sides,
+    sides: priced.sides,
     trackingError,
     outcome: outcomeOf(problem, solution),
     turnover: distanceOf(problem.index, weights),
@@ -144,7 +146,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
     frontier,
     ownFrontier,
     resampled,
-    sensitivities: sensitivitiesOf(solvers, explained),
+    sensitivities: sensitivitiesOf(solvers, explained, { dependent: priced.dependent }),
     rowCosts: rowCostsOf(solvers, explained),
     nextNames: nextNamesOf(problem, solution),
     findings: [

@@ -4,8 +4,8 @@ import { solveProblem } from '../search.js';
 import { solveConvex } from '../solve-convex.js';
 import type { Solvers } from '../name-search.js';
 import { changeSentence, ownTerms } from './change-sentence.js';
+import type { ExplainedInput } from './explained-input.js';
 import { heldChoice } from './held-choice.js';
-import type { ExplainedInput } from './sensitivities.js';
 import { createWeighing, SPENT } from './weighing.js';
 
 /** What the objective would be without a row. */

@@ -1,11 +1,13 @@
 import { findConstraintClass } from '../../constraints/catalogue.js';
 import type { Limit, ProgramRow } from '../../constraints/program-row.js';
-import type { Origin, Problem } from '../problem.js';
+import type { Origin } from '../problem.js';
 import type { RowSide } from '../report.js';
-import { solveConvex, type ConvexSolution } from '../solve-convex.js';
+import { solveConvex } from '../solve-convex.js';
 import type { Solvers } from '../name-search.js';
 import { changeSentence, ownTerms } from './change-sentence.js';
+import type { ExplainedInput } from './explained-input.js';
 import { heldChoice } from './held-choice.js';
+import { slopeTo, SMALL } from './one-sided-prices.js';
 import { createWeighing, SPENT } from './weighing.js';
 
 /** What another value of one parameter does to the objective: the problem solved again. */
@@ -39,30 +41,32 @@ interface Bound {
   readonly from: number;
   readonly to: number;
   readonly shadowPrice: number;
+  /** Whether one of the bounds that it moves is implied by others. */
+  readonly isDependent: boolean;
 }
 
-export interface ExplainedInput {
-  readonly problem: Problem;
-  readonly solution: ConvexSolution;
-  readonly sides: readonly RowSide[];
+export interface SensitivityOptions {
+  /** Multiplications of all solves together; only those of tails have a limit unless given. */
+  readonly workMax?: number | undefined;
+  /** Sides whose multipliers are no prices. */
+  readonly dependent?: ReadonlySet<RowSide>;
 }
 
 /**
  * What loosening each bound that binds by a percentage point (one name, a hundredth of other values) does to the
  * objective. Where rows choose names, the names held stay held.
- * @param workMax Multiplications of all solves together; only those of tails have a limit unless given.
- * @cost of at most `SENSITIVITIES_MAX` solves
+ * @cost of at most `SENSITIVITIES_MAX` solves, and as many with a small change of parameters of dependent sides
  */
 export function sensitivitiesOf(
   solvers: Solvers,
   { problem, solution, sides }: ExplainedInput,
-  workMax?: number,
+  { workMax, dependent = new Set() }: SensitivityOptions = {},
 ): Sensitivity[] {
   const weighing = createWeighing(solvers, problem, workMax);
   const restriction = heldChoice(problem, solution.weights);
   const warm = solution.answer.state;
-  return boundsOf(sides).flatMap((bound): Sensitivity[] => {
-    const { origin, parameter, from, to, shadowPrice } = bound;
+  return boundsOf(sides, dependent).flatMap((bound): Sensitivity[] => {
+    const { origin, parameter, from, to } = bound;
     const again = weighing.find(({ solver }) =>
       solveConvex(solver, problem.withParameters([{ origin, parameter, to }]), { restriction, warm }),
     );
@@ -84,17 +88,24 @@ export function sensitivitiesOf(
         to,
         change: to - from,
         effect,
-        shadowPrice,
+        shadowPrice: bound.isDependent ? (smallSlope(bound) ?? bound.shadowPrice) : bound.shadowPrice,
         sentence: `${step} ${change}${held}.`,
       },
     ];
   });
+
+  function smallSlope({ origin, parameter, from, to }: Bound): number | undefined {
+    const by = SMALL * (to - from);
+    const near = { origin, parameter, to: from + by };
+    return slopeTo(weighing, { problem: problem.withParameters([near]), solution }, by);
+  }
 }
 
 /** Parameters behind the bounds that cost something, the dearest step first. */
-function boundsOf(sides: readonly RowSide[]): Bound[] {
+function boundsOf(sides: readonly RowSide[], dependent: ReadonlySet<RowSide>): Bound[] {
   const bounds = new Map<string, Bound>();
-  for (const { placed, side, isBinding, shadowPrice } of sides) {
+  for (const each of sides) {
+    const { placed, side, isBinding, shadowPrice } = each;
     const { origin, row } = placed;
     const limit = side === 'eq' ? null : limitOf(row, side);
     const parameter = limit?.parameter ?? null;
@@ -107,8 +118,9 @@ function boundsOf(sides: readonly RowSide[]): Bound[] {
     const known = bounds.get(key);
     const outward = (side === 'upper' ? 1 : -1) * (limit.slope < 0 ? -1 : 1);
     const to = steppedTo(origin, { parameter, from, outward });
-    if (to !== undefined)
-      bounds.set(key, { origin, parameter, from, to, shadowPrice: price + (known?.shadowPrice ?? 0) });
+    if (to === undefined) continue;
+    const isDependent = known?.isDependent === true || dependent.has(each);
+    bounds.set(key, { origin, parameter, from, to, shadowPrice: price + (known?.shadowPrice ?? 0), isDependent });
   }
   const weight = ({ from, to, shadowPrice }: Bound) => Math.abs((to - from) * shadowPrice);
   return [...bounds.values()].toSorted((a, b) => weight(b) - weight(a)).slice(0, SENSITIVITIES_MAX);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { nextNamesOf } from '#domain/optimisation/explanation/next-names.js';
+import { oneSidedPrices } from '#domain/optimisation/explanation/one-sided-prices.js';
 import { rowCostsOf } from '#domain/optimisation/explanation/row-costs.js';
 import { sensitivitiesOf } from '#domain/optimisation/explanation/sensitivities.js';
 import { rowSides } from '#domain/optimisation/report.js';
@@ -149,8 +150,8 @@ test('rows are weighed as far as counted work goes, the same every time, and the
   expect(steps.length).toBeGreaterThan(0);
   for (const workMax of [0, 3e7, 1e10]) {
     const costs = rowCostsOf(solvers, input, workMax);
-    const moved = sensitivitiesOf(solvers, input, workMax);
-    expect([rowCostsOf(solvers, input, workMax), sensitivitiesOf(solvers, input, workMax)]).toEqual([costs, moved]);
+    const moved = sensitivitiesOf(solvers, input, { workMax });
+    expect([rowCostsOf(solvers, input, workMax), sensitivitiesOf(solvers, input, { workMax })]).toEqual([costs, moved]);
     const isSpent = costs.map(({ reason }) => reason === 'work_spent');
     costs.forEach((row, k) => {
       if (!isSpent[k]) expect(row).toEqual(whole[k]);
@@ -169,4 +170,63 @@ test('rows are weighed as far as counted work goes, the same every time, and the
     if (workMax === 0) expect(unsolved).toBe(moved.length + costs.length);
     if (workMax === 1e10) expect(unsolved).toBe(0);
   }
+});
+
+describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
+  // S0 holds every fifth name. Its bound is the sum of the bounds of its two dearest names, of which no other is held.
+  const free = explained({ ...MARKET, rows: [], objective });
+  const wanted = free.problem.identifiers.filter((_, i) => i % 5 === 0).toSorted((a, b) => weightOf(b) - weightOf(a));
+  const base = (upper: number, group: number): readonly Row[] => [
+    { id: 'out', type: 'PositionBounds', params: { upper: 0, identifiers: wanted.slice(2) } },
+    { id: 'pos', type: 'PositionBounds', params: { upper, identifiers: wanted.slice(0, 2) } },
+    { id: 'sec', type: 'GroupBounds', params: { field: 'SECTOR', groups: ['S0'], upper: group } },
+  ];
+
+  function weightOf(identifier: string): number {
+    return free.solution.weights[free.problem.identifiers.indexOf(identifier)]!;
+  }
+
+  test('cost what a small loosening of each brings: nothing where another still holds', () => {
+    // Caps low enough that both names are at theirs.
+    const own = Math.min(0.09, 0.5 * weightOf(wanted[1]!));
+    expect(own).toBeGreaterThan(0);
+    const market = (upper: number, group: number) => ({ ...MARKET, rows: base(upper, group), objective });
+    const input = explained(market(own, 2 * own));
+    const { sides, dependent } = oneSidedPrices(solvers, input);
+    const value = valueOf(market(own, 2 * own));
+    const step = 1e-5;
+    const slopes = {
+      pos: (valueOf(market(own + step, 2 * own)) - value) / step,
+      sec: (valueOf(market(own, 2 * own + step)) - value) / step,
+    };
+    expect(Math.abs(slopes.sec)).toBeLessThan(1e-8 * Math.max(1, Math.abs(value)));
+    const near = (price: number, slope: number) => Math.abs(price - slope) <= 0.01 * Math.abs(slope) + 1e-7;
+    const listed = sensitivitiesOf(solvers, input, { dependent });
+    expect(dependent.size).toBeGreaterThan(1);
+    expect(listed.map(({ id }) => id)).toContain('pos');
+    for (const { id, shadowPrice } of listed)
+      if (id !== 'out') expect(near(shadowPrice, slopes[id as 'pos' | 'sec']), id).toBe(true);
+    const priceOf = (label: string) => sides.find((side) => side.label === label)!.shadowPrice;
+    expect(priceOf('GroupBounds[sec]:upper:S0')).toBe(0);
+    // One of the two caps alone, the group being met: the other name gives way.
+    for (const name of wanted.slice(0, 2)) {
+      const loosened = base(own, 2 * own).flatMap((row): Row[] =>
+        row.id !== 'pos'
+          ? [row]
+          : wanted.slice(0, 2).map((each) => ({
+              ...row,
+              id: each,
+              params: { upper: each === name ? own + step : own, identifiers: [each] },
+            })),
+      );
+      const slope = (valueOf({ ...market(own, 2 * own), rows: loosened }) - value) / step;
+      expect(near(priceOf(`PositionBounds[pos]:upper:${name}`), slope), name).toBe(true);
+    }
+  });
+
+  test('are told apart: prices of all others keep their bits', () => {
+    const input = explained({ ...MARKET, rows: ROWS, objective });
+    const { sides, dependent } = oneSidedPrices(solvers, input);
+    expect([sides, dependent.size]).toEqual([input.sides, 0]);
+  });
 });

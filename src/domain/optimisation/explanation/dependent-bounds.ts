@@ -1,0 +1,127 @@
+import { kinkSum, type Program } from '#kernels/optimisation/program/program.js';
+import { normForce } from '#kernels/optimisation/program/norms.js';
+import { dot } from '../../dot.js';
+import type { PlacedRow } from '../problem.js';
+import type { RowSide } from '../report.js';
+import type { ConvexSolution } from '../solve-convex.js';
+
+/** Distance to a bound up to which it is met, as for the sides of rows. */
+const MET = 1e-7;
+
+/** Rest of a row, relative to its largest coefficient, that is rounding. */
+const ROUNDING = 1e-9;
+
+/** A bound of the programme that is met, as its gradient. */
+interface MetBound {
+  readonly placed: PlacedRow | undefined;
+  /** [n] */
+  readonly gradient: Float64Array;
+}
+
+/**
+ * The bounds at an answer that others which are met imply: more than one set of multipliers fits, and a multiplier is
+ * no price of such a bound. Equalities and defaults are not among them.
+ * @cost m^2 n for m rows that are met
+ * @source Nocedal & Wright (2006), Numerical Optimization, section 12.3: linear independence of the active constraints.
+ */
+export function dependentSides({ assembled, answer }: ConvexSolution, sides: readonly RowSide[]): Set<RowSide> {
+  const { program } = assembled;
+  const { x } = answer.point;
+  const met = metBounds({ assembled, answer });
+  const isFree = freeNames(program, x);
+  const rows = new Set<PlacedRow>();
+  const names = new Set<number>();
+  for (const shares of dependencies(met, isFree)) {
+    const sum = new Float64Array(program.n);
+    shares.forEach((share, r) => {
+      const { placed, gradient } = met[r]!;
+      if (Math.abs(share) <= ROUNDING) return;
+      if (placed !== undefined) rows.add(placed);
+      for (let i = 0; i < sum.length; i++) sum[i]! += share * gradient[i]!;
+    });
+    for (let i = 0; i < sum.length; i++) if (Math.abs(sum[i]!) > ROUNDING) names.add(i);
+  }
+  const shared = sharedBounds(sides);
+  const isDependent = ({ placed, side, isBinding }: RowSide): boolean => {
+    const { row, origin } = placed;
+    if (!isBinding || side === 'eq' || origin.index === null) return false;
+    return row.form === 'name' ? names.has(row.name) || shared.has(`${side} ${row.name}`) : rows.has(placed);
+  };
+  return new Set(sides.filter(isDependent));
+}
+
+/** Bounds of names that more than one of the client's rows sets. */
+function sharedBounds(sides: readonly RowSide[]): Set<string> {
+  const seen = new Set<string>();
+  const shared = new Set<string>();
+  for (const { placed, side, isBinding } of sides) {
+    const { row, origin } = placed;
+    if (row.form !== 'name' || !isBinding || origin.index === null || origin.soft !== null) continue;
+    for (const each of side === 'eq' ? ['lower', 'upper'] : [side]) {
+      const key = `${each} ${row.name}`;
+      if (seen.has(key)) shared.add(key);
+      seen.add(key);
+    }
+  }
+  return shared;
+}
+
+/** Rows, limits of kinks and lengths that are met. */
+function metBounds({ assembled, answer }: Pick<ConvexSolution, 'assembled' | 'answer'>): MetBound[] {
+  const { program, linear, kinks, norms } = assembled;
+  const { n, rows } = program;
+  const { x } = answer.point;
+  const met: MetBound[] = [];
+  for (let r = 0; r < rows.count; r++) {
+    const gradient = rows.coefficients.subarray(r * n, (r + 1) * n);
+    const value = dot(gradient, x);
+    if (Math.min(Math.abs(value - rows.lower[r]!), Math.abs(value - rows.upper[r]!)) <= MET)
+      met.push({ placed: linear[r], gradient });
+  }
+  program.kinks.forEach((kink, k) => {
+    if (kink.limit === null || Math.abs(kinkSum(kink, x) - kink.limit) > MET) return;
+    const { at, left, right } = kink;
+    met.push({ placed: kinks[k], gradient: x.map((value, i) => (value > at[i]! ? right[i]! : left[i]!)) });
+  });
+  program.norms.forEach((norm, q) => {
+    const offset = x.map((value, i) => value - norm.centre[i]!);
+    const force = normForce(program, norm, offset, new Float64Array(n));
+    const length = Math.sqrt(Math.max(0, dot(force, offset)));
+    if (length > MET && Math.abs(length - norm.radius) <= MET) met.push({ placed: norms[q], gradient: force });
+  });
+  return met;
+}
+
+/** [n], 1 where neither a bound nor a kink holds a name. */
+function freeNames({ lower, upper, kinks }: Program, x: Float64Array): Uint8Array {
+  const free = Uint8Array.from(x, (value, i) => Number(value - lower[i]! > MET && upper[i]! - value > MET));
+  for (const { at, left, right, limit } of kinks) {
+    const isMet = limit === null || kinkSum({ at, left, right, limit, penalty: 0 }, x) >= limit - MET;
+    for (let i = 0; i < x.length; i++)
+      if (isMet && left[i] !== right[i] && Math.abs(x[i]! - at[i]!) <= MET) free[i] = 0;
+  }
+  return free;
+}
+
+/** Shares of the rows in each sum of them that vanishes on the free names: elimination, the largest coefficient first. */
+function dependencies(met: readonly MetBound[], isFree: Uint8Array): Float64Array[] {
+  const found: Float64Array[] = [];
+  const pivots: { readonly at: number; readonly row: Float64Array; readonly shares: Float64Array }[] = [];
+  met.forEach(({ gradient }, r) => {
+    const row = gradient.map((value, i) => (isFree[i] === 1 ? value : 0));
+    const shares = new Float64Array(met.length);
+    shares[r] = 1;
+    for (const pivot of pivots) {
+      const factor = row[pivot.at]! / pivot.row[pivot.at]!;
+      if (factor === 0) continue;
+      for (let i = 0; i < row.length; i++) row[i]! -= factor * pivot.row[i]!;
+      for (let k = 0; k <= r; k++) shares[k]! -= factor * pivot.shares[k]!;
+      row[pivot.at] = 0;
+    }
+    const largest = row.reduce((best, value, i) => (Math.abs(value) > Math.abs(row[best]!) ? i : best), 0);
+    const size = gradient.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+    if (Math.abs(row[largest]!) > ROUNDING * size) pivots.push({ at: largest, row, shares });
+    else if (size > 0) found.push(shares);
+  });
+  return found;
+}

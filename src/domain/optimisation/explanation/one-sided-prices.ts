@@ -1,0 +1,109 @@
+import type { Limit, ProgramRow } from '../../constraints/program-row.js';
+import { coefficientsAt } from '../averages.js';
+import type { Solvers } from '../name-search.js';
+import type { Problem } from '../problem.js';
+import type { RowSide } from '../report.js';
+import { solveConvex, type ConvexSolution } from '../solve-convex.js';
+import { ownTerms } from './change-sentence.js';
+import { dependentSides } from './dependent-bounds.js';
+import type { ExplainedInput } from './explained-input.js';
+import { heldChoice } from './held-choice.js';
+import { createWeighing, SPENT, type Weighing } from './weighing.js';
+
+/** Share of a step of a sensitivity that stands for a small change. */
+export const SMALL = 0.01;
+
+/** A small change of a bound in its own unit, relative to one and the bound. */
+const SMALL_STEP = 1e-4;
+
+/** Bounds that are loosened one by one, those of the largest multipliers first: each is a solve. */
+const LOOSENED_MAX = 40;
+
+/** Multiplications after which no further bound is loosened: about two seconds. */
+const WORK_MAX = 2e9;
+
+/** Change of the objective up to which nothing has changed, relative to one and the objective. */
+const NOTHING = 1e-12;
+
+export interface OneSided {
+  /** The sides, with the change of the objective per unit of a small loosening of that side alone as shadow price. */
+  readonly sides: readonly RowSide[];
+  /** Sides, as they were given, whose multipliers are no prices. */
+  readonly dependent: ReadonlySet<RowSide>;
+}
+
+/**
+ * Prices of bounds that others imply: several sets of multipliers fit, so that the problem is solved again with the
+ * bound a little looser. All other prices are the multipliers that they were; where the work is spent it is the
+ * multiplier too, which the price does not exceed.
+ * @cost of at most `LOOSENED_MAX` solves
+ */
+export function oneSidedPrices(
+  solvers: Solvers,
+  { problem, solution, sides }: ExplainedInput,
+  workMax = WORK_MAX,
+): OneSided {
+  const dependent = dependentSides(solution, sides);
+  if (dependent.size === 0) return { sides, dependent };
+  const weighing = createWeighing(solvers, problem, workMax);
+  const dearest = [...dependent]
+    .filter(({ shadowPrice }) => shadowPrice !== 0)
+    .toSorted((a, b) => Math.abs(b.shadowPrice) - Math.abs(a.shadowPrice))
+    .slice(0, LOOSENED_MAX);
+  const prices = new Map(dearest.map((side) => [side, priceAlone(weighing, { problem, solution }, side)]));
+  return { sides: sides.map((side) => ({ ...side, shadowPrice: prices.get(side) ?? side.shadowPrice })), dependent };
+}
+
+type Solved = Pick<ExplainedInput, 'problem' | 'solution'>;
+
+/** The price of one side of one row, undefined where there is no answer or the work is spent. */
+function priceAlone(weighing: Weighing, { problem, solution }: Solved, side: RowSide): number | undefined {
+  const { placed, limit } = side;
+  const by = (side.side === 'upper' ? 1 : -1) * SMALL_STEP * Math.max(1, Math.abs(limit));
+  const loosened = { ...placed, row: loosenedRow(placed.row, side, by) };
+  const rows = problem.rows.map((each) => (each === placed ? loosened : each));
+  return slopeTo(weighing, { problem: { ...problem, rows }, solution }, by);
+}
+
+/** Change of the objective in its own terms per unit, from an answer to the problem with another bound. */
+export function slopeTo(weighing: Weighing, { problem, solution }: Solved, by: number): number | undefined {
+  const options = { restriction: heldChoice(problem, solution.weights), warm: solution.answer.state };
+  const again = weighing.find(({ solver }) => solveConvex(solver, problem, options));
+  return again === undefined || again === SPENT ? undefined : differenceOf(problem, solution, again) / by;
+}
+
+function differenceOf(problem: Problem, before: ConvexSolution, after: ConvexSolution): number {
+  const change = after.objective - before.objective;
+  return Math.abs(change) <= NOTHING * Math.max(1, Math.abs(before.objective)) ? 0 : ownTerms(problem, change);
+}
+
+/** A row with one side moved, in the unit of its shadow price. */
+function loosenedRow(row: ProgramRow, { side }: Pick<RowSide, 'side'>, by: number): ProgramRow {
+  const moved = (limit: Limit): Limit => ({ ...limit, value: limit.value + by });
+  switch (row.form) {
+    case 'linear': {
+      const { average } = row;
+      if (average !== undefined) {
+        const at = by / average.scale;
+        const shift = coefficientsAt(average, at).map((value, i) => value - average.numerator[i]!);
+        return { ...row, coefficients: row.coefficients.map((value, i) => value + shift[i]!) };
+      }
+      return sideMoved(row);
+    }
+    case 'name':
+      return sideMoved(row);
+    case 'distance':
+    case 'tail':
+      return { ...row, limit: moved(row.limit) };
+    case 'norm':
+      return { ...row, limit: { ...row.limit, value: row.radiusOf(row.parameterOf(row.limit.value) + by) } };
+    default:
+      return row;
+  }
+
+  function sideMoved<T extends { readonly lower: Limit | null; readonly upper: Limit | null }>(bounded: T): T {
+    return side === 'upper'
+      ? { ...bounded, upper: bounded.upper && moved(bounded.upper) }
+      : { ...bounded, lower: bounded.lower && moved(bounded.lower) };
+  }
+}

@@ -73,7 +73,7 @@ export function checkShape<S extends z.ZodType>(
   const { unknownFields = 'error' } = options;
   const first = schema.safeParse(value, { reportInput: true, error: acceptedKeys });
   if (first.success) return { value: first.data, findings: [] };
-  const issues = flatten(first.error.issues);
+  const issues = withoutConsequences(flatten(first.error.issues));
   const outermost = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
   const findings = issues.flatMap((issue) => toFindings(issue, value, { ...options, outermost }));
   const unknown = issues.filter((issue) => issue.code === 'unrecognized_keys');
@@ -89,6 +89,13 @@ const acceptedKeys: z.core.$ZodErrorMap = ({ code, inst }) => {
   if (code !== 'unrecognized_keys') return undefined;
   return inst instanceof z.ZodObject ? Object.keys(inst.shape).join(' ') : '';
 };
+
+/** A relation is not told of a value that is at fault itself, or in one of its own. */
+function withoutConsequences(issues: readonly Issue[]): Issue[] {
+  const own = issues.filter(({ code }) => code === 'too_small' || code === 'too_big');
+  const isWithin = (outer: Issue) => (inner: Issue) => outer.path.every((key, k) => inner.path[k] === key);
+  return issues.filter((issue) => issue.code !== 'custom' || issue.path.length === 0 || !own.some(isWithin(issue)));
+}
 
 /** Issues of a union are those of its nearest branch: the one whose discriminator or shape fits best. */
 function flatten(issues: readonly Issue[]): Issue[] {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { findConstraintClass } from '#domain/constraints/catalogue.js';
+import { findObjectiveClass } from '#domain/objectives/catalogue.js';
 import { checkShape } from '#domain/shape.js';
 
 const messageOf = (schema: z.ZodType, value: unknown) =>
@@ -48,4 +50,12 @@ describe('an unknown field is told with the known one that is nearest', () => {
     [{ universe: { ...LIST, rows: [] } }, 'The field rows belongs beside universe, not in it.'],
     [{ universe: { ...LIST, rows: [] }, rows: [] }, 'The field rows is not known.'],
   ])('%j', (value, message) => expect(messageOf(nested, value)).toEqual([message]));
+});
+
+test('one fault is one finding: what is out of range is not told to contradict another value as well', () => {
+  const { params: count } = findConstraintClass('Cardinality')!;
+  expect(messageOf(count, { maximum: 0 })).toEqual(['maximum is 0; at least 1 is needed.']);
+  expect(checkShape(count, { minimum: 9, maximum: 8 }).findings).toMatchObject([{ code: 'EMPTY_RANGE' }]);
+  const { params: parity } = findObjectiveClass('risk_parity')!;
+  expect(messageOf(parity, { budgets: { A: -0.5, B: 1 } })).toEqual(['budgets.A is -0.5; more than 0 is needed.']);
 });

@@ -188,7 +188,7 @@ interface Least {
 
 /** The least move of one parameter at which the search succeeds. */
 function leastMove(solvers: Solvers, problem: Problem, search: Search): Moved[] | undefined {
-  const least = leastDistance(problem, search) ?? leastByHalving(search);
+  const least = leastDistance(problem, search) ?? leastByHalving(problem, search);
   if (least === undefined) return undefined;
   const moved = roundedOutward(solvers, problem, [{ movable: search, to: least.to }]);
   const isProven = Math.abs(least.to - least.bound) <= toleranceAt(search, least.to);
@@ -209,9 +209,9 @@ function leastDistance(problem: Problem, { trials, origin, from, end }: Search):
   return { to, bound: least.isHeuristic ? Math.min(to, at(Math.max(least.bound - LEAST_WITHIN, calm.floor))) : to };
 }
 
-function leastByHalving(search: Search): Least | undefined {
+function leastByHalving(problem: Problem, search: Search): Least | undefined {
   const { trials, origin, parameter, from, end, isWhole } = search;
-  let bound = from;
+  let bound = parameter === 'maximum' ? Math.max(from, namesOfParity(problem, origin) - 1) : from;
   const succeeds = (to: number) => {
     const standing = trials.standingWith({ changes: [{ origin, parameter, to }] });
     if (standing === 'ruled-out' && Math.abs(to - from) > Math.abs(bound - from)) bound = to;
@@ -220,6 +220,16 @@ function leastByHalving(search: Search): Least | undefined {
   if (!succeeds(end)) return undefined;
   const to = halved(search, succeeds);
   return { to, bound: isWhole && Math.abs(to - bound) === 1 ? to : bound };
+}
+
+/** Names that a count has at least: parity holds every name with a budget of risk. */
+export function namesOfParity({ goal, rows }: Problem, counted: Origin): number {
+  if (goal.form !== 'ratio' || goal.numerator.kind !== 'evenness') return 0;
+  const { budgets } = goal.numerator;
+  const counts = rows.flatMap(({ origin, row }) =>
+    origin === counted && row.form === 'count' ? [row.members.filter((i) => budgets[i]! > 0).length] : [],
+  );
+  return Math.max(0, ...counts);
 }
 
 /** Distance up to which two values of a parameter are the same. */

@@ -1,5 +1,5 @@
 import { findConstraintClass } from '../constraints/catalogue.js';
-import { choiceMoves, EXACT, firstToGive, jointMoves } from './choice-relaxation.js';
+import { choiceMoves, EXACT, firstToGive, jointMoves, namesOfParity } from './choice-relaxation.js';
 import { jointRelaxation } from './joint-relaxation.js';
 import { isCurve } from './curved-rows.js';
 import { movableIn } from './movables.js';
@@ -82,7 +82,7 @@ export function explainChoice(solvers: Solvers, problem: Problem, proven: boolea
   });
   const joint = firstToGive(single) ?? jointMoves(solvers, problem, { trials, moves: [], origins: problem.origins });
   return {
-    proven,
+    proven: proven || isBelowParity(problem),
     conflict,
     relaxations: single.map(toRelaxation),
     ...(joint === undefined ? {} : { all_rows_relaxation: joint.map(toRelaxation) }),
@@ -126,6 +126,13 @@ function paritySentences(problem: Problem, conflict: readonly ConflictRow[]): st
   const choosing = new Set(nonConvexRows(problem).map(({ origin }) => origin.index));
   const chooses = conflict.some(({ index }) => choosing.has(index));
   return chooses ? ['Risk parity holds every name that has a budget of risk: it leaves no choice of names.'] : [];
+}
+
+/** Whether a count allows fewer names than parity holds. */
+function isBelowParity(problem: Problem): boolean {
+  return nonConvexRows(problem).some(
+    ({ origin, row }) => row.form === 'count' && origin.soft === null && row.maximum < namesOfParity(problem, origin),
+  );
 }
 
 /** Groups of the rows of a conflict that no candidate is of. */

@@ -131,9 +131,11 @@ describe('explainInfeasibility', () => {
       objective: { type: 'risk_parity' },
       rows: [{ id: 'card', type: 'Cardinality', params: { maximum: 6 } }],
     });
-    expect(infeasibilitySentence(parity, explainChoice(solvers, parity, true))).toContain(
-      'Risk parity holds every name that has a budget of risk',
-    );
+    const detail = explainChoice(solvers, parity, false);
+    expect(infeasibilitySentence(parity, detail)).toContain('Risk parity holds every name that has a budget of risk');
+    const names = parity.identifiers.length;
+    expect(detail).toMatchObject({ proven: true, relaxations: [{ id: 'card', from: 6, to: names }] });
+    expect(detail.relaxations[0]).not.toHaveProperty('bound'); // The least, proven.
   });
 
   test('a tracking error below the least is named with the least', () => {

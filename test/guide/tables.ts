@@ -103,6 +103,7 @@ function table(heads: readonly string[], rows: readonly (readonly string[])[]): 
 
 const USUAL = {
   'every run': 'every run',
+  'no overlay': 'every run but that of an overlay',
   derived: 'a derived index',
   'short positions': 'a run with short positions',
   none: '',

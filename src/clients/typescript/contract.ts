@@ -6999,7 +6999,7 @@ export interface StatGridBlock {
   readonly index_id: string | null;
   /** Two halves that follow each other stand side by side. */
   readonly width: 'full' | 'half';
-  /** Figures in the order printed. Default: those of every run, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given. */
+  /** Figures in the order printed. Default: those of every run, tracking of the index unless it is an overlay, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given. */
   readonly stats: readonly ('total_return' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'parent_tracking_error' | 'forecast_tracking_error' | 'constituents' | 'effective_assets' | 'largest' | 'long_exposure' | 'short_exposure' | 'gross_exposure' | 'net_exposure' | 'transaction_cost')[] | null;
   /** Figures in a row. */
   readonly columns: number;
@@ -7015,7 +7015,7 @@ export interface StatGridBlockInput {
   readonly index_id?: string | null | undefined;
   /** Two halves that follow each other stand side by side. */
   readonly width?: 'full' | 'half' | undefined;
-  /** Figures in the order printed. Default: those of every run, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given. */
+  /** Figures in the order printed. Default: those of every run, tracking of the index unless it is an overlay, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given. */
   readonly stats?: readonly ('total_return' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'parent_tracking_error' | 'forecast_tracking_error' | 'constituents' | 'effective_assets' | 'largest' | 'long_exposure' | 'short_exposure' | 'gross_exposure' | 'net_exposure' | 'transaction_cost')[] | null | undefined;
   /** Figures in a row. */
   readonly columns?: number | undefined;

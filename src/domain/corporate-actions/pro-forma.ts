@@ -97,8 +97,16 @@ function ended(
       proceeds: null,
       received: taken(weight, value, { identifier: related!, each }),
     };
-  const proceeds = type === 'MERGER' ? undefined : proceedsOf(value, type === 'DELISTING', treatment.delisting);
-  return { weight: 0, shares: 0, divisor: null, proceeds: proceeds ?? price, received: null };
+  const paid = type === 'MERGER' ? undefined : proceedsOf(value, type === 'DELISTING', treatment.delisting);
+  const proceeds = paid ?? price;
+  return { weight: 0, shares: 0, divisor: withoutName(weight, proceeds / price), proceeds, received: null };
+}
+
+/** Divisor over that before a name left at a price, over the one before; null where nothing else is held. */
+function withoutName(weight: number, moved: number): number | null {
+  const others = 1 - weight;
+  const level = others + weight * moved;
+  return others !== 0 && level > 0 ? others / level : null;
 }
 
 /** Shares of another name instead of those of one, so many for one. @param each worth of one of them in shares of the name */

@@ -29,7 +29,7 @@ interface Close {
 }
 
 /**
- * Actions that can be applied and hardly be right: announced behind their ex-date, an ending that is none, cash that is
+ * Actions that can be applied and hardly be right: announced behind their ex-date or election date, an ending that is none, cash that is
  * no less than the close before, rights above it, an ending far from it, a split that no close shows, shares of a name without a price.
  * @param adjustment prices with dividends in them say nothing of the size of one
  * @cost O(1) an action but for the sessions that its name has no bar on
@@ -70,6 +70,18 @@ function datesDoubt(action: CorporateAction): ActionDoubt | undefined {
     code: 'ACTION_DATES',
     message: `${named(action)} is announced on ${announced}, behind its ex-date ${exDate}.`,
     evidence: { announced, ex_date: exDate },
+  };
+}
+
+function electionDoubt(action: CorporateAction): ActionDoubt | undefined {
+  const { announcedDay, electionDay } = action;
+  if (announcedDay === null || electionDay === undefined || electionDay >= announcedDay) return undefined;
+  const [announced, elected] = [formatDay(announcedDay), formatDay(electionDay)];
+  return {
+    action,
+    code: 'ACTION_DATES',
+    message: `${named(action)} is announced on ${announced}, behind its election_date ${elected}: it never awaits a decision.`,
+    evidence: { announced, election_date: elected },
   };
 }
 
@@ -147,7 +159,7 @@ function splitDoubt(action: CorporateAction, prices: Prices): ActionDoubt | unde
 /** A change of the close up to which it is none that a split makes. */
 const UNMOVED_MAX = 0.2;
 
-const DOUBTS = [datesDoubt, endDoubt, sizeDoubt, splitDoubt, relatedDoubt];
+const DOUBTS = [datesDoubt, electionDoubt, endDoubt, sizeDoubt, splitDoubt, relatedDoubt];
 
 /** Actions that give shares of another name. */
 const GIVES_SHARES: ReadonlySet<string> = new Set(['MERGER', 'SPIN_OFF']);

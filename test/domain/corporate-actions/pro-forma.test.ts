@@ -88,13 +88,15 @@ test('a scrip dividend by hand: 5 in cash or one new share for eight, ex dividen
 
 test('a split multiplies shares alone, a name that leaves has none, and rights wait for a decision', () => {
   expect(proForma(action('SPLIT', 4), before(), unknown)).toEqual({ ...STAYS, weight: 0.2, shares: 4, divisor: 1 });
+  // Four shares are paid 240 and leave 800 of an index of 1040 then.
   expect(proForma(action('ACQUISITION', 60), before(), unknown)).toEqual({
     weight: 0,
     shares: 0,
-    divisor: null,
+    divisor: expect.closeTo(800 / 1040, 12),
     proceeds: 60,
     received: null,
   });
+  expect(proForma(action('DELISTING', 0), { ...before(), weight: 1 }, unknown).divisor).toBeNull();
   expect(proForma(action('RIGHTS_ISSUE', 0.25), before(), unknown).weight).toBeNull();
 });
 

@@ -88,8 +88,8 @@ const tablesWith = (actions: readonly (readonly unknown[])[], currencies: readon
     ),
   ),
   corporate_actions: frame(
-    ['identifier', 'type', 'value', 'ex_date', 'announced', 'related', 'subscription_price'],
-    actions,
+    ['identifier', 'type', 'value', 'ex_date', 'announced', 'related', 'subscription_price', 'election_date'],
+    actions.map((row) => (row.length === 8 ? row : [...row, null])),
   ),
   ...(currencies.length === 0 ? {} : { reference: frame(['identifier', 'CURRENCY'], currencies) }),
   series: frame(
@@ -131,7 +131,7 @@ test('what can hardly be of an action or a currency is told with both numbers, a
     ['A', 'DIVIDEND', 50, DAYS[31], null, null, null],
     ['A', 'DIVIDEND', 49.9, DAYS[32], DAYS[32], null, null],
     ['B', 'RIGHTS_ISSUE', 0.25, DAYS[30], null, null, 201],
-    ['B', 'RIGHTS_ISSUE', 0.25, DAYS[32], null, null, 200],
+    ['B', 'RIGHTS_ISSUE', 0.25, DAYS[32], DAYS[31], null, 200, DAYS[29]],
     ['C', 'SPIN_OFF', 0.5, DAYS[30], null, null, null],
     ['D', 'ACQUISITION', 601, DAYS[55], null, null, null],
     ['E', 'MERGER', 0.5, DAYS[20], null, 'C', null],
@@ -155,6 +155,7 @@ test('what can hardly be of an action or a currency is told with both numbers, a
     ['ACTION_SIZE', dated('A', 31), `pays 50 a share; that is no less than the close before, 50 of ${DAYS[30]}`],
     ['ACTION_SIZE', dated('A', 31), `from 100 on ${DAYS[30]} to 100 on ${DAYS[31]} as without it`],
     ['ACTION_SIZE', dated('B', 30), `subscription_price of 201; that is above the close before, 200 of ${DAYS[29]}`],
+    ['ACTION_DATES', dated('B', 32), `${DAYS[31]}, behind its election_date ${DAYS[29]}`],
     ['ACTION_WITHOUT_PRICE', dated('C', 30), 'names no related identifier'],
     ['ACTION_DATES', dated('C', 40), `it has a bar on ${DAYS[50]}`],
     ['ACTION_SIZE', dated('D', 55), `pays 601 a share; that is far from the close before, 400 of ${DAYS[54]}`],
@@ -172,7 +173,7 @@ test('what can hardly be of an action or a currency is told with both numbers, a
     ),
   );
   const audit = await service.ask<{ doubts: { kind: string }[] }>('GET', '/data/stores/actions/audit');
-  expect(audit.body.doubts.filter(({ kind }) => kind === 'action_terms')).toHaveLength(6);
+  expect(audit.body.doubts.filter(({ kind }) => kind === 'action_terms')).toHaveLength(7);
   expect(audit.body.doubts).toContainEqual(
     expect.objectContaining({ kind: 'unknown_currency', identifier: 'B', evidence: { currency: 'XQZ' }, repair: null }),
   );

@@ -188,11 +188,14 @@ test('a report of an overlay says what it is: its kind, the index beneath, and e
     { kind: 'header', index_id: 'SAMPLE' },
     { kind: 'table', source: 'overlay_parts', index_id: 'SAMPLE' },
     { kind: 'stat_grid', stats: ['transaction_cost'], index_id: 'SAMPLE' },
+    { kind: 'stat_grid', index_id: 'SAMPLE' },
   ];
   const text = readPdf(render({ template: parse(blocks), figures: overlaid }).bytes).text.replaceAll('\n', ' ');
   for (const words of ['Leveraged or inverse: overlay on SAMPLE', '2 times the return', 'SOFR', '50 basis points'])
     expect(text).toContain(words);
   expect(text).not.toContain('No transaction cost');
+  expect(text).toContain('Max drawdown');
+  expect(text).not.toMatch(/Tracking (error|difference) to index/);
   // In the header and among the figures.
   expect(text.match(/20\.00 bps/g)).toHaveLength(2);
   expect(methodologyOf(index)).toEqual(expect.arrayContaining([...terms.overlay!.sentences]));

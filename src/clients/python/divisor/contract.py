@@ -7658,7 +7658,7 @@ class StatGridBlock(t.TypedDict):
     index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
     width: t.Literal["full", "half"]
-    #: Figures in the order printed. Default: those of every run, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given.
+    #: Figures in the order printed. Default: those of every run, tracking of the index unless it is an overlay, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given.
     stats: t.Optional[t.Sequence[t.Literal["total_return", "annualised_return", "volatility", "sharpe_ratio", "max_drawdown", "tracking_error", "tracking_difference", "parent_tracking_error", "forecast_tracking_error", "constituents", "effective_assets", "largest", "long_exposure", "short_exposure", "gross_exposure", "net_exposure", "transaction_cost"]]]
     #: Figures in a row.
     columns: int
@@ -7677,7 +7677,7 @@ class StatGridBlockInput(_StatGridBlockInput, total=False):
     index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
     width: t.Literal["full", "half"]
-    #: Figures in the order printed. Default: those of every run, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given.
+    #: Figures in the order printed. Default: those of every run, tracking of the index unless it is an overlay, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given.
     stats: t.Optional[t.Sequence[t.Literal["total_return", "annualised_return", "volatility", "sharpe_ratio", "max_drawdown", "tracking_error", "tracking_difference", "parent_tracking_error", "forecast_tracking_error", "constituents", "effective_assets", "largest", "long_exposure", "short_exposure", "gross_exposure", "net_exposure", "transaction_cost"]]]
     #: Figures in a row.
     columns: int

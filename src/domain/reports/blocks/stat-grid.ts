@@ -7,7 +7,7 @@ interface StatEntry {
   /** What the figure is or does, behind its label. */
   readonly meaning: string;
   /** The runs that show it where a grid does not name its figures. */
-  readonly usual: 'every run' | 'derived' | 'short positions' | 'none';
+  readonly usual: 'every run' | 'no overlay' | 'derived' | 'short positions' | 'none';
 }
 
 /** The figures of a run that a grid prints. */
@@ -41,12 +41,12 @@ export const STATS = {
     label: 'Tracking error to index',
     meaning:
       'is the standard deviation of the differences of session returns between the portfolio and its index, annualised.',
-    usual: 'every run',
+    usual: 'no overlay',
   },
   tracking_difference: {
     label: 'Tracking difference to index',
     meaning: 'is the return of the portfolio less that of its index.',
-    usual: 'every run',
+    usual: 'no overlay',
   },
   parent_tracking_error: {
     label: 'Tracking error to parent',
@@ -106,7 +106,7 @@ export const statGrid = blockKind({
       ...blockFields,
       stats: z.array(z.enum(NAMES)).max(VALUES_MAX).nullable().default(null).meta({
         description:
-          'Figures in the order printed. Default: those of every run, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given.',
+          'Figures in the order printed. Default: those of every run, tracking of the index unless it is an overlay, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given.',
       }),
       columns: z.int().min(1).max(6).default(4).meta({ description: 'Figures in a row.' }),
       values: z
@@ -132,6 +132,8 @@ export const statGrid = blockKind({
 /** What decides which figures a run shows. */
 export interface StatRun {
   readonly isDerived: boolean;
+  /** Its index is the overlay itself, which nothing else follows. */
+  readonly isOverlay: boolean;
   readonly hasShorts: boolean;
 }
 
@@ -141,10 +143,16 @@ export function statsOf(
     stats,
     values,
   }: { readonly stats: readonly Stat[] | null; readonly values: Readonly<Record<string, string>> | null },
-  { isDerived, hasShorts }: StatRun = { isDerived: false, hasShorts: false },
+  { isDerived, isOverlay, hasShorts }: StatRun = { isDerived: false, isOverlay: false, hasShorts: false },
 ): readonly Stat[] {
   if (stats !== null) return stats;
   if (values !== null) return [];
-  const isShown = { 'every run': true, derived: isDerived, 'short positions': hasShorts, none: false };
+  const isShown = {
+    'every run': true,
+    'no overlay': !isOverlay,
+    derived: isDerived,
+    'short positions': hasShorts,
+    none: false,
+  };
   return NAMES.filter((name) => isShown[STATS[name].usual]);
 }

@@ -79,6 +79,7 @@ const capital = (text: string): string => text.charAt(0).toUpperCase() + text.sl
 function kindOf({ figures }: DrawingContext): StatRun {
   return {
     isDerived: figures?.overview.parent !== undefined,
+    isOverlay: figures !== undefined && figures !== null && figures.terms.overlay !== null,
     hasShorts: figures?.overview.exposure !== undefined,
   };
 }

@@ -1,3 +1,4 @@
+import { parseDay } from './days.js';
 import { Refusal } from './refusal.js';
 
 /** Dates as a request has them, and their names in it. */
@@ -12,6 +13,13 @@ const NAMES: Names = ['start', 'end'];
 export function assertOrder({ start, end }: DateRange, names = NAMES): void {
   if (start != null && end != null && start > end) throw reversed(start, end, names);
 }
+
+/** Whether two values as a client sent them are real days, the first after the second: of no day that is told alone. */
+export function isReversed({ start, end }: { readonly start?: unknown; readonly end?: unknown }): boolean {
+  return isDay(start) && isDay(end) && start > end;
+}
+
+const isDay = (value: unknown): value is string => typeof value === 'string' && parseDay(value) !== undefined;
 
 /** A range that begins after its end. */
 export function reversed(start: string, end: string, [first, last] = NAMES): Refusal {

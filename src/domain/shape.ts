@@ -114,9 +114,30 @@ function flatten(issues: readonly Issue[]): Issue[] {
       const { path, message } = issue;
       return [{ code: 'invalid_value', path, message, values: fixed.flat() }];
     }
-    const best = fitting.toSorted((a, b) => depth(b) - depth(a) || a.length - b.length)[0]!;
-    return best.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }) as Issue);
+    const order = (a: Issue[], b: Issue[]) => depth(b) - depth(a) || a.length - b.length;
+    const best = fitting.toSorted(order)[0]!;
+    return anyOfMissing(fitting.filter((branch) => order(branch, best) === 0)).map(
+      (inner) => ({ ...inner, path: [...issue.path, ...inner.path] }) as Issue,
+    );
   });
+}
+
+/** Issues of the first of branches that fit alike; where each lacks a member of its own, any of these would do. */
+function anyOfMissing(branches: readonly Issue[][]): Issue[] {
+  const missing = branches.map((branch) => branch.filter(isMissing).map(({ path }) => path[0]!));
+  const own = missing.map((keys) => keys.filter((key) => !missing.every((others) => others.includes(key))));
+  const [first, ...others] = new Set(own.flat());
+  if (others.length === 0 || own.some((keys) => keys.length !== 1)) return branches[0]!;
+  const message = `${others.map((key) => `or ${String(key)}`).join(' ')} is required`;
+  return branches[0]!.map((issue) =>
+    isMissing(issue) && issue.path[0] === first
+      ? { code: 'custom', path: issue.path, params: { finding: 'REQUIRED' }, message }
+      : issue,
+  );
+}
+
+function isMissing({ code, path, input }: Issue): boolean {
+  return path.length === 1 && code !== 'custom' && input === undefined;
 }
 
 function withoutUnknown(value: unknown, unknown: readonly Issue[]): unknown {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { assertOrder } from '#domain/assert-order.js';
+import { assertOrder, isReversed } from '#domain/assert-order.js';
 import { Refusal } from '#domain/refusal.js';
 
 const [EARLIER, LATER] = ['2024-01-02', '2024-01-03'];
@@ -33,4 +33,14 @@ test('a day, a range in order and one that is open are none of those', () => {
     { end: null },
   ])
     expect(refusalOf(range)).toBeNull();
+});
+
+test('what is no day is before and after nothing', () => {
+  expect(isReversed({ start: LATER, end: EARLIER })).toBe(true);
+  for (const range of [
+    { start: '2024-13-01', end: EARLIER },
+    { start: LATER, end: '' },
+    { start: LATER, end: 1 },
+  ])
+    expect(isReversed(range)).toBe(false);
 });

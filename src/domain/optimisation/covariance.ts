@@ -9,9 +9,9 @@ import type { RiskEstimator } from '../documents/risk-estimator.js';
 import { LIMITS } from '../limits.js';
 import { isFactorEstimator } from '../risk/factor-model.js';
 import { estimateFactors, loadingsOf as factorLoadings } from '../risk/factors/estimate-factors.js';
-import { coverageOf, readReturns, type Coverage, type ReturnWindow } from '../risk/return-panel.js';
+import { coverageOf, isEstimable, readReturns, type Coverage, type ReturnWindow } from '../risk/return-panel.js';
 import { modelCovariance, type StoredModel } from '../risk/stored-model.js';
-import { insufficientRisk } from './insufficient-risk.js';
+import { insufficientRisk, type RequestedWindow } from './insufficient-risk.js';
 import { scenarioReturns, type Scenarios } from './scenario-returns.js';
 
 /** The risk model of an optimisation: annualised, over every name asked for. */
@@ -61,14 +61,14 @@ export function createRiskMemory(engine: Engine, past: GramHistory | null = null
  */
 export function estimateRisk(
   engine: Engine,
-  asked: ReturnWindow,
+  asked: RequestedWindow,
   columns: Int32Array,
   { memory = createRiskMemory(engine), estimator = null }: RiskTerms = {},
 ): RiskEstimate {
   const window = { ...asked, from: Math.max(asked.from, asked.to - (estimator?.sessions ?? Infinity)) };
   const coverage = coverageOf(window, columns);
   const scenarios = scenarioReturns(asked, columns);
-  if (coverage.columns.length === 0 || coverage.sessions.length < LIMITS.MIN_MODEL_OBSERVATIONS) {
+  if (!isEstimable(coverage)) {
     return {
       metric: identity(columns.length),
       means: () => new Float64Array(columns.length),
@@ -123,7 +123,7 @@ export function estimateRisk(
  */
 export function storedRisk(
   model: StoredModel,
-  { window, decision }: { readonly window: ReturnWindow; readonly decision: number },
+  { window, decision }: { readonly window: RequestedWindow; readonly decision: number },
   columns: Int32Array,
 ): RiskEstimate {
   const { sm } = window;
@@ -141,10 +141,9 @@ export function storedRisk(
   };
 }
 
-function windowMeans(window: ReturnWindow, coverage: Coverage, columns: Int32Array): Float64Array {
+function windowMeans(window: RequestedWindow, coverage: Coverage, columns: Int32Array): Float64Array {
   const { columns: covered, sessions } = coverage;
-  if (covered.length === 0 || sessions.length < LIMITS.MIN_MODEL_OBSERVATIONS)
-    throw insufficientRisk(coverage, columns.length);
+  if (!isEstimable(coverage)) throw insufficientRisk(coverage, columns.length, { window });
   const panel = new Float64Array(sessions.length * covered.length);
   readReturns(window, coverage, panel);
   return spreadMeans(columnMeans(panel, covered.length), coverage, columns);

@@ -4,10 +4,10 @@ import type { Decided, Decider } from '../backtest/simulate/decider.js';
 import { formatDay } from '../days.js';
 import type { DerivedDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
-import { LIMITS } from '../limits.js';
 import { Refusal, type ErrorCode } from '../refusal.js';
 import { TRACKING } from '../objectives/objective.js';
 import { createDerivedSolver, type DerivedSolve, type SolvedWeights } from './derived-solve.js';
+import { returnsOf } from './insufficient-risk.js';
 import { trackingVariance } from './solve-convex.js';
 import { relaxedFindings } from './relaxed-findings.js';
 import { refused, unsolved } from './unsolved.js';
@@ -119,11 +119,10 @@ export function findingsOf(solve: DerivedSolve): Finding[] {
     ...relaxedFindings(solve),
   ];
   if (risk.isIdentity) {
-    const { columns, sessions } = risk.coverage;
     found.push(
       warning(
         'RISK_FALLBACK_IDENTITY',
-        `On ${date} ${columns.length} names are covered, with ${sessions.length} complete sessions of returns for risk_model; ${LIMITS.MIN_MODEL_OBSERVATIONS} are needed: the identity stands for the covariance.`,
+        `On ${date} ${risk.coverage.columns.length} names are covered, with ${returnsOf(risk.coverage)}: the identity stands for the covariance.`,
       ),
     );
   } else if (risk.coverage.excluded.size > 0) {

@@ -167,7 +167,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
  * @throws Refusal RISK_INSUFFICIENT_DATA, LOOK_AHEAD, MODEL_LACKS_NAMES, VALIDATION_FAILED
  */
 function problemAt(
-  { composer, engine, indexId, constraints, spec }: OptimisationInput,
+  { composer, engine, indexId, constraints, spec, start }: OptimisationInput,
   target: Composition,
   window: Window,
 ): { readonly problem: Problem; readonly risk: RiskEstimate; readonly joint: readonly Finding[] } {
@@ -177,13 +177,13 @@ function problemAt(
   const { currency } = composer.document(indexId);
   const growth = growthOf(sm, growthTerms(treatment, currency, 'total'));
   const datapoints = crossSectionsOf({ market: sm, treatment, currency });
-  const returns = { sm, growth, datapoints, ...window };
+  const returns = { sm, growth, datapoints, start, ...window };
   const { risk_model: model } = spec;
   const risk =
     typeof model === 'string'
       ? storedRisk(composer.riskModel(model), { window: returns, decision: target.decision }, columns)
       : estimateRisk(engine, returns, columns, { estimator: model });
-  if (risk.isIdentity) throw insufficientRisk(risk.coverage, columns.length);
+  if (risk.isIdentity) throw insufficientRisk(risk.coverage, columns.length, { window: returns });
   const problem = statedProblem({
     spec,
     rows: constraints,

@@ -1,6 +1,5 @@
-import { LIMITS } from '../limits.js';
-import { coverageOf, readReturns, type Coverage, type ReturnWindow } from '../risk/return-panel.js';
-import { insufficientRisk } from './insufficient-risk.js';
+import { coverageOf, isEstimable, readReturns, type Coverage } from '../risk/return-panel.js';
+import { insufficientRisk, type RequestedWindow } from './insufficient-risk.js';
 
 /** Historical scenarios of names. */
 export interface Scenarios {
@@ -15,7 +14,7 @@ export interface Scenarios {
  * @throws Refusal RISK_INSUFFICIENT_DATA
  * @cost T N
  */
-export function scenarioReturns(window: ReturnWindow, columns: Int32Array): (sessions: number | null) => Scenarios {
+export function scenarioReturns(window: RequestedWindow, columns: Int32Array): (sessions: number | null) => Scenarios {
   const known = new Map<number | null, Scenarios>();
   return (sessions) => {
     const found = known.get(sessions) ?? read(window, columns, sessions);
@@ -24,13 +23,11 @@ export function scenarioReturns(window: ReturnWindow, columns: Int32Array): (ses
   };
 }
 
-function read(window: ReturnWindow, columns: Int32Array, sessions: number | null): Scenarios {
-  const from = sessions === null ? window.from : Math.max(window.to - sessions, 0);
-  const own = { ...window, from };
+function read(window: RequestedWindow, columns: Int32Array, sessions: number | null): Scenarios {
+  const own = sessions === null ? window : { ...window, from: Math.max(window.to - sessions, 0), start: null };
   const coverage = coverageOf(own, columns);
   const { columns: covered, sessions: complete } = coverage;
-  if (covered.length === 0 || complete.length < LIMITS.MIN_MODEL_OBSERVATIONS)
-    throw insufficientRisk(coverage, columns.length, 'scenarios');
+  if (!isEstimable(coverage)) throw insufficientRisk(coverage, columns.length, { by: 'scenarios', window: own });
   const panel = new Float64Array(complete.length * covered.length);
   readReturns(own, coverage, panel);
   if (covered.length === columns.length) return { returns: panel, coverage };

@@ -30,6 +30,8 @@ export interface Coverage {
   readonly columns: Int32Array;
   /** Sessions on which every covered name has a return, ascending, [T]. */
   readonly sessions: Int32Array;
+  /** Most returns in the window of one of the names asked for. */
+  readonly longest: number;
   /** Columns left out, with the reason in words. */
   readonly excluded: ReadonlyMap<number, string>;
 }
@@ -46,26 +48,32 @@ export function coverageOf({ sm, growth, from, to }: ReturnWindow, asked: ArrayL
   assertThere(sm, from);
   const history = barHistory(sm, growth);
   const sessions = to - from + 1;
+  let longest = 0;
   for (let k = 0; k < asked.length; k++) {
     const column = asked[k]!;
-    const why = reasonToExclude({
-      bars: history.bars(column, from, to),
-      returns: history.returns(column, from, to),
-      sessions,
-    });
+    const returns = history.returns(column, from, to);
+    longest = Math.max(longest, returns);
+    const why = reasonToExclude({ bars: history.bars(column, from, to), returns, sessions });
     if (why === undefined) columns.push(column);
     else excluded.set(column, why);
   }
   return {
     columns: Int32Array.from(columns),
     sessions: columns.length > 0 ? history.complete(columns, from, to) : new Int32Array(0),
+    longest,
     excluded,
   };
 }
 
+/** Whether there is anything to estimate, and enough to estimate it from. */
+export function isEstimable({ columns, sessions }: Pick<Coverage, 'columns' | 'sessions'>): boolean {
+  return columns.length >= 1 && sessions.length >= LIMITS.MIN_MODEL_OBSERVATIONS;
+}
+
 /** @throws Refusal RISK_INSUFFICIENT_DATA when a coverage is too small to estimate anything from */
-export function assertEstimable({ sm }: ReturnWindow, { columns, sessions, excluded }: Coverage): void {
-  if (columns.length >= 1 && sessions.length >= LIMITS.MIN_MODEL_OBSERVATIONS) return;
+export function assertEstimable({ sm }: ReturnWindow, coverage: Coverage): void {
+  if (isEstimable(coverage)) return;
+  const { columns, sessions, excluded } = coverage;
   const asked = columns.length + excluded.size;
   const leftOut = leftOutSentence(new Map([...excluded].map(([column, why]) => [sm.identifiers[column]!, why])));
   throw new Refusal(

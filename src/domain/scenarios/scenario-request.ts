@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isReversed } from '../assert-order.js';
 import { IsoDate } from '../shape.js';
 
 /** Most scenarios of a request, and shocks of one. */
@@ -15,10 +16,15 @@ const WindowScenario = z
     name,
     window: z
       .strictObject({ start: IsoDate, end: IsoDate })
-      .refine(({ start, end }) => start <= end, {
-        path: ['end'],
-        params: { finding: 'INVALID_RANGE' },
-        error: 'must not be before start',
+      .superRefine(({ start, end }, context) => {
+        if (!isReversed({ start, end })) return;
+        context.addIssue({
+          code: 'custom',
+          path: ['end'],
+          input: end,
+          params: { finding: 'INVALID_RANGE', isWhole: true },
+          message: `is ${end}, before start ${start}`,
+        });
       })
       .meta({ description: 'Earned from the close before `start` to that of `end`, bought and held.' }),
   })

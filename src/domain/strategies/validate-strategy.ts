@@ -1,3 +1,4 @@
+import { isReversed } from '../assert-order.js';
 import { isOverlayDocument, RESERVED_INDEX_IDS, type IndexDocument } from '../documents/index-document.js';
 import { RebalanceSpec } from '../documents/rebalance-spec.js';
 import { StrategyDocument } from '../documents/strategy-document.js';
@@ -134,6 +135,6 @@ function cadenceFindings(rebalance: unknown): Finding[] {
 }
 
 function orderFindingsOf({ start, end }: Raw): Finding[] {
-  const isPair = typeof start === 'string' && typeof end === 'string' && start > end;
-  return isPair ? [error('INVALID_RANGE', 'start', `start ${start} is after end ${end}.`, smallValue(start))] : [];
+  if (!isReversed({ start, end })) return [];
+  return [error('INVALID_RANGE', 'start', `start ${String(start)} is after end ${String(end)}.`, smallValue(start))];
 }

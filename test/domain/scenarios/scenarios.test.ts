@@ -315,6 +315,21 @@ test('two scenarios of one name are refused, the second named with the first', (
   expect(checkShape(ScenarioRequest, { scenarios: scenarios.slice(0, 2) }).findings).toEqual([]);
 });
 
+test.each([
+  [{ window: { start: '2020-03-23', end: '2020-02-19' } }, 'window.end is 2020-02-19, before start 2020-03-23.'],
+  [
+    { window: { start: '2020-13-01', end: '2020-03-01' } },
+    'window.start must be a real day, YYYY-MM-DD, as 2024-01-31; it is "2020-13-01".',
+  ],
+  [{}, 'window or shocks is required.'],
+  [{ regression_sessions: 60 }, 'shocks is required.'],
+])('what is wrong with a scenario is told alone, beside a missing name: %j', (scenario, told) => {
+  const messagesOf = (one: object) =>
+    checkShape(ScenarioRequest, { scenarios: [one] }).findings.map(({ message }) => message);
+  expect(messagesOf({ name: 'crash', ...scenario })).toEqual([`scenarios[0].${told}`]);
+  expect(messagesOf(scenario)).toContain('scenarios[0].name is required.');
+});
+
 test('sessions of a regression that no shock asks for are told', () => {
   const market = marketOf({
     close: { A: steps(100, { 10: 0.1 }), B: steps(50, { 40: 0.02, 50: -0.03 }) },

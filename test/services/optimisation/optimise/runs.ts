@@ -168,6 +168,21 @@ export function describeRuns(): void {
       expect((await optimised(mended(detail.all_rows_relaxation!))).status).toBe('succeeded');
     });
 
+    test('over too short a window tells the returns that it has, and the start that made it short', async () => {
+      // Sessions of 2024-03-19 to 28, and of 2023-01-03 to 11, the first of the store.
+      const late = { start: '2024-03-19', end: '2024-03-28' };
+      const first = { start: '2023-01-03', end: '2023-01-11' };
+      for (const [window, returns, told] of [
+        [late, 7, ' The window begins on start 2024-03-19; an earlier start has enough.'],
+        [first, 6, ''],
+      ] as const)
+        expect((await optimised([], window)).error).toMatchObject({
+          code: 'RISK_INSUFFICIENT_DATA',
+          message: `0 of 11 names are covered, with ${returns} sessions of returns for risk_model; 20 are needed.${told}`,
+          detail: { assets: 0, observations: returns, needed: 20 },
+        });
+    });
+
     test('is refused before it begins where something named is missing', async () => {
       await put('probe', []);
       const start = (body: object) =>

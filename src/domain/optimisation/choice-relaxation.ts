@@ -163,7 +163,9 @@ export function choiceMoves(
       end: from + direction * Math.min(room, CONVEX_MOVE_MAX * size),
       isWhole: false,
     }));
-  return [...waysOf(problem, origins), ...convex]
+  // Distances first: the nearest choice is one search, and halvings of the others may spend what work there is.
+  const [near, others] = [true, false].map((isNear) => convex.filter(({ origin }) => distances.has(origin) === isNear));
+  return [...near!, ...waysOf(problem, origins), ...others!]
     .flatMap((way) => leastMove(solvers, problem, { ...way, trials, within }) ?? [])
     .toSorted((a, b) => Math.abs(a.change) - Math.abs(b.change));
 }

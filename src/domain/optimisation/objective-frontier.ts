@@ -11,7 +11,7 @@ import { solveTailGoal } from './goals/solve-tail-goal.js';
 import { nonConvexRows, type Problem } from './problem.js';
 import { restrictionOf, shortSide, supportOf } from './restriction.js';
 import { withoutDust } from './solve-convex.js';
-import { mixed, ofLargestReturn, tracedFrontier, withRow } from './traced-frontier.js';
+import { mixed, ofLargestReturn, tracedFrontier, withRow, type Trace } from './traced-frontier.js';
 import { metered } from './work-meter.js';
 
 /** A portfolio of the least risk of an objective at an expected return. */
@@ -39,17 +39,22 @@ export function frontierRisk({ goal, objective }: Pick<Problem, 'goal' | 'object
  *   Portfolio Management 18(4), for that of the tracking error.
  */
 export function objectiveFrontier(input: Omit<FrontierInput, 'riskFreeRate'>): readonly ObjectivePortfolio[] | null {
-  const { solver, problem, means } = input;
+  const { problem, means } = input;
   const measure = frontierRisk(problem);
   if (measure === 'volatility') return null;
   const { goal, index } = problem;
+  const solver = metered(input.solver);
+  const before: Trace[] = [];
   return withinTails({
     ...input,
+    solver,
     trace(program) {
+      // Rows that limit tails need traces again and again.
+      if (before.length > 0 && solver.spent() > WORK_MAX) return null;
       const traced =
         goal.form === 'tail'
           ? leastTails(solver, problem, goal, program, means)
-          : tracedFrontier(solver, program, means, { centre: index })?.solved.map(({ x }) => x);
+          : tracedFrontier(solver, program, means, { centre: index, before })?.solved.map(({ x }) => x);
       const weights = traced?.map(withoutDust);
       if (weights === undefined) return null;
       const found = weights.map((each): ObjectivePortfolio => {

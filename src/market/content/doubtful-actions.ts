@@ -61,27 +61,33 @@ const isSplit = ({ type, status }: CorporateAction) => ACTION_KINDS[type] === 'r
 
 const named = ({ type, identifier, exDay }: CorporateAction) => `The ${type} of ${identifier} on ${formatDay(exDay)}`;
 
-function datesDoubt(action: CorporateAction): ActionDoubt | undefined {
-  const { announcedDay, exDay } = action;
-  if (announcedDay === null || announcedDay <= exDay) return undefined;
-  const [announced, exDate] = [formatDay(announcedDay), formatDay(exDay)];
-  return {
-    action,
-    code: 'ACTION_DATES',
-    message: `${named(action)} is announced on ${announced}, behind its ex-date ${exDate}.`,
-    evidence: { announced, ex_date: exDate },
-  };
+const datesDoubt = (action: CorporateAction) =>
+  announcedBehind(action, { day: action.exDay, member: 'ex_date', words: (exDate) => `ex-date ${exDate}` });
+
+const electionDoubt = (action: CorporateAction) =>
+  announcedBehind(action, {
+    day: action.electionDay,
+    member: 'election_date',
+    words: (elected) => `election_date ${elected}: it never awaits a decision`,
+  });
+
+interface LaterDate {
+  /** Undefined where the action has none. */
+  readonly day: Day | undefined;
+  readonly member: string;
+  readonly words: (date: string) => string;
 }
 
-function electionDoubt(action: CorporateAction): ActionDoubt | undefined {
-  const { announcedDay, electionDay } = action;
-  if (announcedDay === null || electionDay === undefined || electionDay >= announcedDay) return undefined;
-  const [announced, elected] = [formatDay(announcedDay), formatDay(electionDay)];
+/** An action whose announcement comes behind what it announces. */
+function announcedBehind(action: CorporateAction, { day, member, words }: LaterDate): ActionDoubt | undefined {
+  const { announcedDay } = action;
+  if (announcedDay === null || day === undefined || announcedDay <= day) return undefined;
+  const [announced, date] = [formatDay(announcedDay), formatDay(day)];
   return {
     action,
     code: 'ACTION_DATES',
-    message: `${named(action)} is announced on ${announced}, behind its election_date ${elected}: it never awaits a decision.`,
-    evidence: { announced, election_date: elected },
+    message: `${named(action)} is announced on ${announced}, behind its ${words(date)}.`,
+    evidence: { announced, [member]: date },
   };
 }
 

@@ -95,8 +95,9 @@ function metBounds({ assembled, answer }: Pick<ConvexSolution, 'assembled' | 'an
 /** [n], 1 where neither a bound nor a kink holds a name. */
 function freeNames({ lower, upper, kinks }: Program, x: Float64Array): Uint8Array {
   const free = Uint8Array.from(x, (value, i) => Number(value - lower[i]! > MET && upper[i]! - value > MET));
-  for (const { at, left, right, limit } of kinks) {
-    const isMet = limit === null || kinkSum({ at, left, right, limit, penalty: 0 }, x) >= limit - MET;
+  for (const kink of kinks) {
+    const { at, left, right, limit } = kink;
+    const isMet = limit === null || kinkSum(kink, x) >= limit - MET;
     for (let i = 0; i < x.length; i++)
       if (isMet && left[i] !== right[i] && Math.abs(x[i]! - at[i]!) <= MET) free[i] = 0;
   }

@@ -12,7 +12,8 @@ import { keyOf, RESULTS, storedTimings } from './stored-results.js';
  *
  *     npm run bench                          all of them
  *     npm run bench -- kernels cholesky      those whose path has the words
- *     npm run bench -- peers                 the running service beside numpy and cvxopt, answers compared
+ *     npm run bench -- peers                 the running service beside numpy, pandas and cvxopt, the optimiser beside its
+ *                                            peers, stores beside DuckDB; answers compared
  *     npm run bench -- report                what jobs cost as they grow, drawn and held to the stored results
  *     npm run bench -- goals                 every row of the table of goals in docs/performance.md: two hours, a free machine
  *     npm run bench -- --json                stores the timings of kernels, objectives, peers and growth in bench/results
@@ -42,6 +43,7 @@ if (unknown.length > 0) throw new Error(`unknown option ${unknown.join(', ')}; -
 /** Words that stand for benches. */
 const ALIASES: Readonly<Record<string, readonly string[]>> = {
   report: ['http/growth'],
+  peers: ['http/peers', 'kernels/optimisation/peers', 'market/read-store'],
   goals: [
     'http/peers',
     'http/requests',

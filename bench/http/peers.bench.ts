@@ -12,7 +12,7 @@ import { byPeer, byService, send, type SharedMarket, type Work } from './peers/w
 import { WORKS } from './peers/works.js';
 
 /**
- * The same work in the running service and by numpy and cvxopt, in turns: submitted to finished, all threads counted.
+ * The same work in the running service and by numpy, pandas and cvxopt, in turns: submitted to finished, all threads counted.
  * The answers are compared before the times; a work whose answers differ fails the run. The service also writes and
  * hashes what it makes, answers by HTTP and keeps the job; the peer computes the same numbers in memory.
  */

@@ -60,9 +60,9 @@ export async function startOn(
   };
 }
 
-/** Waits until the service serves its market and does nothing more. */
+/** Waits until the service serves its market and does nothing more, longer than idle threads pause (a second). */
 export async function settled(service: RunningService): Promise<void> {
-  const QUIET_LOOKS = 5;
+  const QUIET_LOOKS = 10;
   const LOOK_MS = 300;
   const QUIET_MS = 10;
   for (let quiet = 0, before = 0; quiet < QUIET_LOOKS;) {

@@ -1,4 +1,4 @@
-"""The works of the comparison by numpy and cvxopt: reads one request a line as JSON, prints one answer a line.
+"""The works of the comparison by numpy, pandas and cvxopt: reads one request a line as JSON, prints one answer a line.
 
 A request names the work and the folder of its panels (see seeded-market.ts); an answer has the processor time of all threads and the time by
 the clock, both in ms, and the numbers that both sides must agree on. What is read from disk is read before the clocks start.
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "domain" / "backtest"))
-from simulate import read_panels, simulate  # noqa: E402
+from simulate import cost_root, read_panels, simulate, water_fill  # noqa: E402
 
 SESSIONS_A_YEAR = 252
 
@@ -25,6 +25,30 @@ def panels(folder, sessions, names):
 def backtest(close, shares, cash, request):
     level, value, *_ = simulate(close, shares, cash, request["rebalances"], request["cap"], request["costs"][0])
     return [level[-1] / level[0], value[-1] / value[0]]
+
+
+def backtest_by_session(close, shares, cash, request):
+    """The index and the portfolio alone, session after session in pandas: weights drift, and are set on a rebalance."""
+    import pandas as pd
+
+    prices = pd.DataFrame(close)
+    growth = ((prices + pd.DataFrame(cash)) / prices.shift()).fillna(1.0)
+    values = prices * pd.DataFrame(shares)
+    due = set(request["rebalances"])
+    weights = pd.Series(0.0, index=prices.columns)
+    level = value = 1.0
+    for session in range(len(prices)):
+        if weights.any():
+            weights = weights * growth.iloc[session]
+            level, value = level * weights.sum(), value * weights.sum()
+            weights = weights / weights.sum()
+        if session in due:
+            shares_of_index = (values.iloc[session] / values.iloc[session].sum()).to_numpy()
+            target = pd.Series(water_fill(shares_of_index, request["cap"]))
+            if weights.any():  # The growth is that since the first trades.
+                value *= cost_root(target.to_numpy(), weights.to_numpy(), request["costs"][0])
+            weights = target
+    return [level, value]
 
 
 def sweep(close, shares, cash, request):
@@ -86,13 +110,19 @@ def frontier(close, shares, cash, request):
     return volatilities
 
 
-WORKS = {"backtest": backtest, "sweep": sweep, "risk_model": risk_model, "frontier": frontier}
+WORKS = {
+    "backtest": backtest,
+    "backtest_by_session": backtest_by_session,
+    "sweep": sweep,
+    "risk_model": risk_model,
+    "frontier": frontier,
+}
 
 for line in sys.stdin:
     request = json.loads(line)
     if request["work"] == "versions":
         versions = {}
-        for module in ("numpy", "cvxopt"):
+        for module in ("numpy", "pandas", "cvxopt"):
             try:
                 versions[module] = __import__(module).__version__
             except ImportError:

@@ -20,7 +20,7 @@ export interface Work {
   /** Most that an answer may differ from the peer's, relative to it. */
   readonly tolerance: number;
   /** The module without which the peer cannot do it. */
-  readonly needs: 'numpy' | 'cvxopt';
+  readonly needs: 'numpy' | 'pandas' | 'cvxopt';
   /** What must be there before, and the request that the peer gets. */
   prepare(service: RunningService, market: SharedMarket): Promise<object>;
   /** Once, from submitted to finished. */

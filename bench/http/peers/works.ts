@@ -26,6 +26,7 @@ const SAME_OPTIMUM = 1e-6;
 export const WORKS: readonly Work[] = [
   backtest('quarterly', 2.2),
   backtest('monthly', 2.2),
+  backtestBySession('quarterly'),
   sweep(24),
   riskModel(500, 2520, 2.5),
   frontier(500, 1260),
@@ -45,6 +46,21 @@ function backtest(frequency: 'quarterly' | 'monthly', limit: number): Work {
     },
     run: (service) => job(service, `/analytics/${INDEX}/backtest`, { transaction_cost_bps: COST_BPS }),
     answer: growths,
+  };
+}
+
+/** The same by a loop over sessions, as a notebook would: index and portfolio alone. */
+function backtestBySession(frequency: 'quarterly'): Work {
+  const vectorised = backtest(frequency, 1);
+  return {
+    ...vectorised,
+    name: `backtest, ${frequency}, session by session`,
+    pairs: SLOW_PAIRS,
+    needs: 'pandas',
+    prepare: async (service, market) => ({
+      ...(await vectorised.prepare(service, market)),
+      work: 'backtest_by_session',
+    }),
   };
 }
 

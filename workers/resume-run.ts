@@ -6,6 +6,8 @@ import { CHECKPOINT_FORMAT, type RunCheckpoint } from '#domain/backtest/extend/c
 import { extendRun, type ExtendedRun } from '#domain/backtest/extend/extend-run.js';
 import { CannotResume } from '#domain/backtest/extend/reasons.js';
 import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
+import { sharedDecisions } from '#domain/rules/shared-decisions.js';
+import type { DecisionSharing } from '#domain/rules/decide.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { actionsOf, actionsSince, type MarketHandle } from '#domain/market/handle.js';
@@ -133,11 +135,10 @@ export function resumeStored(
         stored,
         market,
         calendars: openedCalendars(),
-        marketSince: (day) =>
-          day >= after ? market : { ...market, actions: actionsSince(handle, day), settledTo: day },
+        marketSince: (day) => (day >= after ? market : lookedBack(handle, market, day)),
         wholeMarket: () => openedMarket(handle),
         models: openedModels(models),
-        createDecider: indexDeciders(engine),
+        createDecider: indexDeciders(engine, sharingOn(market)),
         engine,
         report: (fraction, message) => control.report(0.8 * fraction, message),
         fileNames: run.fileNames,
@@ -161,6 +162,28 @@ export function resumeStored(
       };
     }),
   );
+}
+
+/** Names of cross-sections that are kept of a market: runs that are extended on the same day read the same. */
+const SECTION_NAMES_MAX = 1 << 17;
+
+const sharing = new WeakMap<MarketData, DecisionSharing>();
+
+function sharingOn(market: MarketData): DecisionSharing {
+  const known = sharing.get(market) ?? sharedDecisions(SECTION_NAMES_MAX, 0);
+  sharing.set(market, known);
+  return known;
+}
+
+/** A market with the cash that was paid after an earlier day as well, that of the day that was asked for last. */
+const since = new WeakMap<MarketData, MarketData>();
+
+function lookedBack(handle: MarketHandle, market: MarketData, day: number): MarketData {
+  const known = since.get(market);
+  if (known?.settledTo === day) return known;
+  const found = { ...market, actions: actionsSince(handle, day), settledTo: day };
+  since.set(market, found);
+  return found;
 }
 
 /**

@@ -1,7 +1,8 @@
 import { serialize } from 'node:v8';
+import { createSparseRoom } from '#domain/backtest/simulate/sparse-room.js';
 import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { sharedSections } from '#domain/rules/shared-sections.js';
+import { sharedDecisions } from '#domain/rules/shared-decisions.js';
 import { runVariants } from '#domain/sweeps/run-variants.js';
 import { sweepTable } from '#domain/sweeps/sweep-table.js';
 import { applyPatch, type Patch, type SweepBase, type Variant } from '#domain/sweeps/variants.js';
@@ -15,6 +16,12 @@ import { openedCalendars } from './opened-calendars.js';
 import { openedModels } from './opened-models.js';
 import { outputContent, writeOutputs } from './task-outputs.js';
 
+/** Most bytes that a thread keeps for weights of the next variants: 500 names over ten years take 11 MB. */
+const ROOM_BYTES_MAX = 64 * 2 ** 20;
+
+/** Of this thread, which does one task at a time. */
+let room = createSparseRoom();
+
 /** Runs some variants of a sweep. */
 export const sweepPart: Task<'sweep-part'> = ({ market: handle, base, documents, models, known, patches }, control) =>
   onEngine((engine) => {
@@ -27,9 +34,11 @@ export const sweepPart: Task<'sweep-part'> = ({ market: handle, base, documents,
       documents,
       models: openedModels(models),
       ...openedKnown(market, known),
-      createDecider: indexDeciders(engine, sharedSections()),
+      createDecider: indexDeciders(engine, sharedDecisions()),
+      room,
       report: (fraction) => control.report(fraction, 'running variants'),
     });
+    if (room.bytes() > ROOM_BYTES_MAX) room = createSparseRoom();
     return { outcomes };
   });
 

@@ -101,12 +101,17 @@ function waterFill(raw: Float64Array, cap: number): Capped {
   const isCapped = new Uint8Array(raw.length);
   const rounds: CapRound[] = [];
   let count = 0;
+  let rest = 0;
+  for (let i = 0; i < raw.length; i++) rest += raw[i]!;
   for (;;) {
-    let rest = 0;
-    for (let i = 0; i < raw.length; i++) if (isCapped[i] === 0) rest += raw[i]!;
     const scale = count === raw.length ? 0 : (1 - count * cap) / rest;
     const joined: number[] = [];
-    for (let i = 0; i < raw.length; i++) if (isCapped[i] === 0 && raw[i]! * scale > cap + TOLERANCE) joined.push(i);
+    rest = 0; // of those that stay free
+    for (let i = 0; i < raw.length; i++) {
+      if (isCapped[i] === 1) continue;
+      if (raw[i]! * scale > cap + TOLERANCE) joined.push(i);
+      else rest += raw[i]!;
+    }
     rounds.push({ scale, joined });
     if (joined.length === 0) {
       const weights = new Float64Array(raw.length);

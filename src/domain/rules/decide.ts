@@ -15,20 +15,9 @@ import { createCrossSections, type CrossSection, type CrossSections } from './da
 import { fieldFindings } from './datapoints/field-findings.js';
 import { requestText } from './datapoints/field-request.js';
 import type { Series } from './datapoints/series.js';
+import { chooseOn, type AskedDecision, type Choice, type WaterfallStep } from './choose.js';
 import type { FieldUse } from './field-use.js';
-import type { SelectionScope, Verdict } from './selection-class.js';
 import type { RawWeights } from './weighting-class.js';
-
-/** One rung of the selection: the universe first, then a rung for each rule. */
-export interface WaterfallStep {
-  /** 0 for the universe. */
-  readonly position: number;
-  readonly ruleId: string | null;
-  readonly ruleType: string | null;
-  readonly remaining: number;
-  /** Columns that the rule removed, ascending. */
-  readonly excluded: Int32Array;
-}
 
 export interface RuleDecided extends Decided {
   readonly waterfall: readonly WaterfallStep[];
@@ -57,8 +46,7 @@ export interface Trace {
   readonly decision: RuleDecided | RuleUndecided;
   readonly cross: CrossSection;
   readonly pipeline: BoundPipeline;
-  /** Each rule's scope and verdict, as far as names were left. */
-  readonly verdicts: readonly { readonly scope: SelectionScope; readonly verdict: Verdict }[];
+  readonly verdicts: Choice['verdicts'];
   /** Survivors of every rule, columns ascending. */
   readonly survivors: Int32Array;
   readonly raw: RawWeights | undefined;
@@ -72,8 +60,22 @@ export interface CreateDeciderInput {
   readonly universe: (session: number) => Int32Array;
   /** Engine of matrix products; plain loops unless given. */
   readonly engine?: Engine;
-  /** Gives the cross-sections of the market: of its own unless given. */
-  readonly sectionsOf?: (terms: CrossSectionTerms) => CrossSections;
+  /** What other deciders have worked out; nothing unless given. */
+  readonly sharing?: DecisionSharing | undefined;
+}
+
+/** What deciders of definitions that have terms in common share. */
+export interface DecisionSharing {
+  /** Cross-sections of a market. */
+  sectionsOf(terms: CrossSectionTerms): CrossSections;
+  /** The universe of a document by session. */
+  universeOf(
+    document: RuleDocument,
+    market: SessionMarket,
+    ask: (session: number) => Int32Array,
+  ): (session: number) => Int32Array;
+  /** Choices by the selection and weighting of a document. */
+  choicesOf(document: RuleDocument, terms: CrossSectionTerms): (asked: AskedDecision, make: () => Choice) => Choice;
 }
 
 /**
@@ -87,19 +89,31 @@ export function createDecider({
   market,
   universe,
   engine = referenceEngine,
-  sectionsOf = crossSectionsOf,
+  sharing = notShared,
 }: CreateDeciderInput): RuleDecider {
   const pipeline = bindPipeline(document.pipeline);
   assertNoErrors(`index document ${document.id}`, fieldFindings(readsOf(pipeline), market.market, 'error'));
-  const sections = sectionsOf({ market, treatment: document.pipeline.treatment, currency: document.currency });
-  const trace = (session: number, incumbents: ArrayLike<number> | null) =>
-    decideOn({ document, pipeline, sections, market, engine, session, universe: universe(session), incumbents });
+  const terms = { market, treatment: document.pipeline.treatment, currency: document.currency };
+  const sections = sharing.sectionsOf(terms);
+  const universeOf = sharing.universeOf(document, market, universe);
+  const chosen = sharing.choicesOf(document, terms);
+  const trace = (session: number, incumbents: ArrayLike<number> | null) => {
+    const asked = { session, universe: universeOf(session), incumbents: pipeline.remembers ? incumbents : null };
+    const choice = chosen(asked, () => chooseOn({ ...asked, pipeline, sections, market, engine }));
+    return decideOn(choice, { document, pipeline, market });
+  };
   return {
     remembers: pipeline.remembers,
     decide: (session, incumbents) => trace(session, incumbents).decision,
     trace,
   };
 }
+
+const notShared: DecisionSharing = {
+  sectionsOf: crossSectionsOf,
+  universeOf: (_document, _market, ask) => ask,
+  choicesOf: () => (_asked, make) => make(),
+};
 
 export interface CrossSectionTerms {
   readonly market: SessionMarket;
@@ -138,40 +152,25 @@ export function crossSectionsOf({ market, treatment, currency, followed }: Cross
 interface DecideInput {
   readonly document: RuleDocument;
   readonly pipeline: BoundPipeline;
-  readonly sections: CrossSections;
   readonly market: SessionMarket;
-  readonly engine: Engine;
-  readonly session: number;
-  readonly universe: Int32Array;
-  readonly incumbents: ArrayLike<number> | null;
 }
 
-function decideOn(input: DecideInput): Trace {
-  const { document, pipeline, sections, market, engine, session } = input;
-  const { identifiers } = market;
-  const cross = sections.at(session, input.universe);
-  const { waterfall, verdicts, survivors } = selectOn(input, cross);
-  const traced = { cross, pipeline, verdicts, survivors, raw: undefined, capping: undefined };
-  if (survivors.length === 0) return { ...traced, decision: { ...nothingSurvives(waterfall, traced), waterfall } };
-
-  const raw = pipeline.weighting.weigh({ cross, columns: survivors, identifiers, engine });
+function decideOn(choice: Choice, { document, pipeline, market }: DecideInput): Trace {
+  const { cross, waterfall, verdicts, survivors, raw, columns, unweighted, uncapped } = choice;
+  const traced = { cross, pipeline, verdicts, survivors, raw, capping: undefined };
+  if (raw === undefined) return { ...traced, decision: { ...nothingSurvives(waterfall, traced), waterfall } };
   if (raw.kind === 'refused') {
     const { path = '', ...rest } = raw.finding;
     const place = path === '' ? 'pipeline.weighting' : `pipeline.weighting.${path}`;
     const finding: Finding = { severity: 'error', ...rest, path: place };
-    return { ...traced, raw, decision: { kind: 'refused', code: raw.code, finding, waterfall } };
+    return { ...traced, decision: { kind: 'refused', code: raw.code, finding, waterfall } };
   }
-  const areAllWeighed = areAllPositive(raw.values);
-  const columns = areAllWeighed ? survivors : survivors.filter((_, position) => raw.values[position]! > 0);
-  const unweighted = areAllWeighed ? NOTHING : survivors.filter((_, position) => raw.values[position] === 0);
-  if (columns.length === 0) return { ...traced, raw, decision: { ...nothingWeighs(traced), waterfall } };
+  if (columns.length === 0) return { ...traced, decision: { ...nothingWeighs(traced), waterfall } };
 
   const { cap, floor } = document.pipeline.weighting;
-  const uncapped = normalised(areAllWeighed ? raw.values : raw.values.filter((value) => value > 0));
   const groups = groupCapsOf(pipeline.groupCaps, cross, columns);
   const capping = applyCaps({ raw: uncapped, cap, floor, groups });
-  if (capping.kind === 'infeasible')
-    return { ...traced, raw, decision: { ...cannotBeCapped(capping.message), waterfall } };
+  if (capping.kind === 'infeasible') return { ...traced, decision: { ...cannotBeCapped(capping.message), waterfall } };
   const decision: RuleDecided = {
     kind: 'decided',
     columns,
@@ -180,67 +179,11 @@ function decideOn(input: DecideInput): Trace {
     cap: capping.cap,
     capped: capping.capped.map((position) => columns[position]!),
     redistributed: capping.redistributed,
-    findings: unweighted.length === 0 ? [] : [notHeld(unweighted, identifiers)],
+    findings: unweighted.length === 0 ? [] : [notHeld(unweighted, market.identifiers)],
     waterfall,
     unweighted,
   };
-  return { ...traced, raw, capping, decision };
-}
-
-/** Applies the selection rules in order, each to the survivors of those before. */
-function selectOn({ pipeline, market, incumbents }: DecideInput, cross: CrossSection) {
-  const { identifiers, names } = market;
-  const { universe } = cross;
-  const incumbent = incumbents === null ? null : flagsOf(incumbents, names);
-  const waterfall: WaterfallStep[] = [
-    { position: 0, ruleId: null, ruleType: null, remaining: universe.length, excluded: NOTHING },
-  ];
-  const verdicts: { scope: SelectionScope; verdict: Verdict }[] = [];
-  let survivors = universe;
-  for (const [i, { id, type, rule }] of pipeline.rules.entries()) {
-    const scope: SelectionScope = { cross, columns: survivors, identifiers, incumbents: incumbent };
-    const verdict = rule.select(scope);
-    verdicts.push({ scope, verdict });
-    const excluded = those(survivors, verdict.kept, 0);
-    survivors = excluded.length === 0 ? survivors : those(survivors, verdict.kept, 1);
-    waterfall.push({ position: i + 1, ruleId: id, ruleType: type, remaining: survivors.length, excluded });
-  }
-  return { waterfall, verdicts, survivors };
-}
-
-const NOTHING = new Int32Array(0);
-
-/** The columns whose flag is `flag`. */
-function those(columns: Int32Array, flags: Uint8Array, flag: 0 | 1): Int32Array {
-  let count = 0;
-  for (let i = 0; i < columns.length; i++) if (flags[i] === flag) count++;
-  const found = new Int32Array(count);
-  for (let i = 0, k = 0; k < count; i++) if (flags[i] === flag) found[k++] = columns[i]!;
-  return found;
-}
-
-function areAllPositive(values: Float64Array): boolean {
-  for (let i = 0; i < values.length; i++) if (!(values[i]! > 0)) return false;
-  return true;
-}
-
-function flagsOf(columns: ArrayLike<number>, names: number): Uint8Array {
-  const flags = new Uint8Array(names);
-  for (let i = 0; i < columns.length; i++) flags[columns[i]!] = 1;
-  return flags;
-}
-
-/** Values over their sum; scaled by the largest first where the sum is beyond what a double holds. */
-function normalised(values: Float64Array): Float64Array {
-  let total = 0;
-  for (let i = 0; i < values.length; i++) total += values[i]!;
-  if (total < Infinity) {
-    const shares = new Float64Array(values.length);
-    for (let i = 0; i < values.length; i++) shares[i] = values[i]! / total;
-    return shares;
-  }
-  const largest = values.reduce((most, value) => Math.max(most, value), 0);
-  return normalised(values.map((value) => value / largest));
+  return { ...traced, capping, decision };
 }
 
 /** Caps of each grouping over the names held; names whose group is missing form one group of their own. */

@@ -37,6 +37,8 @@ export interface VariantsInput {
   readonly createDecider: DeciderFactory;
   /** What was known of the market at decisions, for variants that ask for it. */
   readonly known?: KnownMarkets | undefined;
+  /** Memory for weights, where it serves other variants too. */
+  readonly room?: SparseRoom;
   /** Progress, 0 to 1; stops the work by throwing. */
   readonly report: (fraction: number) => void;
 }
@@ -47,24 +49,26 @@ export interface VariantsInput {
  * that span the same sessions the index. One that is refused says why.
  */
 export function runVariants(input: VariantsInput): VariantOutcome[] {
-  const { variants, report } = input;
+  const { variants, report, room = createSparseRoom() } = input;
   const outcomes: VariantOutcome[] = [];
-  const room = createSparseRoom();
   let done = 0;
   for (const group of byDefinition(variants)) {
     const isSparse = group.every((position) => variants[position]!.strategy === null);
     let first: ComputedRun | undefined;
     let before: ComputedRun | undefined;
-    for (const position of group) {
-      const tick = (fraction: number): void => report((done + fraction) / variants.length);
-      const run = computed(input, { variant: variants[position]!, before, room: isSparse ? room : null, tick });
-      outcomes[position] = run.outcome;
-      before = run.computed ?? before;
-      first ??= before;
-      done++;
+    try {
+      for (const position of group) {
+        const tick = (fraction: number): void => report((done + fraction) / variants.length);
+        const run = computed(input, { variant: variants[position]!, before, room: isSparse ? room : null, tick });
+        outcomes[position] = run.outcome;
+        before = run.computed ?? before;
+        first ??= before;
+        done++;
+      }
+      if (first !== undefined) room.giveBack(first.index.book, first.from);
+    } finally {
+      room.drop();
     }
-    if (first !== undefined) room.giveBack(first.index.book, first.from);
-    room.drop();
   }
   return outcomes;
 }

@@ -147,6 +147,7 @@ function sharedDays(runs: readonly VariantRun[]): Int32Array {
   const [first, ...others] = runs;
   if (first === undefined) return new Int32Array(0);
   return others.reduce((days, run) => {
+    if (isEqual(days, run.days)) return days;
     const known = new Set(run.days);
     return days.every((day) => known.has(day)) ? days : days.filter((day) => known.has(day));
   }, first.days);

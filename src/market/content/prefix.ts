@@ -60,14 +60,19 @@ export function prefixOf(market: MarketData, digests: ContentDigests, day: Day):
 /** What is hashed of the market itself. */
 type PrefixRest = Pick<MarketPrefix, 'axes' | 'rest' | 'restHistory'>;
 
-/** Those of the day that was asked for last. */
-const rests = new WeakMap<MarketData, { readonly day: Day; readonly found: PrefixRest }>();
+/** Days whose hashes are kept: a run that is extended asks for the day it ended on and for the one it ends on then. */
+const DAYS_MAX = 4;
+
+/** Those of the days that were asked for last. */
+const rests = new WeakMap<MarketData, Map<Day, PrefixRest>>();
 
 function restOf(market: MarketData, day: Day): PrefixRest {
-  const known = rests.get(market);
-  if (known?.day === day) return known.found;
-  const found = hashedRest(market, day);
-  rests.set(market, { day, found });
+  let byDay = rests.get(market);
+  if (byDay === undefined) rests.set(market, (byDay = new Map()));
+  const found = byDay.get(day) ?? hashedRest(market, day);
+  byDay.delete(day);
+  byDay.set(day, found);
+  if (byDay.size > DAYS_MAX) byDay.delete(byDay.keys().next().value!);
   return found;
 }
 

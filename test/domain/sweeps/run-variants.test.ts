@@ -9,7 +9,7 @@ import { indexDecider, indexDeciders } from '#domain/backtest/simulate/index-dec
 import { createSparseRoom } from '#domain/backtest/simulate/sparse-room.js';
 import { assertReturns } from '#domain/backtest/run-summary.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { sharedSections } from '#domain/rules/shared-sections.js';
+import { sharedDecisions } from '#domain/rules/shared-decisions.js';
 import { runVariants, type VariantOutcome } from '#domain/sweeps/run-variants.js';
 import { sweepTable } from '#domain/sweeps/sweep-table.js';
 import type { Variant } from '#domain/sweeps/variants.js';
@@ -98,27 +98,33 @@ test('definitions that share what they read of a session are the same as with a 
     missing: fc.constantFrom('exclude', 'include'),
     field: fc.constantFrom('CLOSE', 'MARKET_CAP', { name: 'CLOSE', window: 3, aggregate: 'mean' }),
   });
-  const draws = fc.array(fc.record({ rules, identifiers: fc.constantFrom(undefined, 2) }), {
-    minLength: 3,
-    maxLength: 6,
-  });
+  const more = {
+    identifiers: fc.constantFrom(undefined, 2),
+    type: fc.constantFrom('TopN', 'BufferedTopN'),
+    weighting: fc.record({ type: fc.constantFrom('EqualWeight', 'PriceWeight'), cap: fc.constantFrom(null, 0.3, 0.6) }),
+  };
+  const draws = fc.array(fc.record({ rules, ...more }), { minLength: 3, maxLength: 6 });
   let ran = 0;
   fc.assert(
     fc.property(randomMarket, randomDocument, draws, fc.constantFrom(1 << 20, 12), (of, document, drawn, namesMax) => {
       const { market } = of;
-      const variants = drawn.map(({ rules: params, identifiers }): Variant => ({
+      const variants = drawn.map(({ rules: params, identifiers, type, weighting }): Variant => ({
         patch: {},
         document: IndexDocument.parse({
           ...document,
           ...(identifiers && { universe: { kind: 'list', identifiers: market.identifiers.slice(0, identifiers) } }),
-          pipeline: { ...document.pipeline, selection: [{ id: 'best', type: 'TopN', params }] },
+          pipeline: {
+            ...document.pipeline,
+            selection: [{ id: 'best', type, params }],
+            weighting,
+          },
         }),
         request: { benchmark: null, start: null, end: null, initial_capital: 1, transaction_cost_bps: 0 },
         strategy: null,
       }));
       const outcomes = (createDecider: DeciderFactory) =>
         runVariants({ market, calendars: CALENDARS, variants, documents: {}, createDecider, report: () => {} });
-      const shared = indexDeciders(referenceEngine, sharedSections(namesMax));
+      const shared = indexDeciders(referenceEngine, sharedDecisions(namesMax));
       const own = outcomes(indexDecider);
       expect(outcomes(shared)).toEqual(own);
       ran += own.filter(({ kind }) => kind === 'run').length;

@@ -1,7 +1,8 @@
 import type { Day } from '../../days.js';
 import { isDerivedDocument, isRuleDocument, type DerivedDocument } from '../../documents/index-document.js';
 import type { MarketData } from '../../market/market-data.js';
-import { alignMarket, BeforeMarket, markWindow, type SessionMarket } from '../../market/session-market.js';
+import { markedMarket } from '../../market/marked-market.js';
+import { BeforeMarket, markWindow, type SessionMarket } from '../../market/session-market.js';
 import { derivedLookBack } from '../../optimisation/derived-look-back.js';
 import { lookBackOf, type LookBack } from '../../rules/look-back.js';
 import { treatmentOf } from './checkpoint.js';
@@ -134,7 +135,7 @@ function marketOver(
     const calendar = calendars.get(code)!; // that of an aligned market
     aligned.set(
       code,
-      alignMarket({
+      markedMarket({
         market,
         calendar,
         calendars,

@@ -1,5 +1,6 @@
 import type { IndexDocument } from '../../documents/index-document.js';
-import { alignMarket, type SessionMarket } from '../../market/session-market.js';
+import { markedMarket } from '../../market/marked-market.js';
+import type { SessionMarket } from '../../market/session-market.js';
 import { lastAtMost } from '../../search.js';
 import { treatmentOf, type IndexContext, type KnownIndex } from './checkpoint.js';
 import type { Composer } from '../simulate/compositions.js';
@@ -88,7 +89,7 @@ function markedMarkets({ checkpoint, calendars, market }: ResumeRunInput): Reado
     Array.from(checkpoint.marks, ([code, mark]) => {
       // A plan whose calendar is not known is not queued.
       const calendar = calendars.get(code)!;
-      return [code, alignMarket({ market, calendar, calendars, mark })];
+      return [code, markedMarket({ market, calendar, calendars, mark })];
     }),
   );
 }

@@ -2,15 +2,15 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { isDerivedDocument, isRuleDocument } from '../../documents/index-document.js';
 import { createDerivedDecider } from '../../optimisation/derived-decider.js';
-import { createDecider, type CreateDeciderInput } from '../../rules/decide.js';
+import { createDecider, type DecisionSharing } from '../../rules/decide.js';
 import type { DeciderFactory } from './compositions.js';
 
 /**
  * Deciders of stored definitions: by their rules, or by optimising the index they derive from.
  * @param engine What multiplies matrices.
- * @param sectionsOf Gives the cross-sections that rules read.
+ * @param sharing What their decisions share.
  */
-export function indexDeciders(engine: Engine, sectionsOf?: CreateDeciderInput['sectionsOf']): DeciderFactory {
+export function indexDeciders(engine: Engine, sharing?: DecisionSharing): DeciderFactory {
   /** @throws Refusal VALIDATION_FAILED when the market lacks a datapoint of the rules */
   return (document, composer) => {
     if (isDerivedDocument(document)) return createDerivedDecider({ document, composer, engine });
@@ -20,7 +20,7 @@ export function indexDeciders(engine: Engine, sectionsOf?: CreateDeciderInput['s
       market: composer.market(document.id),
       universe: (session) => composer.universe(document.id, session),
       engine,
-      ...(sectionsOf === undefined ? {} : { sectionsOf }),
+      sharing,
     });
   };
 }

@@ -11,6 +11,8 @@ export interface SparseRoom {
   giveBack(book: Book, followedFrom: number): void;
   /** The same of a book that was not finished. */
   drop(): void;
+  /** What is kept for the next book. */
+  bytes(): number;
 }
 
 /**
@@ -36,6 +38,7 @@ export function createSparseRoom(): SparseRoom {
       if (taken !== undefined) kept = new Float64Array(0);
       taken = undefined;
     },
+    bytes: () => kept.byteLength,
   };
 }
 

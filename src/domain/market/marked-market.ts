@@ -1,0 +1,37 @@
+import type { MarketData } from './market-data.js';
+import { alignMarket, type AlignMarketInput, type MarketMark, type SessionMarket } from './session-market.js';
+
+/** Marks of one calendar whose markets are kept: runs of a market were extended to few days, and look back to few. */
+const MARKS_MAX = 4;
+
+const kept = new WeakMap<MarketData, Map<string, SessionMarket[]>>();
+
+/** A market aligned from a mark on, once for all that ask with an equal mark: with it is kept what is derived from it. */
+export function markedMarket(input: AlignMarketInput & { readonly mark: MarketMark }): SessionMarket {
+  const { market, calendar, mark } = input;
+  let byCalendar = kept.get(market);
+  if (byCalendar === undefined) kept.set(market, (byCalendar = new Map()));
+  const { code } = calendar;
+  const others = byCalendar.get(code) ?? [];
+  const known = others.find((sm) => sm.calendar === calendar && isSame(sm.mark!, mark));
+  const found = known ?? alignMarket(input);
+  byCalendar.set(code, [found, ...others.filter((sm) => sm !== found)].slice(0, MARKS_MAX));
+  return found;
+}
+
+function isSame(a: MarketMark, b: MarketMark): boolean {
+  if (a.session !== b.session || !areSame(a.lastBar, b.lastBar)) return false;
+  if (a.terms === null || b.terms === null) return a.terms === b.terms;
+  if (a.terms.size !== b.terms.size) return false;
+  return [...a.terms].every(([key, { carried, index }]) => {
+    const other = b.terms!.get(key);
+    return other !== undefined && areSame(carried, other.carried) && areSame(index, other.index);
+  });
+}
+
+/** Bit for bit, as names without a price have none in either. */
+function areSame(a: ArrayLike<number>, b: ArrayLike<number>): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (!Object.is(a[i], b[i])) return false;
+  return true;
+}

@@ -1,0 +1,123 @@
+import type { Engine } from '#kernels/engines/engine.js';
+import type { SessionMarket } from '../market/session-market.js';
+import type { BoundPipeline } from './bound-pipeline.js';
+import type { CrossSection, CrossSections } from './datapoints/cross-section.js';
+import type { SelectionScope, Verdict } from './selection-class.js';
+import type { RawWeights } from './weighting-class.js';
+
+/** One rung of the selection: the universe first, then a rung for each rule. */
+export interface WaterfallStep {
+  /** 0 for the universe. */
+  readonly position: number;
+  readonly ruleId: string | null;
+  readonly ruleType: string | null;
+  readonly remaining: number;
+  /** Columns that the rule removed, ascending. */
+  readonly excluded: Int32Array;
+}
+
+/** What a choice is made from, beside its rules and the market. */
+export interface AskedDecision {
+  readonly session: number;
+  readonly universe: Int32Array;
+  /** Null as well where no rule looks at them. */
+  readonly incumbents: ArrayLike<number> | null;
+}
+
+/** A decision up to its caps: who is chosen, and the weights before any limit. */
+export interface Choice {
+  readonly cross: CrossSection;
+  readonly waterfall: readonly WaterfallStep[];
+  /** Each rule's scope and verdict, as far as names were left. */
+  readonly verdicts: readonly { readonly scope: SelectionScope; readonly verdict: Verdict }[];
+  readonly survivors: Int32Array;
+  /** Absent where no name is left. */
+  readonly raw: RawWeights | undefined;
+  /** Names with a weight; none where there is no weighting. */
+  readonly columns: Int32Array;
+  readonly unweighted: Int32Array;
+  /** Weights of those, summing to 1. */
+  readonly uncapped: Float64Array;
+}
+
+export interface ChooseInput extends AskedDecision {
+  readonly pipeline: BoundPipeline;
+  readonly sections: CrossSections;
+  readonly market: SessionMarket;
+  readonly engine: Engine;
+}
+
+/** Selects and weighs, without a limit. */
+export function chooseOn(input: ChooseInput): Choice {
+  const { pipeline, sections, market, engine, session } = input;
+  const cross = sections.at(session, input.universe);
+  const { waterfall, verdicts, survivors } = selectOn(input, cross);
+  const nobody = { columns: NOTHING, unweighted: NOTHING, uncapped: NO_WEIGHTS };
+  const chosen = { cross, waterfall, verdicts, survivors, raw: undefined, ...nobody };
+  if (survivors.length === 0) return chosen;
+  const raw = pipeline.weighting.weigh({ cross, columns: survivors, identifiers: market.identifiers, engine });
+  if (raw.kind === 'refused') return { ...chosen, raw };
+  const areAllWeighed = areAllPositive(raw.values);
+  const columns = areAllWeighed ? survivors : survivors.filter((_, position) => raw.values[position]! > 0);
+  if (columns.length === 0) return { ...chosen, raw };
+  const unweighted = areAllWeighed ? NOTHING : survivors.filter((_, position) => raw.values[position] === 0);
+  const uncapped = normalised(areAllWeighed ? raw.values : raw.values.filter((value) => value > 0));
+  return { ...chosen, raw, columns, unweighted, uncapped };
+}
+
+/** Applies the selection rules in order, each to the survivors of those before. */
+function selectOn({ pipeline, market, incumbents }: ChooseInput, cross: CrossSection) {
+  const { identifiers, names } = market;
+  const { universe } = cross;
+  const incumbent = incumbents === null ? null : flagsOf(incumbents, names);
+  const waterfall: WaterfallStep[] = [
+    { position: 0, ruleId: null, ruleType: null, remaining: universe.length, excluded: NOTHING },
+  ];
+  const verdicts: { scope: SelectionScope; verdict: Verdict }[] = [];
+  let survivors = universe;
+  for (const [i, { id, type, rule }] of pipeline.rules.entries()) {
+    const scope: SelectionScope = { cross, columns: survivors, identifiers, incumbents: incumbent };
+    const verdict = rule.select(scope);
+    verdicts.push({ scope, verdict });
+    const excluded = those(survivors, verdict.kept, 0);
+    survivors = excluded.length === 0 ? survivors : those(survivors, verdict.kept, 1);
+    waterfall.push({ position: i + 1, ruleId: id, ruleType: type, remaining: survivors.length, excluded });
+  }
+  return { waterfall, verdicts, survivors };
+}
+
+const NOTHING = new Int32Array(0);
+const NO_WEIGHTS = new Float64Array(0);
+
+/** The columns whose flag is `flag`. */
+function those(columns: Int32Array, flags: Uint8Array, flag: 0 | 1): Int32Array {
+  let count = 0;
+  for (let i = 0; i < columns.length; i++) if (flags[i] === flag) count++;
+  const found = new Int32Array(count);
+  for (let i = 0, k = 0; k < count; i++) if (flags[i] === flag) found[k++] = columns[i]!;
+  return found;
+}
+
+function areAllPositive(values: Float64Array): boolean {
+  for (let i = 0; i < values.length; i++) if (!(values[i]! > 0)) return false;
+  return true;
+}
+
+function flagsOf(columns: ArrayLike<number>, names: number): Uint8Array {
+  const flags = new Uint8Array(names);
+  for (let i = 0; i < columns.length; i++) flags[columns[i]!] = 1;
+  return flags;
+}
+
+/** Values over their sum; scaled by the largest first where the sum is beyond what a double holds. */
+function normalised(values: Float64Array): Float64Array {
+  let total = 0;
+  for (let i = 0; i < values.length; i++) total += values[i]!;
+  if (total < Infinity) {
+    const shares = new Float64Array(values.length);
+    for (let i = 0; i < values.length; i++) shares[i] = values[i]! / total;
+    return shares;
+  }
+  const largest = values.reduce((most, value) => Math.max(most, value), 0);
+  return normalised(values.map((value) => value / largest));
+}

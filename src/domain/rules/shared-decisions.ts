@@ -1,0 +1,101 @@
+import { isEqual } from '../backtest/numbers.js';
+import type { RuleDocument } from '../documents/index-document.js';
+import type { SessionMarket } from '../market/session-market.js';
+import type { AskedDecision, Choice } from './choose.js';
+import { crossSectionsOf, type CrossSectionTerms, type DecisionSharing } from './decide.js';
+import type { CrossSection, CrossSections } from './datapoints/cross-section.js';
+
+/** Names of all sections that are kept, counted together, and of all choices: some 50 MB each where rules read three datapoints. */
+const NAMES_MAX = 1 << 20;
+
+/** How many names are kept, and how many more may be. */
+interface Room {
+  left: number;
+}
+
+/**
+ * What the decisions of several definitions have in common: the universe of a session, its cross-section, ranked once, and of
+ * definitions that differ by caps and floors alone all that comes before these. The first sessions are kept, as definitions
+ * begin anew with them.
+ */
+export function sharedDecisions(namesMax = NAMES_MAX, chosenMax = namesMax): DecisionSharing {
+  const [ofSections, ofChoices]: [Room, Room] = [{ left: namesMax }, { left: chosenMax }];
+  const sections = byMarket<CrossSections>();
+  const universes = byMarket<Map<number, Int32Array>>();
+  const choices = byMarket<(asked: AskedDecision, make: () => Choice) => Choice>();
+  return {
+    sectionsOf: (terms) =>
+      sections(terms.market, termsKey(terms), () => keepingSections(crossSectionsOf(terms), ofSections)),
+    universeOf(document, market, ask) {
+      if (document.universe?.kind === 'index') return ask; // as its parent is composed
+      const key = JSON.stringify([document.universe, document.currency, document.pipeline.treatment]);
+      const known = universes(market, key, () => new Map());
+      return (session) => {
+        const found = known.get(session) ?? ask(session);
+        if (!known.has(session) && found.length <= ofSections.left) {
+          known.set(session, found);
+          ofSections.left -= found.length;
+        }
+        return found;
+      };
+    },
+    choicesOf: (document, terms) =>
+      choices(terms.market, JSON.stringify([termsKey(terms), choiceTerms(document)]), () => keepingChoices(ofChoices)),
+  };
+}
+
+const termsKey = ({ treatment, currency }: CrossSectionTerms): string => JSON.stringify([treatment, currency]);
+
+/** What a choice is made by, beside the terms of its cross-section. */
+function choiceTerms({ pipeline: { selection, weighting } }: RuleDocument): unknown {
+  return [selection, weighting.type, weighting.params];
+}
+
+/** Things of a market by a text, made when first asked for. */
+function byMarket<T>(): (market: SessionMarket, key: string, make: () => T) => T {
+  const all = new WeakMap<SessionMarket, Map<string, T>>();
+  return (market, key, make) => {
+    let byKey = all.get(market);
+    if (byKey === undefined) all.set(market, (byKey = new Map()));
+    let found = byKey.get(key);
+    if (found === undefined) byKey.set(key, (found = make()));
+    return found;
+  };
+}
+
+function keepingSections(sections: CrossSections, room: Room): CrossSections {
+  const kept = new Map<number, CrossSection>();
+  return {
+    latest: sections.latest,
+    at(session, universe) {
+      const known = kept.get(session);
+      if (known !== undefined && isEqual(known.universe, universe)) return known;
+      const section = sections.at(session, universe);
+      if (known === undefined && universe.length <= room.left) {
+        kept.set(session, section);
+        room.left -= universe.length;
+      }
+      return section;
+    },
+  };
+}
+
+function keepingChoices(room: Room): (asked: AskedDecision, make: () => Choice) => Choice {
+  const kept = new Map<number, { readonly asked: AskedDecision; readonly choice: Choice }>();
+  return (asked, make) => {
+    const known = kept.get(asked.session);
+    if (known !== undefined && isSame(known.asked, asked)) return known.choice;
+    const choice = make();
+    if (known === undefined && asked.universe.length <= room.left) {
+      kept.set(asked.session, { asked, choice });
+      room.left -= asked.universe.length;
+    }
+    return choice;
+  };
+}
+
+function isSame(a: AskedDecision, b: AskedDecision): boolean {
+  if (!isEqual(a.universe, b.universe)) return false;
+  if (a.incumbents === null || b.incumbents === null) return a.incumbents === b.incumbents;
+  return isEqual(a.incumbents, b.incumbents);
+}

@@ -8,8 +8,13 @@ import { start, stop } from '#cli/serve.js';
 import { readSettings } from '#cli/settings.js';
 import { handThreadsOn } from '#jobs/lane-threads.js';
 
-/** The command of this package, as words of a process. It ends before compiling for speed pays, as the workers of the tests do. */
-export const DIVISOR = [process.execPath, '--interrupt-budget=1000000', resolve('dist/src/main.js')] as const;
+/** The command of this package, as words of a process, which compiles for speed later than that of a user. */
+export const DIVISOR = [
+  process.execPath,
+  '--require',
+  resolve('test/cli/compile-later.cjs'),
+  resolve('dist/src/main.js'),
+] as const;
 
 /** The same in a shell. */
 export const DIVISOR_IN_SHELL = DIVISOR.map((word) => `'${word}'`).join(' ');

@@ -4,6 +4,7 @@ import { nonConvexRows, type Problem } from '#domain/optimisation/problem.js';
 import { holds } from '#domain/optimisation/restriction.js';
 import { rowSides } from '#domain/optimisation/report.js';
 import { solveProblem, type Solution } from '#domain/optimisation/search.js';
+import { IS_SOAK } from '../../soak.js';
 import { smallProblem, solvers } from './small-problems.js';
 
 const OBJECTIVES = ['min_tracking_error', 'min_cvar', 'min_cdar'];
@@ -24,7 +25,7 @@ const ROWS: Readonly<Record<string, readonly object[]>> = {
 };
 
 function solved(type: string, rows: readonly object[]): { problem: Problem; solution: Solution } {
-  const problem = smallProblem({ names: 14, seed: 3, rows, objective: { type } });
+  const problem = smallProblem({ names: IS_SOAK ? 14 : 10, seed: 3, rows, objective: { type } });
   const outcome = solveProblem(solvers, problem);
   if (outcome.kind !== 'solved') throw new Error(`no answer: ${outcome.kind}`);
   return { problem, solution: outcome.solution };

@@ -137,9 +137,9 @@ describe.skipIf(!isThere)('OR-Library portfolios', () => {
    * for fifty rates; the particle swarm of Deng, Lin & Lo (2012) has means of 1.0953 and 2.5417. Ours are 1.0956 and 2.3137.
    */
   test.each([
-    // The smaller one in the soak.
-    ...(IS_SOAK ? [[1, 1.0974, 1.2182] as const] : []),
-    [2, 2.5417, 2.5662] as const,
+    [1, 1.0974, 1.2182] as const,
+    // The larger one in the soak.
+    ...(IS_SOAK ? [[2, 2.5417, 2.5662] as const] : []),
   ])(
     'ten names of port%d are within %d per cent of it on average',
     (number, meanMax, medianMax) => {

@@ -19,7 +19,7 @@ const INFINITE = 1e15;
 const TOLERANCE = 1e-5;
 
 /** Columns and rows up to which a problem is one of `npm test`; `npm run soak` solves them all. */
-const SIZE_MAX = IS_SOAK ? Infinity : 600;
+const SIZE_MAX = IS_SOAK ? Infinity : 500;
 
 interface Problem {
   readonly name: string;

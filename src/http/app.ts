@@ -4,15 +4,16 @@ import { getPath } from 'hono/utils/url';
 import type { Logger } from 'pino';
 import type { Route } from '#contract/route.js';
 import { ERRORS, Refusal } from '#domain/refusal.js';
+import { AnswerHeaders, commonHeaders, type Headers } from './answer-headers.js';
 import { noCallbacks, type AssertCallback } from './callbacks.js';
 import type { Authenticate } from './authentication.js';
 import { createFailedKeys } from './failed-keys.js';
 import { createKeyRates, type KeyRates } from './key-rates.js';
 import type { Handlers, Principal, Reply } from './handler.js';
-import { createPaths, type PathOperations } from './paths.js';
+import { createPaths, noParams, type FoundPath } from './paths.js';
 import type { Exchange, Operation } from './pipeline.js';
-import type { HeadersRead, RequestHead } from './plain-read.js';
-import { errorAnswer, responseOf, successAnswer, type Answer, type Headers } from './reply.js';
+import type { Asked, HeadersRead } from './plain-read.js';
+import { errorAnswer, responseOf, successAnswer, type Answer } from './reply.js';
 import { traceContextOf, traceResponse, type TraceContext } from './trace-context.js';
 
 export interface AppDependencies<T extends Record<string, Route>> {
@@ -46,16 +47,6 @@ export interface Answered {
   readonly seconds: number;
 }
 
-/** A request on its way to the application. */
-export interface Asked {
-  readonly head: RequestHead;
-  /** Carries the body; undefined of a read, which has none. */
-  readonly body: Request | undefined;
-  readonly path: string;
-  /** Who sends it, as its socket tells. */
-  readonly address: () => string | undefined;
-}
-
 export interface App {
   answer(asked: Asked): Answer | Promise<Answer>;
   /** The answer to a request that no socket brought. */
@@ -63,7 +54,7 @@ export interface App {
   /** From now on every answer asks its client to close the connection. */
   drain(): void;
   /** Headers that every response carries, also those the parser of HTTP answers. */
-  headersFor(requestId: string): Headers;
+  headersFor(requestId: string): AnswerHeaders;
 }
 
 /** Nothing of an answer may be sniffed, framed, cached by intermediaries or run as a page. */
@@ -93,8 +84,9 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     assertCallback = noCallbacks,
     keyRates = createKeyRates({ monotonicMs: () => performance.now() }),
   } = dependencies;
-  const base: Headers = { 'X-Engine-Version': version, ...SECURE_HEADERS };
-  const headersFor = (requestId: string): Headers => ({ 'X-Request-Id': requestId, ...base });
+  const always: Headers = { 'X-Engine-Version': version, ...SECURE_HEADERS };
+  let common = commonHeaders(always);
+  const headersFor = (requestId: string): AnswerHeaders => new AnswerHeaders(requestId, common);
 
   // Its fields are none of those in `redact`; keys and passwords in their values are still taken out.
   const requestLog = log.child({}, { redact: [] });
@@ -114,32 +106,25 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
       const answered = answer(askedOf(request, () => address));
       return answered instanceof Promise ? answered.then(responseOf) : responseOf(answered);
     },
-    drain: () => void (base['Connection'] = 'close'),
+    drain: () => void (common = commonHeaders({ ...always, Connection: 'close' })),
     headersFor,
   };
 
-  function answer({ head, body, path, address }: Asked): Answer | Promise<Answer> {
+  function answer(asked: Asked): Answer | Promise<Answer> {
+    const { head, path } = asked;
     const found = find(path);
-    const operations = found?.operations;
-    const call = openCall(head, path, operations);
+    const call = openCall(asked, found);
     try {
       if (!call.isOpen) call.principal = authenticate(head.headers);
       if (call.principal.keyId !== null) keyRates.take(call.principal.keyId);
       if (found === undefined) throw new Refusal('ROUTE_NOT_FOUND', `No route has the path ${path.slice(0, 200)}.`);
       if (call.operation === undefined) throw notAllowed(head.method, found.operations.allowed);
-      const exchange: Exchange = {
-        head,
-        body,
-        requestId: call.requestId,
-        traceId: call.trace?.traceId ?? null,
-        param: found.param,
-      };
-      const reply = call.operation.answer(exchange, call.principal);
+      const reply = call.operation.answer(call, call.principal);
       return reply instanceof Promise
         ? reply.then((settled) => succeed(call, settled)).catch((failure: unknown) => fail(call, failure))
         : succeed(call, reply);
     } catch (failure) {
-      const delayMs = isRefusedKey(failure, head.headers) ? failedKeys.note(address() ?? '') : 0;
+      const delayMs = isRefusedKey(failure, head.headers) ? failedKeys.note(asked.address() ?? '') : 0;
       return delayMs === 0 ? fail(call, failure) : delay(delayMs).then(() => fail(call, failure));
     }
   }
@@ -148,7 +133,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     const { operation, head } = call;
     const headers = headersOf(call);
     const { status = 200, media = [] } = operation?.route.success ?? {};
-    if (media.length > 0) headers['Vary'] = 'Accept';
+    if (media.length > 0) headers.set('Vary', 'Accept');
     const { method } = head;
     const ifNoneMatch = head.headers.get('if-none-match') ?? undefined;
     return record(call, successAnswer(reply, { method, status, headers, ifNoneMatch }));
@@ -158,9 +143,9 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     return record(call, errorAnswer(refusalOf(call, failure), call.head.method, headersOf(call)));
   }
 
-  function headersOf({ requestId, trace }: Call): Headers {
+  function headersOf({ requestId, trace }: Call): AnswerHeaders {
     const headers = headersFor(requestId);
-    if (trace !== null) headers['traceresponse'] = traceResponse(trace);
+    if (trace !== null) headers.set('traceresponse', traceResponse(trace));
     return headers;
   }
 
@@ -209,13 +194,16 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
 
 /** A request with all that it brings. */
 export function askedOf(request: Request, address: () => string | undefined): Asked {
-  return { head: request, body: request, path: getPath(request), address };
+  return { head: request, body: request, path: getPath(request), search: searchOf(request.url), address };
+}
+
+function searchOf(url: string): string {
+  const at = url.indexOf('?');
+  return at === -1 ? '' : url.slice(at + 1);
 }
 
 /** One request on its way through the pipeline. */
-interface Call {
-  readonly head: RequestHead;
-  readonly requestId: string;
+interface Call extends Exchange {
   readonly trace: TraceContext | null;
   readonly path: string;
   /** Undefined when the path or its method is not there. */
@@ -226,12 +214,18 @@ interface Call {
   readonly startedMs: number;
 }
 
-function openCall(head: RequestHead, path: string, operations: PathOperations | undefined): Call {
+function openCall({ head, body, path, search }: Asked, found: FoundPath | undefined): Call {
+  const operations = found?.operations;
   const operation = operations?.byMethod.get(head.method === 'HEAD' ? 'GET' : head.method);
+  const trace = traceContextOf(head.headers.get('traceparent'));
   return {
     head,
+    body,
+    search,
+    param: found?.param ?? noParams,
     requestId: requestIdOf(head.headers.get('x-request-id')),
-    trace: traceContextOf(head.headers.get('traceparent')),
+    trace,
+    traceId: trace === null ? null : trace.traceId,
     path,
     operation,
     isOpen: operation === undefined ? operations?.isOpen === true : operation.route.scope === 'open',

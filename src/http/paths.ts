@@ -54,7 +54,7 @@ export function createPaths<T extends Record<string, Route>>(
 /** The router does not choose by methods. */
 const METHOD = 'ALL';
 
-const noParams = (): undefined => undefined;
+export const noParams = (): undefined => undefined;
 
 /** The operations of every path, paths of fixed words first. */
 function byPath<T extends Record<string, Route>>(

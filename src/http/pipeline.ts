@@ -20,6 +20,8 @@ export interface Exchange {
   readonly head: RequestHead;
   /** Carries the body; undefined of a read, which has none. */
   readonly body: Request | undefined;
+  /** What comes behind the question mark. */
+  readonly search: string;
   readonly requestId: string;
   /** Trace of the client's that the request is part of. */
   readonly traceId: string | null;
@@ -67,10 +69,10 @@ export function createOperation(
 
   const handle = (exchange: Exchange, principal: Principal, sent: Sent) => {
     const params = readParams(route, idNames, exchange);
-    const query = readQuery(searchOf(exchange.head.url));
+    const query = readQuery(exchange.search);
     if (isCalledBack && typeof query['callback'] === 'string') assertCallback(query['callback']);
     // A format in the query counts before what the header says.
-    const { format, ...asked } = query;
+    const { format } = query;
     const named = typeof format === 'string' ? formats.get(format) : undefined;
     const accept = format === undefined ? (exchange.head.headers.get('accept') ?? undefined) : undefined;
     const media = named ?? (offered.length === 0 ? '' : negotiate(accept, offered));
@@ -78,7 +80,7 @@ export function createOperation(
       new AskedRequest(
         exchange,
         principal,
-        { params, query: named === undefined ? query : asked, media },
+        { params, query: named === undefined ? query : without(query, 'format'), media },
         { declared: route.body, sent },
       ),
     );
@@ -138,9 +140,9 @@ function readParams(route: Route, names: readonly string[], exchange: Exchange):
   });
 }
 
-function searchOf(url: string): string {
-  const at = url.indexOf('?');
-  return at === -1 ? '' : url.slice(at + 1);
+function without(query: Readonly<Record<string, unknown>>, name: string): Record<string, unknown> {
+  const { [name]: _left, ...others } = query;
+  return others;
 }
 
 /** What the line of a request and its `Accept` ask for, read. */
@@ -152,19 +154,16 @@ interface Asked {
 
 /**
  * The request as handlers take it apart. A class, for its getters: in a literal they cost a request more than the rest
- * of its members together.
+ * of its members together, and what a handler does not ask for is not made.
  */
 class AskedRequest implements RouteRequest<Route> {
   readonly #exchange: Exchange;
+  readonly #declared: Body | undefined;
+  readonly #sent: Sent;
   readonly principal: Principal;
   readonly params: RouteRequest<Route>['params'];
   readonly query: RouteRequest<Route>['query'];
   readonly media: string;
-  readonly header: RouteRequest<Route>['header'];
-  readonly body: RouteRequest<Route>['body'];
-  readonly upload: RouteRequest<Route>['upload'];
-  readonly precondition: RouteRequest<Route>['precondition'];
-  readonly authorship: RouteRequest<Route>['authorship'];
 
   constructor(
     exchange: Exchange,
@@ -172,23 +171,40 @@ class AskedRequest implements RouteRequest<Route> {
     { params, query, media }: Asked,
     { declared, sent }: { readonly declared: Body | undefined; readonly sent: Sent },
   ) {
-    const { head, requestId } = exchange;
-    const header = (name: string) => head.headers.get(name) ?? undefined;
     this.#exchange = exchange;
+    this.#declared = declared;
+    this.#sent = sent;
     this.principal = principal;
     // The schemas of the route have parsed both; its generic form knows them only as objects.
     this.params = params as RouteRequest<Route>['params'];
     this.query = query as RouteRequest<Route>['query'];
     this.media = media;
-    this.header = header;
-    this.body = () => parseBody(declared, isUpload(sent) ? undefined : sent) as ReturnType<RouteRequest<Route>['body']>;
-    this.upload = () => (isUpload(sent) ? sent.upload : undefined);
-    this.precondition = () => parseIfMatch(header('if-match'));
-    this.authorship = () => ({
-      author: principal.name ?? LOCAL_AUTHOR,
-      note: noteOf(header('x-change-note')),
-      requestId,
-    });
+  }
+
+  get header() {
+    const { headers } = this.#exchange.head;
+    return (name: string) => headers.get(name) ?? undefined;
+  }
+
+  get body() {
+    const [declared, sent] = [this.#declared, this.#sent];
+    return () => parseBody(declared, isUpload(sent) ? undefined : sent) as ReturnType<RouteRequest<Route>['body']>;
+  }
+
+  get upload() {
+    const sent = this.#sent;
+    return () => (isUpload(sent) ? sent.upload : undefined);
+  }
+
+  get precondition() {
+    const { header } = this;
+    return () => parseIfMatch(header('if-match'));
+  }
+
+  get authorship() {
+    const { header, principal } = this;
+    const { requestId } = this.#exchange;
+    return () => ({ author: principal.name ?? LOCAL_AUTHOR, note: noteOf(header('x-change-note')), requestId });
   }
 
   get origin() {

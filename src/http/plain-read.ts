@@ -9,6 +9,18 @@ export interface RequestHead {
   readonly signal: AbortSignal;
 }
 
+/** A request on its way to the application. */
+export interface Asked {
+  readonly head: RequestHead;
+  /** Carries the body; undefined of a read, which has none. */
+  readonly body: Request | undefined;
+  readonly path: string;
+  /** What comes behind the question mark. */
+  readonly search: string;
+  /** Who sends it, as its socket tells. */
+  address(): string | undefined;
+}
+
 export type HeadersRead = Pick<Headers, 'get' | 'has'>;
 
 /** Means the same however it is read: nothing in it is decoded, resolved or escaped. */
@@ -26,30 +38,33 @@ export function plainRead(incoming: IncomingMessage, outgoing: ServerResponse): 
   const target = incoming.url!; // A server's message has one.
   const mark = target.indexOf('?');
   const path = mark < 0 ? target : target.slice(0, mark);
+  const search = mark < 0 ? '' : target.slice(mark + 1);
   if (!PLAIN_PATH.test(path) || DOTS.test(path)) return undefined;
-  if (mark >= 0 && !PLAIN_QUERY.test(target.slice(mark + 1))) return undefined;
+  if (!PLAIN_QUERY.test(search)) return undefined;
   const headers = new RawHeaders(incoming.rawHeaders);
   const host = headers.get('host');
   if (host === null || !PLAIN_HOST.test(host)) return undefined;
-  return new PlainRead(incoming, outgoing, { path, host, headers });
+  return new PlainRead(incoming, outgoing, { path, search, host, headers });
 }
 
-/** A GET as `node:http` has it. */
-export class PlainRead implements RequestHead {
+/** The parts of a request that were looked at. */
+type Parts = Pick<PlainRead, 'path' | 'search' | 'headers'> & { readonly host: string };
+
+/** A GET as `node:http` has it: request and head in one. */
+export class PlainRead implements RequestHead, Asked {
   readonly method = 'GET';
+  readonly body = undefined;
   readonly path: string;
+  readonly search: string;
   readonly headers: HeadersRead;
   readonly #host: string;
   readonly #incoming: IncomingMessage;
   readonly #outgoing: ServerResponse;
   #left: AbortController | undefined;
 
-  constructor(
-    incoming: IncomingMessage,
-    outgoing: ServerResponse,
-    { path, host, headers }: { readonly path: string; readonly host: string; readonly headers: HeadersRead },
-  ) {
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse, { path, search, host, headers }: Parts) {
     this.path = path;
+    this.search = search;
     this.headers = headers;
     this.#host = host;
     this.#incoming = incoming;
@@ -60,7 +75,11 @@ export class PlainRead implements RequestHead {
     return `http://${this.#host}${this.#incoming.url}`;
   }
 
-  get address(): string | undefined {
+  get head(): RequestHead {
+    return this;
+  }
+
+  address(): string | undefined {
     return this.#incoming.socket.remoteAddress;
   }
 

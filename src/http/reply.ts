@@ -1,11 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { ERRORS, Refusal, type ErrorDetail } from '#domain/refusal.js';
+import { JSON_TYPE, type AnswerHeaders } from './answer-headers.js';
 import type { Reply } from './handler.js';
-
-const JSON_TYPE = 'application/json; charset=utf-8';
-
-/** Headers of every response, in one object so that they are written once and nothing touches a response afterwards. */
-export type Headers = Record<string, string>;
 
 /** Seconds after which a client may try again, by the code of a 503 or 429. */
 const RETRY_AFTER_SECONDS: Partial<Record<ErrorDetail['code'], number>> = {
@@ -20,7 +16,7 @@ export interface ReplyContext {
   /** Status of success the route declares. */
   readonly status: number;
   /** Takes the further headers of this response; it is ours alone. */
-  readonly headers: Headers;
+  readonly headers: AnswerHeaders;
   /** The request's `If-None-Match`. */
   readonly ifNoneMatch: string | undefined;
 }
@@ -28,23 +24,24 @@ export interface ReplyContext {
 /** A response in its parts. */
 export interface Answer {
   readonly status: number;
-  readonly headers: Headers;
+  readonly headers: AnswerHeaders;
   readonly body: AnswerBody;
 }
 
 type AnswerBody = string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null;
 
-export const responseOf = ({ status, headers, body }: Answer): Response => new Response(body, { status, headers });
+export const responseOf = ({ status, headers, body }: Answer): Response =>
+  new Response(body, { status, headers: headers.byName() });
 
 /** The answer of a reply: 304 when the client holds its etag, without a body for HEAD. */
 export function successAnswer(reply: Reply, context: ReplyContext): Answer {
   const { headers } = context;
   const isRead = context.method === 'GET' || context.method === 'HEAD';
   const status = reply.status ?? context.status;
-  if (reply.headers !== undefined) Object.assign(headers, reply.headers);
+  if (reply.headers !== undefined) for (const [name, value] of Object.entries(reply.headers)) headers.set(name, value);
   if (reply.etag !== undefined) {
-    headers['ETag'] = `"${reply.etag}"`;
-    headers['Cache-Control'] = 'no-cache';
+    headers.set('ETag', `"${reply.etag}"`);
+    headers.set('Cache-Control', 'no-cache');
     if (isRead && status === 200 && namesEtag(context.ifNoneMatch, reply.etag)) {
       discard(reply.stream);
       return { status: 304, headers, body: null };
@@ -52,8 +49,7 @@ export function successAnswer(reply: Reply, context: ReplyContext): Answer {
   }
   const { body, length } = bodyOf(reply);
   if (body === null) return { status, headers, body };
-  headers['Content-Type'] = reply.type ?? JSON_TYPE;
-  if (length !== undefined) headers['Content-Length'] = String(length);
+  headers.describe(reply.type, length);
   if (context.method !== 'HEAD') return { status, headers, body };
   discard(reply.stream);
   return { status, headers, body: null };
@@ -80,16 +76,15 @@ export function namesEtag(header: string | undefined, etag: string): boolean {
 }
 
 /** The answer of a refusal: the ErrorEnvelope under the status of its code. */
-export function errorAnswer(refusal: Refusal, method: string, headers: Headers): Answer {
+export function errorAnswer(refusal: Refusal, method: string, headers: AnswerHeaders): Answer {
   const status = statusOf(refusal);
   if (status === 503 || status === 429)
-    headers['Retry-After'] = String(RETRY_AFTER_SECONDS[refusal.code] ?? RETRY_AFTER_DEFAULT_SECONDS);
-  if (status === 401) headers['WWW-Authenticate'] = 'Bearer';
+    headers.set('Retry-After', String(RETRY_AFTER_SECONDS[refusal.code] ?? RETRY_AFTER_DEFAULT_SECONDS));
+  if (status === 401) headers.set('WWW-Authenticate', 'Bearer');
   const allowed = refusal.detail?.['allowed'];
-  if (status === 405 && Array.isArray(allowed)) headers['Allow'] = allowed.join(', ');
+  if (status === 405 && Array.isArray(allowed)) headers.set('Allow', allowed.join(', '));
   const text = errorText(refusal.toDetail());
-  headers['Content-Type'] = JSON_TYPE;
-  headers['Content-Length'] = String(Buffer.byteLength(text));
+  headers.describe(JSON_TYPE, Buffer.byteLength(text));
   return { status, headers, body: method === 'HEAD' ? null : text };
 }
 
@@ -103,15 +98,11 @@ export function errorText(error: ErrorDetail): string {
 }
 
 /** A whole HTTP/1.1 response as text, for a socket whose request the parser refused. */
-export function rawErrorResponse(refusal: Refusal, headers: Headers): string {
+export function rawErrorResponse(refusal: Refusal, headers: AnswerHeaders): string {
   const text = errorText(refusal.toDetail());
   const status = statusOf(refusal);
-  const all = {
-    ...headers,
-    'Content-Type': JSON_TYPE,
-    'Content-Length': String(Buffer.byteLength(text)),
-    Connection: 'close',
-  };
-  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`);
+  headers.set('Connection', 'close');
+  headers.describe(JSON_TYPE, Buffer.byteLength(text));
+  const lines = Object.entries(headers.byName()).map(([name, value]) => `${name}: ${value}`);
   return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('\r\n')}\r\n\r\n${text}`;
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import type { Headers } from './reply.js';
+import type { Headers } from './answer-headers.js';
 
 /** Room of one answer: large enough that 20 MB take 80 reads, small enough for 1,000 slow readers. */
 const ROOM_BYTES = 256 * 1024;

@@ -8,17 +8,22 @@ import { askedOf, type App } from './app.js';
 import { UPLOAD_MS } from './body.js';
 import { plainRead, type PlainRead } from './plain-read.js';
 import { errorAnswer, rawErrorResponse, responseOf, type Answer } from './reply.js';
-import { sendAnswer } from './send-answer.js';
+import { KEEP_ALIVE_MS, sendAnswer } from './send-answer.js';
 
 /** Time for the headers of a request; a client that needs longer holds a socket open on purpose. */
 const HEADERS_TIMEOUT_MS = 5_000;
 /** Time for a whole request. The body's own, shorter time is kept where it is read; this is the longest of them. */
 const REQUEST_TIMEOUT_MS = UPLOAD_MS;
 const CONNECTIONS_CHECK_MS = 1_000;
-/** A connection without a request is closed then: a client that polls keeps its own, one that left frees its place. */
-const KEEP_ALIVE_MS = 20_000;
 const REQUESTS_PER_SOCKET_MAX = 1_000;
 const CONNECTIONS_MAX = 2_000;
+
+const REQUESTS = Symbol('requests');
+
+/** A socket that knows how many requests came on it. */
+interface Counted extends Socket {
+  [REQUESTS]?: number;
+}
 
 export interface ServerOptions {
   readonly app: App;
@@ -54,7 +59,6 @@ export async function listen(options: ServerOptions): Promise<Server> {
       },
     },
   );
-  const requestsOf = new WeakMap<Socket, number>();
   const server = createServer(
     {
       headersTimeout: headersTimeoutMs,
@@ -65,8 +69,9 @@ export async function listen(options: ServerOptions): Promise<Server> {
       requireHostHeader: false,
     },
     (incoming: IncomingMessage, outgoing: ServerResponse) => {
-      const count = (requestsOf.get(incoming.socket) ?? 0) + 1;
-      requestsOf.set(incoming.socket, count);
+      const socket: Counted = incoming.socket;
+      const count = (socket[REQUESTS] ?? 0) + 1;
+      socket[REQUESTS] = count;
       // node's own maxRequestsPerSocket leaves the socket open and answers what still comes on it with an empty 503.
       if (count >= REQUESTS_PER_SOCKET_MAX) outgoing.shouldKeepAlive = false;
       const read = plainRead(incoming, outgoing);
@@ -105,8 +110,7 @@ export async function listen(options: ServerOptions): Promise<Server> {
 
 /** Answers what needs no `Request`, in the same words. */
 function answerRead(app: App, read: PlainRead, outgoing: ServerResponse): void {
-  const { path } = read;
-  const answered = app.answer({ head: read, body: undefined, path, address: () => read.address });
+  const answered = app.answer(read);
   if (answered instanceof Promise) void answered.then((answer) => sendAnswer(answer, outgoing));
   else void sendAnswer(answered, outgoing);
 }

@@ -101,18 +101,13 @@ async function answeredOnce(): Promise<void> {
 }
 
 describe('a GET is answered with the same bytes whether it needs a Request or not', () => {
-  /** A host in capitals needs one. */
+  /** A host in capitals needs one. The connection stays open after the first answer, and is closed after the second. */
   const answers = (target: string, ...headers: readonly string[]): Promise<string[]> =>
     Promise.all(
       ['localhost', 'LOCALHOST'].map(async (host) => {
-        const lines = [
-          `GET ${target} HTTP/1.1`,
-          `Host: ${host}`,
-          'X-Request-Id: same',
-          ...headers,
-          'Connection: close',
-        ];
-        return (await exchange(`${lines.join('\r\n')}\r\n\r\n`)).replace(/^Date: .*$/m, 'Date');
+        const lines = [`GET ${target} HTTP/1.1`, `Host: ${host}`, 'X-Request-Id: same', ...headers];
+        const requests = [lines, [...lines, 'Connection: close']].map((each) => `${each.join('\r\n')}\r\n\r\n`);
+        return (await exchange(...requests)).replaceAll(/^Date: .*$/gm, 'Date');
       }),
     );
   const key = 'X-API-Key: read+data';
@@ -136,6 +131,8 @@ describe('a GET is answered with the same bytes whether it needs a Request or no
   ] as const)('%s', async (_name, target, headers, status) => {
     const [plain, full] = await answers(target, ...headers);
     expect(plain).toBe(full);
+    const [, open, closed] = plain!.split(/HTTP\/1\.1 /);
+    expect(open!.replace('Connection: keep-alive\r\nKeep-Alive: timeout=20', 'Connection: close')).toBe(closed);
     expect(plain).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
   });
 });

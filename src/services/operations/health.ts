@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Health, HealthCheck } from '#contract/health.js';
 import { Refusal, type ErrorCode } from '#domain/refusal.js';
 import type { JobReader, LaneLoad, LaneLoads } from '#jobs/queue.js';
@@ -113,14 +112,14 @@ function createReader({ store, jobs, isReachable }: HealthDependencies): () => P
   }
   return async () => {
     if (!isReachable()) return last;
-    const cut = new AbortController();
-    const late = sleep(READ_MS, undefined, { signal: cut.signal, ref: false }).catch(() => {}); // Cut when it is read.
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, READ_MS).unref()));
     try {
       await Promise.race([Promise.all([readStore(), readJobs()]), late]);
     } catch (failure) {
       if (!(failure instanceof Refusal)) throw failure; // A check says why.
     } finally {
-      cut.abort();
+      clearTimeout(timer);
     }
     return last;
   };

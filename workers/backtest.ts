@@ -17,6 +17,7 @@ import type { Task, ThreadInput, TaskOutput } from '#jobs/tasks.js';
 import type { KnownFiles } from '#jobs/tasks/files.js';
 import type { ResumableRun, RunFileName } from '#jobs/tasks/runs.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
+import type { TextRoom } from '#views/json-writer.js';
 import type { RunStamp } from '#views/provenance-json.js';
 import { snapshotsText, writeOverview, writeResult } from '#views/run-json.js';
 import { resumeStored, checkpointBytes, snapshotsBehind } from './resume-run.js';
@@ -25,12 +26,13 @@ import { openedKnown } from './known-contents.js';
 import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedModels } from './opened-models.js';
-import { createRunMemory } from './run-memory.js';
+import { createRunMemory, createTextMemory } from './run-memory.js';
 import { outputContent, writeOutputs } from './task-outputs.js';
 import { hashOfPrices, pricesKey, rememberPrices } from './written-prices.js';
 
 /** Of this thread, which does one task at a time. */
 const memory = createRunMemory();
+const texts = createTextMemory();
 
 /**
  * A backtest: the stored run extended where that gives the same, else a whole one. The definition run, simulated,
@@ -42,6 +44,7 @@ export const backtest: Task<'backtest'> = async (input, control) => {
   const plan = outputContent(canonicalJson(input.plan));
   const { snapshots, prices: written, ...files } = await writeOutputs(input.outputs, { plan, ...contents });
   memory.giveBack();
+  texts.giveBack();
   if (prices && written) rememberPrices(prices.key, written.sha256);
   return {
     ...made,
@@ -86,7 +89,7 @@ function wholeRun(
   const { plan, engineVersion, market: handle } = input;
   const { outputs, run, written, runHash, storeContentHash, runAt, start, end } = runForDataset(
     engine,
-    { ...input, memory: memory.take, extension: { extendedFrom: null, fullRunReason } },
+    { ...input, memory: memory.take, texts: texts.take, extension: { extendedFrom: null, fullRunReason } },
     control,
   );
   const { result, snapshots, overview, columns, prices } = outputs;
@@ -106,9 +109,9 @@ function wholeRun(
       });
   return {
     contents: {
-      result: outputContent(result),
-      snapshots: outputContent(snapshots.text),
-      overview: outputContent(overview),
+      result,
+      snapshots: snapshots.text,
+      overview,
       columns,
       prices: prices && stored === undefined ? prices.write() : null,
       checkpoint: state && outputContent(state),
@@ -139,13 +142,13 @@ function extendedRun(
   const { summary, columns } = run;
   const extension = { extendedFrom: formatDay(run.extendedFrom), fullRunReason: null };
   const stamp = { ...stampOf({ plan, engineVersion, market: handle }), ...extension };
-  const written = writeResult(summary, stamp, run.snapshots);
+  const written = writeResult(summary, stamp, run.snapshots, texts.take);
   const state = run.checkpointOf(written);
   return {
     contents: {
-      result: outputContent(written.bytes),
+      result: written.bytes,
       snapshots: null,
-      overview: outputContent(writeOverview(summary, written.level)),
+      overview: writeOverview(summary, written.level, texts.take),
       columns: outputContent(columns),
       prices: null,
       checkpoint: state && outputContent(state),
@@ -169,12 +172,24 @@ export type RunOrder = Omit<ThreadInput<'backtest'>, 'stored' | 'outputs'> & {
   readonly extension?: Pick<RunStamp, 'extendedFrom' | 'fullRunReason'>;
   /** Memory of its columns: what is made of it is read no more once the next run takes it. */
   readonly memory?: Memory;
+  /** The same of its texts. */
+  readonly texts?: TextRoom;
 };
 
 /** Runs a plan and serialises everything that is stored of it. */
 export function runForDataset(
   engine: Engine,
-  { market: handle, plan, models, known, engineVersion, stamp: given, extension = {}, memory = keptMemory }: RunOrder,
+  {
+    market: handle,
+    plan,
+    models,
+    known,
+    engineVersion,
+    stamp: given,
+    extension = {},
+    memory = keptMemory,
+    texts,
+  }: RunOrder,
   control: TaskControl,
 ) {
   const market = openedMarket(handle);
@@ -194,22 +209,17 @@ export function runForDataset(
   const made = stampOf({ plan, engineVersion, market, ...(known === undefined ? {} : { known }) });
   const stamp = given ?? { ...made, ...extension };
   const { columns, prices } = runToFiles(run, { contentHash: stamp.storeContentHash, inPlace: true });
-  const { text, cells } = snapshotsText(run);
+  const { text, cells } = snapshotsText(run, texts);
   const summary = summaryOf(run);
-  const written = writeResult(summary, stamp, {
-    before: text.length,
-    behind: NO_TEXT,
-    cells,
-    added: [],
-    identifiers: [],
-  });
+  const behind = { before: text.length, behind: NO_TEXT, cells, added: [], identifiers: [] };
+  const written = writeResult(summary, stamp, behind, texts);
   return {
     run,
     written,
     outputs: {
       result: written.bytes,
       snapshots: { at: written.snapshots.from, text },
-      overview: writeOverview(summary, written.level),
+      overview: writeOverview(summary, written.level, texts),
       columns,
       prices,
     },

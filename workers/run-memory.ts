@@ -1,5 +1,6 @@
 import type { Memory } from '#domain/backtest/run-file/placed.js';
 import { keptMemory } from '#domain/kept-memory.js';
+import type { TextRoom } from '#views/json-writer.js';
 
 /** Most bytes that a thread keeps for its next run: 500 names over 20 years take 57 MB. */
 const KEPT_BYTES_MAX = 64 * 2 ** 20;
@@ -38,4 +39,38 @@ function clear(memory: SharedArrayBuffer): void {
   const words = memory.byteLength >> 3;
   new Float64Array(memory, 0, words).fill(0);
   new Uint8Array(memory, words << 3).fill(0);
+}
+
+/** Most bytes of texts that a thread keeps room for: those of 500 names over 20 years, quarterly, take 4 MB. */
+const KEPT_TEXT_BYTES_MAX = 16 * 2 ** 20;
+
+/** Memory for the texts of one run after the other. */
+export interface TextMemory {
+  /** Holds whatever a run before left there. */
+  readonly take: TextRoom;
+  /** Nothing reads any more what was taken. */
+  giveBack(): void;
+}
+
+/**
+ * New memory for each text counts towards what the collector marks the whole heap for, though nothing is left of it: one
+ * block is there for all texts of a run, once a run has shown how large.
+ */
+export function createTextMemory(keptBytesMax = KEPT_TEXT_BYTES_MAX): TextMemory {
+  let block = new Uint8Array(0);
+  let used = 0;
+  let asked = 0;
+  return {
+    take(bytes) {
+      asked += bytes;
+      if (used + bytes > block.length) return new Uint8Array(bytes);
+      used += bytes;
+      return block.subarray(used - bytes, used);
+    },
+    giveBack() {
+      if (asked > block.length && asked <= keptBytesMax) block = new Uint8Array(asked);
+      used = 0;
+      asked = 0;
+    },
+  };
 }

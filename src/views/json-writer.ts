@@ -57,14 +57,21 @@ export function jsonToken(text: string): Uint8Array {
 /** A writer's window of memory, kept for the next writer of the thread. */
 let spare: NumberText | undefined;
 
-/** @param expectedBytes room made at first: the nearer, the less is moved. */
-export function createJsonWriter(expectedBytes = 1 << 14): JsonBytesWriter {
-  let buffer = new Uint8Array(Math.ceil(expectedBytes));
+/** Memory for texts, whatever is in it. */
+export type TextRoom = (bytes: number) => Uint8Array<ArrayBuffer>;
+
+/**
+ * @param expectedBytes room made at first: the nearer, the less is moved.
+ * @param room gives the memory, which the text keeps whatever its size; memory of its own unless given
+ */
+export function createJsonWriter(expectedBytes = 1 << 14, room?: TextRoom): JsonBytesWriter {
+  const take = room ?? ((bytes) => new Uint8Array(bytes));
+  let buffer = take(Math.ceil(expectedBytes));
   let length = 0;
 
   function reserve(bytes: number): void {
     if (length + bytes <= buffer.length) return;
-    const larger = new Uint8Array(Math.max(length + bytes, Math.ceil(buffer.length * GROWTH)));
+    const larger = take(Math.max(length + bytes, Math.ceil(buffer.length * GROWTH)));
     larger.set(buffer.subarray(0, length));
     buffer = larger;
   }
@@ -89,7 +96,8 @@ export function createJsonWriter(expectedBytes = 1 << 14): JsonBytesWriter {
     ...writer,
     bytes() {
       end();
-      return length * FULL_ENOUGH >= buffer.length ? buffer.subarray(0, length) : buffer.slice(0, length);
+      const isToStay = room !== undefined || length * FULL_ENOUGH >= buffer.length;
+      return isToStay ? buffer.subarray(0, length) : buffer.slice(0, length);
     },
   };
 }

@@ -19,7 +19,7 @@ import {
   valueMember,
   writtenMember,
 } from './json-object.js';
-import { createJsonWriter } from './json-writer.js';
+import { createJsonWriter, type TextRoom } from './json-writer.js';
 import { gapsAndPricing, provenance, type RunStamp } from './provenance-json.js';
 import { dayText, daysToken, writeSeriesBody } from './series-json.js';
 import { SNAPSHOT, writeSnapshotList } from './snapshots-json.js';
@@ -82,13 +82,16 @@ export interface WrittenResult {
 }
 
 /** The snapshots of a run, the most recent that fit, as text without brackets. */
-export function snapshotsText({ rebalances, staleFills, portfolio }: Run): {
+export function snapshotsText(
+  { rebalances, staleFills, portfolio }: Run,
+  room?: TextRoom,
+): {
   readonly text: Uint8Array<ArrayBuffer>;
   readonly cells: number;
 } {
   const served = servedSnapshots(rebalances);
   const cells = cellsOf(served);
-  const json = createJsonWriter(snapshotBytes(cells));
+  const json = createJsonWriter(snapshotBytes(cells), room);
   writeSnapshotList(json, portfolio.sm.identifiers, snapshotsOf(served, staleFills));
   return { text: json.bytes(), cells };
 }
@@ -176,10 +179,15 @@ export function upgradedResult(stored: unknown): unknown {
 }
 
 /** A result without the snapshots that are stored by themselves. @throws Refusal NUMERIC_FAILURE after a total loss */
-export function writeResult(run: RunSummary, stamp: RunStamp, snapshots: ResultSnapshots): WrittenResult {
+export function writeResult(
+  run: RunSummary,
+  stamp: RunStamp,
+  snapshots: ResultSnapshots,
+  room?: TextRoom,
+): WrittenResult {
   assertReturns(run);
   const cells = cellsOf(snapshots.added);
-  const json = createJsonWriter(snapshots.behind.length + resultBytes(run) + snapshotBytes(cells));
+  const json = createJsonWriter(snapshots.behind.length + resultBytes(run) + snapshotBytes(cells), room);
   const dates = daysToken(run.days);
   const later = dates.subarray(dayText(run.days[0]!).length + 1); // without the first and its comma
   const places = { level: NOWHERE, snapshots: NOWHERE };
@@ -260,8 +268,8 @@ function lastExposure({ plan, lastRebalance }: RunSummary): ExposurePayload {
 }
 
 /** @param level the series of levels as the result has it */
-export function writeOverview(run: RunSummary, level: Uint8Array): Uint8Array<ArrayBuffer> {
-  const json = createJsonWriter(level.length + 10_000);
+export function writeOverview(run: RunSummary, level: Uint8Array, room?: TextRoom): Uint8Array<ArrayBuffer> {
+  const json = createJsonWriter(level.length + 10_000, room);
   OVERVIEW.write(json, { run, level });
   return json.bytes();
 }

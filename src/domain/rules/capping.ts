@@ -28,9 +28,9 @@ export interface Capped {
   readonly weights: Float64Array;
   /**
    * What each raw weight was multiplied by before it was clipped at the floor and the cap: w = clip(scale u, floor,
-   * cap), [n].
+   * cap).
    */
-  readonly scales: Float64Array;
+  readonly scaleOf: (position: number) => number;
   /** Effective floor; 0 without one. */
   readonly floor: number;
   /** Effective cap; null without one. */
@@ -76,7 +76,7 @@ export function applyCaps(input: CapInput): Capped | CapInfeasible {
     return capped({
       raw: input.raw,
       weights: input.raw.slice(),
-      scales: same(1, n),
+      scaleOf: () => 1,
       floor,
       cap,
       reduced: [],
@@ -88,7 +88,7 @@ export function applyCaps(input: CapInput): Capped | CapInfeasible {
   return capped({
     raw: input.raw,
     weights,
-    scales: same(lambda, n),
+    scaleOf: () => lambda,
     floor,
     cap,
     reduced: reducedTo(input.raw, lambda, cap),
@@ -119,7 +119,7 @@ function waterFill(raw: Float64Array, cap: number): Capped {
       return capped({
         raw,
         weights,
-        scales: same(scale, raw.length),
+        scaleOf: () => scale,
         floor: 0,
         cap,
         reduced: positionsOf(isCapped),
@@ -212,7 +212,7 @@ function withGroups({ raw, cap, floor, groups }: Grouped): Capped | CapInfeasibl
       return capped({
         raw,
         weights,
-        scales: scaled.map((weight, i) => (weight / raw[i]!) * lambda),
+        scaleOf: (position) => (scaled[position]! / raw[position]!) * lambda,
         floor,
         cap,
         reduced: reducedTo(scaled, lambda, cap),
@@ -320,24 +320,20 @@ function holds(weights: Float64Array, groups: readonly GroupCaps[]): boolean {
   });
 }
 
-function same(value: number, length: number): Float64Array {
-  return new Float64Array(length).fill(value);
-}
-
 interface Outcome {
   readonly raw: Float64Array;
   readonly weights: Float64Array;
-  readonly scales: Float64Array;
+  readonly scaleOf: (position: number) => number;
   readonly floor: number;
   readonly cap: number | null;
   readonly reduced: readonly number[];
   readonly rounds: readonly CapRound[];
 }
 
-function capped({ raw, weights, scales, floor, cap, reduced, rounds }: Outcome): Capped {
+function capped({ raw, weights, scaleOf, floor, cap, reduced, rounds }: Outcome): Capped {
   let redistributed = 0;
   for (let i = 0; i < raw.length; i++) redistributed += Math.max(0, raw[i]! - weights[i]!);
-  return { kind: 'capped', weights, scales, floor, cap, capped: Int32Array.from(reduced), redistributed, rounds };
+  return { kind: 'capped', weights, scaleOf, floor, cap, capped: Int32Array.from(reduced), redistributed, rounds };
 }
 
 function positionsOf(flags: Uint8Array): number[] {

@@ -254,7 +254,7 @@ function chainOf(
     capping: {
       cap: capping.cap,
       floor: capping.floor,
-      scale: capping.scales[held]!,
+      scale: capping.scaleOf(held),
       capped: capping.capped.includes(held),
       rounds: capping.rounds.map(({ scale, joined }) => ({ scale, joined: joined.map(name) })),
     },

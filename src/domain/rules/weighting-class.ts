@@ -62,10 +62,12 @@ export function weightingClass<S extends z.ZodObject>({ behaviour, ...entry }: W
 
 /** Raw weights of which only finite positive values are held. */
 export function weighed(values: Float64Array, parts?: Weighed['parts']): Weighed {
-  const held = new Float64Array(values.length);
-  for (let i = 0; i < values.length; i++) {
-    const value = values[i]!;
-    if (value > 0 && value < Infinity) held[i] = value;
-  }
+  let areHeld = true;
+  for (let i = 0; i < values.length; i++) areHeld &&= isHeld(values[i]!);
+  const held = areHeld ? values : values.map((value) => (isHeld(value) ? value : 0));
   return { kind: 'weighed', values: held, ...(parts === undefined ? {} : { parts }) };
+}
+
+function isHeld(value: number): boolean {
+  return value > 0 && value < Infinity;
 }

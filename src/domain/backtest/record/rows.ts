@@ -1,3 +1,4 @@
+import { keptIntegers } from '../../kept-memory.js';
 import { LIMITS } from '../../limits.js';
 import { panelRow } from '../../market/session-market.js';
 import type { Run } from '../run.js';
@@ -136,7 +137,7 @@ export function transactionRows(run: TradedRun, first = 0): TransactionRows {
 }
 
 function columnsAt({ columns }: Book, slots: Int32Array): Int32Array {
-  const found = new Int32Array(slots.length);
+  const found = keptIntegers(slots.length);
   for (let i = 0; i < slots.length; i++) found[i] = columns[slots[i]!]!;
   return found;
 }

@@ -3,7 +3,7 @@ import type { CorporateAction } from '../../market/market-data.js';
 import { placeActions } from '../../market/session-actions.js';
 import type { Run } from '../run.js';
 import { indexTerms } from '../simulate/index-run.js';
-import type { AddedSessions, BlockReader } from './block.js';
+import type { AddedSessions, BlockReader, Filling } from './block.js';
 import { placeIn } from './names.js';
 import type { Sessions } from './panels.js';
 
@@ -11,7 +11,10 @@ import type { Sessions } from './panels.js';
 export const EFFECT_WIDTH = 6;
 
 /** Rows of a whole run by name, then date. */
-export function wholeEffects({ portfolio, index }: Pick<Run, 'portfolio' | 'index'>, names: Int32Array): Float64Array {
+export function wholeEffects(
+  { portfolio, index }: Pick<Run, 'portfolio' | 'index'>,
+  names: Int32Array,
+): Filling<Float64Array> {
   const { sm, from, length } = portfolio;
   const { effects, starts } = effectTable(sm, indexTerms(index.compositions));
   const places = new Int32Array(sm.names).fill(-1);
@@ -23,22 +26,26 @@ export function wholeEffects({ portfolio, index }: Pick<Run, 'portfolio' | 'inde
     if (place >= 0) ends[place + 1]!++;
   }
   for (let i = 0; i < names.length; i++) ends[i + 1]! += ends[i]!;
-  const rows = new Float64Array(EFFECT_WIDTH * ends[names.length]!);
-  for (let t = 0; t < length; t++) {
-    for (let e = starts[from + t]!; e < starts[from + t + 1]!; e++) {
-      const { column, ratio, cash, rights, subscription } = effects[e]!;
-      const place = places[column]!;
-      if (place < 0) continue;
-      const at = EFFECT_WIDTH * ends[place]!++;
-      rows[at] = place;
-      rows[at + 1] = t;
-      rows[at + 2] = ratio;
-      rows[at + 3] = cash;
-      rows[at + 4] = rights;
-      rows[at + 5] = subscription;
-    }
-  }
-  return rows;
+  return {
+    length: EFFECT_WIDTH * ends[names.length]!,
+    writeTo(rows) {
+      const next = ends.slice();
+      for (let t = 0; t < length; t++) {
+        for (let e = starts[from + t]!; e < starts[from + t + 1]!; e++) {
+          const { column, ratio, cash, rights, subscription } = effects[e]!;
+          const place = places[column]!;
+          if (place < 0) continue;
+          const at = EFFECT_WIDTH * next[place]!++;
+          rows[at] = place;
+          rows[at + 1] = t;
+          rows[at + 2] = ratio;
+          rows[at + 3] = cash;
+          rows[at + 4] = rights;
+          rows[at + 5] = subscription;
+        }
+      }
+    },
+  };
 }
 
 /** The sessions of the stored run. */

@@ -111,16 +111,19 @@ interface Cells {
   /** Ascending. */
   readonly columns: Int32Array;
   readonly values: ArrayLike<number>;
+  /** Times this. */
+  readonly factor: number;
 }
 
 /** What each kind of row has of a rebalance. */
 const CELLS = {
-  targets: ({ columns, weights }: Composition, exposure: number): Cells => ({
-    columns,
-    values: weights.map((weight) => exposure * weight),
+  targets: ({ columns, weights }: Composition, factor: number): Cells => ({ columns, values: weights, factor }),
+  raw: ({ columns, uncapped }: Composition): Cells => ({ columns, values: uncapped, factor: 1 }),
+  capped: ({ capped }: Composition): Cells => ({
+    columns: capped,
+    values: new Uint8Array(capped.length).fill(1),
+    factor: 1,
   }),
-  raw: ({ columns, uncapped }: Composition): Cells => ({ columns, values: uncapped }),
-  capped: ({ capped }: Composition): Cells => ({ columns: capped, values: new Uint8Array(capped.length).fill(1) }),
 } as const;
 
 /** A row for each rebalance by the names of the run, zero where it has no value, [R x H]. */
@@ -133,9 +136,11 @@ export function rebalanceRows(
     length: rebalances.length * names.length,
     writeTo(into) {
       rebalances.forEach((rebalance, r) => {
-        const { columns, values } = CELLS[kind](rebalance, exposure);
-        const slots = slotsOf(names, columns);
-        for (let k = 0; k < columns.length; k++) into[r * names.length + slots[k]!] = values[k]!;
+        const { columns, values, factor } = CELLS[kind](rebalance, exposure);
+        for (let k = 0, place = 0; k < columns.length; k++) {
+          while (names[place]! < columns[k]!) place++; // Both ascend, and who is decided on is among the names.
+          into[r * names.length + place] = factor * values[k]!;
+        }
       });
     },
   };

@@ -167,7 +167,7 @@ export const BLOCKS = {
     upgrade: effectsByName,
     meaning:
       'rows of name, date, ratio, cash, rights, subscription price, by name then date; those of an extension follow',
-    whole: ({ run, names }) => ready(wholeEffects(run, names)),
+    whole: ({ run, names }) => wholeEffects(run, names),
     added: (source) => ({ appended: addedEffects(source) }),
   },
   shortCash,

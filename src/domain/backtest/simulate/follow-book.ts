@@ -25,6 +25,7 @@ export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Bo
   const value = new Float64Array(length);
   const costs = new Float64Array(length);
   const events: BookEvent[] = [];
+  const paying = { input, like, costRate, held: new Float64Array(names), all: new Int32Array(names) };
   let next = like.events.findIndex(({ at }) => at > shift);
   let periodValue = resume?.stretchValue ?? initialValue;
   if (resume) value[0] = resume.value;
@@ -38,7 +39,7 @@ export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Bo
           ? { ...like.events[next++]!, at, valueBefore: drifted }
           : undefined;
     if (event) {
-      const retained = payFor({ input, like, event, after: weights.subarray(at * names, (at + 1) * names), costRate });
+      const retained = payFor({ ...paying, event, after: weights.subarray(at * names, (at + 1) * names) });
       if (
         retained === undefined ||
         (retained !== 1 && !event.rebalanced && mayWaitForPrice(input, from + at, like.columns))
@@ -99,6 +100,9 @@ interface Payment {
   /** Weights after the event. */
   readonly after: Float64Array;
   readonly costRate: number;
+  /** Memory for what is held and what is traded, [H] each. */
+  readonly held: Float64Array;
+  readonly all: Int32Array;
 }
 
 /**
@@ -106,12 +110,11 @@ interface Payment {
  * without costs.
  */
 function payFor(payment: Payment): number | undefined {
-  const { input, like, event, after, costRate } = payment;
+  const { input, like, event, after, costRate, held, all } = payment;
   const { before, rebalanced } = event;
   if (!rebalanced) return payForExits(like, payment);
-  const held = before.slice();
+  held.set(before);
   moveWeights(held, event);
-  const all = new Int32Array(held.length);
   let count = 0;
   for (let slot = 0; slot < held.length; slot++) if (after[slot] !== 0 || held[slot] !== 0) all[count++] = slot;
   const slots = all.subarray(0, count);

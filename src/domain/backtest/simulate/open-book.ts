@@ -3,6 +3,7 @@ import { exchangeRates, requireRatesAboveZero } from '../../market/exchange-rate
 import { valueIndexOf } from '../../market/growth.js';
 import { effectTable } from '../../market/session-effects.js';
 import { shortTerms } from '../../market/growth-terms.js';
+import { keptFloats } from '../../kept-memory.js';
 import type { BookInput, BookResume } from './book.js';
 import { bookNames } from './book-names.js';
 import { type BookState, type Order, waitFor, NONE, isOneRunOf } from './book-state.js';
@@ -60,15 +61,17 @@ export function openBook(input: BookInput): BookState {
 /** What a book has on every session, and its rows of weights. */
 function sessionArrays({ from, to, isBrief = false, roomForWeights }: BookInput, H: number) {
   const length = to - from + 1;
+  const memory = keptFloats(6 * length);
+  const series = (place: number): Float64Array => memory.subarray(place * length, (place + 1) * length);
   return {
-    value: new Float64Array(length),
-    gross: new Float64Array(length).fill(1),
-    paths: new Float64Array(length).fill(1),
+    value: series(0),
+    gross: series(1).fill(1),
+    paths: series(2).fill(1),
     begins: new Uint8Array(length),
-    divisor: new Float64Array(length).fill(1),
-    costs: new Float64Array(length),
+    divisor: series(3).fill(1),
+    costs: series(4),
     weights: roomForWeights?.(length * H) ?? new Float64Array((isBrief ? 1 : length) * H),
-    cash: new Float64Array(length),
+    cash: series(5),
     counts: new Int32Array(length),
   };
 }

@@ -1,3 +1,4 @@
+import { keptFloats, keptMemory } from '../../kept-memory.js';
 import { exchangeRates } from '../../market/exchange-rates.js';
 import { effectOn, effectTable } from '../../market/session-effects.js';
 import { shortTerms } from '../../market/growth-terms.js';
@@ -31,15 +32,16 @@ export function latestPositions(
   const { from, length, columns, weights, value, counts } = portfolio;
   const total = counts.reduce((sum, count) => sum + count, 0);
   const count = Math.min(total, rowsMax);
+  const memory = keptMemory(40 * count);
   const positions = {
     count,
     total,
-    session: new Int32Array(count),
-    slot: new Int32Array(count),
-    units: new Float64Array(count),
-    price: new Float64Array(count),
-    value: new Float64Array(count),
-    weight: new Float64Array(count),
+    units: new Float64Array(memory, 0, count),
+    price: new Float64Array(memory, 8 * count, count),
+    value: new Float64Array(memory, 16 * count, count),
+    weight: new Float64Array(memory, 24 * count, count),
+    session: new Int32Array(memory, 32 * count, count),
+    slot: new Int32Array(memory, 36 * count, count),
   };
   const priceOf = pricesIn(portfolio, document.currency);
   let row = count;
@@ -75,7 +77,7 @@ export function tradePrices({ portfolio, index, document, trades }: TradedRun, f
   const rates = exchangeRates(sm, document.currency);
   const priceOf = pricesIn(portfolio, document.currency);
   const terms = { sm, rates, treatment: index.compositions.treatment, growth: indexTerms(index.compositions) };
-  const price = new Float64Array(trades.count - first);
+  const price = keptFloats(trades.count - first);
   let e = 0;
   for (let i = first; i < trades.count; i++) {
     const at = trades.at[i]!;

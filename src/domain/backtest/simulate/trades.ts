@@ -1,3 +1,4 @@
+import { keptMemory } from '../../kept-memory.js';
 import type { Book, BookEvent } from './book.js';
 
 /** Why a trade was made. */
@@ -32,13 +33,14 @@ export function tradesOf(book: Book): Trades {
     (sum, { conversions, exits, fills }) => sum + names + 2 * conversions.length + exits.length + fills.length,
     0,
   );
+  const memory = keptMemory(18 * most); // Some 20 MB of daily trades count for the collector no more than rows of a year.
   const trades: MutableTrades = {
     count: 0,
-    at: new Int32Array(most),
-    slot: new Int32Array(most),
-    notional: new Float64Array(most),
-    reason: new Uint8Array(most),
-    isFree: new Uint8Array(most),
+    notional: new Float64Array(memory, 0, most),
+    at: new Int32Array(memory, 8 * most, most),
+    slot: new Int32Array(memory, 12 * most, most),
+    reason: new Uint8Array(memory, 16 * most, most),
+    isFree: new Uint8Array(memory, 17 * most, most),
   };
   for (const event of events) addTrades(trades, book, event);
   return trades;

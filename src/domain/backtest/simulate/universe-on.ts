@@ -75,5 +75,5 @@ export function universeOn(
     if (candidates[column] && sm.lastBar[bars + column]! >= 0 && sm.isPriceable(session, column, staleMax))
       columns[count++] = column;
   }
-  return columns.slice(0, count);
+  return count === columns.length ? columns : columns.slice(0, count);
 }

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { expect } from 'vitest';
+import type { IdentifierSearch } from '#clients/typescript/divisor.js';
 import { runService, type RunningService } from '../services/running-service.js';
 
 /** Longest wait for a state, on a machine that does other things as well. */
@@ -82,6 +83,17 @@ export const follow = (page: Page, address: string): Promise<void> =>
   page.evaluate(
     `history.pushState(null, '', ${JSON.stringify(address)}); dispatchEvent(new PopStateEvent('popstate'))`,
   );
+
+/** A name with bars from the first date of the market to the last. */
+export async function wholeName(service: RunningService): Promise<string> {
+  const { body } = await service.ask<IdentifierSearch>('GET', '/data/identifiers?limit=200');
+  const first = body.identifiers.map(({ start }) => start!).toSorted()[0];
+  const last = body.identifiers
+    .map(({ end }) => end!)
+    .toSorted()
+    .at(-1);
+  return body.identifiers.find(({ start, end }) => start === first && end === last)!.identifier;
+}
 
 /** The file that something done to a page has the browser save. */
 export async function downloaded(page: Page, act: () => Promise<unknown>): Promise<Buffer> {

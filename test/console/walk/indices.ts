@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import type {
-  IdentifierSearch,
   IndexDocument,
   RebalancePack,
   RunsDifference,
@@ -8,7 +7,7 @@ import type {
   StoredRuns,
   WeightsView,
 } from '#clients/typescript/divisor.js';
-import { downloaded, eventually, follow, type Desk } from '../desk.js';
+import { downloaded, eventually, follow, wholeName, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
 /** An index designed, edited by two, run, and looked at. */
@@ -198,8 +197,7 @@ export function describeIndices(desk: () => Desk): void {
 
   test('a run takes the costs and the benchmark of its form, and the next one takes them again', async () => {
     const { complaints, page, service } = desk();
-    const { body: market } = await service.ask<IdentifierSearch>('GET', '/data/identifiers?limit=1');
-    const benchmark = market.identifiers[0]!.identifier;
+    const benchmark = await wholeName(service);
     await page.goto(`${service.url()}/console/indices/CORE`);
     await page.getByText('No transaction cost').click();
     await page.getByLabel('Transaction cost').fill('5000');

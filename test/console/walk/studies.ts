@@ -1,13 +1,12 @@
 import { expect, test } from 'vitest';
 import type {
   CompareView,
-  IdentifierSearch,
   OptimisationRunResult,
   RiskModelView,
   SweepView,
   WeightsView,
 } from '#clients/typescript/divisor.js';
-import { eventually, type Desk } from '../desk.js';
+import { eventually, wholeName, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
 /** Optimisation, comparison, sweeps. */
@@ -119,8 +118,7 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Compare' }).click();
     const figures = page.getByRole('table', { name: 'figures of the runs compared' });
     await figures.getByRole('row', { name: /^CORE-OPT/ }).waitFor();
-    const { body: found } = await service.ask<IdentifierSearch>('GET', '/data/identifiers?limit=1');
-    const benchmark = found.identifiers[0]!.identifier;
+    const benchmark = await wholeName(service);
     await page.getByLabel('Benchmark').fill(benchmark);
     const query = `ids=CORE,CORE-OPT&benchmark=${benchmark}`;
     const { body: compared } = await service.ask<CompareView>('GET', `/analytics/compare?${query}`);

@@ -114,6 +114,12 @@ const replacing = {
 const SHORT_LIVED = ['--no-flush-bytecode', '--interrupt-budget=1000000'];
 const ROOMY = ['--max-semi-space-size=32', '--min-semi-space-size=32', '--initial-old-space-size=256'];
 
+/**
+ * Garbage is collected by the thread that made it: others beside it are for a machine with cores to spare, a tenth of the
+ * processor time. Shared memory is given back later so, which the files that weigh it, alone in their process, would see.
+ */
+const OWN_GARBAGE = '--single-threaded-gc';
+
 /** What the kinds have in common; not inherited from the whole, whose number of workers would then hide that of a command line. */
 const kind = (name, settings) => ({
   test: {
@@ -149,6 +155,7 @@ export default defineConfig({
         isolate: false,
         server,
         setupFiles: 'dist/test/keep-threads.js',
+        execArgv: [...SHORT_LIVED, ...ROOMY, OWN_GARBAGE],
       }),
     ],
   },

@@ -5,8 +5,8 @@ import type { Point } from './program/program.js';
 /** What a solver answers for a programme. */
 export interface ProgramAnswer {
   /**
-   * `solved` means that the conditions of optimality hold, `infeasible` that multipliers prove that no point satisfies the
-   * rows and norms; `failed` leaves open whether there is an answer.
+   * `solved` means that the conditions of optimality hold, `infeasible` that multipliers or the bounds by themselves prove that
+   * no point satisfies the rows and norms; `failed` leaves open whether there is an answer.
    */
   readonly status: 'solved' | 'infeasible' | 'failed';
   readonly point: Point;

@@ -1,5 +1,6 @@
 import { runActiveSet } from './active-set/active-set.js';
-import { coldState, LOWER, PINNED, UPPER, type ActiveState, type Iterate } from './active-set/active-state.js';
+import { coldState, copyIterate, copyState, newIterate, UPPER, type ActiveState } from './active-set/active-state.js';
+import { beginnings } from './active-set/beginnings.js';
 import type { Curvatures } from './active-set/equality-system.js';
 import type { DenseAlgebra } from './factors/algebra.js';
 import { createCurvature } from './factors/curvature.js';
@@ -11,6 +12,7 @@ import { emptyStart, isSteep } from './path/empty-start.js';
 import { followPath, type PathLimits, type PathStart } from './path/follow-path.js';
 import { elasticProgram } from './presolve/elastic-program.js';
 import { equilibrate } from './presolve/equilibrate.js';
+import { isRuledOut } from './presolve/ruled-out.js';
 import { solveWithNorms } from './solve-norms.js';
 import { checkKkt, isOptimal, primalViolation, type KktReport } from './program/kkt.js';
 import { assertProgram, type Point, type Program } from './program/program.js';
@@ -36,6 +38,11 @@ export interface SolveOptions {
    * anything else is tried.
    */
   readonly follow?: PathStart | undefined;
+  /**
+   * Iterations of block pivoting at the state of `follow` before its way is gone: where many names change their states at
+   * once they are fewer factors than the way has events. None unless given.
+   */
+  readonly pivots?: number | undefined;
   /** `thorough` tries other units of the names where the first attempts fail; `quick` gives up. */
   readonly effort?: 'quick' | 'thorough';
 }
@@ -83,6 +90,9 @@ function solveProgram(program: Program, tools: Tools, options: SolveOptions): Pr
   assertProgram(program);
   const atCentre = tryCentre(program);
   if (atCentre !== undefined) return atCentre;
+  if (isRuledOut(program)) return ruledOut(program);
+  const pivoted = tryPivots(program, tools, options);
+  if (pivoted !== undefined) return pivoted;
   const followed = options.follow === undefined ? undefined : tryFollow(program, tools, options.follow);
   if (followed !== undefined) return followed;
   const normed = program.norms.length === 0 ? undefined : tryNorms(program, tools, options);
@@ -93,6 +103,31 @@ function solveProgram(program: Program, tools: Tools, options: SolveOptions): Pr
   const warm = fitting === undefined ? undefined : reduced.stateToReduced(fitting);
   const answer = solveFree(reduced.program, tools, { ...options, warm });
   return { ...answer, point: reduced.toFull(answer.point), state: reduced.stateToFull(answer.state) };
+}
+
+/** The answer to a programme that no point satisfies, with one between its bounds. */
+function ruledOut(program: Program): ProgramAnswer {
+  const { lower, upper, centre } = program;
+  const iterate = newIterate(program);
+  for (let i = 0; i < program.n; i++) iterate.x[i] = Math.min(Math.max(centre[i]!, lower[i]!), upper[i]!);
+  return { ...judge(program, coldState(program), iterate, 0, 'centre'), status: 'infeasible' };
+}
+
+/** The optimum few steps from another; undefined where they do not lead there. */
+function tryPivots(
+  program: Program,
+  { curvatures }: Tools,
+  { follow, pivots: iterationsMax = 0 }: SolveOptions,
+): ProgramAnswer | undefined {
+  const isSmooth = program.curvature > 0 || program.ridge > 0;
+  if (iterationsMax === 0 || follow === undefined || !isSmooth || program.norms.length > 0) return undefined;
+  if (!fits(follow.state, program)) return undefined;
+  const [state, iterate] = [copyState(follow.state), copyIterate(follow.point)];
+  const nearby = state.kinks.includes(UPPER);
+  const { iterations, status } = runActiveSet(program, curvatures, state, iterate, { iterationsMax, nearby });
+  if (status !== 'solved') return undefined;
+  const answer = judge(program, state, iterate, iterations, 'active-set');
+  return answer.status === 'solved' ? answer : undefined;
 }
 
 /** The optimum at the end of the way from another, polished; undefined where the way is lost. */
@@ -213,41 +248,6 @@ function better(one: ProgramAnswer, other: ProgramAnswer): ProgramAnswer {
   return worst(one.kkt) < worst(other.kkt) ? one : other;
 }
 
-interface Beginning {
-  readonly state: ActiveState;
-  /** Whether limits on kinks take part from the start. */
-  readonly nearby: boolean;
-}
-
-/**
- * Where block pivoting begins: at the state of a similar programme; with every name free, limits on kinks left aside;
- * and where those bind, with every name pinned to its kink.
- */
-function* beginnings(program: Program, warm: ActiveState | undefined, isCold: boolean): Generator<Beginning> {
-  if (warm !== undefined) yield { state: copyState(warm), nearby: warm.kinks.includes(UPPER) };
-  if (!isCold) return;
-  if (warm === undefined || warm.kinks.includes(UPPER)) yield { state: coldState(program), nearby: false };
-  if (program.kinks.some(({ limit }) => limit !== null) && program.norms.length === 0)
-    yield { state: pinnedState(program), nearby: true };
-}
-
-/** Every name on the kink of the first limit, where that lies between its bounds. */
-function pinnedState(program: Program): ActiveState {
-  const state = coldState(program);
-  const { n, lower, upper, kinks } = program;
-  const first = kinks.findIndex(({ limit }) => limit !== null);
-  kinks.forEach(({ limit }, k) => {
-    if (limit !== null) state.kinks[k] = UPPER;
-  });
-  for (let i = 0; i < n; i++) {
-    const at = kinks[first]!.at[i]!;
-    state.names[i] = at <= lower[i]! ? LOWER : at >= upper[i]! ? UPPER : PINNED + first;
-    for (let k = 0; k < kinks.length; k++)
-      state.sides[k * n + i] = Math.min(Math.max(at, lower[i]!), upper[i]!) < kinks[k]!.at[i]! ? -1 : 1;
-  }
-  return state;
-}
-
 const worst = ({ primal, stationarity, multipliers }: KktReport) => Math.max(primal, stationarity, multipliers);
 
 interface Inside {
@@ -325,26 +325,4 @@ function judge(
 ): ProgramAnswer {
   const kkt = checkKkt(program, point);
   return { status: isOptimal(kkt) ? 'solved' : 'failed', point, state, kkt, iterations, route };
-}
-
-function newIterate({ n, rows, kinks, norms }: Program): Iterate {
-  return {
-    x: new Float64Array(n),
-    rowMultipliers: new Float64Array(rows.count),
-    kinkMultipliers: new Float64Array(kinks.length),
-    normMultipliers: new Float64Array(norms.length),
-  };
-}
-
-function copyIterate({ x, rowMultipliers, kinkMultipliers, normMultipliers }: Iterate): Iterate {
-  return {
-    x: x.slice(),
-    rowMultipliers: rowMultipliers.slice(),
-    kinkMultipliers: kinkMultipliers.slice(),
-    normMultipliers: normMultipliers.slice(),
-  };
-}
-
-function copyState({ names, sides, rows, kinks, norms }: ActiveState): ActiveState {
-  return { names: names.slice(), sides: sides.slice(), rows: rows.slice(), kinks: kinks.slice(), norms: norms.slice() };
 }

@@ -55,3 +55,25 @@ export function coldState({ n, rows, kinks, norms, centre }: Program): ActiveSta
   });
   return state;
 }
+
+export function newIterate({ n, rows, kinks, norms }: Program): Iterate {
+  return {
+    x: new Float64Array(n),
+    rowMultipliers: new Float64Array(rows.count),
+    kinkMultipliers: new Float64Array(kinks.length),
+    normMultipliers: new Float64Array(norms.length),
+  };
+}
+
+export function copyIterate({ x, rowMultipliers, kinkMultipliers, normMultipliers }: Iterate): Iterate {
+  return {
+    x: x.slice(),
+    rowMultipliers: rowMultipliers.slice(),
+    kinkMultipliers: kinkMultipliers.slice(),
+    normMultipliers: normMultipliers.slice(),
+  };
+}
+
+export function copyState({ names, sides, rows, kinks, norms }: ActiveState): ActiveState {
+  return { names: names.slice(), sides: sides.slice(), rows: rows.slice(), kinks: kinks.slice(), norms: norms.slice() };
+}

@@ -45,6 +45,9 @@ const STANDSTILL_MAX = 60;
 /** Events after which the gradient is worked out anew. */
 const RENEWED = 40;
 
+/** Share of the way whose end rounding has put beyond what the rows allow: the largest return is the last there is. */
+const ARRIVED = 1e-12;
+
 /** Gradient left on a free name of the start, relative to the largest on any: more is no optimum of the state. */
 const START_MAX = 1e-6;
 
@@ -85,7 +88,10 @@ export function followPath(
       firstDual(path, first);
       firstPrimal(path, first);
     }
-    if (!Number.isFinite(first.length)) return undefined;
+    if (!Number.isFinite(first.length)) {
+      if (path.left > ARRIVED) return undefined;
+      first.length = 0;
+    }
     advance(path, first.length, !isBlocked);
     if (!isBlocked) path.left -= first.length;
     if (first.of === 'end')

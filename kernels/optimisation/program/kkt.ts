@@ -26,7 +26,8 @@ const CONTACT = 1e-9;
 /** Steps below this size are not distinguished from none: with DUAL_MAX, an error of 1e-14 in a weight. */
 const NEGLIGIBLE = 1e-6;
 
-const PRIMAL_MAX = 1e-9;
+/** Violation up to which a point counts as feasible. */
+export const PRIMAL_MAX = 1e-9;
 const DUAL_MAX = 1e-8;
 
 /**

@@ -2,15 +2,15 @@ import type { TailMeasure } from '../objectives/tail.js';
 import { dot } from '../dot.js';
 import { metricSquare } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
+import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { assembleProgram, type Restriction } from './assemble.js';
 import { cutsAt } from './curved-rows.js';
+import { largestBetween, type Place } from './largest-between.js';
 import type { Problem } from './problem.js';
 import { withoutDust } from './solve-convex.js';
-import { ofLargestReturn, tracedFrontier, type Solved, type Trace } from './traced-frontier.js';
-
-/** Steps of the search for the tangency between two points. */
-const TANGENCY_STEPS = 40;
+import { riseOf, tangentBetween, type Borne, type TangentInput } from './tangent-between.js';
+import { ofLargestReturn, tracedFrontier, type Solved, type Trace, type TracedFrontier } from './traced-frontier.js';
 
 export interface FrontierPoint {
   readonly expected_return: number;
@@ -37,6 +37,8 @@ export interface Frontier {
   readonly tangency: (FrontierPortfolio & { readonly sharpe: number }) | null;
   /** Where weights lie among the points: by the same expected returns and risk. */
   pointOf(weights: Float64Array): FrontierPoint;
+  /** The largest expected return as it was solved for: other frontiers within the rows end there too. */
+  readonly most: ProgramAnswer;
 }
 
 export interface FrontierInput {
@@ -115,7 +117,7 @@ export function withinTails<T>({ solver, problem, means, restriction, trace }: T
   return untilHeld(trace);
 }
 
-/** The frontier, null when the rows have no portfolio of least variance. @cost about 60 warm solves */
+/** The frontier, null when the rows have no portfolio of least variance. @cost about 30 warm solves */
 export function frontierOf(input: FrontierInput): Frontier | null {
   const before: Trace[] = [];
   return withinTails({
@@ -136,15 +138,14 @@ function frontierIn(
 ): Frontier | null {
   const traced = tracedFrontier(solver, base, means, { points, before });
   if (traced === null) return null;
-  const { targets, solved, at } = traced;
   const pointOf = (weights: Float64Array) => pointAt(problem, means, weights);
   const portfolioOf = ({ x, slope }: Solved): FrontierPortfolio => {
     const weights = withoutDust(x);
     return { ...pointOf(weights), weights, risk_aversion: aversionAt(slope) };
   };
-  const portfolios = solved.map(portfolioOf);
-  const tangency = tangentPoint({ points: portfolios, targets, at, portfolioOf, riskFreeRate });
-  return { points: portfolios, tangency, pointOf };
+  const portfolios = traced.solved.map(portfolioOf);
+  const tangency = tangentPoint({ base, traced, points: portfolios, portfolioOf, riskFreeRate });
+  return { points: portfolios, tangency, pointOf, most: traced.most };
 }
 
 /** Risk aversion a where the gradient of expected return less a/2 times the variance is none along the frontier. */
@@ -154,43 +155,66 @@ function aversionAt(slope: number | null): number | null {
 }
 
 interface TangencyInput {
+  readonly base: Program;
+  readonly traced: TracedFrontier;
   readonly points: readonly FrontierPortfolio[];
-  readonly targets: readonly number[];
-  readonly at: (target: number) => Solved | undefined;
   readonly portfolioOf: (solved: Solved) => FrontierPortfolio;
   readonly riskFreeRate: number;
 }
 
-/** Sharpe ratio is unimodal along the frontier: golden section around the best point. */
-function tangentPoint({ points, targets, at, portfolioOf, riskFreeRate }: TangencyInput): Frontier['tangency'] {
+/** Sharpe ratio rises and falls along the frontier: the largest is between the points beside the best. */
+function tangentPoint(input: TangencyInput): Frontier['tangency'] {
+  const { traced, points, portfolioOf, riskFreeRate } = input;
   const sharpeOf = ({ expected_return, volatility }: FrontierPoint) =>
     volatility > 0 ? (expected_return - riskFreeRate) / volatility : 0;
   const best = points.reduce((leader, point, k) => (sharpeOf(point) > sharpeOf(points[leader]!) ? k : leader), 0);
   if (!(sharpeOf(points[best]!) > 0)) return null;
   let found = points[best]!;
-  let low = targets[Math.max(best - 1, 0)]!;
-  let high = targets[Math.min(best + 1, targets.length - 1)]!;
-  const ratio = (Math.sqrt(5) - 1) / 2;
-  const probe = (target: number) => {
-    const solved = at(target);
-    const point = solved === undefined ? undefined : portfolioOf(solved);
-    if (point !== undefined && sharpeOf(point) > sharpeOf(found)) found = point;
-    return point === undefined ? -Infinity : sharpeOf(point);
+  const probe = (target: number): Borne | undefined => {
+    const answer = traced.at(target);
+    if (answer === undefined) return undefined;
+    const point = portfolioOf(answer);
+    if (sharpeOf(point) > sharpeOf(found)) found = point;
+    return borneBy(target, point, answer.slope);
   };
-  let [left, right] = [high - ratio * (high - low), low + ratio * (high - low)];
-  let [leftSharpe, rightSharpe] = [probe(left), probe(right)];
-  for (let step = 0; step < TANGENCY_STEPS && high - low > 1e-10 * (1 + Math.abs(high)); step++) {
-    if (leftSharpe > rightSharpe) {
-      high = right;
-      [right, rightSharpe] = [left, leftSharpe];
-      left = high - ratio * (high - low);
-      leftSharpe = probe(left);
-    } else {
-      low = left;
-      [left, leftSharpe] = [right, rightSharpe];
-      right = low + ratio * (high - low);
-      rightSharpe = probe(right);
-    }
+  const [before, after] = [Math.max(best - 1, 0), Math.min(best + 1, points.length - 1)];
+  const sides = sidesOf(input, best);
+  if (sides !== undefined) tangentBetween({ ...sides, riskFreeRate, probe });
+  else {
+    const placeOf = (k: number): Place => ({ at: traced.targets[k]!, value: sharpeOf(points[k]!) });
+    const valueOf = (place: Borne | undefined) =>
+      place === undefined ? Number.NEGATIVE_INFINITY : (place.at - riskFreeRate) / Math.sqrt(place.variance);
+    largestBetween((target) => valueOf(probe(target)), {
+      low: placeOf(before),
+      best: placeOf(best),
+      high: placeOf(after),
+    });
   }
   return { ...found, sharpe: sharpeOf(found) };
+}
+
+function borneBy(at: number, { volatility }: FrontierPoint, slope: number | null): Borne {
+  return { at, variance: volatility ** 2, slope: slope === null ? Number.NaN : Math.abs(slope) };
+}
+
+/** The points between which the Sharpe ratio turns, where multipliers tell on which side of it a point is. */
+function sidesOf(
+  { base, traced: { targets, solved }, points, riskFreeRate }: TangencyInput,
+  best: number,
+): Pick<TangentInput, 'low' | 'high'> | undefined {
+  if (!isVarianceAlone(base)) return undefined;
+  const at = (k: number) => borneBy(targets[k]!, points[k]!, k === 0 ? 0 : solved[k]!.slope);
+  const isRising = riseOf(at(best), riskFreeRate) > 0;
+  const [low, high] = isRising ? [best, best + 1] : [best - 1, best];
+  if (low < 0 || high >= points.length) return undefined;
+  return riseOf(at(low), riskFreeRate) > 0 && riseOf(at(high), riskFreeRate) < 0
+    ? { low: at(low), high: at(high) }
+    : undefined;
+}
+
+/** Whether nothing is charged beside the variance: then the multiplier of the return is what the variance rises by. */
+function isVarianceAlone({ rows, kinks }: Program): boolean {
+  return (
+    !rows.penalty.some(Number.isFinite) && kinks.every(({ limit, penalty }) => limit !== null && penalty === Infinity)
+  );
 }

@@ -3,6 +3,7 @@ import { saliencies } from '#kernels/optimisation/factors/saliency.js';
 import type { CountRow, NonConvexRow } from '../constraints/program-row.js';
 import type { Assembled, Assembly, Restriction } from './assemble.js';
 import type { Problem } from './problem.js';
+import { bySaliency, countHeld, dropNames, neededNames } from './dropped-names.js';
 import { isLeast } from './least-problem.js';
 import { largeSwaps, swapped } from './large-swaps.js';
 import { promiseTerms, promisingNames } from './promising-names.js';
@@ -131,9 +132,10 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
   /** Drops names of least saliency until no group holds too many. */
   function prune(start: Uint8Array): Uint8Array | undefined {
     let held: Uint8Array = start.slice();
-    const retained = new Uint8Array(n);
+    const retained = neededNames(options.base.program);
     let solution = solveLoose(held);
     if (solution === undefined) return repair(held);
+    let order: readonly number[] | undefined;
     for (;;) {
       held = supportOf(solution.weights);
       const excess = counts.map((row) => Math.max(0, countHeld(row, held) - row.maximum));
@@ -142,54 +144,24 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
       const size = held.reduce((sum, value) => sum + value, 0);
       const few = total <= DROP_SINGLY ? 1 : Math.min(total - DROP_SINGLY, Math.ceil(DROP_SHARE * size));
       const wanted = solver.spent() > HURRIED * workMax ? total : few;
-      const next = drop(held, retained, solution.weights, excess, wanted);
+      order ??= bySaliency(algebra, problem.metric, held, solution.weights);
+      const next = dropNames(counts, held, { retained, order, excess, wanted });
       if (next === undefined) return undefined;
       const without = solveLoose(next.held);
       if (without !== undefined) {
         solution = without;
+        order = undefined;
         continue;
       }
       if (solves >= SOLVES_MAX) return undefined;
       // The others cannot make up for one of them: it stays.
-      for (const i of next.dropped.length === 1 ? next.dropped : next.dropped.slice(-1)) retained[i] = 1;
-      if (next.dropped.length > 1) for (const i of next.dropped) retained[i] = 1;
+      for (const i of next.dropped) retained[i] = 1;
     }
   }
 
   /** A start that is infeasible by itself is widened to every name. */
   function repair(held: Uint8Array): Uint8Array | undefined {
     return held.every((value) => value === 1) ? undefined : prune(new Uint8Array(n).fill(1));
-  }
-
-  function drop(
-    held: Uint8Array,
-    retained: Uint8Array,
-    weights: Float64Array,
-    excess: readonly number[],
-    wanted: number,
-  ): Dropped | undefined {
-    const names = positionsOf(held);
-    const cost = saliencies(algebra, problem.metric, names, weights);
-    const order = Array.from(names.keys()).toSorted((a, b) => cost[a]! - cost[b]! || names[a]! - names[b]!);
-    const left = excess.slice();
-    const next = held.slice();
-    const dropped: number[] = [];
-    const memberships = counts.map((row) => new Set(row.members));
-    const heldIn = counts.map((row) => countHeld(row, held));
-    for (const p of order) {
-      const i = names[p]!;
-      if (dropped.length === wanted) break;
-      if (retained[i] === 1) continue;
-      const rowsOf = counts.flatMap((_, c) => (memberships[c]!.has(i) ? [c] : []));
-      if (!rowsOf.some((c) => left[c]! > 0) || rowsOf.some((c) => heldIn[c]! <= counts[c]!.minimum)) continue;
-      for (const c of rowsOf) {
-        left[c]!--;
-        heldIn[c]!--;
-      }
-      next[i] = 0;
-      dropped.push(i);
-    }
-    return dropped.length === 0 ? undefined : { held: next, dropped };
   }
 
   /** Adds the largest index weights where a group holds too few names. */
@@ -318,21 +290,10 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
   }
 }
 
-interface Dropped {
-  readonly held: Uint8Array;
-  readonly dropped: readonly number[];
-}
-
 /** Multiplications that a search may take. */
 function workMaxOf({ problem, isAnyEnough }: SearchInput): number {
   if (!hasTails(problem)) return Infinity;
   return isAnyEnough ? ANY_SHARE * WORK_MAX : WORK_MAX;
-}
-
-export function countHeld({ members }: CountRow, held: Uint8Array): number {
-  let count = 0;
-  for (const i of members) count += held[i]!;
-  return count;
 }
 
 export interface Solvers {

@@ -1,5 +1,7 @@
 import { dot } from '../dot.js';
+import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
+import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { Finding } from '../findings.js';
 import { TRACKING } from '../objectives/objective.js';
@@ -11,7 +13,7 @@ import { solveTailGoal } from './goals/solve-tail-goal.js';
 import { nonConvexRows, type Problem } from './problem.js';
 import { restrictionOf, shortSide, supportOf } from './restriction.js';
 import { withoutDust } from './solve-convex.js';
-import { mixed, ofLargestReturn, tracedFrontier, withRow, type Trace } from './traced-frontier.js';
+import { mixed, ofMost, tracedFrontier, withRow, type Trace } from './traced-frontier.js';
 import { metered } from './work-meter.js';
 
 /** A portfolio of the least risk of an objective at an expected return. */
@@ -28,6 +30,13 @@ export function frontierRisk({ goal, objective }: Pick<Problem, 'goal' | 'object
   return objective.entry.type === TRACKING.entry.type ? 'tracking_error' : 'volatility';
 }
 
+export interface ObjectiveFrontierInput extends Omit<FrontierInput, 'riskFreeRate'> {
+  /** The largest expected return, where the efficient frontier found it. */
+  readonly most?: ProgramAnswer | undefined;
+  /** Active set of the problem's answer. */
+  readonly warm?: ActiveState | undefined;
+}
+
 /**
  * Portfolios of the least risk of the objective, costs aside, from the least of all to the largest expected return, equally
  * spaced in it. Null for objectives of the volatility, whose frontier is the efficient one, and where the rows have none
@@ -38,8 +47,8 @@ export function frontierRisk({ goal, objective }: Pick<Problem, 'goal' | 'object
  *   International Journal of Theoretical and Applied Finance 8(1), for frontiers of tails; Roll (1992), Journal of
  *   Portfolio Management 18(4), for that of the tracking error.
  */
-export function objectiveFrontier(input: Omit<FrontierInput, 'riskFreeRate'>): readonly ObjectivePortfolio[] | null {
-  const { problem, means } = input;
+export function objectiveFrontier(input: ObjectiveFrontierInput): readonly ObjectivePortfolio[] | null {
+  const { problem, means, most, warm } = input;
   const measure = frontierRisk(problem);
   if (measure === 'volatility') return null;
   const { goal, index } = problem;
@@ -53,8 +62,8 @@ export function objectiveFrontier(input: Omit<FrontierInput, 'riskFreeRate'>): r
       if (before.length > 0 && solver.spent() > WORK_MAX) return null;
       const traced =
         goal.form === 'tail'
-          ? leastTails(solver, problem, goal, program, means)
-          : tracedFrontier(solver, program, means, { centre: index, before })?.solved.map(({ x }) => x);
+          ? leastTails(solver, { problem, goal, base: program, means, most })
+          : tracedFrontier(solver, program, means, { centre: index, before, most, warm })?.solved.map(({ x }) => x);
       const weights = traced?.map(withoutDust);
       if (weights === undefined) return null;
       const found = weights.map((each): ObjectivePortfolio => {
@@ -73,19 +82,18 @@ const WORK_MAX = 2e9;
 /** Points of a frontier, as many as the work allows. */
 const POINTS = [21, 11, 6] as const;
 
+interface TailTrace extends Pick<ObjectiveFrontierInput, 'problem' | 'means' | 'most'> {
+  readonly goal: TailGoal;
+  readonly base: Program;
+}
+
 /** The least tails at expected returns; undefined where there are none, or a single one takes too long. */
-function leastTails(
-  inner: Solver,
-  problem: Problem,
-  goal: TailGoal,
-  base: Program,
-  means: Float64Array,
-): Float64Array[] | undefined {
+function leastTails(inner: Solver, { problem, goal, base, means, most: known }: TailTrace): Float64Array[] | undefined {
   const solver = metered(inner);
   const alone = { ...problem, costs: null, robustness: null };
   const first = solveTailGoal(solver, alone, goal, base, undefined);
   const count = POINTS.find((points) => points * solver.spent() <= WORK_MAX);
-  const last = solver.solve(ofLargestReturn(base, means));
+  const last = ofMost(solver, base, means, known);
   if (first === undefined || count === undefined || last.status !== 'solved') return undefined;
   const [least, most] = [first.answer.point.x, last.point.x];
   const from = dot(means, least);

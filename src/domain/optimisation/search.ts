@@ -6,7 +6,8 @@ import { isLeast, isRuledOut, leastProblem, type LeastProblem, type RowOptions }
 import { type Origin, type Problem, nonConvexRows } from './problem.js';
 import { holds, supportOf } from './restriction.js';
 import { type ConvexSolution, solveConvex, wholeProgram } from './solve-convex.js';
-import { type SearchInput, type Solvers, createSearch, countHeld } from './name-search.js';
+import { countHeld } from './dropped-names.js';
+import { type SearchInput, type Solvers, createSearch } from './name-search.js';
 
 /** An answer to a problem with all its rows, convex or not. */
 export interface Solution extends ConvexSolution {

@@ -1,5 +1,5 @@
 import { dot } from '../dot.js';
-import { EQUAL, IDLE } from '#kernels/optimisation/active-set/active-state.js';
+import { EQUAL, IDLE, type ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
@@ -19,6 +19,8 @@ export interface TracedFrontier {
   readonly targets: readonly number[];
   readonly solved: readonly Solved[];
   readonly at: (target: number) => Solved | undefined;
+  /** The largest expected return. */
+  readonly most: ProgramAnswer;
 }
 
 /** What a trace has found: where one of the same programme with further rows begins. */
@@ -34,6 +36,10 @@ export interface TraceOptions {
   readonly centre?: Float64Array | undefined;
   /** Traces of the programme with fewer rows, the last of which is gone on from; the new one is added. */
   readonly before?: Trace[];
+  /** The largest expected return within the rows, or the first of them, where another trace found it. */
+  readonly most?: ProgramAnswer | undefined;
+  /** Active set of weights near the least variance. */
+  readonly warm?: ActiveState | undefined;
 }
 
 /**
@@ -47,25 +53,30 @@ export function tracedFrontier(
   solver: Solver,
   base: Program,
   means: Float64Array,
-  { points: count = POINTS, centre = new Float64Array(base.n), before = [] }: TraceOptions = {},
+  { points: count = POINTS, centre = new Float64Array(base.n), before = [], most: known, warm }: TraceOptions = {},
 ): TracedFrontier | null {
   const earlier = before.at(-1);
   const variance = ofLeastVariance(base, centre);
-  const first = stillHolds(base, earlier?.least) ?? solver.solve(variance);
-  const last = stillHolds(base, earlier?.most) ?? solver.solve(ofLargestReturn(base, means));
+  const first = stillHolds(base, earlier?.least) ?? solver.solve(variance, { warm });
+  const last = ofMost(solver, base, means, earlier?.most ?? known);
   if (first.status !== 'solved' || last.status !== 'solved') return null;
   const [least, most] = [first.point.x, last.point.x];
   const from = dot(means, least);
   const to = Math.max(dot(means, most), from);
   const withTarget = withRow(variance, means);
-  const known = [targetedFrom(withTarget, from, first)];
-  before.push({ least: first, most: last, known });
-  const at = tracer(solver, withTarget, known, earlier?.known ?? []);
+  const traced = [targetedFrom(withTarget, from, first)];
+  before.push({ least: first, most: last, known: traced });
+  const at = tracer(solver, withTarget, traced, earlier?.known ?? []);
   const targets = Array.from({ length: count }, (_, k) => from + ((to - from) * k) / (count - 1));
   const solved = targets.map((target, k) =>
     k === 0 ? { x: least, slope: null } : (at(target) ?? { x: mixed(least, most, k / (count - 1)), slope: null }),
   );
-  return { targets, solved, at };
+  return { targets, solved, at, most: last };
+}
+
+/** The largest expected return: as it is known of a programme with fewer rows where the further ones hold there. */
+export function ofMost(solver: Solver, base: Program, means: Float64Array, known?: ProgramAnswer): ProgramAnswer {
+  return stillHolds(base, known) ?? solver.solve(ofLargestReturn(base, means));
 }
 
 function ofLeastVariance(base: Program, centre: Float64Array): Program {
@@ -128,6 +139,12 @@ function targetedFrom(program: Program, target: number, { point, state }: Progra
   };
 }
 
+/** Steps of block pivoting from one expected return to the next: two to four are usual. */
+const PIVOTS = 6;
+
+/** Expected returns in a row that so many steps did not reach, from which on the way is followed at once. */
+const LOST_MAX = 2;
+
 /**
  * Solves for one expected return after the other: what was known with fewer rows stands where the further ones hold;
  * others begin on the way from the nearest that is known.
@@ -144,6 +161,7 @@ function tracer(
         best === undefined || Math.abs(each.target - target) < Math.abs(best.target - target) ? each : best,
       undefined,
     );
+  let lost = 0;
   return (target) => {
     const same = nearest(earlier, target);
     const before = same === undefined ? undefined : resumed(program, same);
@@ -155,7 +173,9 @@ function tracer(
     const answer = solver.solve(wanted, {
       warm: start.answer.state,
       follow: { program: start.program, ...start.answer },
+      pivots: lost < LOST_MAX ? PIVOTS : 0,
     });
+    lost = answer.iterations <= PIVOTS ? 0 : lost + 1;
     return answer.status === 'solved' ? taken({ target, program: wanted, answer }) : undefined;
   };
 

@@ -52,6 +52,22 @@ function byEnumeration(problem: Problem, size: number): number {
 }
 
 describe('a number of names', () => {
+  test('names that their own bounds keep from zero are never left out: too many of them are told without a solve each', () => {
+    let solves = 0;
+    const { solver, algebra } = solvers;
+    const solve: typeof solver.solve = (...asked) => {
+      solves++;
+      return solver.solve(...asked);
+    };
+    const rows = [
+      { type: 'RelativePositionBounds', params: { lower: 0.3, upper: 3 } },
+      { type: 'Cardinality', params: { maximum: 30 } },
+    ];
+    const counted = { solver: { ...solver, solve }, algebra };
+    expect(solveProblem(counted, smallProblem({ names: 60, seed: 3, rows })).kind).toBe('no-choice');
+    expect(solves).toBeLessThan(5);
+  });
+
   test('the reference case with five of fourteen is the enumerated optimum', () => {
     const problem = trackingCases.find(({ id }) => id === 'o10_cardinality')!;
     const { program } = programOf(problem);

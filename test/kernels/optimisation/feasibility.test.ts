@@ -51,7 +51,7 @@ describe('leastViolation', () => {
         for (let r = 0; r < rows.count; r++) force += certificate.rows[r]! * rows.coefficients[r * n + i]!;
         expect(Math.abs(force), `seed ${seed}`).toBeLessThan(1e-9);
       }
-      expect(solver.solve(program).status).toBe('failed');
+      expect(solver.solve(program).status, `seed ${seed}`).not.toBe('solved');
     }
     expect(proofs).toBeGreaterThan(26 * SHARE);
   });

@@ -1,0 +1,52 @@
+import { isHard } from '../program/certificate.js';
+import { PRIMAL_MAX } from '../program/kkt.js';
+import type { Kink, Program } from '../program/program.js';
+
+/**
+ * Whether bounds by themselves leave no point: those of a name cross, or nothing within them reaches a row or the limit of a
+ * kink. Where that is so no point satisfies the conditions of optimality, and no method has to look for one.
+ *
+ * @cost    m n.
+ * @source  Andersen & Andersen (1995), Presolving in linear programming, Mathematical Programming 71, section 3: bounds of
+ *   what a row can be.
+ */
+export function isRuledOut(program: Program): boolean {
+  const { n, lower, upper, rows, kinks } = program;
+  for (let i = 0; i < n; i++) if (isBeyond(lower[i]!, upper[i]!, 1)) return true;
+  for (let r = 0; r < rows.count; r++) if (!Number.isFinite(rows.penalty[r]!) && isOutOfReach(program, r)) return true;
+  return kinks.some((kink) => isHard(kink) && isBeyond(leastSum(kink, program), kink.limit!, n));
+}
+
+/** Whether a value that may be less by what is counted as kept, in so many terms, exceeds a bound. */
+function isBeyond(least: number, bound: number, terms: number): boolean {
+  return least - bound > 2 * PRIMAL_MAX * (1 + Math.abs(bound)) * (1 + terms);
+}
+
+function isOutOfReach({ n, lower, upper, rows }: Program, r: number): boolean {
+  const from = r * n;
+  let [least, most, terms] = [0, 0, 0];
+  for (let i = 0; i < n; i++) {
+    const coefficient = rows.coefficients[from + i]!;
+    if (coefficient === 0) continue;
+    const [low, high] = coefficient > 0 ? [lower[i]!, upper[i]!] : [upper[i]!, lower[i]!];
+    least += coefficient * low;
+    most += coefficient * high;
+    terms += Math.abs(coefficient) * (1 + Math.max(finite(low), finite(high)));
+  }
+  return isBeyond(least, rows.upper[r]!, terms) || isBeyond(-most, -rows.lower[r]!, terms);
+}
+
+function finite(bound: number): number {
+  return Number.isFinite(bound) ? Math.abs(bound) : 0;
+}
+
+/** The least a kink's sum can be: each name as near to its kink as its bounds let it. */
+function leastSum({ at, left, right }: Kink, { n, lower, upper }: Program): number {
+  let total = 0;
+  for (let i = 0; i < n; i++) {
+    if (left[i]! > 0 || right[i]! < 0) return Number.NEGATIVE_INFINITY;
+    const step = Math.min(Math.max(at[i]!, lower[i]!), upper[i]!) - at[i]!;
+    total += (step > 0 ? right[i]! : left[i]!) * step;
+  }
+  return total;
+}

@@ -1,0 +1,67 @@
+import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { saliencies } from '#kernels/optimisation/factors/saliency.js';
+import type { Metric } from '#kernels/optimisation/program/metric.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
+import type { CountRow } from '../constraints/program-row.js';
+import { positionsOf } from './restriction.js';
+
+interface Drop {
+  /** [n], names that stay. */
+  readonly retained: Uint8Array;
+  /** Names held, in the order in which they go. */
+  readonly order: readonly number[];
+  /** Names too many of each row. */
+  readonly excess: readonly number[];
+  readonly wanted: number;
+}
+
+interface Dropped {
+  readonly held: Uint8Array;
+  readonly dropped: readonly number[];
+}
+
+/** [n], 1 for names that their own bounds keep from zero: no choice is without them. */
+export function neededNames({ lower, upper }: Pick<Program, 'lower' | 'upper'>): Uint8Array {
+  return Uint8Array.from(lower, (bound, i) => (bound > 0 || upper[i]! < 0 ? 1 : 0));
+}
+
+/** Names held, that of least saliency first. */
+export function bySaliency(algebra: DenseAlgebra, metric: Metric, held: Uint8Array, weights: Float64Array): number[] {
+  const names = positionsOf(held);
+  const cost = saliencies(algebra, metric, names, weights);
+  return Array.from(names.keys())
+    .toSorted((a, b) => cost[a]! - cost[b]! || names[a]! - names[b]!)
+    .map((p) => names[p]!);
+}
+
+/** Names held less those that go first where a row has too many; undefined where none can. */
+export function dropNames(
+  counts: readonly CountRow[],
+  held: Uint8Array,
+  { retained, order, excess, wanted }: Drop,
+): Dropped | undefined {
+  const left = excess.slice();
+  const next = held.slice();
+  const dropped: number[] = [];
+  const memberships = counts.map((row) => new Set(row.members));
+  const heldIn = counts.map((row) => countHeld(row, held));
+  for (const i of order) {
+    if (dropped.length === wanted) break;
+    if (retained[i] === 1) continue;
+    const rowsOf = counts.flatMap((_, c) => (memberships[c]!.has(i) ? [c] : []));
+    if (!rowsOf.some((c) => left[c]! > 0) || rowsOf.some((c) => heldIn[c]! <= counts[c]!.minimum)) continue;
+    for (const c of rowsOf) {
+      left[c]!--;
+      heldIn[c]!--;
+    }
+    next[i] = 0;
+    dropped.push(i);
+  }
+  return dropped.length === 0 ? undefined : { held: next, dropped };
+}
+
+export function countHeld({ members }: CountRow, held: Uint8Array): number {
+  let count = 0;
+  for (const i of members) count += held[i]!;
+  return count;
+}

@@ -1,0 +1,64 @@
+/** A place with what a function is there. */
+export interface Place {
+  readonly at: number;
+  readonly value: number;
+}
+
+export interface Between {
+  readonly low: Place;
+  /** The best so far, between the others or one of them. */
+  readonly best: Place;
+  readonly high: Place;
+}
+
+/** The larger part of a golden section goes on. */
+const GOLDEN = (3 - Math.sqrt(5)) / 2;
+
+/** Distance between places, relative to one and the place, that is none: nearer ones differ by rounding alone. */
+const CLOSE = 1e-9;
+
+/** Values asked for; six to ten are usual. */
+const STEPS_MAX = 40;
+
+/**
+ * Looks for the largest value of a function that rises and then falls: at the top of the parabola through the three best places,
+ * by golden sections where that leads nowhere. What it found is the best that the function was asked for.
+ * @param valueOf -Infinity where there is none
+ * @source Brent (1973), Algorithms for Minimization without Derivatives, chapter 5.
+ */
+export function largestBetween(valueOf: (at: number) => number, { low, best, high }: Between): void {
+  let [from, to] = [low.at, high.at];
+  let first = best;
+  let [second, third] = low.value > high.value ? [low, high] : [high, low];
+  let [step, before] = [to - from, to - from];
+  for (let k = 0; k < STEPS_MAX; k++) {
+    const middle = (from + to) / 2;
+    const close = CLOSE * (1 + Math.abs(first.at));
+    if (Math.abs(first.at - middle) <= 2 * close - (to - from) / 2) return;
+    const top = topOf(first, second, third);
+    const isUseful = top > from && top < to && Math.abs(top - first.at) < Math.abs(before) / 2;
+    before = isUseful ? step : first.at < middle ? to - first.at : from - first.at;
+    step = isUseful ? top - first.at : GOLDEN * before;
+    if (isUseful && (top - from < 2 * close || to - top < 2 * close)) step = Math.sign(middle - first.at) * close;
+    const at = first.at + (Math.abs(step) >= close ? step : Math.sign(step) * close);
+    const tried = { at, value: valueOf(at) };
+    if (tried.value >= first.value) {
+      if (at >= first.at) from = first.at;
+      else to = first.at;
+      [first, second, third] = [tried, first, second];
+    } else {
+      if (at < first.at) from = at;
+      else to = at;
+      if (tried.value >= second.value) [second, third] = [tried, second];
+      else if (tried.value >= third.value) third = tried;
+    }
+  }
+}
+
+/** Where the parabola through three places is highest; NaN where they lie on a line. */
+function topOf(a: Place, b: Place, c: Place): number {
+  const left = (a.at - b.at) * (a.value - c.value);
+  const right = (a.at - c.at) * (a.value - b.value);
+  const bend = right - left;
+  return bend === 0 ? Number.NaN : a.at - ((a.at - c.at) * right - (a.at - b.at) * left) / (2 * bend);
+}

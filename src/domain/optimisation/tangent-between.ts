@@ -1,0 +1,54 @@
+/** The variance that has to be borne for an expected return, and its rise by a unit of that. */
+export interface Borne {
+  readonly at: number;
+  readonly variance: number;
+  readonly slope: number;
+}
+
+export interface TangentInput {
+  readonly low: Borne;
+  readonly high: Borne;
+  readonly riskFreeRate: number;
+  /** Undefined where nothing is known: the search ends there. */
+  readonly probe: (at: number) => Borne | undefined;
+}
+
+/** Share of the Sharpe ratio that the places left may add and that is none. */
+const GAINED = 1e-12;
+
+/** Probes; three to eight are usual. */
+const PROBES_MAX = 40;
+
+/** Above zero where the Sharpe ratio rises with the expected return, below where it falls. */
+export function riseOf({ at, variance, slope }: Borne, riskFreeRate: number): number {
+  return 2 * variance - (at - riskFreeRate) * slope;
+}
+
+/**
+ * Probes the expected returns between two for the largest Sharpe ratio, which rises at the lower and falls at the higher. By
+ * turns where the condition for it is zero on a line through its ends, which is exact while no constraint joins or leaves,
+ * and where the tangents of the variance meet, which is exact at a kink.
+ */
+export function tangentBetween({ low, high, riskFreeRate, probe }: TangentInput): void {
+  const rise = (place: Borne) => riseOf(place, riskFreeRate);
+  const gain = (place: Borne) =>
+    ((right.at - left.at) * Math.abs(rise(place))) / (2 * place.variance * (place.at - riskFreeRate));
+  let [left, right] = [low, high];
+  for (let k = 0; k < PROBES_MAX && Math.min(gain(left), gain(right)) > GAINED; k++) {
+    const at = k % 2 === 0 ? zeroOf(left, rise(left), right, rise(right)) : meetingOf(left, right);
+    if (!(at > left.at && at < right.at)) return;
+    const found = probe(at);
+    if (found === undefined) return;
+    if (rise(found) > 0) left = found;
+    else right = found;
+  }
+}
+
+function zeroOf(left: Borne, above: number, right: Borne, below: number): number {
+  return left.at + ((right.at - left.at) * above) / (above - below);
+}
+
+function meetingOf(left: Borne, right: Borne): number {
+  const between = right.at - left.at;
+  return left.at + (right.slope * between - (right.variance - left.variance)) / (right.slope - left.slope);
+}

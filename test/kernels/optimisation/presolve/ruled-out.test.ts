@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { leastViolation } from '#kernels/optimisation/feasibility.js';
+import { isRuledOut } from '#kernels/optimisation/presolve/ruled-out.js';
+import { createSolver } from '#kernels/optimisation/solve-program.js';
+import { onSimplex, randomProgram } from '../random-programs.js';
+import { seeded } from '../../../seeded.js';
+
+test('what bounds rule out has a proof by multipliers, and no programme with a point within is ruled out', () => {
+  const solver = createSolver(plainAlgebra);
+  let ruledOut = 0;
+  for (let seed = 7001; seed <= 7150; seed++) {
+    const program = randomProgram(seed, { withNorms: false });
+    const isOut = isRuledOut(program);
+    if (isOut) expect(leastViolation(solver, program).certificate, `seed ${seed}`).not.toBeNull();
+    if (isOut) expect(solver.solve(program), `seed ${seed}`).toMatchObject({ status: 'infeasible', iterations: 0 });
+    ruledOut += Number(isOut);
+  }
+  expect(ruledOut).toBeGreaterThan(15);
+});
+
+test('bounds that cross, and limits on trades below what the bounds force, leave no point', () => {
+  const program = { ...randomProgram(3, { withKinks: false, withNorms: false }) };
+  const n = program.n;
+  const at = onSimplex(seeded(5), n);
+  const wide = { ...program, lower: new Float64Array(n), upper: new Float64Array(n).fill(1) };
+  const rows = {
+    ...program.rows,
+    lower: program.rows.lower.map(() => -Infinity),
+    upper: program.rows.upper.map(() => 9),
+  };
+  const open = { ...wide, rows };
+  expect(isRuledOut(open)).toBe(false);
+  expect(isRuledOut({ ...open, lower: open.lower.with(1, 0.3), upper: open.upper.with(1, 0.2) })).toBe(true);
+  // A name that must fall by 0.2 at least trades as much.
+  const kink = {
+    at: at.with(0, 0.5),
+    left: new Float64Array(n).fill(-1),
+    right: new Float64Array(n).fill(1),
+    penalty: Infinity,
+  };
+  const sold = { ...open, upper: open.upper.with(0, 0.3) };
+  expect(isRuledOut({ ...sold, kinks: [{ ...kink, limit: 0.19 }] })).toBe(true);
+  expect(isRuledOut({ ...sold, kinks: [{ ...kink, limit: 0.21 }] })).toBe(false);
+});

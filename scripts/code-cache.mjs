@@ -1,5 +1,6 @@
 // Keeps what V8 made of the command line (`src/code-cache.ts`), once it has done in this process what every start does: the
 // functions that were run are compiled, and no start compiles them again.
+import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,7 +8,8 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { CODE_CACHE, readScript, runScript } from '../dist/src/code-cache.js';
 
-// V8 forgets code that was not run for a while. The flag is as it was when the cache is made: another set refuses it.
+// V8 forgets code that was not run for a while. The flags are as they were when the cache is made, those that a service sets too
+// (`src/jobs/lane-threads.ts`): another set refuses it.
 setFlagsFromString('--no-flush-bytecode');
 const home = await mkdtemp(join(tmpdir(), 'divisor-code-cache-'));
 const script = readScript();
@@ -32,6 +34,12 @@ for (const [command, ...args] of [
 }
 stdout.write = write;
 setFlagsFromString('--flush-bytecode');
+setFlagsFromString('--heap-growing-percent=0');
 writeFileSync(CODE_CACHE, script.createCachedData());
+// A process of its own, as every start is, has none of the flags that this one may have got.
+const module = JSON.stringify(new URL('../dist/src/code-cache.js', import.meta.url).href);
+const look = `const { CODE_CACHE, readScript } = await import(${module});
+process.exitCode = readScript(process.getBuiltinModule('node:fs').readFileSync(CODE_CACHE)).cachedDataRejected ? 1 : 0;`;
+execFileSync(process.execPath, ['--input-type=module', '--eval', look]);
 await rm(home, { recursive: true });
 process.exit();

@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { getRequestListener } from '@hono/node-server';
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Refusal } from '#domain/refusal.js';
-import { askedOf, type App } from './app.js';
+import type { App } from './app.js';
 import { UPLOAD_MS } from './body.js';
 import { plainRead, type PlainRead } from './plain-read.js';
-import { errorAnswer, rawErrorResponse, responseOf, type Answer } from './reply.js';
+import { rawErrorResponse } from './reply.js';
 import { KEEP_ALIVE_MS, sendAnswer } from './send-answer.js';
 
 /** Time for the headers of a request; a client that needs longer holds a socket open on purpose. */
@@ -17,6 +15,9 @@ const REQUEST_TIMEOUT_MS = UPLOAD_MS;
 const CONNECTIONS_CHECK_MS = 1_000;
 const REQUESTS_PER_SOCKET_MAX = 1_000;
 const CONNECTIONS_MAX = 2_000;
+
+/** After the start of a server: nobody waits for it by then. */
+const READER_LOADED_MS = 500;
 
 const REQUESTS = Symbol('requests');
 
@@ -46,19 +47,7 @@ export interface Server {
 /** Serves the application over HTTP/1.1. Resolves once it listens. @throws the error of the socket */
 export async function listen(options: ServerOptions): Promise<Server> {
   const { app, host, port, headersTimeoutMs = HEADERS_TIMEOUT_MS } = options;
-  const answerAny = getRequestListener(
-    (request, { incoming, outgoing }) =>
-      sent(app.answer(askedOf(request, () => incoming.socket.remoteAddress)), outgoing as ServerResponse),
-    {
-      errorHandler: (failure) => {
-        const refusal = new Refusal(
-          'MALFORMED_REQUEST',
-          `The request cannot be read: ${failure instanceof Error ? failure.message : 'unknown fault'}.`,
-        );
-        return responseOf(errorAnswer(refusal, 'GET', app.headersFor(randomUUID())));
-      },
-    },
-  );
+  const answerAny = fullReader(app);
   const server = createServer(
     {
       headersTimeout: headersTimeoutMs,
@@ -75,7 +64,7 @@ export async function listen(options: ServerOptions): Promise<Server> {
       // node's own maxRequestsPerSocket leaves the socket open and answers what still comes on it with an empty 503.
       if (count >= REQUESTS_PER_SOCKET_MAX) outgoing.shouldKeepAlive = false;
       const read = plainRead(incoming, outgoing);
-      if (read === undefined) void answerAny(incoming, outgoing);
+      if (read === undefined) answerAny(incoming, outgoing);
       else answerRead(app, read, outgoing);
     },
   );
@@ -115,10 +104,18 @@ function answerRead(app: App, read: PlainRead, outgoing: ServerResponse): void {
   else void sendAnswer(answered, outgoing);
 }
 
-/** Sends an answer behind the back of the listener. */
-async function sent(answered: Answer | Promise<Answer>, outgoing: ServerResponse): Promise<Response> {
-  await sendAnswer(await answered, outgoing);
-  return RESPONSE_ALREADY_SENT;
+type Reader = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown;
+
+/**
+ * Answers whatever `node:http` understands. The adapter of `Request`, and the fetch of node that it needs, are loaded when the
+ * start is over, or for the first request that needs them.
+ */
+function fullReader(app: App): Reader {
+  let reader: Reader | undefined;
+  const load = async (): Promise<Reader> => (reader ??= (await import('./full-read.js')).createFullReader(app));
+  setTimeout(() => void load(), READER_LOADED_MS).unref();
+  return (incoming, outgoing) =>
+    reader === undefined ? load().then((loaded) => loaded(incoming, outgoing)) : reader(incoming, outgoing);
 }
 
 const PARSER_FAULTS: Record<string, string> = {

@@ -1,4 +1,5 @@
 import { BlockList, isIP } from 'node:net';
+import { once } from '#domain/once.js';
 
 export interface CallbackPlaceOptions {
   /** `host` for the port of the scheme, or `host:port`. */
@@ -25,7 +26,7 @@ interface Problem {
 export function createCallbackPlaces({ hosts, isPrivateAllowed, hasSecret }: CallbackPlaceOptions): CallbackPlaces {
   const allowed = new Set(hosts.map((host) => host.toLowerCase()));
   const isAddressAllowed = (address: string): boolean =>
-    !isIn(NOWHERE, address) && (isPrivateAllowed || !isIn(PRIVATE, address));
+    !isIn(nowhere(), address) && (isPrivateAllowed || !isIn(privateNetworks(), address));
 
   return {
     isAddressAllowed,
@@ -52,17 +53,21 @@ export function createCallbackPlaces({ hosts, isPrivateAllowed, hasSecret }: Cal
 }
 
 /** This machine and private networks. @source IANA special-purpose address registries */
-const PRIVATE = rangesOf(['127.0.0.0/8 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10', '::1/128 fc00::/7']);
+const privateNetworks = once(() =>
+  rangesOf(['127.0.0.0/8 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10', '::1/128 fc00::/7']),
+);
 
 /**
  * Where no receiver is: unspecified, link-local (cloud metadata), multicast, reserved, and addresses of IPv6 that lead
  * to one of IPv4.
  * @source the same
  */
-const NOWHERE = rangesOf([
-  '0.0.0.0/8 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3',
-  '::/128 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/32 2001:db8::/32 2002::/16 fe80::/9 ff00::/8',
-]);
+const nowhere = once(() =>
+  rangesOf([
+    '0.0.0.0/8 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3',
+    '::/128 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/32 2001:db8::/32 2002::/16 fe80::/9 ff00::/8',
+  ]),
+);
 
 function rangesOf(lists: readonly string[]): BlockList {
   const ranges = new BlockList();

@@ -1,0 +1,30 @@
+import { randomUUID } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import { getRequestListener } from '@hono/node-server';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import { Refusal } from '#domain/refusal.js';
+import { askedOf, type App } from './app.js';
+import { errorAnswer, responseOf, type Answer } from './reply.js';
+import { sendAnswer } from './send-answer.js';
+
+/** Answers requests that are read as a `Request` of fetch. */
+export const createFullReader = (app: App): ReturnType<typeof getRequestListener> =>
+  getRequestListener(
+    (request, { incoming, outgoing }) =>
+      sent(app.answer(askedOf(request, () => incoming.socket.remoteAddress)), outgoing as ServerResponse),
+    {
+      errorHandler: (failure) => {
+        const refusal = new Refusal(
+          'MALFORMED_REQUEST',
+          `The request cannot be read: ${failure instanceof Error ? failure.message : 'unknown fault'}.`,
+        );
+        return responseOf(errorAnswer(refusal, 'GET', app.headersFor(randomUUID())));
+      },
+    },
+  );
+
+/** Sends an answer behind the back of the listener. */
+async function sent(answered: Answer | Promise<Answer>, outgoing: ServerResponse): Promise<Response> {
+  await sendAnswer(await answered, outgoing);
+  return RESPONSE_ALREADY_SENT;
+}

@@ -24,21 +24,31 @@ export interface Scattered {
   readonly panels: Panels;
   readonly rows: number;
   /**
-   * False when two rows share a cell, a value is none its field can have, or days have not the rows that were to come.
+   * False when two rows share a cell, a name or a value is none, or days have not the rows that were to come.
    */
   readonly isSound: boolean;
+}
+
+/** Rows of one query as chunks of day, name, and a double per field. */
+export interface RowStream {
+  readonly chunks: AsyncIterable<DuckDBDataChunk>;
+  /** Positions of the names of a chunk, -1 for one that is none; they are used before the next chunk is asked for. */
+  namesOf(chunk: DuckDBDataChunk): Int32Array;
 }
 
 /** Rows that come at once: DuckDB's vectors are of 2,048. */
 const CHUNK_ROWS_MAX = 1 << 16;
 
+/** Rows of a run on an average from which on runs are copied, and not rows. */
+const RUN_ROWS_MIN = 8;
+
 /**
- * Puts the rows of several queries into one set of panels, in whatever order they come.
- * @param streams chunks of day, position of the name, and a double per field.
- * @cost 30 ns a row of six fields.
+ * Puts the rows of several queries into one set of panels, in whatever order they come. Rows that lie in a panel as they
+ * come are copied in one run.
+ * @cost 10 ns a row of five fields that comes in the order of the panels, 30 ns another one.
  */
 export async function scatterRows(
-  streams: readonly AsyncIterable<DuckDBDataChunk>[],
+  streams: readonly RowStream[],
   { identifiers, dates, fields, rowsOfDay }: Target,
   onRows: (rows: number) => void,
   follower?: DayFollower,
@@ -46,38 +56,25 @@ export async function scatterRows(
   const assets = identifiers.length;
   const panels = fields.map(() => zeroPanel(dates.length * assets, fields.length));
   const whole = { identifiers, dates, fields: new Map(fields.map((name, f) => [name, panels[f]!])) };
-  const rowOf = dayPositions(dates);
-  const firstDay = dates[0]!;
   const filled = new Uint8Array(dates.length * assets);
   const floors = fields.map((name) =>
     PRICE_COLUMNS.has(name) ? Number.MIN_VALUE : COUNT_COLUMNS.has(name) ? 0 : -Number.MAX_VALUE,
   );
-  const cells = new Int32Array(CHUNK_ROWS_MAX);
   const days = batchDays({ assets, fields: fields.length }, BLOCK_DAYS);
   const left = rowsByBatch(rowsOfDay, days);
   const expected = left.slice();
-  const batchOf = rowOf.map((t) => Math.max(0, Math.floor(t / days)));
   const full: number[] = [];
+  const place = createPlaces({ dates, assets, filled, days, left, full });
   let rows = 0;
   let isSound = true;
 
-  async function drain(stream: AsyncIterable<DuckDBDataChunk>): Promise<void> {
-    for await (const chunk of stream) {
+  async function drain({ chunks, namesOf }: RowStream): Promise<void> {
+    for await (const chunk of chunks) {
       const size = chunk.rowCount;
-      const dayColumn = integersOf(chunk, 0);
-      const nameColumn = integersOf(chunk, 1);
-      for (let i = 0; i < size; i++) {
-        const day = dayColumn[i]! - firstDay;
-        const cell = rowOf[day]! * assets + nameColumn[i]!;
-        const batch = batchOf[day]!;
-        if (filled[cell] === 1) isSound = false;
-        filled[cell] = 1;
-        cells[i] = cell;
-        left[batch]! -= 1;
-        if (left[batch] === 0) full.push(batch);
-      }
+      const places = place(integersOf(chunk, 0), namesOf(chunk), size);
+      if (!places.isSound) isSound = false;
       for (let f = 0; f < panels.length; f++)
-        if (!scatterColumn(doublesOf(chunk, 2 + f), cells, size, panels[f]!, floors[f]!)) isSound = false;
+        if (!scatterColumn(doublesOf(chunk, 2 + f), places, panels[f]!, floors[f]!)) isSound = false;
       rows += size;
       if (rows % (1 << 18) < size) onRows(rows);
       for (let batch = full.pop(); batch !== undefined; batch = full.pop()) complete(batch);
@@ -108,15 +105,83 @@ function rowsByBatch(rowsOfDay: Int32Array, days: number): Int32Array {
   return rows;
 }
 
+/** Where the rows of a chunk go. */
+interface Places {
+  /** Cell of each row, -1 for none. */
+  readonly cells: Int32Array;
+  /** First row of each run of rows whose cells follow each other, and behind the last the number of rows. */
+  readonly runs: Int32Array;
+  readonly runCount: number;
+  /** False when a row has no cell, or one that another has. */
+  readonly isSound: boolean;
+}
+
+interface Cells {
+  readonly dates: Int32Array;
+  readonly assets: number;
+  /** A flag for each cell. */
+  readonly filled: Uint8Array;
+  /** Days of a batch, rows that each batch still lacks, and the batches that lack none. */
+  readonly days: number;
+  readonly left: Int32Array;
+  readonly full: number[];
+}
+
+/** What finds the cells of rows, and counts them. Places are valid until the next. */
+function createPlaces({ dates, assets, filled, days, left, full }: Cells) {
+  const rowOf = dayPositions(dates);
+  const firstDay = dates[0]!;
+  const cells = new Int32Array(CHUNK_ROWS_MAX);
+  const runs = new Int32Array(CHUNK_ROWS_MAX + 1);
+  const take = (t: number, rows: number): void => {
+    const batch = Math.floor(t / days);
+    left[batch]! -= rows;
+    if (left[batch] === 0) full.push(batch);
+  };
+  return (dayOf: Int32Array, nameOf: Int32Array, size: number): Places => {
+    let isSound = true;
+    let runCount = 0;
+    /** Of the day before, its row and its first row here. */
+    let [day, t, since] = [firstDay - 1, -1, 0];
+    for (let i = 0, next = -1; i < size; i++) {
+      if (dayOf[i] !== day) {
+        if (t >= 0) take(t, i - since);
+        day = dayOf[i]!;
+        t = rowOf[day - firstDay] ?? -1;
+        since = i;
+        next = -1;
+      }
+      const name = nameOf[i]!;
+      const cell = t < 0 || name < 0 ? -1 : t * assets + name;
+      if (cell !== next || cell < 0) runs[runCount++] = i;
+      next = cell + 1;
+      cells[i] = cell;
+      if (cell < 0 || filled[cell] === 1) isSound = false;
+      else filled[cell] = 1;
+    }
+    if (t >= 0) take(t, size - since);
+    runs[runCount] = size;
+    return { cells, runs, runCount, isSound };
+  };
+}
+
 /** The hot loop: one column of one chunk into its panel. False when a value lies below the floor or is infinite. */
 function scatterColumn(
   values: Float64Array,
-  cells: Int32Array,
-  size: number,
+  { cells, runs, runCount }: Places,
   panel: Float64Array,
   floor: number,
 ): boolean {
+  const size = runs[runCount]!;
   let isSound = true;
+  if (runCount * RUN_ROWS_MIN <= size) {
+    for (let r = 0; r < runCount; r++) {
+      const from = runs[r]!;
+      if (cells[from]! >= 0 && !copyRun(values, { from, to: runs[r + 1]! }, panel, cells[from]!, floor))
+        isSound = false;
+    }
+    return isSound;
+  }
   for (let i = 0; i < size; i++) {
     const value = values[i]!;
     if (value !== value) panel[cells[i]!] = Number.NaN; // one NaN for all there are
@@ -124,6 +189,25 @@ function scatterColumn(
       if (!(value >= floor && value <= Number.MAX_VALUE)) isSound = false;
       panel[cells[i]!] = value + 0; // + 0 turns a negative zero into 0
     }
+  }
+  return isSound;
+}
+
+/** As `scatterColumn`, rows whose cells follow each other. */
+function copyRun(
+  values: Float64Array,
+  { from, to }: { readonly from: number; readonly to: number },
+  panel: Float64Array,
+  cell: number,
+  floor: number,
+): boolean {
+  const shift = cell - from;
+  let isSound = true;
+  for (let i = from; i < to; i++) {
+    const value = values[i]!;
+    if (value >= floor && value <= Number.MAX_VALUE) panel[i + shift] = value + 0;
+    else if (value !== value) panel[i + shift] = Number.NaN;
+    else isSound = false;
   }
   return isSound;
 }

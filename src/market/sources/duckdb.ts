@@ -3,6 +3,7 @@ import type { DuckDBConnection, DuckDBDataChunk, DuckDBInstance as Instance, Duc
 import type Bindings from '@duckdb/node-bindings';
 import { createRequire } from 'node:module';
 import type { Cell } from '../formats/cells.js';
+import { TEXT_BYTES } from './short-names.js';
 
 // Required, not imported: to import it takes 0.1 s more, for an import of CommonJS parses all its files for names, and
 // the first load waits for it.
@@ -20,6 +21,7 @@ const bindings = require('@duckdb/node-bindings') as typeof Bindings;
 const TYPES: Readonly<Record<Kind, readonly DuckDbApi.DuckDBTypeId[]>> = {
   integer: [DuckDBTypeId.INTEGER, DuckDBTypeId.DATE],
   double: [DuckDBTypeId.DOUBLE],
+  text: [DuckDBTypeId.VARCHAR],
 };
 
 /** Memory DuckDB may use for itself; panels come on top. */
@@ -89,13 +91,13 @@ const CHUNKS_BETWEEN_COLLECTIONS = 64;
 
 let chunksSince = 0;
 
-/** What a column holds whose numbers are read where they lie. */
-type Kind = 'integer' | 'double';
+/** What a column holds whose values are read where they lie. */
+type Kind = 'integer' | 'double' | 'text';
 
 /**
  * Rows of a query as they stream in, never a whole result at once: the next ones are fetched while those before are
  * worked on.
- * @param kinds of the columns that `integersOf` and `doublesOf` will read; null for another.
+ * @param kinds of the columns that `integersOf`, `doublesOf` and `textsOf` will read; null for another.
  */
 export async function* chunksOf(
   connection: DuckDBConnection,
@@ -148,6 +150,12 @@ export function doublesOf(chunk: DuckDBDataChunk, column: number): Float64Array 
 export function integersOf(chunk: DuckDBDataChunk, column: number): Int32Array {
   const { buffer, byteOffset } = dataOf(chunk, column, Int32Array.BYTES_PER_ELEMENT);
   return new Int32Array(buffer, byteOffset, chunk.rowCount);
+}
+
+/** The texts of a column of a chunk as `shortNames` reads them, where they lie. */
+export function textsOf(chunk: DuckDBDataChunk, column: number): Int32Array {
+  const { buffer, byteOffset } = dataOf(chunk, column, TEXT_BYTES);
+  return new Int32Array(buffer, byteOffset, (chunk.rowCount * TEXT_BYTES) / Int32Array.BYTES_PER_ELEMENT);
 }
 
 /**

@@ -4,13 +4,14 @@ import { compareText } from '#domain/findings.js';
 import { AssetIdentifier } from '#domain/shape.js';
 import { settleAll } from '../process/settle-all.js';
 import { dayIn } from '../formats/cells.js';
-import { cellOf, chunksOf, integersOf, sqlName, sqlText, type DuckDb } from './duckdb.js';
+import { cellOf, chunksOf, integersOf, sqlName, sqlText, textsOf, type DuckDb } from './duckdb.js';
+import { shortNames } from './short-names.js';
 import { refuseSize } from '../content/market-limits.js';
 import { noPanels, withoutEmptyLines, type Panels } from '../serving/panels.js';
 import { dayExpression, type MarketColumns, type TypedColumn } from '../formats/parquet.js';
 import { reportMarketProblems, type NumberedSource } from '../formats/parquet-problems.js';
 import type { Problems } from '../content/problems.js';
-import { scatterRows, type DayFollower } from '../content/scatter-rows.js';
+import { scatterRows, type DayFollower, type RowStream } from '../content/scatter-rows.js';
 
 interface TypedSource extends NumberedSource {
   readonly scan: string;
@@ -41,7 +42,6 @@ export async function readTypedMarket(
   const { columns, scan, isPart = false } = source;
   const { connection } = duck;
   const identifier = sqlName(columns.identifier);
-  const day = columns.date.type === 'DATE' ? sqlName(columns.date.name) : dayExpression(columns.date); // a DATE is its days since 1970
   const beside = await duck.connect(); // First: a scan that fails while nobody waits for it would end the process.
   const [spellings, rowsByDay] = await settleAll([
     distinctTexts(connection, `SELECT DISTINCT ${identifier} FROM ${scan}`),
@@ -67,20 +67,8 @@ export async function readTypedMarket(
   const shape = { dates: dates.length, identifiers: names.length, fields: columns.fields.length };
   if (refuseSize(shape, problems)) return undefined;
 
-  await writeAxis(connection, spellings.texts, names);
   const fields = columns.fields.map(({ name }) => name);
-  const values = columns.fields.map(({ column }) => `coalesce(${sqlName(column)}::DOUBLE, 'NaN'::DOUBLE)`);
-  const kinds = ['integer', 'integer', ...values.map(() => 'double' as const)] as const;
-  const parts = partsOf(source, total);
-  const streams = await Promise.all(
-    parts.map(async (part, i) =>
-      chunksOf(
-        i === 0 ? connection : await duck.connect(),
-        `SELECT ${day} AS d, axis.n, ${values.join(', ')} FROM ${part} AS source JOIN axis ON axis.name = source.${identifier}`,
-        kinds,
-      ),
-    ),
-  );
+  const streams = await openStreams(duck, source, { names, spellings: spellings.texts, rows: total });
   const scattered = await scatterRows(
     streams,
     { identifiers: names, dates, fields, rowsOfDay: dates.map((date) => rowsByDay.get(date)!) },
@@ -94,6 +82,39 @@ export async function readTypedMarket(
     return undefined;
   }
   return { panels: withoutEmptyLines(scattered.panels), rows: scattered.rows };
+}
+
+/** Streams of the rows of a source. Names are found by their bytes, long ones by a join. */
+async function openStreams(
+  duck: DuckDb,
+  source: TypedSource,
+  {
+    names,
+    spellings,
+    rows,
+  }: { readonly names: readonly string[]; readonly spellings: readonly string[]; readonly rows: number },
+): Promise<RowStream[]> {
+  const { date, identifier, fields } = source.columns;
+  const columnOf = new Map(names.map((name, n) => [name, n]));
+  const positions = new Map(spellings.toSorted(compareText).map((text) => [text, columnOf.get(text.trim())!]));
+  const short = shortNames(positions);
+  if (short === undefined) await writeAxis(duck.connection, positions);
+  const key = `source.${sqlName(identifier)}`;
+  const day = date.type === 'DATE' ? sqlName(date.name) : dayExpression(date); // a DATE is its days since 1970
+  const values = fields.map(({ column }) => `coalesce(${sqlName(column)}::DOUBLE, 'NaN'::DOUBLE)`);
+  const kinds = ['integer', short ? 'text' : 'integer', ...values.map(() => 'double' as const)] as const;
+  return Promise.all(
+    partsOf(source, rows).map(async (part, i) => {
+      const from = `${part} AS source${short ? '' : ` JOIN axis ON axis.name = ${key}`}`;
+      const chunks = chunksOf(
+        i === 0 ? duck.connection : await duck.connect(),
+        `SELECT ${day} AS d, ${short ? key : 'axis.n'}, ${values.join(', ')} FROM ${from}`,
+        kinds,
+      );
+      const positionsOf = short?.();
+      return { chunks, namesOf: (chunk) => positionsOf?.(textsOf(chunk, 1)) ?? integersOf(chunk, 1) };
+    }),
+  );
 }
 
 /** Rows that are worth a scan of their own: some row groups of the usual size. */
@@ -134,17 +155,12 @@ function partsOf({ files, scan, numberedScan, columns }: TypedSource, rows: numb
 /**
  * A table `axis` of every spelling of an identifier with the column of its panel: spaces around it are not part of it.
  */
-async function writeAxis(
-  connection: DuckDBConnection,
-  spellings: readonly string[],
-  names: readonly string[],
-): Promise<void> {
-  const columnOf = new Map(names.map((name, n) => [name, n]));
+async function writeAxis(connection: DuckDBConnection, positions: ReadonlyMap<string, number>): Promise<void> {
   await connection.run('CREATE TABLE axis (name VARCHAR, n INTEGER)');
   const rows = await connection.createAppender('axis');
-  for (const text of spellings) {
+  for (const [text, position] of positions) {
     rows.appendVarchar(text);
-    rows.appendInteger(columnOf.get(text.trim())!);
+    rows.appendInteger(position);
     rows.endRow();
   }
   rows.closeSync();

@@ -8,9 +8,10 @@ import type { MarketContent } from '#market/content/market-content.js';
 import { differenceOf } from '#market/versions/cell-differences.js';
 import { changeCounts } from '#market/versions/change-counts.js';
 import { contentChange, encodeChange } from '#market/versions/content-change.js';
-import { decodeContent, encodeContent } from '#market/versions/content-copy.js';
+import { decodeContent, encodeContent, joinedCopy } from '#market/versions/content-copy.js';
 import { earlierContent } from '#market/versions/earlier-content.js';
 import { dataDifferenceView } from '#views/data-difference-view.js';
+import { hashedBytes } from './hand-over.js';
 import { bytesOf, changeIn, damagedContent } from './known-contents.js';
 import { keepOpen, openedMarket } from './open-markets.js';
 
@@ -29,9 +30,11 @@ function hashed(encoded: Uint8Array): HashedBytes {
   return { bytes, sha256: createHash('sha256').update(bytes).digest('hex') };
 }
 
-/** A whole content. */
-export const copyOfContent: Task<'content-copy'> = async ({ market }) =>
-  hashed(await encodeContent(openedMarket(market)));
+/** A piece of a whole content. */
+export const copyOfContent: Task<'content-copy'> = async ({ market, from }) =>
+  encodeContent(openedMarket(market), from);
+
+export const joinedContent: Task<'joined-copy'> = async ({ pieces }) => hashedBytes(joinedCopy(pieces));
 
 /** The content of a copy and of the changes from it, which has the hash that it had. */
 export const copiedMarket: Task<'copied-market'> = async ({ content, changes, contentHash, ...of }) => {

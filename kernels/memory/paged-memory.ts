@@ -1,4 +1,4 @@
-import { closeSync, openSync, unlinkSync } from 'node:fs';
+import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
@@ -97,14 +97,48 @@ function pagedMemory(bytes: number): SharedArrayBuffer {
   try {
     if (!keepsName) unlinkSync(path);
     put(file, pages);
-  } finally {
+  } catch (fault) {
     closeSync(file);
+    throw fault;
   }
-  if (keepsName) files.set(memory, { path, before: pages.before, bytes: pages.bytes });
+  if (keepsName) {
+    files.set(memory, { path, before: pages.before, bytes: pages.bytes });
+    written.set(memory, { file, pages });
+    ended.register(memory, file);
+  } else closeSync(file);
   return memory;
 }
 
 const files = new WeakMap<ArrayBufferLike, PagedFile>();
+
+/**
+ * Open files of paged memory that this process fills for another. Other memory has none: its thread may be ended, which
+ * would leave the file its room.
+ */
+const written = new WeakMap<ArrayBufferLike, { readonly file: number; readonly pages: Pages }>();
+const ended = new FinalizationRegistry<number>((file) => closeSync(file));
+
+/** Whether `writeInto` writes to the file of a memory. */
+export function isWritten(memory: ArrayBufferLike): boolean {
+  return written.has(memory);
+}
+
+/**
+ * Puts bytes into memory, by its file where that is open: a page that a store touches first
+ * takes the system 18 us, one of a write 0.4.
+ */
+export function writeInto(memory: ArrayBufferLike, offset: number, bytes: Uint8Array): void {
+  const paged = written.get(memory);
+  const before = paged === undefined ? bytes.length : Math.max(0, paged.pages.before - offset);
+  const inFile =
+    paged === undefined
+      ? 0
+      : Math.max(0, Math.min(bytes.length, paged.pages.before + paged.pages.bytes - offset) - before);
+  new Uint8Array(memory, offset).set(bytes.subarray(0, before));
+  for (let at = 0; at < inFile;)
+    at += writeSync(paged!.file, bytes, before + at, inFile - at, offset + before + at - paged!.pages.before);
+  new Uint8Array(memory, offset).set(bytes.subarray(before + inFile), before + inFile);
+}
 
 /** The file of paged memory that kept its name; undefined of other memory. */
 export function pagedFile(memory: ArrayBufferLike): PagedFile | undefined {

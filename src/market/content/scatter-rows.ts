@@ -5,6 +5,7 @@ import { COUNT_COLUMNS, PRICE_COLUMNS } from './table-kinds.js';
 import { doublesOf, integersOf } from '../sources/duckdb.js';
 import { dayPositions } from './market-rows.js';
 import { zeroPanel, type Panels } from '../serving/panels.js';
+import { createPanelRoom, type PanelRoom } from './panel-room.js';
 import { batchDays } from '../serving/shared-market.js';
 
 /** Where rows go. */
@@ -65,6 +66,7 @@ export async function scatterRows(
   const expected = left.slice();
   const full: number[] = [];
   const place = createPlaces({ dates, assets, filled, days, left, full });
+  const room = createPanelRoom(panels, days * assets);
   let rows = 0;
   let isSound = true;
 
@@ -73,8 +75,8 @@ export async function scatterRows(
       const size = chunk.rowCount;
       const places = place(integersOf(chunk, 0), namesOf(chunk), size);
       if (!places.isSound) isSound = false;
-      for (let f = 0; f < panels.length; f++)
-        if (!scatterColumn(doublesOf(chunk, 2 + f), places, panels[f]!, floors[f]!)) isSound = false;
+      const columns = floors.map((floor, f) => ({ field: f, values: doublesOf(chunk, 2 + f), floor }));
+      if (!scatterColumns(columns, places, room)) isSound = false;
       rows += size;
       if (rows % (1 << 18) < size) onRows(rows);
       for (let batch = full.pop(); batch !== undefined; batch = full.pop()) complete(batch);
@@ -85,7 +87,9 @@ export async function scatterRows(
     const from = batch * days;
     const to = Math.min(from + days, dates.length);
     if (expected[batch]! < (to - from) * assets)
-      for (const panel of panels) emptyUnfilled(panel, filled, from * assets, to * assets);
+      for (let f = 0; f < panels.length; f++)
+        emptyUnfilled(room.cellsOf(batch, f), filled.subarray(from * assets, to * assets));
+    room.close(batch);
     if (isSound) follower?.complete(from, to);
   }
 
@@ -165,23 +169,38 @@ function createPlaces({ dates, assets, filled, days, left, full }: Cells) {
   };
 }
 
-/** The hot loop: one column of one chunk into its panel. False when a value lies below the floor or is infinite. */
-function scatterColumn(
-  values: Float64Array,
-  { cells, runs, runCount }: Places,
-  panel: Float64Array,
-  floor: number,
-): boolean {
-  const size = runs[runCount]!;
+interface Column {
+  readonly field: number;
+  readonly values: Float64Array;
+  /** Least value that is one. */
+  readonly floor: number;
+}
+
+/** The columns of one chunk into their panels. False when a value lies below its floor or is infinite. */
+function scatterColumns(columns: readonly Column[], places: Places, room: PanelRoom): boolean {
+  const { cells, runs, runCount } = places;
   let isSound = true;
-  if (runCount * RUN_ROWS_MIN <= size) {
-    for (let r = 0; r < runCount; r++) {
-      const from = runs[r]!;
-      if (cells[from]! >= 0 && !copyRun(values, { from, to: runs[r + 1]! }, panel, cells[from]!, floor))
-        isSound = false;
-    }
+  if (runCount * RUN_ROWS_MIN > runs[runCount]!) {
+    const panels = room.open();
+    for (const column of columns) if (!scatterColumn(column, places, panels[column.field]!)) isSound = false;
     return isSound;
   }
+  for (let r = 0; r < runCount; r++) {
+    const [from, to] = [runs[r]!, runs[r + 1]!];
+    const cell = cells[from]!;
+    if (cell < 0) continue;
+    const batch = room.batchOf(cell); // All of a run is of one day.
+    const run = { from, to, first: cell - room.firstOf(batch) };
+    for (const { field, values, floor } of columns)
+      if (!copyRun(values, run, room.cellsOf(batch, field), floor)) isSound = false;
+  }
+  return isSound;
+}
+
+/** One column of rows whose cells lie anywhere. */
+function scatterColumn({ values, floor }: Column, { cells, runs, runCount }: Places, panel: Float64Array): boolean {
+  const size = runs[runCount]!;
+  let isSound = true;
   for (let i = 0; i < size; i++) {
     const value = values[i]!;
     if (value !== value) panel[cells[i]!] = Number.NaN; // one NaN for all there are
@@ -193,25 +212,28 @@ function scatterColumn(
   return isSound;
 }
 
-/** As `scatterColumn`, rows whose cells follow each other. */
-function copyRun(
-  values: Float64Array,
-  { from, to }: { readonly from: number; readonly to: number },
-  panel: Float64Array,
-  cell: number,
-  floor: number,
-): boolean {
-  const shift = cell - from;
+interface Run {
+  /** Its rows. */
+  readonly from: number;
+  readonly to: number;
+  /** Cell of the first. */
+  readonly first: number;
+}
+
+/** The hot loop: one column of rows whose cells follow each other. */
+function copyRun(values: Float64Array, { from, to, first }: Run, cells: Float64Array, floor: number): boolean {
+  const shift = first - from;
   let isSound = true;
   for (let i = from; i < to; i++) {
     const value = values[i]!;
-    if (value >= floor && value <= Number.MAX_VALUE) panel[i + shift] = value + 0;
-    else if (value !== value) panel[i + shift] = Number.NaN;
+    if (value >= floor && value <= Number.MAX_VALUE) cells[i + shift] = value + 0;
+    else if (value !== value) cells[i + shift] = Number.NaN;
     else isSound = false;
   }
   return isSound;
 }
 
-function emptyUnfilled(panel: Float64Array, filled: Uint8Array, from: number, to: number): void {
-  for (let cell = from; cell < to; cell++) if (filled[cell] === 0) panel[cell] = Number.NaN;
+/** @param filled flags of the same cells */
+function emptyUnfilled(cells: Float64Array, filled: Uint8Array): void {
+  for (let cell = 0; cell < filled.length; cell++) if (filled[cell] === 0) cells[cell] = Number.NaN;
 }

@@ -3,6 +3,7 @@ import { LIMITS } from '#domain/limits.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { HashedBytes, HashedFile } from '#jobs/tasks/files.js';
+import type { CopyPiece } from '#market/versions/content-copy.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { servedMarket } from '#market/serving/served-markets.js';
 import type { ArtifactRef, ArtifactStore } from '#store/port.js';
@@ -20,7 +21,8 @@ export interface ContentCopies {
   /**
    * A copy of a content; null where it is beyond `MAX_COPIED_CONTENT_BYTES`.
    * @throws Refusal STORAGE_FULL, OVERLOADED
-   * @cost of deflating its panels, 10 ms a megabyte in a thread of the heavy lane, and half of their bytes on disk
+   * @cost of its panels 3 to 10 ms a megabyte in a thread of the heavy lane, some tenths of a second at a time, and a sixth
+   *   to a half of their bytes on disk
    */
   of(market: ServedMarket, signal?: AbortSignal): Promise<DataCopy | null>;
   /** As `of`; null where there is no room, too: that is no reason not to serve a content. */
@@ -50,7 +52,13 @@ export function createContentCopies({ artifacts, jobs }: ContentCopiesDependenci
   async function of(market: ServedMarket, signal?: AbortSignal): Promise<DataCopy | null> {
     const bytes = market.handle.fields.reduce((sum, { values }) => sum + values.byteLength, 0);
     if (bytes > LIMITS.MAX_COPIED_CONTENT_BYTES) return null;
-    const copied = await jobs.aside('content-copy', { market: market.handle }, signal);
+    const pieces: SharedArrayBuffer[] = [];
+    for (let from: number | null = 0; from !== null;) {
+      const made: CopyPiece = await jobs.aside('content-copy', { market: market.handle, from }, signal); // Others take their turns between.
+      pieces.push(made.piece);
+      from = made.next;
+    }
+    const copied = await jobs.aside('joined-copy', { pieces }, signal);
     return { content: await artifacts.write(copied.bytes, copied.sha256), changes: [] };
   }
 

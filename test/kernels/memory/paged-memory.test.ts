@@ -5,12 +5,14 @@ import {
   ALONE_BYTES,
   canPage,
   isPaged,
+  isWritten,
   limitMemory,
   memoryLimit,
   openPagedFile,
   pagedFile,
   panelMemory,
   workMemory,
+  writeInto,
 } from '#kernels/memory/paged-memory.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 
@@ -90,6 +92,32 @@ test('a file that keeps its name is memory of another process, too, with room fo
   new Uint8Array(made).fill(7);
   const expected = Buffer.alloc(ALONE_BYTES + MIB).fill(7, file.before, file.before + file.bytes);
   expect(Buffer.compare(new Uint8Array(opened), expected)).toBe(0);
+});
+
+test('bytes that are written into memory are there, at its edges, across them and within, whether or not it is paged', ({
+  skip,
+}) => {
+  unlessPaged(skip);
+  limitMemory({ panelBytes: MIB, folder, keepsNames: true });
+  const paged = panelMemory(ALONE_BYTES);
+  const plain = new SharedArrayBuffer(ALONE_BYTES);
+  const { before, bytes } = pagedFile(paged)!;
+  expect([isWritten(paged), isWritten(plain)]).toEqual([true, false]);
+  const end = before + bytes;
+  const places = [
+    [0, ALONE_BYTES],
+    [0, before + 9],
+    [before, 4096],
+    [MIB + 3, 5 * MIB],
+    [end - 11, ALONE_BYTES - end + 11],
+    [end, ALONE_BYTES - end],
+    [0, before],
+  ] as const;
+  for (const [n, [offset, length]] of places.entries()) {
+    const made = Buffer.alloc(length, n + 1);
+    for (const memory of [paged, plain]) writeInto(memory, offset, made);
+    expect(Buffer.compare(new Uint8Array(paged), new Uint8Array(plain)), `place ${n}`).toBe(0);
+  }
 });
 
 test('without a folder nothing is paged, whatever its size', () => {

@@ -1,0 +1,103 @@
+/**
+ * Cells of a panel as bytes that deflate: numbers of few decimals as integers, each less the one of the day before, the
+ * bytes of one weight together. Prices and counts take a tenth of the time that their doubles do, and half of the space.
+ */
+
+/** Decimals up to which numbers are tried as integers. */
+const DECIMALS_MAX = 6;
+
+/** Form of cells that are kept as doubles; that of integers is the number of their decimals. */
+const DOUBLES = 255;
+
+/** No value; integers are larger. */
+const NONE = -(2 ** 31);
+
+/** The one NaN that panels have, by its halves. */
+const NAN_HIGH = 0x7ff80000;
+
+const WIDTH = Int32Array.BYTES_PER_ELEMENT;
+
+/** @param assets cells of a day @returns bytes from which `decodeCells` makes the same bits */
+export function encodeCells(cells: Float64Array, assets: number): Uint8Array {
+  for (let decimals = firstFit(cells, 0); decimals <= DECIMALS_MAX; decimals = firstFit(cells, decimals + 1)) {
+    const integers = integersOf(cells, decimals);
+    if (integers !== undefined) return planesOf(integers, assets, decimals);
+  }
+  const bytes = new Uint8Array(1 + cells.byteLength);
+  bytes[0] = DOUBLES;
+  bytes.set(new Uint8Array(cells.buffer, cells.byteOffset, cells.byteLength), 1);
+  return bytes;
+}
+
+/** Fewest decimals, from so many on, that the first value has. */
+function firstFit(cells: Float64Array, from: number): number {
+  const first = cells.find((value) => value === value) ?? 0;
+  let decimals = from;
+  while (decimals <= DECIMALS_MAX && !isExact(first, Math.round(first * 10 ** decimals), 10 ** decimals)) decimals += 1;
+  return decimals;
+}
+
+/** Whether the same bits are made from an integer. */
+function isExact(value: number, integer: number, scale: number): boolean {
+  return integer / scale === value && (integer !== 0 || Object.is(value, 0)) && integer > NONE && integer < -NONE;
+}
+
+function integersOf(cells: Float64Array, decimals: number): Int32Array | undefined {
+  const scale = 10 ** decimals;
+  const halves = new Uint32Array(cells.buffer, cells.byteOffset, 2 * cells.length);
+  const integers = new Int32Array(cells.length);
+  for (let i = 0; i < cells.length; i++) {
+    const value = cells[i]!;
+    if (value !== value) {
+      if (halves[2 * i] !== 0 || halves[2 * i + 1] !== NAN_HIGH) return undefined;
+      integers[i] = NONE;
+      continue;
+    }
+    const integer = Math.round(value * scale);
+    if (!isExact(value, integer, scale)) return undefined;
+    integers[i] = integer;
+  }
+  return integers;
+}
+
+/** Differences in the order of their size, so that those below zero have few bytes too, byte by byte. */
+function planesOf(integers: Int32Array, assets: number, decimals: number): Uint8Array {
+  const count = integers.length;
+  const bytes = new Uint8Array(1 + WIDTH * count);
+  bytes[0] = decimals;
+  for (let i = 0; i < count; i++) {
+    const difference = (integers[i]! - (i < assets ? 0 : integers[i - assets]!)) | 0;
+    const code = (difference << 1) ^ (difference >> 31);
+    bytes[1 + i] = code;
+    bytes[1 + count + i] = code >>> 8;
+    bytes[1 + 2 * count + i] = code >>> 16;
+    bytes[1 + 3 * count + i] = code >>> 24;
+  }
+  return bytes;
+}
+
+/** Whether such bytes are of integers. */
+export const areIntegers = (bytes: Uint8Array): boolean => bytes[0] !== DOUBLES;
+
+/** The cells of such bytes, into memory for them. */
+export function decodeCells(bytes: Uint8Array, assets: number, cells: Float64Array): void {
+  const decimals = bytes[0]!;
+  if (decimals === DOUBLES) {
+    new Uint8Array(cells.buffer, cells.byteOffset, cells.byteLength).set(bytes.subarray(1));
+    return;
+  }
+  const scale = 10 ** decimals;
+  const count = cells.length;
+  const integers = new Int32Array(count);
+  for (let i = 0; i < count; i++) {
+    const code =
+      bytes[1 + i]! |
+      (bytes[1 + count + i]! << 8) |
+      (bytes[1 + 2 * count + i]! << 16) |
+      (bytes[1 + 3 * count + i]! << 24);
+    const difference = (code >>> 1) ^ -(code & 1);
+    const integer = (difference + (i < assets ? 0 : integers[i - assets]!)) | 0;
+    integers[i] = integer;
+    cells[i] = integer === NONE ? Number.NaN : integer / scale;
+  }
+}

@@ -1,0 +1,78 @@
+import { Buffer } from 'node:buffer';
+import { deflateRawSync } from 'node:zlib';
+import { expect, test } from 'vitest';
+import type { MarketContent } from '#market/content/market-content.js';
+import { decodeCells, encodeCells } from '#market/versions/cell-codes.js';
+import { decodeContent } from '#market/versions/content-copy.js';
+import { seeded } from '../../seeded.js';
+import { copyOf } from './copy-of.js';
+
+const CELLS = 60;
+const random = seeded(5);
+const drawn = (make: (u: number) => number) => Float64Array.from({ length: CELLS }, () => make(random()));
+const hole = (panel: Float64Array) => panel.map((value, i) => (i % 7 === 3 ? Number.NaN : value));
+const foreignNaN = Float64Array.of(1.5, 2, 3);
+new Uint32Array(foreignNaN.buffer).set([1, 0x7ff80000], 2);
+
+test.each([
+  ['cents', drawn((u) => Math.round(1e6 * u) / 100), 1],
+  ['cents with holes', hole(drawn((u) => Math.round(1e6 * u) / 100)), 1],
+  ['six decimals', drawn((u) => Math.round(1e8 * u - 5e7) / 1e6), 1],
+  ['counts', hole(drawn((u) => Math.round(2e9 * u))), 1],
+  ['the largest integers', Float64Array.of(2 ** 31 - 1, 1 - 2 ** 31, 0, -1, 2 ** 31 - 1, 1 - 2 ** 31), 1],
+  ['no values', new Float64Array(6).fill(Number.NaN), 1],
+  ['seven decimals', drawn((u) => Math.round(1e8 * u) / 1e7), 2],
+  ['whole mantissas', drawn((u) => u), 2],
+  ['one among cents', drawn((u) => Math.round(1e6 * u) / 100).with(CELLS - 1, 1 / 3), 2],
+  ['beyond 32 bits', Float64Array.of(1, 2 ** 31), 2],
+  ['a negative zero', Float64Array.of(1, -0, 2), 2],
+  ['another NaN', foreignNaN, 2],
+])('%s have their bits again, as integers (1) or as doubles (2)', (_, cells, form) => {
+  for (const assets of [1, 3, cells.length]) {
+    const bytes = encodeCells(cells, assets);
+    const again = new Float64Array(cells.length);
+    decodeCells(bytes, assets, again);
+    expect(Buffer.from(again.buffer).equals(Buffer.from(cells.buffer, cells.byteOffset, cells.byteLength))).toBe(true);
+    expect(bytes.length).toBe(1 + (form === 1 ? 4 : 8) * cells.length);
+  }
+});
+
+test('a copy of several pieces has the content that it was made of', () => {
+  const content = contentOf(NAMES, 4000); // 37 MiB
+  const copied = decodeContent(copyOf(content, 2));
+  expect(copied.dates).toEqual(content.dates);
+  expect(Buffer.from(copied.fields.get('CLOSE')!.buffer).equals(Buffer.from(content.fields.get('CLOSE')!.buffer))).toBe(
+    true,
+  );
+});
+
+test('a copy of the version before, of whole panels, is read', () => {
+  const content = contentOf(['A', 'B'], 3);
+  const { identifiers } = content;
+  const tables = { columns: [], reference: [], actions: [], universes: [], series: [] };
+  const header = { format: 1, dates: [...content.dates], identifiers, tables, fields: ['CLOSE'] };
+  const parts = [Buffer.from(JSON.stringify(header)), Buffer.from(content.fields.get('CLOSE')!.buffer)];
+  const bytes = parts.flatMap((part) => {
+    const deflated = deflateRawSync(part);
+    const length = Buffer.alloc(4);
+    length.writeUInt32LE(deflated.length);
+    return [length, deflated];
+  });
+  expect(decodeContent(Buffer.concat(bytes))).toEqual(content);
+});
+
+const NAMES = Array.from({ length: 1200 }, (_, n) => `N${n}`);
+
+/** Closes of two decimals. */
+function contentOf(identifiers: readonly string[], days: number): MarketContent {
+  const close = new Float64Array(new SharedArrayBuffer(8 * days * identifiers.length));
+  for (let cell = 0; cell < close.length; cell++) close[cell] = (100 + (cell % 1013)) / 100;
+  return {
+    identifiers,
+    dates: Int32Array.from({ length: days }, (_, t) => t),
+    fields: new Map([['CLOSE', close]]),
+    reference: { columns: [], rows: new Map() },
+    actions: [],
+    universes: [],
+  };
+}

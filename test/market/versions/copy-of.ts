@@ -1,0 +1,15 @@
+import { expect } from 'vitest';
+import type { MarketContent } from '#market/content/market-content.js';
+import { encodeContent, joinedCopy } from '#market/versions/content-copy.js';
+
+/** The bytes of a copy. @param least pieces that it has */
+export function copyOf(content: MarketContent, least = 1): Uint8Array {
+  const pieces: SharedArrayBuffer[] = [];
+  for (let from: number | null = 0; from !== null;) {
+    const { piece, next } = encodeContent(content, from);
+    pieces.push(piece);
+    from = next;
+  }
+  expect(pieces.length).toBeGreaterThanOrEqual(least);
+  return joinedCopy(pieces);
+}

@@ -69,6 +69,8 @@ export interface StateInput {
   readonly market: MarketData;
   readonly checkpoint: RunCheckpoint;
   readonly snapshots: SnapshotsBehind;
+  /** As `identityOf` has it, where it is known. */
+  readonly identity?: string;
 }
 
 /**
@@ -82,11 +84,12 @@ export function checkpointBytes({
   market,
   checkpoint,
   snapshots,
+  identity = identityOf(plan, engineVersion),
 }: StateInput): Uint8Array | null {
   if (handle.digests === undefined) return null;
   const state: CheckpointFile = {
     format: CHECKPOINT_FORMAT,
-    identity: identityOf(plan, engineVersion),
+    identity,
     prefix: prefixOf(market, handle.digests, checkpoint.day),
     checkpoint,
     snapshots,
@@ -157,7 +160,9 @@ export function resumeStored(
         },
         checkpointOf(written) {
           const snapshots = snapshotsBehind(written, state.snapshots.before);
-          return checkpointBytes({ plan, engineVersion, handle, market, checkpoint: extended.checkpoint, snapshots });
+          const { checkpoint: next } = extended;
+          const { identity } = state;
+          return checkpointBytes({ plan, engineVersion, handle, market, checkpoint: next, snapshots, identity });
         },
       };
     }),

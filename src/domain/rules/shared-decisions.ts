@@ -8,7 +8,10 @@ import type { CrossSection, CrossSections } from './datapoints/cross-section.js'
 /** Names of all sections that are kept, counted together, and of all choices: some 50 MB each where rules read three datapoints. */
 const NAMES_MAX = 1 << 20;
 
-/** How many names are kept, and how many more may be. */
+/** Kinds of universes that are kept by session. */
+const SHARED_UNIVERSES: ReadonlySet<string> = new Set(['all', 'named']);
+
+/** How many more names may be kept. */
 interface Room {
   left: number;
 }
@@ -17,6 +20,7 @@ interface Room {
  * What the decisions of several definitions have in common: the universe of a session, its cross-section, ranked once, and of
  * definitions that differ by caps and floors alone all that comes before these. The first sessions are kept, as definitions
  * begin anew with them.
+ * @param chosenMax names of all choices that are kept; of none, nothing of a definition is
  */
 export function sharedDecisions(namesMax = NAMES_MAX, chosenMax = namesMax): DecisionSharing {
   const [ofSections, ofChoices]: [Room, Room] = [{ left: namesMax }, { left: chosenMax }];
@@ -27,7 +31,8 @@ export function sharedDecisions(namesMax = NAMES_MAX, chosenMax = namesMax): Dec
     sectionsOf: (terms) =>
       sections(terms.market, termsKey(terms), () => keepingSections(crossSectionsOf(terms), ofSections)),
     universeOf(document, market, ask) {
-      if (document.universe?.kind === 'index') return ask; // as its parent is composed
+      // That of a list has a long key, that of an index is as its parent is composed.
+      if (!SHARED_UNIVERSES.has(document.universe?.kind ?? 'all')) return ask;
       const key = JSON.stringify([document.universe, document.currency, document.pipeline.treatment]);
       const known = universes(market, key, () => new Map());
       return (session) => {
@@ -39,8 +44,11 @@ export function sharedDecisions(namesMax = NAMES_MAX, chosenMax = namesMax): Dec
         return found;
       };
     },
-    choicesOf: (document, terms) =>
-      choices(terms.market, JSON.stringify([termsKey(terms), choiceTerms(document)]), () => keepingChoices(ofChoices)),
+    choicesOf(document, terms) {
+      if (chosenMax === 0) return (_, make) => make();
+      const key = JSON.stringify([termsKey(terms), choiceTerms(document)]);
+      return choices(terms.market, key, () => keepingChoices(ofChoices));
+    },
   };
 }
 

@@ -7,9 +7,9 @@ import { atLeast, quadraticBytes, RIDGE, type Quadratic } from './quadratic.js';
 
 /**
  * Quadratic programmes by others, each solve in a process of its own, so that neither threads nor memory of one are there while
- * another is timed. A peer repeats its solve while that is quick, and tells the least processor time of all its threads with the least
- * time by the clock. The folder that BENCH_PEERS names may hold `node_modules` with quadprog, highs and cvxjs, and `bin` with the
- * `python3` and `Rscript` to call; else those of the path are. A peer that is not there says so.
+ * another is timed. A peer repeats its solve while that is quick, and tells the medians of the warm ones: processor time of all its
+ * threads, and time by the clock. The folder that BENCH_PEERS names may hold `node_modules` with quadprog, highs and cvxjs, and `bin`
+ * with the `python3` and `Rscript` to call; else those of the path are. A peer that is not there says so.
  */
 const FOLDER = process.env['BENCH_PEERS'] ?? '';
 const SCRIPTS = fileURLToPath(new URL('../../../../bench/kernels/optimisation/', import.meta.url));

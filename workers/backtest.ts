@@ -12,7 +12,7 @@ import { keptMemory } from '#domain/kept-memory.js';
 import { runToFiles } from '#domain/backtest/run-file/write.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { formatDay } from '#domain/days.js';
-import type { MarketIdentity } from '#domain/market/handle.js';
+import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
 import type { Task, ThreadInput, TaskOutput } from '#jobs/tasks.js';
 import type { KnownFiles } from '#jobs/tasks/files.js';
 import type { ResumableRun, RunFileName } from '#jobs/tasks/runs.js';
@@ -54,6 +54,12 @@ export const backtest: Task<'backtest'> = async (input, control) => {
   };
 };
 
+/** The run of a plan, made and thrown away: its code is compiled then, and the market is ready for runs. */
+export async function practiseRun(market: MarketHandle, plan: BacktestPlan, control: TaskControl): Promise<void> {
+  await onEngine((engine) => wholeRun(engine, { market, plan, engineVersion: '' }, control, null));
+  memory.giveBack();
+}
+
 /** A run that is made, before its files are written. */
 interface MadeRun extends Omit<TaskOutput<'backtest'>, RunFileName> {
   readonly contents: {
@@ -82,7 +88,7 @@ function runOn(engine: Engine, input: ThreadInput<'backtest'>, control: TaskCont
 
 function wholeRun(
   engine: Engine,
-  input: ThreadInput<'backtest'>,
+  input: Omit<ThreadInput<'backtest'>, 'outputs'>,
   control: TaskControl,
   fullRunReason: FullRunReason | null,
 ): MadeRun {

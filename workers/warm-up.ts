@@ -2,16 +2,19 @@ import type { Task, TaskName } from '#jobs/tasks.js';
 import { openedMarket } from './open-markets.js';
 
 /**
- * Loads the code of tasks, and opens a market when there is one, so that whoever asks next does not wait for it.
- * @throws CancelledError between two of them, of which those that were loaded stay so
+ * Loads the code of tasks, and where there is a market opens it and makes the run of a plan, which is thrown away, so that
+ * whoever asks next does not wait for it.
+ * @throws CancelledError between two of them, of which those that were loaded stay so, and within a run
+ * @throws Refusal what a backtest refuses
  */
 export function warmUp(tasks: { readonly [N in TaskName]: () => Promise<unknown> }): Task<'warm-up'> {
-  return async ({ names, market }, { report }) => {
+  return async ({ names, market, plan }, control) => {
     for (const name of names) {
       await tasks[name]();
-      report(0);
+      control.report(0);
     }
     if (market) openedMarket(market);
+    if (market && plan) await (await import('./backtest.js')).practiseRun(market, plan, control);
     return null;
   };
 }

@@ -159,7 +159,7 @@ export const SETTINGS = {
     flag: 'warm-up',
     variable: 'DIVISOR_WARM_UP',
     otherwise: () => 'on',
-    help: 'Whether worker threads start ahead of tasks and get ready in idle time for views and previews of the served store.',
+    help: 'Whether worker threads start ahead of tasks and get ready in idle time for runs, views and previews of the served store.',
     schema: z.enum(['on', 'off']).transform((word) => word === 'on'),
   }),
   console: declare({

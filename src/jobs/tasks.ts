@@ -1,3 +1,4 @@
+import type { BacktestPlan } from '#domain/backtest/plan.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 import type { SimulationPlan } from '#domain/simulation/simulation.js';
@@ -176,8 +177,8 @@ export interface Tasks {
   'risk-model-part': { input: StoredMatrix & { readonly part: RiskModelPart }; output: AnswerBytes };
   /** A share of the hashes that a reconciliation needs: of the files that no thread has taken yet. */
   'hash-files': { input: SharedHashes; output: null };
-  /** Nothing but to be ready: code of tasks, and the market when one is given. */
-  'warm-up': { input: { readonly names: readonly TaskName[]; readonly market: MarketHandle | null }; output: null };
+  /** Nothing but to be ready: code of tasks, the market and a run there when they are given. */
+  'warm-up': { input: WarmUpInput; output: null };
   /** A stored model as an Arrow stream. */
   'risk-model-arrow': {
     input: StoredMatrix & { readonly assetIds: readonly string[]; readonly body: Readonly<Record<string, unknown>> };
@@ -196,6 +197,13 @@ export type PortableTaskName = {
 export type TaskInput<N extends TaskName> = Tasks[N] extends { readonly order: infer Order }
   ? Order
   : WithOutputNames<Tasks[N]['input']>;
+
+/** Code of tasks to be loaded, a market to be opened, the plan of a run there to be made and thrown away. */
+export interface WarmUpInput {
+  readonly names: readonly TaskName[];
+  readonly market: MarketHandle | null;
+  readonly plan: BacktestPlan | null;
+}
 
 /** What a thread works on. */
 export type ThreadInput<N extends TaskName> = Tasks[N]['input'];

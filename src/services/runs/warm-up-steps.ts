@@ -11,10 +11,14 @@ import type { RunViewInput } from '#jobs/tasks/views.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { DEFAULT_COMPONENTS } from '../risk/factor-measure.js';
 import { reachedBy } from '../indices/index-questions.js';
+import { practicePlan } from './practice-plan.js';
 import { columnsFile, findRun, isWholeHistory } from './run-documents.js';
 import { styleQuestions } from './style-questions.js';
 import { findIndex } from '../indices/stored-indices.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
+
+/** Beginning of the keys of steps that a thread keeps whatever market is served. */
+export const OF_THREAD = 'thread: ';
 
 /** Dates x names of a market: beyond it panels of 160 MB each would be made that nobody may ever ask for. */
 const CELLS_MAX = 20_000_000;
@@ -33,6 +37,9 @@ const CODE: Readonly<Record<Lane, readonly TaskName[]>> = {
   light: ['view-run', 'preview', 'explain', 'whatIf', 'rolling-risk', 'run-levels', 'write-record'],
   heavy: ['backtest', 'hash-files'],
 };
+
+/** Further practice of a thread: the second and third run of a thread take 3.5 and 1.7 times of the fifth. */
+const PRACTICE_RUNS = [2, 3].map((turn) => `${OF_THREAD}run ${turn}`);
 
 /** Runs whose exposures are made ready, the latest ones: figures of a run take a megabyte or two of what a thread keeps. */
 const READY_RUNS_MAX = 8;
@@ -78,12 +85,22 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     const { handle, market } = served;
     if (!answers) return yield code('heavy');
     yield code('light');
-    yield query('market', 'warm-up', () => ({ names: [], market: handle }));
+    yield query('market', 'warm-up', () => ({ names: [], market: handle, plan: null }));
     if (market.dates.length * market.identifiers.length <= CELLS_MAX) yield* questionsOn(served);
     yield code('heavy');
     if (market.dates.length * market.identifiers.length > CELLS_MAX) return;
+    yield* practiceOn(served);
     yield* exposuresOn(served);
     yield* stylesOn(served);
+  }
+
+  /** Runs that are thrown away: of a new market one, of a thread as many as make its code fast. */
+  async function* practiceOn({ handle, market }: ServedMarket): AsyncGenerator<Step> {
+    const run = await readLatestRun();
+    const stored = (run && (await indexOf(run.index_id))) ?? (await firstIndex());
+    const plan = await practicePlan(documents, stored, market);
+    for (const key of ['run', ...PRACTICE_RUNS])
+      yield query(key, 'warm-up', () => ({ names: [], market: handle, plan }), 'heavy');
   }
 
   /** The other datapoints of the run that was asked about last, and of the latest one where nobody else makes it ready. */
@@ -235,14 +252,13 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
       : runId;
   }
 
-  const indexOf = async (indexId: string): Promise<IndexDocument | undefined> => findIndex(documents, indexId);
+  const indexOf = (indexId: string): Promise<IndexDocument | undefined> => findIndex(documents, indexId);
+  const runOf = (id: string): Promise<RunDocument | undefined> => findRun(documents, id);
 
   async function firstIndex(): Promise<IndexDocument | undefined> {
     const [id] = await documents.ids('index');
     return id === undefined ? undefined : await indexOf(id);
   }
-
-  const runOf = (id: string): Promise<RunDocument | undefined> => findRun(documents, id);
 
   /** The run that was stored last, as far as is known. */
   const readLatestRun = async (): Promise<RunDocument | undefined> => (await readLatestRuns())[0];
@@ -266,20 +282,18 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     return benchmark?.kind === 'index' ? await indexOf(benchmark.id) : undefined;
   }
 
-  const code = (lane: Lane): Step => ({
-    key: `${OF_THREAD}code ${lane}`,
-    lane,
-    ask: () => pool.run({ lane, task: 'warm-up', input: { names: CODE[lane], market: null }, yields: true }).output,
-  });
+  const code = (lane: Lane): Step =>
+    query(`${OF_THREAD}code ${lane}`, 'warm-up', () => ({ names: CODE[lane], market: null, plan: null }), lane);
   /** A question that makes room for others: what it made so far stays with the thread, as far as it is kept there. */
   const query = <N extends TaskName>(
     key: string,
     task: N,
     input: () => TaskInput<N> | Promise<TaskInput<N>>,
+    lane: Lane = 'light',
   ): Step => ({
     key,
-    lane: 'light',
-    ask: async () => pool.run({ lane: 'light', task, input: await input(), yields: true }).output,
+    lane,
+    ask: async () => pool.run({ lane, task, input: await input(), yields: true }).output,
   });
   /** A question about exposures goes on where it made room. */
   const exposed = (key: string, input: () => Promise<RunViewInput>): Step =>
@@ -313,6 +327,3 @@ const EXPOSURES = {
 function groupColumnOf({ reference: { columns } }: MarketData): string {
   return columns.find((column) => column === 'SECTOR') ?? columns[0] ?? OWN_GROUPS;
 }
-
-/** Beginning of the keys of steps that a thread keeps whatever market is served. */
-export const OF_THREAD = 'thread: ';

@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
+import { IndexDocument } from '#domain/documents/index-document.js';
 import { Refusal } from '#domain/refusal.js';
 import { TaskStopped, WorkerLost } from '#jobs/compute-pool.js';
 import type { TaskInput } from '#jobs/tasks.js';
@@ -12,6 +13,9 @@ afterEach(async () => {
 });
 
 const CODE_AND_MARKET = ['light warm-up code', 'light warm-up market', 'heavy warm-up code'];
+const RUN = 'heavy warm-up run';
+/** What a thread is asked once: the code, the market and three runs. */
+const WHOLE = [...CODE_AND_MARKET, RUN, RUN, RUN];
 
 test('without a served market nothing is asked, with one each thread loads its code and a light one opens it, once', async () => {
   const { serve, tick, timers, wake } = warmUp();
@@ -19,11 +23,11 @@ test('without a served market nothing is asked, with one each thread loads its c
   expect(await tick()).toEqual([]);
   expect(timers.size).toBe(0);
   serve(marketOf('a'));
-  expect(await tick()).toEqual(CODE_AND_MARKET);
+  expect(await tick()).toEqual(WHOLE);
   wake();
   expect(await tick()).toEqual([]);
   serve(marketOf('b'));
-  expect(await tick()).toEqual(['light warm-up market']);
+  expect(await tick()).toEqual(['light warm-up market', RUN]);
 });
 
 test('a run that is stored calls off what is asked until none has been for a while', async () => {
@@ -39,7 +43,7 @@ test('a run that is stored calls off what is asked until none has been for a whi
   made.serve(marketOf('a'));
   expect(await made.tick()).toEqual(CODE_AND_MARKET.slice(0, 2));
   expect(made.timers.size).toBe(1);
-  expect(await made.tick()).toEqual(CODE_AND_MARKET.slice(2));
+  expect(await made.tick()).toEqual(WHOLE.slice(2));
 });
 
 test('the views of the latest run and the preview of its index are asked of the served market, with its benchmark where that is stored', async () => {
@@ -70,6 +74,9 @@ test('the views of the latest run and the preview of its index are asked of the 
     'light view-run factor-risk',
     'light preview',
     'heavy warm-up code',
+    RUN,
+    RUN,
+    RUN,
   ]);
   const views = inputs.filter(({ task }) => task === 'view-run').map(({ input }) => input);
   expect(views[0]).toEqual({
@@ -156,7 +163,7 @@ test('a question that made room for a request is asked again', async () => {
   expect(await tick()).toEqual([...CODE_AND_MARKET.slice(0, 2), STOPPED]);
   expect([await tick(), await tick()]).toEqual([[STOPPED], [STOPPED]]);
   const others = await tick();
-  expect([others[0], others.length]).toEqual([STOPPED, 12]);
+  expect([others[0], others.length]).toEqual([STOPPED, 15]);
   expect(faults).toEqual([]);
 });
 
@@ -172,7 +179,7 @@ test('what is accepted comes first: nothing is asked while a light task waits or
   load.heavy = 1;
   expect(await tick()).toEqual(['light warm-up code', 'light warm-up market']);
   load.heavy = 0;
-  expect(await tick()).toEqual(['heavy warm-up code']);
+  expect(await tick()).toEqual(['heavy warm-up code', RUN, RUN, RUN]);
   expect(timers.size).toBe(0);
 });
 
@@ -184,7 +191,7 @@ test('work that comes between two questions stops the asking', async () => {
   warming.serve(marketOf('a'));
   expect(await warming.tick()).toHaveLength(3);
   warming.load.light = 0;
-  expect(await warming.tick()).toHaveLength(11);
+  expect(await warming.tick()).toHaveLength(14);
 });
 
 test('a refused question is passed over, a defect is told, and both are asked once', async () => {
@@ -197,7 +204,7 @@ test('a refused question is passed over, a defect is told, and both are asked on
     fails: (task) => failures[task],
   });
   serve(marketOf('a'));
-  expect(await tick()).toHaveLength(14);
+  expect(await tick()).toHaveLength(17);
   expect(faults).toEqual([failures['preview']]);
   wake();
   expect(await tick()).toEqual([]);
@@ -207,9 +214,9 @@ test('after a thread was lost the next one is made ready, unless it was lost by 
   let isLost = false;
   const { serve, tick, forget } = warmUp({ fails: () => (isLost ? new WorkerLost('gone') : undefined) });
   serve(marketOf('a'));
-  expect(await tick()).toEqual(CODE_AND_MARKET);
+  expect(await tick()).toEqual(WHOLE);
   forget();
-  expect(await tick()).toEqual(CODE_AND_MARKET);
+  expect(await tick()).toEqual(WHOLE);
   isLost = true;
   forget();
   expect(await tick()).toEqual(['light warm-up code']);
@@ -217,7 +224,30 @@ test('after a thread was lost the next one is made ready, unless it was lost by 
   expect(await tick()).toEqual([]);
   isLost = false;
   serve(marketOf('b'));
-  expect(await tick()).toEqual(CODE_AND_MARKET);
+  expect(await tick()).toEqual(WHOLE);
+});
+
+test('runs that are thrown away are of the index that was run last, of a plain one where none is stored or that is solved for', async () => {
+  const parent = { id: 'CORE', name: 'CORE', calendar: 'XNYS', base_date: '2010-01-04' };
+  const solved = IndexDocument.parse({
+    ...parent,
+    id: 'CHILD',
+    derivation: { source_index_id: 'CORE' },
+  });
+  const indexOfRuns = async (stored: Record<string, object>): Promise<unknown[]> => {
+    const { serve, tick, inputs } = warmUp({ stored });
+    serve(marketOf('a', { firstDay: 14_613 }));
+    await tick();
+    const plans = inputs.flatMap(({ input }) => ('plan' in (input as object) ? [input as TaskInput<'warm-up'>] : []));
+    return plans.flatMap(({ plan }) => (plan ? [[plan.indexId, plan.documents[plan.indexId]?.base_date]] : []));
+  };
+  expect(await indexOfRuns({})).toEqual(Array.from({ length: 3 }, () => ['PLAIN', '2010-01-04']));
+  expect(await indexOfRuns({ 'index CORE': index('CORE') })).toEqual(
+    Array.from({ length: 3 }, () => ['CORE', '2010-01-04']),
+  );
+  expect(await indexOfRuns({ 'index CHILD': solved })).toEqual(
+    Array.from({ length: 3 }, () => ['PLAIN', '2010-01-04']),
+  );
 });
 
 test('on a market too large to align for nobody only the code is loaded and the market opened', async () => {

@@ -71,9 +71,7 @@ export function warmUp({
     load: (lane: Lane) => load[lane],
     run({ lane, task, input }: { lane: Lane; task: string; input: TaskInput<'view-run'> | TaskInput<'warm-up'> }) {
       inputs.push({ task, lane, input });
-      asked.push(
-        `${lane} ${task}${'view' in input ? ` ${input.view}` : 'names' in input ? ` ${input.market ? 'market' : 'code'}` : ''}`,
-      );
+      asked.push(`${lane} ${task}${'view' in input ? ` ${input.view}` : 'names' in input ? ` ${partOf(input)}` : ''}`);
       expect(load.light).toBe(0);
       const failure = fails(task, asked.length);
       return { output: failure ? Promise.reject(failure) : Promise.resolve(null) };
@@ -119,3 +117,5 @@ export function warmUp({
     },
   };
 }
+
+const partOf = ({ market, plan }: TaskInput<'warm-up'>): string => (plan ? 'run' : market ? 'market' : 'code');

@@ -3,6 +3,7 @@ import { formatDay } from '#domain/days.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { IndexDocument, isRuleDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
+import { marketCapWeight } from '#domain/rules/weighting/market-cap-weight.js';
 import type { DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
 
@@ -36,6 +37,6 @@ function plainIndex({ dates }: Pick<MarketData, 'dates'>): IndexDocument {
     name: 'Plain',
     calendar: 'XNYS',
     base_date: formatDay(dates[0]!),
-    pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.05 } },
+    pipeline: { treatment: { dividends: 'total' }, weighting: { ...marketCapWeight.example, cap: 0.05 } },
   });
 }

@@ -7,11 +7,11 @@ import { BaseSequencer } from 'vitest/node';
 const REPLACING = ['durability/every-call.test.js'];
 
 /**
- * Count, time or kill what their own process does, has started or opened, or need memory that was nobody's: they get a process each, as other files leave
- * servers, idle processes and connections in theirs. All further files share workers, in which the program is loaded and
- * compiled once instead of once a file: a file leaves its process as it found it, and what several of them import
- * registers nothing for the file that imports it first. Threads of the services of one file, too, serve those of the
- * next: they have compiled the program.
+ * Count, time or kill what their own process does, has started or opened, or need memory that was nobody's: they get a
+ * process each, as other files leave servers, idle processes and connections in theirs. All further files share workers,
+ * in which the program is loaded and compiled once instead of once a file: a file leaves its process as it found it, and
+ * what several of them import registers nothing for the file that imports it first. Threads of the services of one file,
+ * too, serve those of the next: they have compiled the program.
  */
 const ALONE = [
   'kernels/memory/paged-memory.test.js',

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Engine } from '#kernels/engines/engine.js';
+import { emptyMemory } from '#kernels/memory/paged-memory.js';
 import { calledRebalances } from '#domain/backtest/called-rebalances.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
@@ -45,6 +46,7 @@ export const backtest: Task<'backtest'> = async (input, control) => {
   const { snapshots, prices: written, ...files } = await writeOutputs(input.outputs, { plan, ...contents });
   memory.giveBack();
   texts.giveBack();
+  if (contents.prices !== null) emptyMemory(contents.prices.buffer);
   if (prices && written) rememberPrices(prices.key, written.sha256);
   return {
     ...made,

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { closeSync, openSync, writeSync } from 'node:fs';
 import { shareMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Task } from '#jobs/tasks.js';
@@ -8,10 +9,9 @@ import type { MarketContent } from '#market/content/market-content.js';
 import { differenceOf } from '#market/versions/cell-differences.js';
 import { changeCounts } from '#market/versions/change-counts.js';
 import { contentChange, encodeChange } from '#market/versions/content-change.js';
-import { decodeContent, encodeContent, joinedCopy } from '#market/versions/content-copy.js';
+import { decodeContent, encodeContent } from '#market/versions/content-copy.js';
 import { earlierContent } from '#market/versions/earlier-content.js';
 import { dataDifferenceView } from '#views/data-difference-view.js';
-import { hashedBytes } from './hand-over.js';
 import { bytesOf, changeIn, damagedContent } from './known-contents.js';
 import { keepOpen, openedMarket } from './open-markets.js';
 
@@ -30,11 +30,17 @@ function hashed(encoded: Uint8Array): HashedBytes {
   return { bytes, sha256: createHash('sha256').update(bytes).digest('hex') };
 }
 
-/** A piece of a whole content. */
-export const copyOfContent: Task<'content-copy'> = async ({ market, from }) =>
-  encodeContent(openedMarket(market), from);
-
-export const joinedContent: Task<'joined-copy'> = async ({ pieces }) => hashedBytes(joinedCopy(pieces));
+/** A piece of a whole content, behind those before it. */
+export const copyOfContent: Task<'content-copy'> = async ({ market, from, path }) => {
+  const { piece, next } = encodeContent(openedMarket(market), from);
+  const file = openSync(path, 'a', 0o600);
+  try {
+    for (const bytes of piece) for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at);
+  } finally {
+    closeSync(file);
+  }
+  return { next };
+};
 
 /** The content of a copy and of the changes from it, which has the hash that it had. */
 export const copiedMarket: Task<'copied-market'> = async ({ content, changes, contentHash, ...of }) => {

@@ -1,8 +1,9 @@
 import type { Memory } from '#domain/backtest/run-file/placed.js';
 import { keptMemory } from '#domain/kept-memory.js';
+import { emptyMemory } from '#kernels/memory/paged-memory.js';
 import type { TextRoom } from '#views/json-writer.js';
 
-/** Most bytes that a thread keeps for its next run: 500 names over 20 years take 57 MB. */
+/** Most bytes that a thread keeps for its next run: 500 names over 20 years take 57 MB. Of more it keeps the place alone. */
 const KEPT_BYTES_MAX = 64 * 2 ** 20;
 
 /** Memory that one run after the other uses. */
@@ -15,20 +16,23 @@ export interface RunMemory {
 
 /**
  * Memory that is used again is there already, and nothing collects it: fresh pages and collections cost a fifth of a
- * run of 500 names over 20 years.
+ * run of 500 names over 20 years. Larger memory goes back to the system at once, for shared memory waits for a collection
+ * that nothing asks for.
  */
 export function createRunMemory(keptBytesMax = KEPT_BYTES_MAX): RunMemory {
   let taken: SharedArrayBuffer | undefined;
   let kept: SharedArrayBuffer | undefined;
+  let isZero = false;
   return {
     take(bytes) {
-      if (kept === undefined || kept.byteLength < bytes) taken = keptMemory(bytes);
-      else clear((taken = kept));
+      taken = kept === undefined || kept.byteLength < bytes ? keptMemory(bytes) : kept;
+      if (taken === kept && !isZero) clear(taken);
       kept = undefined;
       return taken;
     },
     giveBack() {
-      if (taken !== undefined && taken.byteLength <= keptBytesMax) kept = taken;
+      isZero = taken !== undefined && taken.byteLength > keptBytesMax && emptyMemory(taken);
+      if (taken !== undefined && (isZero || taken.byteLength <= keptBytesMax)) kept = taken;
       taken = undefined;
     },
   };

@@ -28,7 +28,6 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'total-return': async () => (await import('./run-differences.js')).totalReturn,
   'content-change': async () => (await import('./data-versions.js')).changeOfContent,
   'content-copy': async () => (await import('./data-versions.js')).copyOfContent,
-  'joined-copy': async () => (await import('./data-versions.js')).joinedContent,
   'copied-market': async () => (await import('./data-versions.js')).copiedMarket,
   'earlier-market': async () => (await import('./data-versions.js')).earlierMarket,
   'data-difference': async () => (await import('./data-versions.js')).dataDifference,

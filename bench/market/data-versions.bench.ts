@@ -9,7 +9,7 @@ import { folderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
 import { readSource } from '#market/sources/read-source.js';
 import { contentChange, decodeChange, encodeChange } from '#market/versions/content-change.js';
-import { decodeContent, encodeContent, joinedCopy } from '#market/versions/content-copy.js';
+import { decodeContent, encodeContent } from '#market/versions/content-copy.js';
 import { earlierContent } from '#market/versions/earlier-content.js';
 
 /**
@@ -102,13 +102,13 @@ try {
   });
   console.log(`a load: ${load.ms.toFixed(0)} ms`);
   const before = process.cpuUsage();
-  const pieces: SharedArrayBuffer[] = [];
+  const pieces: Uint8Array[] = [];
   for (let from: number | null = 0; from !== null;) {
     const made = encodeContent(content, from);
-    pieces.push(made.piece);
+    pieces.push(...made.piece);
     from = made.next;
   }
-  const copy = joinedCopy(pieces);
+  const copy = Buffer.concat(pieces);
   const { user, system } = process.cpuUsage(before);
   const again = await timed(async () => (await digestContent(decodeContent(copy))).hash);
   if (again.value !== load.value) throw new Error('the copy has another hash');

@@ -97,6 +97,7 @@ function pagedMemory(bytes: number): SharedArrayBuffer {
   try {
     if (!keepsName) unlinkSync(path);
     put(file, pages);
+    paged.add(memory);
   } catch (fault) {
     closeSync(file);
     throw fault;
@@ -161,11 +162,30 @@ export function openPagedFile({ path, before }: PagedFile, bytes: number): Share
   try {
     unlinkSync(path);
     put(file, pages);
+    paged.add(memory);
     return memory;
   } finally {
     closeSync(file);
   }
 }
+
+/**
+ * Gives the pages of memory that has pages of its own back to the system: it holds zeros from then on, and takes room again
+ * as it is written. Nothing may read it meanwhile.
+ * @returns false, with nothing done, of smaller memory, of paged memory, and where the system has no such call
+ * @cost 0.1 s/GiB
+ */
+export function emptyMemory(memory: ArrayBufferLike): boolean {
+  if (memory.byteLength < ALONE_BYTES || paged.has(memory) || systemCalls() === null) return false;
+  const { from, before, bytes } = pagesOf(memory);
+  if (systemCalls()!.advise(from, bytes, UNNEEDED) !== 0) return false;
+  new Uint8Array(memory, 0, before).fill(0);
+  new Uint8Array(memory, before + bytes).fill(0);
+  return true;
+}
+
+/** Memory of this thread on files, whose pages come back as they were. */
+const paged = new WeakSet<ArrayBufferLike>();
 
 interface Pages {
   /** Address of the first. */
@@ -176,7 +196,7 @@ interface Pages {
 }
 
 /** Whole pages of memory. */
-function pagesOf(memory: SharedArrayBuffer): Pages {
+function pagesOf(memory: ArrayBufferLike): Pages {
   const { addressOf, pageBytes } = systemCalls()!; // whoever asks has them
   const begin = addressOf(memory);
   const from = Math.ceil(begin / pageBytes) * pageBytes;
@@ -207,12 +227,16 @@ class PagingFault extends Error {
 const READ_AND_WRITE = 3;
 const SHARED_AND_FIXED = 0x11;
 const ENOSPC = 28;
+/** Advice on pages: they are to be zero when they are next asked for. */
+const UNNEEDED = 4;
 
 interface SystemCalls {
   readonly pageBytes: number;
-  addressOf(memory: SharedArrayBuffer): number;
+  addressOf(memory: ArrayBufferLike): number;
   /** Takes room of a file; the number of an error, 0 without one. */
   readonly reserve: (file: number, from: number, bytes: number) => number;
+  /** Says what pages are for; 0 without an error. */
+  readonly advise: (at: number, bytes: number, advice: number) => number;
   /** Puts a file in place of memory. */
   readonly map: (at: number, bytes: number, access: number, kind: number, file: number, from: number) => number;
 }
@@ -236,6 +260,7 @@ function openCalls(): SystemCalls | null {
         return Number(copy(bytes, bytes, 0));
       },
       reserve: system.func('int posix_fallocate(int, int64_t, int64_t)') as unknown as SystemCalls['reserve'],
+      advise: system.func('int madvise(uintptr_t, size_t, int)') as unknown as SystemCalls['advise'],
       map: system.func('intptr_t mmap(uintptr_t, size_t, int, int, int, int64_t)') as unknown as SystemCalls['map'],
     };
   } catch {

@@ -33,10 +33,12 @@ export interface LaneThreads {
   readonly piscina: Piscina<TaskMessage, TaskOutcome>;
   /** [tasks that run], shared with the threads. */
   readonly running: Int32Array;
+  /** The thread that the next task is given to where it is idle, else any other. */
+  readonly preferred: { thread: number };
   close(): Promise<void>;
 }
 
-type Threads = Pick<LaneThreads, 'piscina' | 'running'>;
+type Threads = Pick<LaneThreads, 'piscina' | 'running' | 'preferred'>;
 
 /** By their options: what waits for the next pool, and what the pools that closed since have left. */
 interface Kept {
@@ -61,16 +63,18 @@ export function handThreadsOn(): void {
 export function openLaneThreads(options: LaneThreadsOptions): LaneThreads {
   const { lane, threads, numerics, heapMegabytes, door, onFault } = options;
   const key = JSON.stringify([lane, threads, numerics, heapMegabytes]);
-  const { piscina, running } = (door === undefined ? kept?.handedOn.get(key)?.pop() : undefined) ?? start(options);
+  const { piscina, running, preferred } =
+    (door === undefined ? kept?.handedOn.get(key)?.pop() : undefined) ?? start(options);
   piscina.removeAllListeners('error').on('error', onFault);
   return {
     piscina,
     running,
+    preferred,
     async close() {
       const left = kept?.left.get(key) ?? [];
       const waiting = left.length + (kept?.handedOn.get(key)?.length ?? 0);
       if (kept === undefined || door !== undefined || running[0] !== 0 || waiting >= KEPT_MAX) await piscina.destroy();
-      else kept.left.set(key, [...left, { piscina, running }]);
+      else kept.left.set(key, [...left, { piscina, running, preferred }]);
     },
   };
 }
@@ -78,6 +82,7 @@ export function openLaneThreads(options: LaneThreadsOptions): LaneThreads {
 function start(options: LaneThreadsOptions): Threads {
   const { lane, threads, numerics, startsAhead, heapMegabytes, door } = options;
   const running = new Int32Array(new SharedArrayBuffer(4));
+  const preferred = { thread: 0 };
   setFlagsFromString(`--heap-growing-percent=${HEAP_ROOM_PERCENT}`); // Of the process: V8 has none of a thread.
   const piscina = new Piscina<TaskMessage, TaskOutcome>({
     filename: (door ?? DOOR).href,
@@ -89,6 +94,16 @@ function start(options: LaneThreadsOptions): Threads {
     workerData: { numerics, threads: lane === 'heavy' ? threads : 1, running } satisfies ThreadData,
     resourceLimits: { maxOldGenerationSizeMb: heapMegabytes },
     recordTiming: false,
+    loadBalancer: idleThread(preferred),
   });
-  return { piscina, running };
+  return { piscina, running, preferred };
+}
+
+type Balancer = NonNullable<NonNullable<ConstructorParameters<typeof Piscina>[0]>['loadBalancer']>;
+
+function idleThread(preferred: { readonly thread: number }): Balancer {
+  return (_, workers) => {
+    const idle = workers.filter(({ currentUsage }) => currentUsage === 0);
+    return idle.find(({ id }) => id === preferred.thread) ?? idle[0] ?? null;
+  };
 }

@@ -46,6 +46,8 @@ interface LaneState extends LaneThreads {
   readonly queueMax: number;
   readonly patienceMs: number;
   readonly waiting: Errand[];
+  /** By task the thread that ran it last: what it has compiled and made of a market need not be made by another. */
+  readonly latest: Map<string, number>;
   /** Tasks that run and yield to others. */
   readonly yielding: Set<ControlCells>;
   readonly onThreadLost: (cause: ThreadLoss) => void;
@@ -79,7 +81,7 @@ export function createPool(options: PoolOptions): ThreadPool {
   const openLane = (lane: Lane, threads: number): LaneState => {
     const { numerics = 'wasm', startsAhead = true, door } = options;
     const opened = openLaneThreads({ lane, threads, numerics, startsAhead, heapMegabytes, door, onFault });
-    const tasks = { waiting: [], yielding: new Set<ControlCells>() };
+    const tasks = { waiting: [], yielding: new Set<ControlCells>(), latest: new Map<string, number>() };
     return { ...opened, ...tasks, threads, queueMax: queueMax[lane], patienceMs, onThreadLost };
   };
   const lanes: Record<Lane, LaneState> = { heavy: openLane('heavy', workers), light: openLane('light', lightWorkers) };
@@ -141,8 +143,11 @@ function dispatch(state: LaneState): void {
 }
 
 async function perform(state: LaneState, errand: Errand): Promise<void> {
+  const { task, cells } = errand.message;
   try {
+    state.preferred.thread = state.latest.get(task) ?? 0;
     const outcome = await state.piscina.run(errand.message, { signal: errand.end.signal });
+    state.latest.set(task, threadOf(cells));
     if (outcome.kind === 'output') errand.resolve(outcome.output as never); // The door ran the task of this very name.
     else errand.reject(reasonOf(outcome));
   } catch (thrown) {

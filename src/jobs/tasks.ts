@@ -131,13 +131,11 @@ export interface Tasks {
   'total-return': { input: TotalReturnInput; output: { readonly totalReturn: number } };
   /** How a content is made from the one that came after it, as bytes to keep. */
   'content-change': { input: ContentChangeInput; output: ContentChangeOutput };
-  /** A piece of a whole content as bytes to keep, from a number on, and that of the next piece. */
+  /** Adds a piece of a whole content to a file, from a number on. @returns that of the next piece */
   'content-copy': {
-    input: { readonly market: MarketHandle; readonly from: number };
-    output: { readonly piece: SharedArrayBuffer; readonly next: number | null };
+    input: { readonly market: MarketHandle; readonly from: number; readonly path: string };
+    output: { readonly next: number | null };
   };
-  /** All pieces as one. */
-  'joined-copy': { input: { readonly pieces: readonly SharedArrayBuffer[] }; output: HashedBytes };
   /** The content of such bytes and of changes from it. */
   'copied-market': { input: CopiedMarketInput; output: { readonly handle: MarketHandle } };
   /** An earlier content of a data store. */

@@ -1,3 +1,4 @@
+import { threadId } from 'node:worker_threads';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { Refusal } from '#domain/refusal.js';
 import { createDoor } from '#workers/door.js';
@@ -56,6 +57,7 @@ const ENDLESS = Uint8Array.of(
 
 const tasks = {
   echo: (input: unknown) => input,
+  thread: () => threadId,
   bytes: (size: number) => ({
     first: hashedBytes(new Uint8Array(size).fill(7)),
     nested: { second: hashedBytes('text') },

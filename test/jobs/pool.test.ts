@@ -55,6 +55,15 @@ describe('what a task gives', () => {
   });
 });
 
+test('a task comes to the thread that ran it last, where that is idle, though others are', async () => {
+  const busy = hostile.run('step', { steps: 20, ms: 2 });
+  await until(() => hasStarted(busy));
+  const thread = await hostile.run('thread').output;
+  await busy.output;
+  const threads = [await hostile.run('thread').output, await hostile.run('thread').output];
+  expect(threads).toEqual([thread, thread]);
+});
+
 describe('what a task does wrong is its own', () => {
   test.each([
     [

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { createJsonWriter } from '#views/json-writer.js';
+import { ALONE_BYTES, emptyMemory } from '#kernels/memory/paged-memory.js';
 import { createRunMemory, createTextMemory } from '#workers/run-memory.js';
 
 /** Takes memory, writes all over it and gives it back. */
@@ -33,6 +34,16 @@ test('memory is never smaller than asked for, and not kept beyond the limit', ()
   expect(large).not.toBe(small);
   expect(large.byteLength).toBe(2000);
   expect(memory.take(100)).not.toBe(large);
+});
+
+test('of memory beyond the limit the place is kept, with nothing in it', ({ skip }) => {
+  if (!emptyMemory(new SharedArrayBuffer(ALONE_BYTES)))
+    skip('memory is emptied on Linux with the optional package koffi');
+  const memory = createRunMemory(1000);
+  const first = used(memory, ALONE_BYTES);
+  const second = memory.take(ALONE_BYTES - 8);
+  expect(second).toBe(first);
+  expect(isZero(second)).toBe(true);
 });
 
 test('texts of one run lie beside each other in the memory of the run before, each as it is in memory of its own', () => {

@@ -29,7 +29,7 @@ interface Header {
 
 /** A part of a copy, and where the next one begins: null behind the last. */
 export interface CopyPiece {
-  readonly piece: SharedArrayBuffer;
+  readonly piece: readonly Uint8Array[];
   readonly next: number | null;
 }
 
@@ -59,10 +59,7 @@ export function encodeContent(content: MarketContent, from: number): CopyPiece {
     add(encoded, areIntegers(encoded) ? constants.Z_RLE : undefined); // among their bytes there are runs, and little else to find
     taken += cells.byteLength;
   }
-  const piece = new SharedArrayBuffer(deflated.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const bytes of deflated) at += bytes.copy(new Uint8Array(piece), at);
-  return { piece, next: next < parts * panels.length ? next : null };
+  return { piece: deflated, next: next < parts * panels.length ? next : null };
 }
 
 function headerOf(content: MarketContent, days: number): Header {
@@ -74,17 +71,6 @@ function headerOf(content: MarketContent, days: number): Header {
     fields: [...content.fields.keys()],
     days,
   };
-}
-
-/** The bytes of a copy. */
-export function joinedCopy(pieces: readonly SharedArrayBuffer[]): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(pieces.reduce((sum, { byteLength }) => sum + byteLength, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    bytes.set(new Uint8Array(piece), at);
-    at += piece.byteLength;
-  }
-  return bytes;
 }
 
 function lengthOf({ length }: Buffer): Buffer {

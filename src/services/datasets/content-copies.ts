@@ -3,13 +3,12 @@ import { LIMITS } from '#domain/limits.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { HashedBytes, HashedFile } from '#jobs/tasks/files.js';
-import type { CopyPiece } from '#market/versions/content-copy.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { servedMarket } from '#market/serving/served-markets.js';
 import type { ArtifactRef, ArtifactStore } from '#store/port.js';
 
 export interface ContentCopiesDependencies {
-  readonly artifacts: Pick<ArtifactStore, 'write' | 'file'>;
+  readonly artifacts: Pick<ArtifactStore, 'write' | 'file' | 'claim' | 'writeFile' | 'remove'>;
   readonly jobs: Pick<Jobs, 'query' | 'aside'>;
 }
 
@@ -22,7 +21,7 @@ export interface ContentCopies {
    * A copy of a content; null where it is beyond `MAX_COPIED_CONTENT_BYTES`.
    * @throws Refusal STORAGE_FULL, OVERLOADED
    * @cost of its panels 3 to 10 ms a megabyte in a thread of the heavy lane, some tenths of a second at a time, and a sixth
-   *   to a half of their bytes on disk
+   *   to a half of their bytes on disk, twice that while it is made; memory for a piece
    */
   of(market: ServedMarket, signal?: AbortSignal): Promise<DataCopy | null>;
   /** As `of`; null where there is no room, too: that is no reason not to serve a content. */
@@ -41,6 +40,9 @@ const CHANGES_MAX = 4 * CHANGES_DUE;
 /** Bytes of changes beside those of the content that they begin with, after which a new copy is due. */
 const CHANGES_SHARE_DUE = 0.5;
 
+/** Of the bytes of a content, about those of a copy of it. */
+const COPY_SHARE = 0.5;
+
 /** Whether a new copy is due. */
 export function isCopyDue(copy: DataCopy | null): boolean {
   if (copy === null || copy.changes.length >= CHANGES_DUE) return true;
@@ -52,14 +54,21 @@ export function createContentCopies({ artifacts, jobs }: ContentCopiesDependenci
   async function of(market: ServedMarket, signal?: AbortSignal): Promise<DataCopy | null> {
     const bytes = market.handle.fields.reduce((sum, { values }) => sum + values.byteLength, 0);
     if (bytes > LIMITS.MAX_COPIED_CONTENT_BYTES) return null;
-    const pieces: SharedArrayBuffer[] = [];
-    for (let from: number | null = 0; from !== null;) {
-      const made: CopyPiece = await jobs.aside('content-copy', { market: market.handle, from }, signal); // Others take their turns between.
-      pieces.push(made.piece);
-      from = made.next;
+    const name = await artifacts.claim(COPY_SHARE * bytes);
+    try {
+      const path = await artifacts.file({ name });
+      for (let from: number | null = 0; from !== null;) {
+        const made: { readonly next: number | null } = await jobs.aside(
+          'content-copy',
+          { market: market.handle, from, path },
+          signal,
+        ); // Others take their turns between.
+        from = made.next;
+      }
+      return { content: await artifacts.writeFile(path), changes: [] };
+    } finally {
+      await artifacts.remove([name]).catch(() => {}); // It goes with the garbage.
     }
-    const copied = await jobs.aside('joined-copy', { pieces }, signal);
-    return { content: await artifacts.write(copied.bytes, copied.sha256), changes: [] };
   }
 
   const fileOf = async (ref: ArtifactRef): Promise<HashedFile> => ({

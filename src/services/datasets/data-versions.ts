@@ -23,7 +23,7 @@ import { createPendingCopies, type PendingCopies } from './pending-copies.js';
 
 export interface DataVersionsDependencies {
   readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'write' | 'file' | 'remove'>;
+  readonly artifacts: Pick<ArtifactStore, 'write' | 'file' | 'claim' | 'writeFile' | 'remove'>;
   readonly jobs: Pick<Jobs, 'query' | 'aside'>;
   readonly markets: ServedMarkets;
   readonly timestamp: () => string;

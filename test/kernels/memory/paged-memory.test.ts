@@ -1,9 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { Buffer } from 'node:buffer';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
   ALONE_BYTES,
   canPage,
+  emptyMemory,
   isPaged,
   isWritten,
   limitMemory,
@@ -57,6 +59,19 @@ test('memory beyond the limit lies in files without names, and threads share it'
   });
   expect(sum).toBe((panel.length * panel.length) / 2);
   expect(panel.every((value, i) => value === -i)).toBe(true);
+});
+
+test('large memory that is emptied holds zeros, small and paged memory is left as it is', ({ skip }) => {
+  unlessPaged(skip);
+  const large = new SharedArrayBuffer(ALONE_BYTES + 5);
+  const [small, paged] = [new SharedArrayBuffer(MIB), panelMemory(ALONE_BYTES)];
+  for (const memory of [large, small, paged]) new Uint8Array(memory).fill(255);
+  expect([large, small, paged].map(emptyMemory)).toEqual([true, false, false]);
+  expect(Buffer.compare(new Uint8Array(large), Buffer.alloc(large.byteLength))).toBe(0);
+  for (const kept of [small, paged])
+    expect(Buffer.compare(new Uint8Array(kept), Buffer.alloc(kept.byteLength, 255))).toBe(0);
+  new Uint8Array(large).fill(1);
+  expect(new Uint8Array(large).at(-1)).toBe(1);
 });
 
 test('panels are paged by the size of their store, arrays made from them from a sixteenth of it on', ({ skip }) => {

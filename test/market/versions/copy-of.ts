@@ -1,15 +1,16 @@
+import { Buffer } from 'node:buffer';
 import { expect } from 'vitest';
 import type { MarketContent } from '#market/content/market-content.js';
-import { encodeContent, joinedCopy } from '#market/versions/content-copy.js';
+import { encodeContent } from '#market/versions/content-copy.js';
 
 /** The bytes of a copy. @param least pieces that it has */
 export function copyOf(content: MarketContent, least = 1): Uint8Array {
-  const pieces: SharedArrayBuffer[] = [];
+  const pieces: Uint8Array[][] = [];
   for (let from: number | null = 0; from !== null;) {
     const { piece, next } = encodeContent(content, from);
-    pieces.push(piece);
+    pieces.push([...piece]);
     from = next;
   }
   expect(pieces.length).toBeGreaterThanOrEqual(least);
-  return joinedCopy(pieces);
+  return Buffer.concat(pieces.flat());
 }

@@ -1,6 +1,6 @@
 import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { totalmem } from 'node:os';
+import { endianness, totalmem } from 'node:os';
 import { join } from 'node:path';
 
 const require = createRequire(import.meta.url);
@@ -76,11 +76,16 @@ export function workMemory(bytes: number): SharedArrayBuffer {
 }
 
 /**
- * From this size on memory has pages of its own, which are given back when it ends. Smaller memory may lie among other
- * memory of its process (up to 32 MiB with the GNU library), which comes to lie in the file as well once it is given
- * back: no other process may have that file.
+ * From this size on memory may have a file that another process opens, as long as its pages are its own. Smaller memory lies
+ * among other memory of its process (up to 32 MiB with the GNU library), which comes to lie in the file as well once it is
+ * given back; so does larger memory where that library has so much free in one piece.
  */
 export const ALONE_BYTES = 33 * 2 ** 20;
+
+/** Whether the pages of memory are given back to the system when it ends, and hold nothing else. */
+function isAlone(memory: SharedArrayBuffer): boolean {
+  return memory.byteLength >= ALONE_BYTES && systemCalls()!.isMapped(memory); // whoever asks has them
+}
 
 /**
  * Shared memory whose pages are those of a file without a name: the system writes them to disk when memory is short and
@@ -93,7 +98,7 @@ function pagedMemory(bytes: number): SharedArrayBuffer {
   if (pages.bytes <= 0) return memory;
   const path = join(limit.folder!, `pages-${process.pid}-${process.hrtime.bigint()}`); // `canPage` has asked for the folder
   const file = openSync(path, 'wx+', 0o600);
-  const keepsName = limit.keepsNames === true && bytes >= ALONE_BYTES;
+  const keepsName = limit.keepsNames === true && isAlone(memory);
   try {
     if (!keepsName) unlinkSync(path);
     put(file, pages);
@@ -150,14 +155,15 @@ export function pagedFile(memory: ArrayBufferLike): PagedFile | undefined {
  * Memory on the pages of a file that another process made in place of its own, with room for more behind them, and the end of
  * its name. The edges of the memory that are not in the file are zero.
  * @param bytes as many as the other memory has, or more
- * @returns undefined where memory of this process begins at another place of a page: the file is to be read then
+ * @returns undefined where memory of this process begins at another place of a page or holds other things, too: the file is to
+ *          be read then
  * @throws Error ENOSPC when the disk has no room for more
  */
 export function openPagedFile({ path, before }: PagedFile, bytes: number): SharedArrayBuffer | undefined {
   if (systemCalls() === null) return undefined;
   const memory = new SharedArrayBuffer(bytes);
   const pages = pagesOf(memory);
-  if (pages.before !== before) return undefined;
+  if (pages.before !== before || !isAlone(memory)) return undefined;
   const file = openSync(path, 'r+');
   try {
     unlinkSync(path);
@@ -233,6 +239,8 @@ const UNNEEDED = 4;
 interface SystemCalls {
   readonly pageBytes: number;
   addressOf(memory: ArrayBufferLike): number;
+  /** Whether large memory has been asked of the system by itself; where the library cannot tell, all of it has. */
+  isMapped(memory: SharedArrayBuffer): boolean;
   /** Takes room of a file; the number of an error, 0 without one. */
   readonly reserve: (file: number, from: number, bytes: number) => number;
   /** Says what pages are for; 0 without an error. */
@@ -250,15 +258,17 @@ function systemCalls(): SystemCalls | null {
 
 function openCalls(): SystemCalls | null {
   try {
-    const { load } = require('koffi') as typeof import('koffi');
-    const system = load(null);
+    const koffi = require('koffi') as Koffi;
+    const system = koffi.load(null);
     const copy = system.func('uintptr_t memcpy(void *, void *, size_t)') as unknown as Copy; // The prototypes in C are those of the types.
+    const addressOf = (memory: ArrayBufferLike): number => {
+      const bytes = new Uint8Array(memory, 0, 1);
+      return Number(copy(bytes, bytes, 0));
+    };
     return {
       pageBytes: Number(system.func('int getpagesize()')()),
-      addressOf(memory) {
-        const bytes = new Uint8Array(memory, 0, 1);
-        return Number(copy(bytes, bytes, 0));
-      },
+      addressOf,
+      isMapped: isGnu(koffi) ? isMappedByGnu(koffi, addressOf) : () => true,
       reserve: system.func('int posix_fallocate(int, int64_t, int64_t)') as unknown as SystemCalls['reserve'],
       advise: system.func('int madvise(uintptr_t, size_t, int)') as unknown as SystemCalls['advise'],
       map: system.func('intptr_t mmap(uintptr_t, size_t, int, int, int, int64_t)') as unknown as SystemCalls['map'],
@@ -267,6 +277,32 @@ function openCalls(): SystemCalls | null {
     return null; // An optional package.
   }
 }
+
+type Koffi = typeof import('koffi');
+
+function isGnu({ load }: Koffi): boolean {
+  try {
+    load(null).func('const char *gnu_get_libc_version()');
+    return true;
+  } catch {
+    return false; // Others map all memory of this size by itself.
+  }
+}
+
+/** In the size that the GNU library keeps before its memory, the bit of memory that was mapped by itself. */
+const IS_MMAPPED = 2;
+
+function isMappedByGnu({ load, sizeof }: Koffi, addressOf: SystemCalls['addressOf']): SystemCalls['isMapped'] {
+  const read = load(null).func('void *memcpy(void *, uintptr_t, size_t)') as unknown as Read; // as above
+  const bytes = sizeof('size_t');
+  return (memory) => {
+    const size = new Uint8Array(bytes);
+    read(size, addressOf(memory) - bytes, bytes);
+    return (size[endianness() === 'LE' ? 0 : bytes - 1]! & IS_MMAPPED) !== 0;
+  };
+}
+
+type Read = (to: Uint8Array, from: number, bytes: number) => unknown;
 
 /** Copies nothing, and returns where it would have. */
 type Copy = (to: Uint8Array, from: Uint8Array, bytes: number) => number;

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { Buffer } from 'node:buffer';
 import { Worker } from 'node:worker_threads';
@@ -107,6 +108,31 @@ test('a file that keeps its name is memory of another process, too, with room fo
   new Uint8Array(made).fill(7);
   const expected = Buffer.alloc(ALONE_BYTES + MIB).fill(7, file.before, file.before + file.bytes);
   expect(Buffer.compare(new Uint8Array(opened), expected)).toBe(0);
+});
+
+/** A process of its own asks the GNU library for large memory that lies among other. */
+const AMONG_OTHERS = `
+  import { ALONE_BYTES, limitMemory, openPagedFile, pagedFile, panelMemory } from '#kernels/memory/paged-memory.js';
+  import { readdirSync, writeFileSync } from 'node:fs';
+  const folder = process.argv[1];
+  limitMemory({ panelBytes: 1, folder, keepsNames: true });
+  const made = panelMemory(ALONE_BYTES);
+  const names = readdirSync(folder).length;
+  writeFileSync(folder + '/other', Buffer.alloc(ALONE_BYTES));
+  const file = { path: folder + '/other', before: 4096 - 16, bytes: 2 ** 20 };
+  const places = Array.from({ length: 4096 / 16 }, (_, i) => openPagedFile({ ...file, before: 16 * i }, ALONE_BYTES));
+  console.log(JSON.stringify([pagedFile(made) === undefined, names, places.every((place) => place === undefined)]));`;
+
+test('no other process has the file of memory that lies among other memory', ({ skip }) => {
+  unlessPaged(skip);
+  const { header } = process.report.getReport() as { readonly header: { readonly glibcVersionRuntime?: string } };
+  if (header.glibcVersionRuntime === undefined) skip('other C libraries map large memory by itself');
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', AMONG_OTHERS, folder], {
+    env: { ...process.env, MALLOC_MMAP_THRESHOLD_: String(2 ** 30) },
+    encoding: 'utf8',
+  });
+  expect(stderr).toBe('');
+  expect(JSON.parse(stdout)).toEqual([true, 0, true]);
 });
 
 test('bytes that are written into memory are there, at its edges, across them and within, whether or not it is paged', ({

@@ -5,7 +5,9 @@ import type { Assembled, Assembly, Restriction } from './assemble.js';
 import type { Problem } from './problem.js';
 import { bySaliency, countHeld, dropNames, neededNames } from './dropped-names.js';
 import { isLeast } from './least-problem.js';
+import { bestLargeNames } from './large-names.js';
 import { largeSwaps, swapped } from './large-swaps.js';
+import { createNeighbourBound, type NeighbourBound } from './neighbour-bound.js';
 import { promiseTerms, promisingNames } from './promising-names.js';
 import { type Choice, holds, positionsOf, restrictionOf, shortSide, supportOf } from './restriction.js';
 import { type ConvexSolution, solveConvex } from './solve-convex.js';
@@ -22,6 +24,9 @@ const DROP_SINGLY = 20;
 
 /** Names considered on either side of a swap. */
 const SWAP_CANDIDATES = 10;
+
+/** Choices beside one from which what they gain at most is worked out before any of them is solved for. */
+const WORTH_A_BOUND = 3;
 
 /** A swap has to pay at least this share of the objective. */
 const GAIN_MIN = 1e-9;
@@ -110,11 +115,24 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
     const pruned = prune(start);
     if (pruned === undefined) return undefined;
     const enough = fill(pruned);
-    const candidates = threshold > 0 ? raise(enough) : [enough];
+    if (threshold === 0) return concentrate(enough);
+    const pending: { readonly held: Uint8Array; readonly least: number }[] = [];
     let best: Found | undefined;
-    for (const held of candidates) {
+    const take = (held: Uint8Array) => {
       const found = concentrate(held);
       if (found !== undefined && (best === undefined || found.solution.value < best.solution.value)) best = found;
+    };
+    for (const { held, value } of raise(enough)) {
+      if (best !== undefined && value >= best.solution.value) break; // The next ones hold fewer names.
+      if (concentrations.length === 0) take(held);
+      else {
+        const least = solveWithin({ ...restrictionOf(rows, { ...loose(held), isFinal: true }), sums: [] })?.value;
+        if (least !== undefined) pending.push({ held, least });
+      }
+    }
+    for (const { held, least } of pending.toSorted((a, b) => a.least - b.least)) {
+      if (best !== undefined && least >= best.solution.value) break;
+      take(held);
     }
     return best;
   }
@@ -182,26 +200,29 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
     return next;
   }
 
-  /** Choices of names that can all reach the threshold: those held, less and less of those below it. */
-  function raise(start: Uint8Array): Uint8Array[] {
-    const candidates: Uint8Array[] = [];
+  /**
+   * Choices of names that can all reach the threshold: those held, less and less of those below it, each with what the
+   * weights are worth that need not reach it.
+   */
+  function* raise(start: Uint8Array): Generator<{ readonly held: Uint8Array; readonly value: number }> {
     let held = start;
     for (;;) {
-      candidates.push(held);
       const solution = solveLoose(held);
-      if (solution === undefined) return candidates;
+      yield { held, value: solution?.value ?? Number.NEGATIVE_INFINITY };
+      if (solution === undefined) return;
       const below = positionsOf(held).filter((i) => short[i] === 0 && solution.weights[i]! < threshold - 1e-12);
-      if (below.length === 0) return candidates;
+      if (below.length === 0) return;
       const names = positionsOf(supportOf(solution.weights));
       const cost = new Map(
         Array.from(saliencies(algebra, problem.metric, names, solution.weights), (value, p) => [names[p]!, value]),
       );
       const order = Array.from(below).toSorted((a, b) => (cost.get(a) ?? 0) - (cost.get(b) ?? 0) || a - b);
       const wanted = below.length <= DROP_SINGLY ? 1 : Math.ceil(DROP_SHARE * below.length);
-      held = held.slice();
+      const next = held.slice();
       for (const i of order.slice(0, wanted))
-        if (!counts.some((row) => row.members.includes(i) && countHeld(row, held) <= row.minimum)) held[i] = 0;
-      if (candidates.at(-1)!.every((value, i) => value === held[i])) return candidates;
+        if (!counts.some((row) => row.members.includes(i) && countHeld(row, next) <= row.minimum)) next[i] = 0;
+      if (next.every((value, i) => value === held[i])) return;
+      held = next;
     }
   }
 
@@ -210,21 +231,13 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
     if (concentrations.length === 0) return finish({ held, short, large: [], isFinal: true });
     const solution = solveLoose(held);
     if (solution === undefined) return undefined;
-    const order = Array.from(positionsOf(held)).toSorted(
-      (a, b) => solution.weights[b]! - solution.weights[a]! || a - b,
-    );
-    let best: Found | undefined;
-    const most = Math.min(
-      order.length,
-      ...concentrations.map(({ aggregate, trigger }) => (trigger > 0 ? Math.floor(aggregate / trigger) : order.length)),
-    );
-    for (let size = 0; size <= most; size++) {
-      const large = new Uint8Array(n);
-      for (const i of order.slice(0, size)) large[i] = 1;
-      const found = finish({ held, short, large: concentrations.map(() => large), isFinal: true });
-      if (found !== undefined && (best === undefined || found.solution.value < best.solution.value)) best = found;
-    }
-    return best;
+    return bestLargeNames({
+      rows: concentrations,
+      held,
+      weights: solution.weights,
+      isLong: options.base.program.lower.every((bound) => bound >= 0),
+      solve: (large) => finish({ held, short, large: concentrations.map(() => large), isFinal: true }),
+    });
   }
 
   function finish(choice: Choice): Found | undefined {
@@ -246,12 +259,25 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
 
   function betterNeighbour({ choice, solution }: Found): Found | undefined {
     const target = betterThan(solution.value, GAIN_MIN);
-    for (const neighbour of [...swaps(choice, solution), ...largeSwaps(choice, solution, SWAP_CANDIDATES)]) {
+    const neighbours = [...swaps(choice, solution), ...largeSwaps(choice, solution, SWAP_CANDIDATES)];
+    const leastOf = neighbours.length < WORTH_A_BOUND ? undefined : boundBeside({ choice, solution }, neighbours);
+    for (const neighbour of neighbours) {
       if (isSpent()) return undefined;
+      const least = leastOf?.(restrictionOf(rows, neighbour)) ?? Number.NEGATIVE_INFINITY;
+      if (solution.value + solution.priceScale * least >= target) continue;
       const found = finish(neighbour);
       if (found !== undefined && found.solution.value < target) return found;
     }
     return undefined;
+  }
+
+  /** What choices beside another change its value by at least. */
+  function boundBeside({ choice, solution }: Found, neighbours: readonly Choice[]): NeighbourBound | undefined {
+    const held = choice.held.slice();
+    for (const neighbour of neighbours) neighbour.held.forEach((isHeld, i) => (held[i]! |= isHeld));
+    const base = options.base.program;
+    const names = positionsOf(held);
+    return createNeighbourBound(algebra, { problem, base, solution, restriction: restrictionOf(rows, choice), names });
   }
 
   function isSpent(): boolean {

@@ -1,0 +1,62 @@
+import type { ConcentrationRow } from '../constraints/program-row.js';
+import { positionsOf } from './restriction.js';
+import type { ConvexSolution } from './solve-convex.js';
+
+/** What the names above triggers are chosen from. */
+export interface LargeNames<T> {
+  readonly rows: readonly ConcentrationRow[];
+  /** Names that may be held, [N]. */
+  readonly held: Uint8Array;
+  /** Their weights without triggers. */
+  readonly weights: Float64Array;
+  /** Whether no weight may be negative. */
+  readonly isLong: boolean;
+  /** The optimum where those names alone may exceed the triggers. */
+  readonly solve: (large: Uint8Array) => T | undefined;
+}
+
+/** How far below a limit a weight or a sum does not touch it. */
+const APART = 1e-9;
+
+/**
+ * The largest names by weight, as many as pay. More large names have a larger sum to keep, and fewer leave more names below the
+ * triggers: where no trigger holds a name back more of them gain nothing, and where no sum binds fewer gain nothing.
+ * @cost a solve for each number of names between those
+ */
+export function bestLargeNames<T extends { readonly solution: ConvexSolution }>(input: LargeNames<T>): T | undefined {
+  const { rows, held, weights, isLong, solve } = input;
+  const n = weights.length;
+  const order = Array.from(positionsOf(held)).toSorted((a, b) => weights[b]! - weights[a]! || a - b);
+  const most = Math.min(
+    order.length,
+    ...rows.map(({ aggregate, trigger }) => (trigger > 0 ? Math.floor(aggregate / trigger) : order.length)),
+  );
+  const trigger = Math.min(...rows.map((row) => row.trigger));
+  const aggregate = Math.min(...rows.map((row) => row.aggregate));
+  const first = Math.min(most, order.filter((i) => weights[i]! > trigger).length);
+  let best: T | undefined;
+  const at = (size: number) => {
+    const large = new Uint8Array(n);
+    for (const i of order.slice(0, size)) large[i] = 1;
+    return solve(large);
+  };
+  const isWithin = (size: number, { solution }: T) =>
+    order.slice(size).every((i) => solution.weights[i]! < trigger - APART);
+  const isLight = (size: number, { solution }: T) =>
+    order.slice(0, size).reduce((sum, i) => sum + solution.weights[i]!, 0) < aggregate - APART;
+  let isDown = true;
+  for (let size = first; size <= most; size++) {
+    const found = at(size);
+    if (found === undefined) continue;
+    if (best === undefined || found.solution.value < best.solution.value) best = found;
+    if (isLight(size, found)) isDown = false;
+    if (isLong && isWithin(size, found)) break;
+  }
+  for (let size = first - 1; size >= 0 && isDown; size--) {
+    const found = at(size);
+    if (found === undefined) continue;
+    if (best === undefined || found.solution.value <= best.solution.value) best = found;
+    isDown = !isLight(size, found);
+  }
+  return best;
+}

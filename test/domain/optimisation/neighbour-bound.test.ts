@@ -1,0 +1,78 @@
+import { describe, expect, test } from 'vitest';
+import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { createNeighbourBound } from '#domain/optimisation/neighbour-bound.js';
+import { nonConvexRows } from '#domain/optimisation/problem.js';
+import { positionsOf, restrictionOf, type Choice } from '#domain/optimisation/restriction.js';
+import { solveConvex, wholeProgram } from '#domain/optimisation/solve-convex.js';
+import { seeded } from '../../seeded.js';
+import { smallProblem, solvers } from './small-problems.js';
+
+const NAMES = 16;
+const CHOSEN = [
+  { type: 'Cardinality', params: { maximum: 9 } },
+  { type: 'MinimumHolding', params: { threshold: 0.03 } },
+  { type: 'Concentration5_10_40', params: { single: 0.3, trigger: 0.12, aggregate: 0.6 } },
+];
+const OTHERS: readonly (readonly [string, readonly object[]])[] = [
+  ['no further row', []],
+  ['groups', [{ type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.35 } }]],
+  ['a turnover limit', [{ type: 'Turnover', params: { limit: 0.5, reference: 'previous' } }]],
+  ['a volatility', [{ type: 'Volatility', params: { limit: 0.2 } }]],
+  ['an effective number', [{ type: 'EffectiveNumber', params: { minimum: 7 } }]],
+  ['soft bounds', [{ type: 'PositionBounds', params: { upper: 0.1, soft: 0.01 } }]],
+];
+
+describe('what a choice of names beside another gains at most', () => {
+  test.each(OTHERS)('is never less than it gains, with %s', (_, others) => {
+    let [compared, told] = [0, 0];
+    for (let seed = 1; seed <= 6; seed++) {
+      const { before, ways } = waysFrom(seed, others);
+      for (const { least, change } of ways) {
+        compared++;
+        expect(least).toBeLessThanOrEqual(change + 1e-9 * before);
+        if (least > 0) told++;
+      }
+    }
+    expect(compared).toBeGreaterThan(50);
+    expect(told).toBeGreaterThan(compared / 4); // Else nothing would be ruled out.
+  });
+});
+
+/** The bounds of choices beside a random one, with what they change. */
+function waysFrom(seed: number, others: readonly object[]) {
+  const problem = smallProblem({ names: NAMES, seed, rows: [...CHOSEN, ...others], hasPrevious: true });
+  const rows = nonConvexRows(problem).map(({ row }) => row);
+  const base = wholeProgram(problem, {});
+  const random = seeded(100 + seed);
+  const short = new Uint8Array(NAMES);
+  const first: Choice = {
+    held: Uint8Array.from({ length: NAMES }, (_, i) => (i < 9 ? 1 : 0)),
+    short,
+    large: [Uint8Array.from({ length: NAMES }, (_, i) => (i < 3 ? 1 : 0))],
+    isFinal: true,
+  };
+  const solve = (choice: Choice) =>
+    solveConvex(solvers.solver, problem, { base, restriction: restrictionOf(rows, choice) });
+  const solution = solve(first);
+  if (solution === undefined) return { before: 0, ways: [] };
+  const choices = Array.from({ length: 30 }, (): Choice => {
+    const [out, coming] = [Math.floor(9 * random()), 9 + Math.floor(7 * random())];
+    const isSwap = random() < 0.6;
+    const held = isSwap ? first.held.with(out, 0).with(coming, 1) : first.held;
+    const large = first.large.map((set) => set.with(Math.floor(3 * random()), 0).with(3 + Math.floor(6 * random()), 1));
+    return { held, short, large: isSwap ? first.large : large, isFinal: true };
+  });
+  const bound = createNeighbourBound(plainAlgebra, {
+    problem,
+    base: base.program,
+    solution,
+    restriction: restrictionOf(rows, first),
+    names: positionsOf(new Uint8Array(NAMES).fill(1)),
+  })!;
+  const ways = choices.flatMap((choice) => {
+    const change = solve(choice);
+    const least = bound(restrictionOf(rows, choice));
+    return change === undefined ? [] : [{ least, change: change.value - solution.value }];
+  });
+  return { before: Math.abs(solution.value), ways };
+}

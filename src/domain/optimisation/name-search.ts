@@ -152,7 +152,8 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
     let held: Uint8Array = start.slice();
     const retained = neededNames(options.base.program);
     let solution = solveLoose(held);
-    if (solution === undefined) return repair(held);
+    // A start that is infeasible by itself is widened to every name.
+    if (solution === undefined) return held.includes(0) ? prune(new Uint8Array(n).fill(1)) : undefined;
     let order: readonly number[] | undefined;
     for (;;) {
       held = supportOf(solution.weights);
@@ -175,11 +176,6 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
       // The others cannot make up for one of them: it stays.
       for (const i of next.dropped) retained[i] = 1;
     }
-  }
-
-  /** A start that is infeasible by itself is widened to every name. */
-  function repair(held: Uint8Array): Uint8Array | undefined {
-    return held.every((value) => value === 1) ? undefined : prune(new Uint8Array(n).fill(1));
   }
 
   /** Adds the largest index weights where a group holds too few names. */
@@ -260,7 +256,8 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
   function betterNeighbour({ choice, solution }: Found): Found | undefined {
     const target = betterThan(solution.value, GAIN_MIN);
     const neighbours = [...swaps(choice, solution), ...largeSwaps(choice, solution, SWAP_CANDIDATES)];
-    const leastOf = neighbours.length < WORTH_A_BOUND ? undefined : boundBeside({ choice, solution }, neighbours);
+    const leastOf =
+      neighbours.length < WORTH_A_BOUND ? undefined : boundBeside(algebra, input, { choice, solution }, neighbours);
     for (const neighbour of neighbours) {
       if (isSpent()) return undefined;
       const least = leastOf?.(restrictionOf(rows, neighbour)) ?? Number.NEGATIVE_INFINITY;
@@ -269,15 +266,6 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
       if (found !== undefined && found.solution.value < target) return found;
     }
     return undefined;
-  }
-
-  /** What choices beside another change its value by at least. */
-  function boundBeside({ choice, solution }: Found, neighbours: readonly Choice[]): NeighbourBound | undefined {
-    const held = choice.held.slice();
-    for (const neighbour of neighbours) neighbour.held.forEach((isHeld, i) => (held[i]! |= isHeld));
-    const base = options.base.program;
-    const names = positionsOf(held);
-    return createNeighbourBound(algebra, { problem, base, solution, restriction: restrictionOf(rows, choice), names });
   }
 
   function isSpent(): boolean {
@@ -314,6 +302,20 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
       })
       .filter((next) => counts.every((row) => countHeld(row, next.held) <= row.maximum));
   }
+}
+
+/** What choices beside another change its value by at least; undefined where nothing is known. */
+function boundBeside(
+  algebra: DenseAlgebra,
+  { problem, rows, options }: SearchInput,
+  { choice, solution }: Found,
+  neighbours: readonly Choice[],
+): NeighbourBound | undefined {
+  const held = choice.held.slice();
+  for (const neighbour of neighbours) neighbour.held.forEach((isHeld, i) => (held[i]! |= isHeld));
+  const base = options.base.program;
+  const names = positionsOf(held);
+  return createNeighbourBound(algebra, { problem, base, solution, restriction: restrictionOf(rows, choice), names });
 }
 
 /** Multiplications that a search may take. */

@@ -1,5 +1,6 @@
 import { createNumberText, type NumberText } from '#kernels/engines/number-text.js';
 import { Refusal } from '#domain/refusal.js';
+import { createNumberMembers, type NumberMembers } from './number-members.js';
 
 /**
  * Writes JSON text as bytes, several times faster than building objects for JSON.stringify: the caller writes the
@@ -16,6 +17,11 @@ export interface JsonWriter {
   number(value: number): void;
   /** Numbers `from` to `to` (exclusive), separated by commas, without brackets. @throws Refusal NUMERIC_FAILURE */
   numbers(values: Float64Array, from?: number, to?: number): void;
+  /**
+   * Members of an object, without its braces. @param keys each as JSON between a comma and a colon. @param places of the
+   * key of each value among them. @throws Refusal NUMERIC_FAILURE
+   */
+  members(keys: readonly string[], places: Int32Array, values: Float64Array): void;
   /** Any JSON value. */
   value(value: unknown): void;
   /** Bytes written so far. @cost what is in the window is moved */
@@ -54,8 +60,19 @@ export function jsonToken(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
-/** A writer's window of memory, kept for the next writer of the thread. */
-let spare: NumberText | undefined;
+/** A writer's window of memory. */
+interface Window {
+  readonly text: NumberText;
+  readonly members: NumberMembers;
+}
+
+/** That of the last writer, kept for the next one of the thread. */
+let spare: Window | undefined;
+
+function createWindow(): Window {
+  const text = createNumberText();
+  return { text, members: createNumberMembers(text) };
+}
 
 /** Memory for texts, whatever is in it. */
 export type TextRoom = (bytes: number) => Uint8Array<ArrayBuffer>;
@@ -103,7 +120,8 @@ export function createJsonWriter(expectedBytes = 1 << 14, room?: TextRoom): Json
 }
 
 export function createJsonSinkWriter(sink: JsonSink): JsonSinkWriter {
-  const text = spare ?? createNumberText();
+  const window = spare ?? createWindow();
+  const { text, members } = window;
   spare = undefined;
   const encoder = new TextEncoder();
   text.begin((part) => sink.append(part));
@@ -126,6 +144,9 @@ export function createJsonSinkWriter(sink: JsonSink): JsonSinkWriter {
       if (!text.numbers(values, from, to))
         throw notFinite(values.subarray(from, to).find((value) => !Number.isFinite(value)));
     },
+    members(keys, places, values) {
+      if (!members.write(keys, places, values)) throw notFinite(values.find((value) => !Number.isFinite(value)));
+    },
     value(value) {
       assertFinite(value);
       raw(JSON.stringify(value));
@@ -137,7 +158,8 @@ export function createJsonSinkWriter(sink: JsonSink): JsonSinkWriter {
     written: (from, to) => sink.written?.(from, to) ?? null,
     end() {
       text.flush();
-      spare = text;
+      members.release();
+      spare = window;
     },
   };
 }

@@ -91,8 +91,9 @@ export function snapshotsText(
 } {
   const served = servedSnapshots(rebalances);
   const cells = cellsOf(served);
-  const json = createJsonWriter(snapshotBytes(cells), room);
-  writeSnapshotList(json, portfolio.sm.identifiers, snapshotsOf(served, staleFills));
+  const { identifiers } = portfolio.sm;
+  const json = createJsonWriter(snapshotBytes(served, identifiers), room);
+  writeSnapshotList(json, identifiers, snapshotsOf(served, staleFills));
   return { text: json.bytes(), cells };
 }
 
@@ -187,15 +188,16 @@ export function writeResult(
 ): WrittenResult {
   assertReturns(run);
   const cells = cellsOf(snapshots.added);
-  const json = createJsonWriter(snapshots.behind.length + resultBytes(run) + snapshotBytes(cells), room);
+  const bytes = snapshots.behind.length + resultBytes(run) + snapshotBytes(snapshots.added, snapshots.identifiers);
+  const json = createJsonWriter(bytes, room);
   const dates = daysToken(run.days);
   const later = dates.subarray(dayText(run.days[0]!).length + 1); // without the first and its comma
   const places = { level: NOWHERE, snapshots: NOWHERE };
   RESULT.write(json, { run, stamp, snapshots, dates, later, places });
-  const bytes = json.bytes();
+  const text = json.bytes();
   return {
-    bytes,
-    level: bytes.subarray(places.level.from, places.level.to),
+    bytes: text,
+    level: text.subarray(places.level.from, places.level.to),
     snapshots: { ...places.snapshots, cells: snapshots.cells + cells },
   };
 }
@@ -285,8 +287,11 @@ function servedSnapshots(rebalances: readonly Composition[]): readonly Compositi
   return rebalances.slice(from);
 }
 
-/** Bytes of a weight with its comma. */
+/** Bytes of a weight, and of what stands around its key: quotes, comma and colon. */
 const WEIGHT_BYTES = 23;
+const AROUND_KEY_BYTES = 4;
+/** Bytes of a snapshot beside its weights. */
+const SNAPSHOT_BYTES = 1_000;
 /** Bytes of a date and of a value of a series. */
 const SERIES_BYTES = 36;
 
@@ -295,9 +300,15 @@ function resultBytes({ days }: RunSummary): number {
   return 100_000 + 6 * SERIES_BYTES * days.length;
 }
 
-function snapshotBytes(cells: number): number {
-  return 1_000 + 2.6 * WEIGHT_BYTES * cells;
+/** The names of the last snapshot tell how long keys are. */
+function snapshotBytes(snapshots: readonly Pick<Snapshot, 'columns'>[], identifiers: readonly string[]): number {
+  const last = snapshots.at(-1)?.columns ?? NO_COLUMNS;
+  const letters = last.reduce((sum, column) => sum + identifiers[column]!.length, 0);
+  const keyBytes = AROUND_KEY_BYTES + letters / Math.max(1, last.length);
+  return SNAPSHOT_BYTES * (1 + snapshots.length) + 2 * (WEIGHT_BYTES + keyBytes) * cellsOf(snapshots);
 }
+
+const NO_COLUMNS = new Int32Array(0);
 
 /** Weights in snapshots. */
 export function cellsOf(snapshots: readonly Pick<Snapshot, 'columns'>[]): number {

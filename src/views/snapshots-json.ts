@@ -3,14 +3,14 @@ import type { StaleFillPayload } from '#contract/analytics/prices.js';
 import type { Snapshot } from '#domain/backtest/record/schema.js';
 import { formatDay } from '#domain/days.js';
 import { jsonObject, numberMember, textMember, valueMember, writtenMember } from './json-object.js';
-import { jsonToken, type JsonWriter } from './json-writer.js';
+import type { JsonWriter } from './json-writer.js';
 
 /** A snapshot with the texts of the names that it is about. */
 interface SnapshotSource {
   readonly snapshot: Snapshot;
   readonly identifiers: readonly string[];
-  /** Every identifier as a key behind a comma. */
-  readonly keys: readonly Uint8Array[];
+  /** Every identifier as a key between a comma and a colon. */
+  readonly keys: readonly string[];
   /** Offset of the applied weights in the text. */
   written: { readonly from: number; readonly to: number };
 }
@@ -93,23 +93,18 @@ export function writeSnapshotList(
   });
 }
 
-const keysCached = new WeakMap<readonly string[], Uint8Array[]>();
+const keysCached = new WeakMap<readonly string[], readonly string[]>();
 
-/** Every identifier as a key behind a comma. */
-function keysOf(identifiers: readonly string[]): Uint8Array[] {
+/** Every identifier as a key between a comma and a colon. */
+function keysOf(identifiers: readonly string[]): readonly string[] {
   let keys = keysCached.get(identifiers);
-  if (!keys)
-    keysCached.set(identifiers, (keys = identifiers.map((identifier) => jsonToken(`,${JSON.stringify(identifier)}:`))));
+  if (!keys) keysCached.set(identifiers, (keys = identifiers.map((identifier) => `,${JSON.stringify(identifier)}:`)));
   return keys;
 }
 
 function writeWeights(json: JsonWriter, { keys, snapshot: { columns } }: SnapshotSource, weights: Float64Array): void {
   json.raw('{');
-  for (let k = 0; k < columns.length; k++) {
-    const key = keys[columns[k]!]!;
-    json.token(k === 0 ? key.subarray(1) : key);
-    json.number(weights[k]!);
-  }
+  json.members(keys, columns, weights);
   json.raw('}');
 }
 

@@ -45,9 +45,33 @@ test('what was written between two marks can be written again', () => {
   expect(new TextDecoder().decode(json.bytes())).toBe('[1,2.5,1,2.5]');
 });
 
+test('numbers under keys are members of an object, however many and long the keys are', () => {
+  const letters = [3, 300, 9000];
+  for (const length of letters) {
+    const names = Array.from({ length: 1500 }, (_, i) => `${'é"'.repeat(i % 3)}${'n'.repeat(length)}${i}`);
+    const keys = names.map((name) => `,${JSON.stringify(name)}:`);
+    for (const count of [0, 1, 2, length > 5000 ? 30 : 1400]) {
+      const places = Int32Array.from({ length: count }, (_, k) => names.length - count + k);
+      const values = Float64Array.from(places, (place) => (place % 7 === 0 ? -0 : 1 / (place - 700.5)));
+      const json = createJsonWriter(16);
+      for (const end of [',', '']) {
+        json.raw('{');
+        json.members(keys, places, values);
+        json.raw(`}${end}`);
+      }
+      const expected = JSON.stringify(Object.fromEntries(Array.from(places, (place, k) => [names[place], values[k]])));
+      expect(new TextDecoder().decode(json.bytes())).toBe(`${expected},${expected}`);
+    }
+  }
+});
+
 test('a number that is not finite is refused', () => {
   const refusal = expect.objectContaining({ code: 'NUMERIC_FAILURE' });
   expect(() => createJsonWriter().number(Number.NaN)).toThrow(refusal);
+  for (const value of [Number.NaN, -Infinity])
+    expect(() =>
+      createJsonWriter().members([',"a":', ',"b":'], Int32Array.of(0, 1), Float64Array.of(1, value)),
+    ).toThrow(refusal);
   expect(() => createJsonWriter().numbers(Float64Array.of(1, Infinity))).toThrow(refusal);
   expect(() => createJsonWriter().value({ deep: [-Infinity] })).toThrow(refusal);
 });

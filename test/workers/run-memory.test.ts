@@ -3,28 +3,40 @@ import { createJsonWriter } from '#views/json-writer.js';
 import { ALONE_BYTES, emptyMemory } from '#kernels/memory/paged-memory.js';
 import { createRunMemory, createTextMemory } from '#workers/run-memory.js';
 
+const NONE = { from: 0, to: 0 };
+
 /** Takes memory, writes all over it and gives it back. */
 function used(memory: ReturnType<typeof createRunMemory>, bytes: number): SharedArrayBuffer {
-  const buffer = memory.take(bytes);
+  const buffer = memory.take(bytes, NONE);
   new Uint8Array(buffer).fill(255);
   memory.giveBack();
   return buffer;
 }
 
-const isZero = (buffer: SharedArrayBuffer): boolean => new Uint8Array(buffer).every((byte) => byte === 0);
+const areZeros = (bytes: Uint8Array): boolean => bytes.every((byte) => byte === 0);
+
+const isZero = (buffer: SharedArrayBuffer): boolean => areZeros(new Uint8Array(buffer));
 
 test('the memory of the run before is taken by one that fits, and holds nothing of it', () => {
   const memory = createRunMemory();
   const first = used(memory, 1000);
-  const second = memory.take(900);
+  const second = memory.take(900, NONE);
   expect(second).toBe(first);
   expect(isZero(second)).toBe(true);
 });
 
+test('a range that may hold anything is not cleared, all else is', () => {
+  const memory = createRunMemory();
+  used(memory, 1001);
+  const bytes = new Uint8Array(memory.take(1000, { from: 80, to: 160 }));
+  expect(bytes.subarray(80, 160).every((byte) => byte === 255)).toBe(true);
+  expect(areZeros(bytes.subarray(0, 80)) && areZeros(bytes.subarray(160))).toBe(true);
+});
+
 test('memory that was not given back is not taken again: a run that failed may be read still', () => {
   const memory = createRunMemory();
-  const first = memory.take(1000);
-  expect(memory.take(1000)).not.toBe(first);
+  const first = memory.take(1000, NONE);
+  expect(memory.take(1000, NONE)).not.toBe(first);
 });
 
 test('memory is never smaller than asked for, and not kept beyond the limit', () => {
@@ -33,7 +45,7 @@ test('memory is never smaller than asked for, and not kept beyond the limit', ()
   const large = used(memory, 2000);
   expect(large).not.toBe(small);
   expect(large.byteLength).toBe(2000);
-  expect(memory.take(100)).not.toBe(large);
+  expect(memory.take(100, NONE)).not.toBe(large);
 });
 
 test('of memory beyond the limit the place is kept, with nothing in it', ({ skip }) => {
@@ -41,7 +53,7 @@ test('of memory beyond the limit the place is kept, with nothing in it', ({ skip
     skip('memory is emptied on Linux with the optional package koffi');
   const memory = createRunMemory(1000);
   const first = used(memory, ALONE_BYTES);
-  const second = memory.take(ALONE_BYTES - 8);
+  const second = memory.take(ALONE_BYTES - 8, NONE);
   expect(second).toBe(first);
   expect(isZero(second)).toBe(true);
 });

@@ -83,12 +83,10 @@ export function partialLastSession({ sm, from, length, columns, weights }: Book)
 
 /** Rights issues without a subscription price of names that the book held. */
 function unadjustedRights({ sm, from, length, columns, weights }: Book): Gap[] {
-  const { all, starts } = sm.actions;
   const found: Gap[] = [];
-  for (let a = starts[from + 1]!; a < starts[from + length]!; a++) {
-    const { session, column, action } = all[a]!;
-    if (action.type !== 'RIGHTS_ISSUE' || action.subscriptionPrice !== null || sm.market.adjustment === 'total')
-      continue;
+  if (sm.market.adjustment === 'total') return found;
+  for (const { session, column } of sm.actions.unpricedRights) {
+    if (session <= from || session >= from + length) continue;
     const slot = columns.indexOf(column);
     if (slot >= 0 && weights[(session - 1 - from) * columns.length + slot] !== 0) found.push({ session, column });
   }

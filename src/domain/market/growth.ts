@@ -1,6 +1,6 @@
 import { exchangeRates, requireRate } from './exchange-rates.js';
 import { keyOf, type GrowthTerms } from './growth-terms.js';
-import { effectTable, type PlacedEffect, type SessionEffect } from './session-effects.js';
+import { effectAt, effectTable, type PlacedEffect, type SessionEffect } from './session-effects.js';
 import { keptFloats } from '../kept-memory.js';
 import { BeforeMarket, panelRow, type MarketMark, type SessionMarket, type TermsMark } from './session-market.js';
 
@@ -72,14 +72,15 @@ function accumulate(sm: SessionMarket, terms: GrowthTerms): Float64Array {
 function growthPanel(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const { names, rowOf, sessions, market, first } = sm;
   const close = market.fields.get('CLOSE')!;
-  const { effects, starts } = effectTable(sm, terms);
+  const table = effectTable(sm, terms);
+  const { columns, starts } = table;
   const growth = keptFloats((sessions.length - first) * names);
   // The last price of each name on the share basis of the session before.
   const carried = carriedFirst(sm, terms);
   for (let s = firstMade(sm); s < sessions.length; s++) {
-    const touched = effects
-      .slice(starts[s], starts[s + 1])
-      .map((effect): Touched => ({ effect, before: carried[effect.column]! }));
+    const touched: Touched[] = [];
+    for (let e = starts[s]!; e < starts[s + 1]!; e++)
+      touched.push({ effect: effectAt(table, e), before: carried[columns[e]!]! });
     const row = panelRow(sm, s);
     growOverSession({ close, growth, carried, from: rowOf[s]! * names, to: row, names });
     for (const { effect, before } of touched) {
@@ -147,14 +148,14 @@ function carriedAt(
   terms: GrowthTerms,
   { session, bars }: { readonly session: number; readonly bars: Int32Array },
 ): Float64Array {
-  const { effects, starts } = effectTable(sm, terms);
+  const table = effectTable(sm, terms);
+  const { columns, starts } = table;
   const carried = Float64Array.from(bars, (bar, column) => (bar < 0 ? Number.NaN : sm.closeAt(bar, column)));
   for (let s = 0; s <= session; s++) {
     for (let e = starts[s]!; e < starts[s + 1]!; e++) {
-      const effect = effects[e]!;
-      const before = carried[effect.column]!;
-      if (s > bars[effect.column]! && before > 0)
-        carried[effect.column] = growthStep(effect, before, Number.NaN).carried;
+      const column = columns[e]!;
+      const before = carried[column]!;
+      if (s > bars[column]! && before > 0) carried[column] = growthStep(effectAt(table, e), before, Number.NaN).carried;
     }
   }
   return carried;

@@ -16,6 +16,8 @@ export interface SessionActions {
   readonly starts: Int32Array;
   /** Those among them that name a related identifier. */
   readonly related: readonly SessionAction[];
+  /** Rights issues among them without a subscription price, whose value prices do not tell. */
+  readonly unpricedRights: readonly SessionAction[];
   /** 1 for sessions with an action that changes what a holding consists of, [S]. */
   readonly isStructural: Uint8Array;
 }
@@ -62,5 +64,11 @@ export function placeActions({ market, sessions, calendar, columnOf }: PlaceActi
     if (STRUCTURAL.has(action.type)) isStructural[session] = 1;
   }
   for (let s = 0; s < sessions.length; s++) starts[s + 1]! += starts[s]!;
-  return { all, related: all.filter(({ action }) => action.related !== null), starts, isStructural };
+  return {
+    all,
+    related: all.filter(({ action }) => action.related !== null),
+    unpricedRights: all.filter(({ action }) => action.type === 'RIGHTS_ISSUE' && action.subscriptionPrice === null),
+    starts,
+    isStructural,
+  };
 }

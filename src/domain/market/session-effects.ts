@@ -19,10 +19,15 @@ export interface PlacedEffect extends SessionEffect {
   readonly column: number;
 }
 
-/** Effects of every session, by session then column. */
+/** Effects of every session as columns, by session then name, [A] each: a book reads those of each session in turn. */
 export interface EffectTable {
-  readonly effects: readonly PlacedEffect[];
-  /** Position in `effects` of the first of each session, [S + 1]. */
+  /** Columns of their names. */
+  readonly columns: Int32Array;
+  readonly ratio: Float64Array;
+  readonly cash: Float64Array;
+  readonly rights: Float64Array;
+  readonly subscription: Float64Array;
+  /** Position of the first of each session, [S + 1]. */
   readonly starts: Int32Array;
   /** Carried close of the name of each on its session, NaN until it is asked for: see `closeOfEffect`. */
   readonly closes: Float64Array;
@@ -49,15 +54,27 @@ export function effectTable(sm: SessionMarket, terms: GrowthTerms): EffectTable 
 }
 
 /** The effect on a name on a session, undefined when there is none. */
-export function effectOn({ effects, starts }: EffectTable, session: number, column: number): PlacedEffect | undefined {
-  for (let e = starts[session]!; e < starts[session + 1]!; e++) if (effects[e]!.column === column) return effects[e];
+export function effectOn(table: EffectTable, session: number, column: number): PlacedEffect | undefined {
+  const { columns, starts } = table;
+  for (let e = starts[session]!; e < starts[session + 1]!; e++) if (columns[e] === column) return effectAt(table, e);
   return undefined;
 }
 
+/** The effect at a position. */
+export function effectAt({ columns, ratio, cash, rights, subscription }: EffectTable, position: number): PlacedEffect {
+  return {
+    column: columns[position]!,
+    ratio: ratio[position]!,
+    cash: cash[position]!,
+    rights: rights[position]!,
+    subscription: subscription[position]!,
+  };
+}
+
 /** Carried close of the name of an effect on its session. It is looked up once: those of a session lie far apart. */
-export function closeOfEffect(sm: SessionMarket, { effects, sessions, closes }: EffectTable, at: number): number {
+export function closeOfEffect(sm: SessionMarket, { columns, sessions, closes }: EffectTable, at: number): number {
   const known = closes[at]!;
-  return known === known ? known : (closes[at] = sm.carriedClose(sessions[at]!, effects[at]!.column));
+  return known === known ? known : (closes[at] = sm.carriedClose(sessions[at]!, columns[at]!));
 }
 
 function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
@@ -92,8 +109,16 @@ function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
     starts[session + 1]!++;
   }
   for (let s = 0; s < sm.sessions.length; s++) starts[s + 1]! += starts[s]!;
-  const closes = new Float64Array(effects.length).fill(Number.NaN);
-  return { effects, starts, closes, sessions: Int32Array.from(sessions) };
+  return {
+    columns: Int32Array.from(effects, ({ column }) => column),
+    ratio: Float64Array.from(effects, ({ ratio }) => ratio),
+    cash: Float64Array.from(effects, ({ cash }) => cash),
+    rights: Float64Array.from(effects, ({ rights }) => rights),
+    subscription: Float64Array.from(effects, ({ subscription }) => subscription),
+    starts,
+    closes: new Float64Array(effects.length).fill(Number.NaN),
+    sessions: Int32Array.from(sessions),
+  };
 }
 
 const NO_EFFECT: SessionEffect = { ratio: 1, cash: 0, rights: 0, subscription: 0 };

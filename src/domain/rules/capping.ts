@@ -101,34 +101,38 @@ function waterFill(raw: Float64Array, cap: number): Capped {
   const isCapped = new Uint8Array(raw.length);
   const rounds: CapRound[] = [];
   let count = 0;
-  let rest = 0;
-  for (let i = 0; i < raw.length; i++) rest += raw[i]!;
   for (;;) {
-    const scale = count === raw.length ? 0 : (1 - count * cap) / rest;
-    const joined: number[] = [];
-    rest = 0; // of those that stay free
-    for (let i = 0; i < raw.length; i++) {
-      if (isCapped[i] === 1) continue;
-      if (raw[i]! * scale > cap + TOLERANCE) joined.push(i);
-      else rest += raw[i]!;
-    }
+    const scale = count === raw.length ? 0 : (1 - count * cap) / sumFree(raw, isCapped);
+    const joined = freeAbove(raw, isCapped, { scale, most: cap + TOLERANCE });
     rounds.push({ scale, joined });
     if (joined.length === 0) {
+      const reduced = positionsOf(isCapped);
       const weights = new Float64Array(raw.length);
-      for (let i = 0; i < raw.length; i++) weights[i] = isCapped[i] === 1 ? cap : raw[i]! * scale;
-      return capped({
-        raw,
-        weights,
-        scaleOf: () => scale,
-        floor: 0,
-        cap,
-        reduced: positionsOf(isCapped),
-        rounds,
-      });
+      for (let i = 0; i < raw.length; i++) weights[i] = raw[i]! * scale;
+      for (const position of reduced) weights[position] = cap;
+      return capped({ raw, weights, scaleOf: () => scale, floor: 0, cap, reduced, rounds });
     }
     for (const i of joined) isCapped[i] = 1;
     count += joined.length;
   }
+}
+
+/** Sum of the weights that are not capped. */
+function sumFree(raw: Float64Array, isCapped: Uint8Array): number {
+  let sum = 0;
+  for (let i = 0; i < raw.length; i++) if (isCapped[i] === 0) sum += raw[i]!;
+  return sum;
+}
+
+/** Positions of those among them that are more than `most` once they are scaled. */
+function freeAbove(
+  raw: Float64Array,
+  isCapped: Uint8Array,
+  { scale, most }: { readonly scale: number; readonly most: number },
+): number[] {
+  const above: number[] = [];
+  for (let i = 0; i < raw.length; i++) if (raw[i]! * scale > most && isCapped[i] === 0) above.push(i);
+  return above;
 }
 
 interface Limits {
@@ -332,7 +336,10 @@ interface Outcome {
 
 function capped({ raw, weights, scaleOf, floor, cap, reduced, rounds }: Outcome): Capped {
   let redistributed = 0;
-  for (let i = 0; i < raw.length; i++) redistributed += Math.max(0, raw[i]! - weights[i]!);
+  for (let i = 0; i < raw.length; i++) {
+    const reduction = raw[i]! - weights[i]!;
+    if (reduction > 0) redistributed += reduction;
+  }
   return { kind: 'capped', weights, scaleOf, floor, cap, capped: Int32Array.from(reduced), redistributed, rounds };
 }
 

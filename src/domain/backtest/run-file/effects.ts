@@ -1,6 +1,8 @@
-import { effectTable, type EffectTable } from '../../market/session-effects.js';
+import { effectAt, effectTable, type EffectTable } from '../../market/session-effects.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import { placeActions } from '../../market/session-actions.js';
+import { keptFloats } from '../../kept-memory.js';
+import { isEqual } from '../numbers.js';
 import type { Run } from '../run.js';
 import { indexTerms } from '../simulate/index-run.js';
 import type { AddedSessions, BlockReader, Filling } from './block.js';
@@ -10,19 +12,54 @@ import type { Sessions } from './panels.js';
 /** Numbers of a row: name, date, ratio, cash, rights, subscription price. */
 export const EFFECT_WIDTH = 6;
 
-/** Rows of a whole run by name, then date. */
+/** Most bytes of rows that are kept: 500 names that pay every quarter for 20 years take 2 MB. */
+const KEPT_BYTES_MAX = 8 * 2 ** 20;
+
+/** Rows of the last run on a market and its terms. */
+interface KeptRows extends Sessions {
+  readonly names: Int32Array;
+  readonly rows: Float64Array;
+}
+
+const keptRows = new WeakMap<EffectTable, KeptRows>();
+
+/** Rows of a whole run by name, then date; those of the run before where they are the same. */
 export function wholeEffects(
   { portfolio, index }: Pick<Run, 'portfolio' | 'index'>,
   names: Int32Array,
 ): Filling<Float64Array> {
   const { sm, from, length } = portfolio;
-  const { effects, starts } = effectTable(sm, indexTerms(index.compositions));
-  const places = new Int32Array(sm.names).fill(-1);
+  const table = effectTable(sm, indexTerms(index.compositions));
+  const kept = keptRows.get(table);
+  if (kept !== undefined && kept.from === from && kept.to === from + length && isEqual(kept.names, names))
+    return { length: kept.rows.length, writeTo: (into) => into.set(kept.rows) };
+  const made = effectsOf(table, { names, of: sm.names, from, to: from + length });
+  return {
+    length: made.length,
+    writeTo(into) {
+      made.writeTo(into);
+      if (8 * made.length > KEPT_BYTES_MAX) return;
+      const rows = keptFloats(made.length);
+      rows.set(into);
+      keptRows.set(table, { names, rows, from, to: from + length });
+    },
+  };
+}
+
+interface RowsMade extends Sessions {
+  readonly names: Int32Array;
+  /** Names of the market. */
+  readonly of: number;
+}
+
+function effectsOf(table: EffectTable, { names, of, from, to }: RowsMade): Filling<Float64Array> {
+  const { columns, starts } = table;
+  const places = new Int32Array(of).fill(-1);
   names.forEach((column, i) => (places[column] = i));
   // Counting sort by name: dates come in order.
   const ends = new Int32Array(names.length + 1);
-  for (let e = starts[from]!; e < starts[from + length]!; e++) {
-    const place = places[effects[e]!.column]!;
+  for (let e = starts[from]!; e < starts[to]!; e++) {
+    const place = places[columns[e]!]!;
     if (place >= 0) ends[place + 1]!++;
   }
   for (let i = 0; i < names.length; i++) ends[i + 1]! += ends[i]!;
@@ -30,18 +67,17 @@ export function wholeEffects(
     length: EFFECT_WIDTH * ends[names.length]!,
     writeTo(rows) {
       const next = ends.slice();
-      for (let t = 0; t < length; t++) {
-        for (let e = starts[from + t]!; e < starts[from + t + 1]!; e++) {
-          const { column, ratio, cash, rights, subscription } = effects[e]!;
-          const place = places[column]!;
+      for (let session = from; session < to; session++) {
+        for (let e = starts[session]!; e < starts[session + 1]!; e++) {
+          const place = places[columns[e]!]!;
           if (place < 0) continue;
           const at = EFFECT_WIDTH * next[place]!++;
           rows[at] = place;
-          rows[at + 1] = t;
-          rows[at + 2] = ratio;
-          rows[at + 3] = cash;
-          rows[at + 4] = rights;
-          rows[at + 5] = subscription;
+          rows[at + 1] = session - from;
+          rows[at + 2] = table.ratio[e]!;
+          rows[at + 3] = table.cash[e]!;
+          rows[at + 4] = table.rights[e]!;
+          rows[at + 5] = table.subscription[e]!;
         }
       }
     },
@@ -92,12 +128,13 @@ interface EffectRows extends Sessions {
   readonly of: Int32Array;
 }
 
-function effectRows(source: AddedSessions, { table: { effects, starts }, of, from, to }: EffectRows): number[] {
+function effectRows(source: AddedSessions, { table, of, from, to }: EffectRows): number[] {
+  const { starts } = table;
   const first = sessionsBefore(source).from;
   const rows: number[] = [];
   for (let session = from; session < to; session++) {
     for (let e = starts[session]!; e < starts[session + 1]!; e++) {
-      const { column, ratio, cash, rights, subscription } = effects[e]!;
+      const { column, ratio, cash, rights, subscription } = effectAt(table, e);
       if (placeIn(of, column) >= 0)
         rows.push(placeIn(source.names, column), session - first, ratio, cash, rights, subscription);
     }

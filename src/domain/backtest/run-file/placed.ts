@@ -9,8 +9,14 @@ export function padded(bytes: number): number {
   return Math.ceil(bytes / 8) * 8;
 }
 
-/** Gives memory of at least so many bytes, all zero. */
-export type Memory = (bytes: number) => SharedArrayBuffer;
+/** Bytes from one on up to another, exclusive: multiples of 8. */
+export interface ByteRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Gives memory of at least so many bytes, all zero but for a range that may hold anything. */
+export type Memory = (bytes: number, anything: ByteRange) => SharedArrayBuffer;
 
 /** Bytes around a panel. */
 export interface Surroundings {
@@ -18,8 +24,9 @@ export interface Surroundings {
   readonly after: number;
 }
 
-/** A panel of so many cells with zeros around it, of which a file can be made in place. */
+/** A panel of so many cells that hold anything, with zeros around it, of which a file can be made in place. */
 export function placedPanel(memory: Memory, cells: number, { before, after }: Surroundings): Float64Array {
   const offset = padded(PREAMBLE_BYTES + before);
-  return new Float64Array(memory(offset + 8 * cells + padded(after)), offset, cells);
+  const end = offset + 8 * cells;
+  return new Float64Array(memory(end + padded(after), { from: offset, to: end }), offset, cells);
 }

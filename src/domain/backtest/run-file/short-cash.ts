@@ -45,11 +45,12 @@ function paidByShorts({ terms, books, names, sm, from, length, before }: ShortCa
   const own = indexTerms(terms);
   const ofShorts = shortTerms(own);
   if (ofShorts === own) return null;
-  const { effects, starts } = effectTable(sm, ofShorts);
+  const { columns, cash: paid, starts } = effectTable(sm, ofShorts);
   const rows: number[] = [];
   for (let session = from + 1; session < from + length; session++) {
     for (let e = starts[session]!; e < starts[session + 1]!; e++) {
-      const { column, cash } = effects[e]!;
+      const column = columns[e]!;
+      const cash = paid[e]!;
       if (cash > 0 && books.some((book) => weightIn(book, session - 1, column) < 0))
         rows.push(placeIn(names, column), before + session - from, cash);
     }

@@ -30,10 +30,16 @@ export function findGaps(state: BookState, session: number, targets: Targets | u
     const column = absences.columns[a]!;
     if (isHeldColumn(state, column)) missing.push(column);
   }
-  for (const column of targets?.columns ?? []) {
-    if (sm.lastBar[panelRow(sm, session) + column] !== session && !missing.includes(column)) missing.push(column);
+  if (targets) {
+    const { columns } = targets;
+    const { lastBar } = sm;
+    const bars = panelRow(sm, session);
+    for (let k = 0; k < columns.length; k++) {
+      const column = columns[k]!;
+      if (lastBar[bars + column] !== session && !missing.includes(column)) missing.push(column);
+    }
   }
-  state.missing = missing.sort((a, b) => a - b);
+  state.missing = missing.length === 0 ? NONE : missing.sort((a, b) => a - b);
   for (const column of missing) {
     if (!sm.isOpen(session, column)) continue;
     if (treatment.missing_prices === 'fail') throw missingPrice(sm, { session, column });
@@ -265,20 +271,41 @@ function takeTargets(state: BookState, targets: Targets, session: number): void 
   state.waiting = [];
   state.count = 0;
   state.isHeld.fill(0);
-  const areFree = frozen.size === 0;
-  for (let k = 0; k < slots.length; k++) {
-    const slot = slots[k]!;
-    const held = before[slot]! / retained;
-    const isPart = bought < 1 && asked[slot]! > held;
-    const traded =
-      !areFree && frozen.has(slot) ? held : isPart ? held + bought * (asked[slot]! - held) : asked[slot]! * scale;
-    const weight = raised > 0 && traded > 0 && !unpriced.has(slot) ? traded * (1 - raised) : traded;
-    weights[row + slot] = weight;
-    if (weight !== 0) append(state, slot);
+  if (frozen.size === 0 && bought === 1 && raised === 0) holdAsked(state, slots, { row, scale });
+  else {
+    for (let k = 0; k < slots.length; k++) {
+      const slot = slots[k]!;
+      const held = before[slot]! / retained;
+      const isPart = bought < 1 && asked[slot]! > held;
+      const traded = frozen.has(slot) ? held : isPart ? held + bought * (asked[slot]! - held) : asked[slot]! * scale;
+      const weight = raised > 0 && traded > 0 && !unpriced.has(slot) ? traded * (1 - raised) : traded;
+      weights[row + slot] = weight;
+      if (weight !== 0) append(state, slot);
+    }
   }
   value[at]! *= retained;
   cash[at] = left;
   for (const slot of waiting) openOrder(state, { session, slot, target: asked[slot]!, held: weights[row + slot]! });
+}
+
+/** Holds what was asked for of every slot: nothing stays as it was. */
+function holdAsked(
+  state: BookState,
+  slots: Int32Array,
+  { row, scale }: { readonly row: number; readonly scale: number },
+): void {
+  const { asked, weights, held, isHeld, everHeld } = state;
+  let count = 0;
+  for (let k = 0; k < slots.length; k++) {
+    const slot = slots[k]!;
+    const weight = asked[slot]! * scale;
+    weights[row + slot] = weight;
+    if (weight === 0) continue;
+    held[count++] = slot;
+    isHeld[slot] = 1;
+    everHeld[slot] = 1;
+  }
+  state.count = count;
 }
 
 function hasShortSide({ before, targets, slots }: Pick<TradeInput, 'before' | 'targets' | 'slots'>): boolean {

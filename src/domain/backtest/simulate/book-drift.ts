@@ -65,11 +65,11 @@ function adjustCash(state: BookState, session: number): void {
   const endA = own.starts[session + 1]!;
   const endB = inIndex.starts[session + 1]!;
   while (a < endA || b < endB) {
-    const columnA = a < endA ? own.effects[a]!.column : Infinity;
-    const columnB = b < endB ? inIndex.effects[b]!.column : Infinity;
+    const columnA = a < endA ? own.columns[a]! : Infinity;
+    const columnB = b < endB ? inIndex.columns[b]! : Infinity;
     const column = Math.min(columnA, columnB);
-    const cash = columnA === column ? own.effects[a++]!.cash : 0;
-    const cashInIndex = columnB === column ? inIndex.effects[b++]!.cash : 0;
+    const cash = columnA === column ? own.cash[a++]! : 0;
+    const cashInIndex = columnB === column ? inIndex.cash[b++]! : 0;
     const place = placeOf(state, column);
     if (place < 0 || isApart(state, place)) continue;
     const price = columnA === column ? closeOfEffect(sm, own, a - 1) : closeOfEffect(sm, inIndex, b - 1);
@@ -86,7 +86,8 @@ function isApart({ ofShorts, effects, units }: BookState, place: number): boolea
 function adjustShorts(state: BookState, session: number): void {
   const { sm, effects, inIndex, ofShorts, units } = state;
   for (let e = ofShorts.starts[session]!; e < ofShorts.starts[session + 1]!; e++) {
-    const { column, cash } = ofShorts.effects[e]!;
+    const column = ofShorts.columns[e]!;
+    const cash = ofShorts.cash[e]!;
     const place = placeOf(state, column);
     if (place < 0 || !isApart(state, place)) continue;
     const price = sm.carriedClose(session, column);
@@ -194,20 +195,22 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Chil
  */
 function reinvested(state: BookState, session: number): number {
   const { sm, effects: own, ofShorts, slotOf, weights, units, index, path } = state;
-  const { effects, starts } = ofShorts;
+  const { columns, rights, starts } = ofShorts;
   const isForAll = ofShorts === own;
   let factor = 1;
   for (let e = starts[session]!; e < starts[session + 1]!; e++) {
-    const { column, ratio, cash: whole, rights, subscription } = effects[e]!;
+    const column = columns[e]!;
     const place = placeOf(state, column);
     if (place < 0) continue;
     const weight =
       state.rowSession === session
         ? weights[rowOf(state, session) + slotOf[column]!]!
         : (units[place]! * index[panelRow(sm, session) + column]!) / path;
-    const cash = weight < 0 || isForAll ? whole : (effectOn(own, session, column)?.cash ?? 0);
+    const cash = weight < 0 || isForAll ? ofShorts.cash[e]! : (effectOn(own, session, column)?.cash ?? 0);
     if (cash > 0) factor -= (weight * cash) / (closeOfEffect(sm, ofShorts, e) + cash);
-    if (rights > 0) factor += (weight * ratio * rights * subscription) / sm.carriedClose(session - 1, column);
+    if (rights[e]! > 0)
+      factor +=
+        (weight * ofShorts.ratio[e]! * rights[e]! * ofShorts.subscription[e]!) / sm.carriedClose(session - 1, column);
   }
   return factor;
 }

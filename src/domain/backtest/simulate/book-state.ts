@@ -154,6 +154,12 @@ export function placeOf({ slotOf, isHeld, places }: BookState, column: number): 
   return slot >= 0 && isHeld[slot] === 1 ? places[slot]! : -1;
 }
 
+/** Leaves nothing of what was in the memory of a session's row. */
+export function clearRow(state: BookState, session: number): void {
+  const row = rowOf(state, session);
+  state.weights.fill(0, row, row + state.columns.length);
+}
+
 /** Writes the weights of the session from the units. */
 export function writeRow(state: BookState, session: number): void {
   const { input, index, sm, units, heldColumns, held, count, weights, columns, path } = state;

@@ -55,7 +55,7 @@ export interface BookInput {
   readonly pending?: PendingNames;
   /** Goes on from where another book of the same terms ended: `from` is the session it ended on. */
   readonly resume?: BookResume;
-  /** Memory for the weights, zeros; an array of their own unless given. */
+  /** Memory for the weights: zeros where they are sparse, else anything. An array of their own unless given. */
   readonly roomForWeights?: (cells: number) => Float64Array;
   /** Stops between sessions when the run was cancelled. */
   readonly tick?: (fraction: number) => void;

@@ -62,6 +62,8 @@ export function openBook(input: BookInput): BookState {
 function sessionArrays({ from, to, isBrief = false, roomForWeights }: BookInput, H: number) {
   const length = to - from + 1;
   const memory = keptFloats(6 * length);
+  const weights = roomForWeights?.(length * H) ?? new Float64Array((isBrief ? 1 : length) * H);
+  weights.fill(0, 0, H); // Of a book that is resumed no other row is cleared before it is written.
   const series = (place: number): Float64Array => memory.subarray(place * length, (place + 1) * length);
   return {
     value: series(0),
@@ -70,7 +72,7 @@ function sessionArrays({ from, to, isBrief = false, roomForWeights }: BookInput,
     begins: new Uint8Array(length),
     divisor: series(3).fill(1),
     costs: series(4),
-    weights: roomForWeights?.(length * H) ?? new Float64Array((isBrief ? 1 : length) * H),
+    weights,
     cash: series(5),
     counts: new Int32Array(length),
   };

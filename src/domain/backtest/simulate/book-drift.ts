@@ -7,6 +7,7 @@ import { Refusal } from '../../refusal.js';
 import { eventsOn, exitFactor, valueInUnitsOf } from './book-events.js';
 import {
   beginHoldingPeriod,
+  clearRow,
   dropAll,
   hold,
   isHeldColumn,
@@ -23,6 +24,7 @@ import { growUnits } from './book-growth.js';
 export function driftTo(state: BookState, session: number): void {
   const { input, sm, value, gross, cash, divisor } = state;
   const at = session - input.from;
+  clearRow(state, session);
   const isStructural = sm.actions.isStructural[session] === 1 || state.children.length > 0 || state.renamed.size > 0;
   state.today = isStructural ? eventsOn(state, session) : undefined;
   const spunOff = state.today === undefined ? NOTHING : spunOffOn(state, session);

@@ -154,10 +154,12 @@ export function placeOf({ slotOf, isHeld, places }: BookState, column: number): 
   return slot >= 0 && isHeld[slot] === 1 ? places[slot]! : -1;
 }
 
-/** Leaves nothing of what was in the memory of a session's row. */
+/** Leaves nothing of what was in the memory of a session's row. Where all names are held each cell is written anyway. */
 export function clearRow(state: BookState, session: number): void {
+  const { input, count, columns, weights } = state;
+  if (input.roomForWeights === undefined || input.isBrief || input.isSparse || count === columns.length) return;
   const row = rowOf(state, session);
-  state.weights.fill(0, row, row + state.columns.length);
+  weights.fill(0, row, row + columns.length);
 }
 
 /** Writes the weights of the session from the units. */

@@ -63,7 +63,7 @@ function sessionArrays({ from, to, isBrief = false, roomForWeights }: BookInput,
   const length = to - from + 1;
   const memory = keptFloats(6 * length);
   const weights = roomForWeights?.(length * H) ?? new Float64Array((isBrief ? 1 : length) * H);
-  weights.fill(0, 0, H); // Of a book that is resumed no other row is cleared before it is written.
+  weights.fill(0, 0, H); // The other rows are cleared one by one, before they are written.
   const series = (place: number): Float64Array => memory.subarray(place * length, (place + 1) * length);
   return {
     value: series(0),

@@ -1,7 +1,7 @@
 import type { Book, BookInput, PendingNames } from './book.js';
 import { closeSession, findGaps } from './book-close.js';
 import { driftTo } from './book-drift.js';
-import { beginHoldingPeriod, clearRow, endOf, pendingOf, writeRow } from './book-state.js';
+import { beginHoldingPeriod, endOf, pendingOf, writeRow } from './book-state.js';
 import { openBook } from './open-book.js';
 
 /** Sessions between two looks at the cancel flag. */
@@ -18,11 +18,8 @@ export function simulateBook(input: BookInput): Book {
   const state = openBook(input);
   const { from, to, tick, sm, resume } = input;
   let pending: PendingNames | null = null;
-  const isToClear = input.roomForWeights !== undefined && !input.isBrief && !input.isSparse;
   for (let session = resume ? from + 1 : from; session <= to; session++) {
     const at = session - from;
-    // Where all names are held each cell is written.
-    if (isToClear && state.count < state.columns.length) clearRow(state, session);
     if (at > 0) driftTo(state, session);
     const targets = state.targetsOn.get(session);
     findGaps(state, session, targets);

@@ -13,6 +13,8 @@ export interface MemoryLimit {
   readonly folder: string | null;
   /** Whether files of memory from `ALONE_BYTES` on keep their names, for another process to open; whoever asks removes them. */
   readonly keepsNames?: boolean;
+  /** Folder in memory for what `handedMemory` gives; absent where there is none. */
+  readonly sharedFolder?: string;
 }
 
 /** A file in place of memory. */
@@ -59,7 +61,24 @@ export function canPage(): boolean {
  * @throws Error ENOSPC when it is paged and the disk has no room
  */
 export function panelMemory(bytes: number, storeBytes = bytes): SharedArrayBuffer {
-  return isPaged(storeBytes) ? pagedMemory(bytes) : new SharedArrayBuffer(bytes);
+  if (!isPaged(storeBytes)) return new SharedArrayBuffer(bytes);
+  return pagedMemory(bytes, { folder: limit.folder!, keepsNames: limit.keepsNames === true }); // `isPaged` has asked for the folder
+}
+
+/**
+ * As `panelMemory`, for a panel that another process is to have: a file in memory where there is room for it, so that neither
+ * copies it and it is there once.
+ */
+export function handedMemory(bytes: number, storeBytes: number): SharedArrayBuffer {
+  const { sharedFolder: folder } = limit;
+  if (folder === undefined || bytes < ALONE_BYTES || isPaged(storeBytes) || systemCalls() === null)
+    return panelMemory(bytes, storeBytes);
+  try {
+    return pagedMemory(bytes, { folder, keepsNames: true });
+  } catch (fault) {
+    if (fault instanceof PagingFault && fault.code === 'ENOSPC') return panelMemory(bytes, storeBytes);
+    throw fault;
+  }
 }
 
 /** An array made from a store is paged from this share of the memory of panels on: threads keep several of them. */
@@ -92,19 +111,23 @@ function isAlone(memory: SharedArrayBuffer): boolean {
  * reads them when they are touched, so that it takes disk instead of memory. The room is taken at once, for a write to
  * memory has nobody to report a full disk to. Memory and file end with the last reference, as other shared memory does.
  */
-function pagedMemory(bytes: number): SharedArrayBuffer {
+function pagedMemory(
+  bytes: number,
+  { folder, keepsNames }: { readonly folder: string; readonly keepsNames: boolean },
+): SharedArrayBuffer {
   const memory = new SharedArrayBuffer(bytes);
   const pages = pagesOf(memory);
   if (pages.bytes <= 0) return memory;
-  const path = join(limit.folder!, `pages-${process.pid}-${process.hrtime.bigint()}`); // `canPage` has asked for the folder
+  const path = join(folder, `pages-${process.pid}-${process.hrtime.bigint()}`);
   const file = openSync(path, 'wx+', 0o600);
-  const keepsName = limit.keepsNames === true && isAlone(memory);
+  const keepsName = keepsNames && isAlone(memory);
   try {
     if (!keepsName) unlinkSync(path);
     put(file, pages);
     paged.add(memory);
   } catch (fault) {
     closeSync(file);
+    if (keepsName) unlinkSync(path);
     throw fault;
   }
   if (keepsName) {
@@ -155,9 +178,8 @@ export function pagedFile(memory: ArrayBufferLike): PagedFile | undefined {
  * Memory on the pages of a file that another process made in place of its own, with room for more behind them, and the end of
  * its name. The edges of the memory that are not in the file are zero.
  * @param bytes as many as the other memory has, or more
- * @returns undefined where memory of this process begins at another place of a page or holds other things, too: the file is to
- *          be read then
- * @throws Error ENOSPC when the disk has no room for more
+ * @returns undefined where memory of this process begins at another place of a page or holds other things, too, or there is no
+ *   room for more: the file is to be read then
  */
 export function openPagedFile({ path, before }: PagedFile, bytes: number): SharedArrayBuffer | undefined {
   if (systemCalls() === null) return undefined;
@@ -166,10 +188,13 @@ export function openPagedFile({ path, before }: PagedFile, bytes: number): Share
   if (pages.before !== before || !isAlone(memory)) return undefined;
   const file = openSync(path, 'r+');
   try {
-    unlinkSync(path);
     put(file, pages);
     paged.add(memory);
+    unlinkSync(path);
     return memory;
+  } catch (fault) {
+    if (fault instanceof PagingFault && fault.code === 'ENOSPC') return undefined;
+    throw fault;
   } finally {
     closeSync(file);
   }

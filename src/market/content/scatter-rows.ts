@@ -4,7 +4,7 @@ import { BLOCK_DAYS } from './day-blocks.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from './table-kinds.js';
 import { doublesOf, integersOf } from '../sources/duckdb.js';
 import { dayPositions } from './market-rows.js';
-import { zeroPanel, type Panels } from '../serving/panels.js';
+import { handedPanel, type Panels } from '../serving/panels.js';
 import { createPanelRoom, type PanelRoom } from './panel-room.js';
 import { batchDays } from '../serving/shared-market.js';
 
@@ -55,7 +55,7 @@ export async function scatterRows(
   follower?: DayFollower,
 ): Promise<Scattered> {
   const assets = identifiers.length;
-  const panels = fields.map(() => zeroPanel(dates.length * assets, fields.length));
+  const panels = fields.map(() => handedPanel(dates.length * assets, fields.length));
   const whole = { identifiers, dates, fields: new Map(fields.map((name, f) => [name, panels[f]!])) };
   const filled = new Uint8Array(dates.length * assets);
   const floors = fields.map((name) =>

@@ -25,6 +25,9 @@ const TASK_SECONDS_MAX = 900;
 
 const FOLDER_PREFIX = 'divisor-';
 
+/** Where Linux has files in memory. */
+const SHARED_MEMORY = '/dev/shm';
+
 export interface MarketTaskOptions {
   /** Identity of the market to load into shared memory; null when only the check is wanted. */
   readonly load: Pick<MarketHandle, 'datasetId' | 'adjustment' | 'currency'> | null;
@@ -60,13 +63,13 @@ export async function runMarketTask<K extends Exclude<MarketTaskName, 'inspect'>
   try {
     for (const place of sharedFolders()) {
       const folder = await mkdtemp(join(place, `${FOLDER_PREFIX}${process.pid}-`)).catch((error: unknown) => {
-        if (place !== '/dev/shm') throw error; // that place may be closed to this user
+        if (place !== SHARED_MEMORY) throw error; // that place may be closed to this user
       });
       if (folder !== undefined) folders.push(folder);
     }
     const sharedFiles = load === null ? null : folders.map((folder) => join(folder, 'market'));
     const bodyFile = body === undefined ? null : await writeBody(folders, body);
-    const taskOptions = { sharedFiles, bodyFile, calendars, memory: memoryIn(folders.at(-1)!) };
+    const taskOptions = { sharedFiles, bodyFile, calendars, memory: memoryIn(folders, load !== null) };
     const request = { task, input, options: taskOptions } as MarketTaskRequest; // task and input belong together
     const report = sound(await converse(request, options, (step) => incoming.take(step)));
     if (report.kind === 'refused') return { kind: 'refused', findings: report.findings };
@@ -105,10 +108,12 @@ function sound(report: Ending): Extract<Ending, { kind: 'done' | 'refused' }> {
   throw new Error(`the process reported ${report.kind} at its end`);
 }
 
-/** The limit of this process for another one, whose paged memory this one opens. */
-function memoryIn(folder: string): MemoryLimit {
+/** The limit of this process for another one, whose paged memory this one opens, and whose panels where it loads them. */
+function memoryIn(folders: readonly string[], loads: boolean): MemoryLimit {
   const limit = memoryLimit();
-  return limit.folder === null ? limit : { ...limit, folder, keepsNames: true };
+  const paging = limit.folder === null ? limit : { ...limit, folder: folders.at(-1)!, keepsNames: true };
+  const shared = folders.find((folder) => folder.startsWith(SHARED_MEMORY));
+  return loads && shared !== undefined ? { ...paging, sharedFolder: shared } : paging;
 }
 
 /** Removes a folder, which is empty unless something went wrong: that takes one turn where a search takes several. */
@@ -215,7 +220,7 @@ function converse(
  */
 function sharedFolders(): readonly string[] {
   const { folder } = memoryLimit();
-  return [...(existsSync('/dev/shm') ? ['/dev/shm'] : []), tmpdir(), ...(folder === null ? [] : [folder])];
+  return [...(existsSync(SHARED_MEMORY) ? [SHARED_MEMORY] : []), tmpdir(), ...(folder === null ? [] : [folder])];
 }
 
 function isAlive(pid: number): boolean {

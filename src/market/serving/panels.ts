@@ -1,4 +1,4 @@
-import { openPagedFile, panelMemory, type PagedFile } from '#kernels/memory/paged-memory.js';
+import { handedMemory, openPagedFile, panelMemory, type PagedFile } from '#kernels/memory/paged-memory.js';
 
 /** Dense panels over two axes: days ascending by identifiers in code-point order. */
 export interface Panels {
@@ -25,6 +25,12 @@ export function zeroPanel(cells: number, fields = 1): Float64Array<SharedArrayBu
   return new Float64Array(panelMemory(bytes, fields * bytes));
 }
 
+/** As `zeroPanel`, for one that another process is to have. */
+export function handedPanel(cells: number, fields: number): Float64Array<SharedArrayBuffer> {
+  const bytes = cells * Float64Array.BYTES_PER_ELEMENT;
+  return new Float64Array(handedMemory(bytes, fields * bytes));
+}
+
 /** A panel without any value. @param fields panels of its store */
 export function emptyPanel(cells: number, fields = 1): Float64Array<SharedArrayBuffer> {
   return zeroPanel(cells, fields).fill(Number.NaN);
@@ -37,7 +43,6 @@ const SPARE_DAYS = 256;
 
 /**
  * The memory of a growable panel on the file of one that another process fills; undefined where the file is to be read.
- * @throws Error ENOSPC when the disk has no room for the days to come
  */
 export function openedPanel(file: PagedFile, days: number, assets: number): SharedArrayBuffer | undefined {
   return openPagedFile(file, panelBytes({ dates: days + SPARE_DAYS, identifiers: assets, fields: 1 }));

@@ -7,6 +7,7 @@ import {
   ALONE_BYTES,
   canPage,
   emptyMemory,
+  handedMemory,
   isPaged,
   isWritten,
   limitMemory,
@@ -73,6 +74,22 @@ test('large memory that is emptied holds zeros, small and paged memory is left a
     expect(Buffer.compare(new Uint8Array(kept), Buffer.alloc(kept.byteLength, 255))).toBe(0);
   new Uint8Array(large).fill(1);
   expect(new Uint8Array(large).at(-1)).toBe(1);
+});
+
+test('a panel for another process is a file in memory where there is a folder for it, small ones are not', ({
+  skip,
+}) => {
+  unlessPaged(skip);
+  limitMemory({ panelBytes: 2 * ALONE_BYTES, folder: null });
+  expect(pagedFile(handedMemory(ALONE_BYTES, ALONE_BYTES))).toBeUndefined();
+  limitMemory({ panelBytes: 2 * ALONE_BYTES, folder: null, sharedFolder: folder });
+  expect(pagedFile(handedMemory(MIB, MIB))).toBeUndefined();
+  const made = handedMemory(ALONE_BYTES, ALONE_BYTES);
+  writeInto(made, 0, new Uint8Array(ALONE_BYTES).fill(7));
+  const opened = openPagedFile(pagedFile(made)!, ALONE_BYTES + MIB)!;
+  expect(readdirSync(folder)).toEqual([]);
+  const { before, bytes } = { before: 65_536, bytes: ALONE_BYTES - 2 * 65_536 };
+  expect(Buffer.compare(new Uint8Array(opened, before, bytes), Buffer.alloc(bytes, 7))).toBe(0);
 });
 
 test('panels are paged by the size of their store, arrays made from them from a sixteenth of it on', ({ skip }) => {

@@ -12,10 +12,12 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { narrowMarket } from '#domain/market/narrow-market.js';
 import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
 import { Refusal } from '#domain/refusal.js';
-import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
+import { dailyReturns } from '#domain/risk/daily-returns.js';
+import { estimateFrom } from '#domain/risk/estimate-risk-model.js';
+import { isFactorEstimator } from '#domain/risk/factor-model.js';
 import { packFactors } from '#domain/risk/packed-factors.js';
 import { packUpper } from '#domain/risk/packed-matrix.js';
-import type { ReturnWindow } from '#domain/risk/return-panel.js';
+import { returnsOf, type ReturnSource } from '#domain/risk/return-panel.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import type { EstimateStage } from '#kernels/moments/estimate-covariance.js';
 import type { Task } from '#jobs/tasks.js';
@@ -40,16 +42,13 @@ const DONE: Readonly<Record<EstimateStage | 'returns', number>> = {
 /** A covariance model of the universe over the window: its matrix is written, the rest answered. */
 export const estimateModel: Task<'estimate-risk-model'> = async (input, control) => {
   const market = openedMarket(input.market);
-  const { window, asked } = readWindow(market, input);
+  tell(control, 'returns');
+  const returns = readReturns(market, input);
+  const { sm } = returns;
   const { matrix, parts, ...model } = await onProductEngine((engine) => {
-    const { coverage, diagnostics, covariance, factors } = estimateRiskModel(
-      engine,
-      window,
-      asked,
-      input.request,
-      (stage) => tell(control, stage),
+    const { coverage, diagnostics, covariance, factors } = estimateFrom(engine, returns, input.request, (stage) =>
+      tell(control, stage),
     );
-    const { sm } = window;
     const assetIds = Array.from(coverage.columns, (column) => sm.identifiers[column]!);
     return {
       matrix: outputContent(new Uint8Array(packUpper(covariance, assetIds.length).buffer)),
@@ -82,33 +81,38 @@ function tell(control: TaskControl, stage: EstimateStage | 'returns'): void {
   control.report(DONE[stage], stage);
 }
 
-interface Reading {
-  readonly window: ReturnWindow;
-  /** Columns of the window's market, by identifier. */
-  readonly asked: readonly number[];
-}
-
-function readWindow(market: MarketData, { universe, request }: EstimateRiskModelInput): Reading {
+/** Columns by the order of the identifiers. @throws Refusal RISK_INSUFFICIENT_DATA */
+function readReturns(market: MarketData, { universe, request }: EstimateRiskModelInput): ReturnSource {
   const from = request.start === null ? null : dayFrom(request.start);
   const to = request.end === null ? null : dayFrom(request.end);
+  const terms = termsOf(universe, request.returns);
+  if (universe.kind === 'names' && !isFactorEstimator(request.estimator)) {
+    const columnOf = new Map(market.identifiers.map((identifier, column) => [identifier, column]));
+    const columns = knownAmong(universe.identifiers, (identifier) => columnOf.get(identifier) ?? -1);
+    return dailyReturns(market, { columns, from, to }, terms);
+  }
   const sm =
     universe.kind === 'names'
       ? ownDays(market, { identifiers: universe.identifiers, estimator: request.estimator, from, to })
       : marketOn({ market, calendars: openedCalendars(), code: universe.calendar });
-  const identifiers = universe.kind === 'names' ? universe.identifiers : heldLast(universe);
-  const asked = identifiers.map((identifier) => sm.columnOf(identifier)).filter((column) => column >= 0);
+  const asked = knownAmong(universe.kind === 'names' ? universe.identifiers : heldLast(universe), sm.columnOf);
   const window = {
     sm,
-    growth: growthOf(sm, termsOf(universe, request.returns)),
+    growth: growthOf(sm, terms),
     datapoints: datapointsOf(sm, universe.kind === 'names' ? null : universe),
     from: from === null ? 0 : firstAtLeast(sm.sessions, from),
     to: to === null ? sm.sessions.length - 1 : lastAtMost(sm.sessions, to),
   };
-  if (asked.length === 0)
-    throw new Refusal('RISK_INSUFFICIENT_DATA', `None of the ${identifiers.length} names is in the served store.`, {
-      assets: 0,
-    });
-  return { window, asked };
+  return returnsOf(window, asked);
+}
+
+/** Columns of the identifiers that a market holds. @throws Refusal RISK_INSUFFICIENT_DATA when it holds none */
+function knownAmong(identifiers: readonly string[], columnOf: (identifier: string) => number): number[] {
+  const columns = identifiers.map(columnOf).filter((column) => column >= 0);
+  if (columns.length > 0) return columns;
+  throw new Refusal('RISK_INSUFFICIENT_DATA', `None of the ${identifiers.length} names is in the served store.`, {
+    assets: 0,
+  });
 }
 
 /** What estimators read beside returns. */

@@ -24,16 +24,8 @@ const CURRENCY = 'CURRENCY';
 export function narrowMarket(market: MarketData, { columns, from, to, keeps }: Narrowing): MarketData {
   const width = market.identifiers.length;
   const n = columns.length;
-  const first = from === null || keeps === 'datapoints' ? 0 : firstAtLeast(market.dates, from);
-  const last = to === null ? market.dates.length - 1 : lastAtMost(market.dates, to);
   const close = market.fields.get('CLOSE')!;
-  const rows: number[] = [];
-  for (let row = first; row <= last; row++)
-    for (let k = 0; k < n; k++)
-      if (!Number.isNaN(close[row * width + columns[k]!]!)) {
-        rows.push(row);
-        break;
-      }
+  const rows = rowsWithBar(market, { columns, from: keeps === 'datapoints' ? null : from, to });
   const part = (panel: Float64Array): Float64Array => {
     const values = new Float64Array(rows.length * n);
     rows.forEach((row, at) => {
@@ -54,6 +46,24 @@ export function narrowMarket(market: MarketData, { columns, from, to, keeps }: N
     actions: market.actions.filter(({ identifier }) => retained.has(identifier)),
     universes: [],
   };
+}
+
+/** Rows of a window in which one of some names has a bar, ascending. @cost O(window), and O(names) for each row before that name */
+export function rowsWithBar(
+  { identifiers, dates, fields }: Pick<MarketData, 'identifiers' | 'dates' | 'fields'>,
+  { columns, from, to }: Pick<Narrowing, 'columns' | 'from' | 'to'>,
+): Int32Array {
+  const width = identifiers.length;
+  const close = fields.get('CLOSE')!;
+  const last = to === null ? dates.length - 1 : lastAtMost(dates, to);
+  const rows: number[] = [];
+  for (let row = from === null ? 0 : firstAtLeast(dates, from); row <= last; row++)
+    for (let k = 0; k < columns.length; k++)
+      if (!Number.isNaN(close[row * width + columns[k]!]!)) {
+        rows.push(row);
+        break;
+      }
+  return Int32Array.from(rows);
 }
 
 /** Reference data of a few names, without the currency. */

@@ -1,6 +1,5 @@
 import { keyOf, type GrowthTerms } from './growth-terms.js';
-import { ACTION_KINDS } from './market-data.js';
-import type { SessionAction } from './session-actions.js';
+import { ACTION_KINDS, type Adjustment, type CorporateAction } from './market-data.js';
 import type { SessionMarket } from './session-market.js';
 
 /** Effect of a session's corporate actions on the value of a holding. */
@@ -84,17 +83,11 @@ function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
   const starts = new Int32Array(sm.sessions.length + 1);
   let session = -1;
   for (const placed of all) {
-    const change = effectOf(placed, sm, terms);
+    const change = effectOf(placed.action, sm.market.adjustment, terms);
     if (change === undefined) continue;
     const before = effects.at(-1);
     if (before?.column === placed.column && session === placed.session) {
-      effects[effects.length - 1] = {
-        column: placed.column,
-        ratio: before.ratio * change.ratio,
-        cash: before.cash + change.cash,
-        rights: before.rights + change.rights,
-        subscription: change.rights === 0 ? before.subscription : change.subscription,
-      };
+      effects[effects.length - 1] = { column: placed.column, ...together(before, change) };
       continue;
     }
     session = placed.session;
@@ -123,8 +116,22 @@ function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
 
 const NO_EFFECT: SessionEffect = { ratio: 1, cash: 0, rights: 0, subscription: 0 };
 
-function effectOf({ action }: SessionAction, sm: SessionMarket, terms: GrowthTerms): SessionEffect | undefined {
-  const { adjustment } = sm.market;
+/** Effects of one name on one session as one. */
+export function together(before: SessionEffect, change: SessionEffect): SessionEffect {
+  return {
+    ratio: before.ratio * change.ratio,
+    cash: before.cash + change.cash,
+    rights: before.rights + change.rights,
+    subscription: change.rights === 0 ? before.subscription : change.subscription,
+  };
+}
+
+/** The effect of an action on prices of an adjustment; undefined when it has none. */
+export function effectOf(
+  action: CorporateAction,
+  adjustment: Adjustment,
+  terms: GrowthTerms,
+): SessionEffect | undefined {
   if (adjustment === 'total') return undefined;
   if (ACTION_KINDS[action.type] === 'ratio') {
     return adjustment === 'none' && terms.splits === 'apply' ? { ...NO_EFFECT, ratio: action.value } : undefined;

@@ -63,8 +63,21 @@ function historyOf(sm: SessionMarket, growth: Float64Array): BarHistory {
         note(withoutReturn, column, s);
     }
   }
-  const barless = packed(withoutBar, last);
-  const returnless = packed(withoutReturn, last);
+  return historyBy({ first, last, barless: packed(withoutBar, last), returnless: packed(withoutReturn, last) });
+}
+
+/** First and last bar of each column, and between them the sessions without a bar and those without a return, ascending. */
+export interface BarGaps {
+  /** [N]; past the last session where there is no bar. */
+  readonly first: Int32Array;
+  /** [N]; -1 where there is no bar. */
+  readonly last: Int32Array;
+  readonly barless: readonly Int32Array[];
+  readonly returnless: readonly Int32Array[];
+}
+
+/** The history that gaps leave. */
+export function historyBy({ first, last, barless, returnless }: BarGaps): BarHistory {
   const missing = (list: Int32Array, from: number, to: number): number =>
     lastAtMost(list, to) - lastAtMost(list, from - 1);
   const count = (list: Int32Array, from: number, to: number): number =>

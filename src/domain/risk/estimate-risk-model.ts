@@ -12,7 +12,7 @@ import { LIMITS } from '../limits.js';
 import { Refusal } from '../refusal.js';
 import { isFactorEstimator } from './factor-model.js';
 import { estimateFactors, factorCovariance, loadingsOf, type EstimatedFactors } from './factors/estimate-factors.js';
-import { assertEstimable, coverageOf, readReturns, type Coverage, type ReturnWindow } from './return-panel.js';
+import { assertEstimable, returnsOf, type Coverage, type ReturnSource, type ReturnWindow } from './return-panel.js';
 
 /**
  * Least share of the weight beside the last observation: with less the divisor 1 - sum w^2 of an unbiased covariance
@@ -60,18 +60,32 @@ export function estimateRiskModel(
   tell: (stage: EstimateStage | 'returns') => void = () => {},
 ): RiskModelEstimate {
   tell('returns');
-  const coverage = coverageOf(window, asked);
-  assertEstimable(window, coverage);
+  return estimateFrom(engine, returnsOf(window, asked), settings, tell);
+}
+
+/**
+ * The same of returns. Factors are estimated from those of a window alone.
+ * @throws as `estimateRiskModel`
+ */
+export function estimateFrom(
+  engine: Engine,
+  returns: ReturnSource,
+  settings: RiskSettings,
+  tell: (stage: EstimateStage) => void,
+): RiskModelEstimate {
+  const { coverage, window } = returns;
+  assertEstimable(returns, coverage);
   const n = coverage.columns.length;
   const covariance = engine.allocate(n * n);
   let estimated: EstimatedFactors | null = null;
   const diagnostics = engine.scope((): RiskModelEstimate['diagnostics'] => {
     const panel = engine.room(coverage.sessions.length * n);
-    readReturns(window, coverage, panel, engine);
+    returns.read(panel, engine);
     const weights =
       settings.half_life === null ? {} : { weights: weightsOf(settings.half_life, coverage.sessions.length) };
     const { estimator, threshold, lags, eigenvalue_simulations: simulations } = settings;
     if (isFactorEstimator(estimator)) {
+      if (window === undefined) throw new Error(`returns without a window for the estimator ${estimator}`);
       tell('moments');
       estimated = estimateFactors(engine, window, coverage, { ...settings, estimator }, panel);
       tell('product');

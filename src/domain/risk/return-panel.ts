@@ -5,7 +5,7 @@ import { growthRow } from '../market/growth.js';
 import { assertThere, type SessionMarket } from '../market/session-market.js';
 import type { CrossSections } from '../rules/datapoints/cross-section.js';
 import { Refusal } from '../refusal.js';
-import { barHistory } from './bar-history.js';
+import { barHistory, type BarHistory } from './bar-history.js';
 import { leftOutSentence } from './left-out.js';
 
 /** Share of a window's sessions on which a name must have a price to be estimated. */
@@ -43,10 +43,18 @@ export interface Coverage {
  * @cost O(sessions + names log sessions) beside what is missing, once `barHistory` has been over the panel
  */
 export function coverageOf({ sm, growth, from, to }: ReturnWindow, asked: ArrayLike<number>): Coverage {
+  assertThere(sm, from);
+  return coverageBy(barHistory(sm, growth), asked, { from, to });
+}
+
+/** The same by a history of bars. @cost O(sessions + names log sessions) beside what is missing */
+export function coverageBy(
+  history: BarHistory,
+  asked: ArrayLike<number>,
+  { from, to }: Pick<ReturnWindow, 'from' | 'to'>,
+): Coverage {
   const columns: number[] = [];
   const excluded = new Map<number, string>();
-  assertThere(sm, from);
-  const history = barHistory(sm, growth);
   const sessions = to - from + 1;
   let longest = 0;
   for (let k = 0; k < asked.length; k++) {
@@ -71,7 +79,7 @@ export function isEstimable({ columns, sessions }: Pick<Coverage, 'columns' | 's
 }
 
 /** @throws Refusal RISK_INSUFFICIENT_DATA when a coverage is too small to estimate anything from */
-export function assertEstimable({ sm }: ReturnWindow, coverage: Coverage): void {
+export function assertEstimable({ sm }: { readonly sm: Pick<SessionMarket, 'identifiers'> }, coverage: Coverage): void {
   if (isEstimable(coverage)) return;
   const { columns, sessions, excluded } = coverage;
   const asked = columns.length + excluded.size;
@@ -81,6 +89,23 @@ export function assertEstimable({ sm }: ReturnWindow, coverage: Coverage): void 
     `${columns.length} of ${asked} names are covered, with ${sessions.length} complete observations; at least 1 name and ${LIMITS.MIN_MODEL_OBSERVATIONS} observations are needed. ${leftOut}`.trimEnd(),
     { assets: columns.length, observations: sessions.length, observations_needed: LIMITS.MIN_MODEL_OBSERVATIONS },
   );
+}
+
+/** Returns that can be estimated from, however they are made. */
+export interface ReturnSource {
+  /** Names of the columns, days of the sessions. */
+  readonly sm: Pick<SessionMarket, 'identifiers' | 'sessions'>;
+  readonly coverage: Coverage;
+  /** Writes the returns of the coverage row by row. @param out [T x n], overwritten */
+  readonly read: (out: Float64Array, engine: SelectingEngine) => void;
+  /** What they are read from, where that is a window. */
+  readonly window?: ReturnWindow;
+}
+
+/** The returns of a window, for columns of its market. @cost of `coverageOf` */
+export function returnsOf(window: ReturnWindow, asked: ArrayLike<number>): ReturnSource {
+  const coverage = coverageOf(window, asked);
+  return { sm: window.sm, coverage, read: (out, engine) => readReturns(window, coverage, out, engine), window };
 }
 
 /** Sessions whose returns are selected at a time: those of 1,000 names lie in a processor's second cache. */

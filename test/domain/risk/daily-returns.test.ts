@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'vitest';
+import { daysCalendar } from '#domain/calendars/days-calendar.js';
+import { growthOf } from '#domain/market/growth.js';
+import type { GrowthTerms } from '#domain/market/growth-terms.js';
+import type { ActionType, CorporateAction, MarketData } from '#domain/market/market-data.js';
+import { narrowMarket } from '#domain/market/narrow-market.js';
+import { alignMarket } from '#domain/market/session-market.js';
+import { dailyReturns, type DailyNames } from '#domain/risk/daily-returns.js';
+import { returnsOf, type ReturnSource } from '#domain/risk/return-panel.js';
+import { counterRandom } from '#kernels/random/counter-random.js';
+import { fc } from '../../fast-check.js';
+import { IS_SOAK } from '../../soak.js';
+
+const TERMS: GrowthTerms = {
+  variant: 'total',
+  withholdingTax: 0,
+  specialDividends: 'reinvest',
+  splits: 'apply',
+  currency: '',
+};
+const DAYS = 130;
+const NAMES = 5;
+const FIRST_DAY = 15_000;
+const TYPES: readonly ActionType[] = ['DIVIDEND', 'DIVIDEND', 'SPECIAL_DIVIDEND', 'SPLIT', 'RIGHTS_ISSUE', 'DELISTING'];
+const calendars = { list: () => [], get: () => undefined };
+
+function action(identifier: string, type: ActionType, exDay: number, value: number): CorporateAction {
+  const none = { payDay: null, status: null, announcedDay: null, related: null };
+  return { identifier, type, exDay, value, ...none, subscriptionPrice: type === 'RIGHTS_ISSUE' ? 20 : null };
+}
+
+function marketOf(close: Float64Array, actions: readonly CorporateAction[]): MarketData {
+  return {
+    datasetId: 'daily',
+    contentHash: '',
+    adjustment: 'none',
+    identifiers: Array.from({ length: NAMES }, (_, i) => `N${i}`),
+    dates: Int32Array.from({ length: close.length / NAMES }, (_, t) => FIRST_DAY + 2 * t),
+    fields: new Map([['CLOSE', close]]),
+    reference: { columns: [], rows: new Map() },
+    actions,
+    universes: [],
+  };
+}
+
+/** Prices with gaps, late beginnings and early ends, and actions on days with and without one. */
+function randomMarket(seed: number, gaps: number): MarketData {
+  const random = counterRandom({ seed, stream: 0 });
+  const until = (end: number): number => Math.floor(end * random.uniform());
+  const close = new Float64Array(DAYS * NAMES).fill(50);
+  for (let at = NAMES; at < close.length; at++) close[at] = close[at - NAMES]! * (1 + 0.01 * random.normal());
+  for (let gap = 0; gap < gaps; gap++) {
+    const [name, from] = [until(NAMES), until(DAYS)];
+    for (let t = from; t < Math.min(DAYS, from + 1 + until(3)); t++) close[t * NAMES + name] = Number.NaN;
+  }
+  for (let t = 0; t < until(6); t++) close[t * NAMES + 1] = close[(DAYS - 1 - t) * NAMES + 2] = Number.NaN;
+  const actions = Array.from({ length: NAMES }, (_, i) =>
+    Array.from({ length: until(12) }, () =>
+      action(`N${i}`, TYPES[until(TYPES.length)]!, FIRST_DAY - 5 + until(2 * DAYS + 10), 0.5 + random.uniform()),
+    ).toSorted((a, b) => a.exDay - b.exDay),
+  ).flat();
+  return marketOf(close, actions);
+}
+
+/** The same returns by the market of the names, aligned and grown. */
+function aligned(market: MarketData, { columns, from, to }: DailyNames, terms: GrowthTerms): ReturnSource {
+  const ascending = Int32Array.from(columns).toSorted();
+  const narrow = narrowMarket(market, { columns: ascending, from, to });
+  const sm = alignMarket({ market: narrow, calendar: daysCalendar(narrow.dates), calendars });
+  const asked = Array.from(columns, (column) => sm.columnOf(market.identifiers[column]!));
+  return returnsOf({ sm, growth: growthOf(sm, terms), from: 0, to: sm.sessions.length - 1 }, asked);
+}
+
+function told({ sm, coverage, read }: ReturnSource): unknown {
+  const { columns, sessions, longest, excluded } = coverage;
+  const returns = new Float64Array(columns.length * sessions.length);
+  read(returns, { selectColumns: select });
+  const named = (column: number): string => sm.identifiers[column]!;
+  return {
+    names: Array.from(columns, named),
+    days: Array.from(sessions, (session) => sm.sessions[session]),
+    longest,
+    excluded: [...excluded].map(([column, why]) => [named(column), why]),
+    returns,
+  };
+}
+
+/** Columns of rows, less a constant, as every engine selects them. */
+const select: Parameters<ReturnSource['read']>[1]['selectColumns'] = (x, { width, columns, less }, out) => {
+  const n = columns.length;
+  out.forEach((_, at) => (out[at] = x[Math.floor(at / n) * width + columns[at % n]!]! - less));
+};
+
+describe('daily returns', () => {
+  test('are, bit by bit, those of the aligned market of the names', () => {
+    fc.assert(
+      fc.property(
+        fc.nat(),
+        fc.nat(40),
+        fc.shuffledSubarray([0, 1, 2, 3, 4], { minLength: 1 }),
+        fc.constantFrom<Partial<GrowthTerms>>({}, { variant: 'price' }, { splits: 'ignore' } as Partial<GrowthTerms>),
+        fc.boolean(),
+        (seed, gaps, columns, terms, isCut) => {
+          const market = randomMarket(seed, gaps);
+          const window = isCut ? { from: FIRST_DAY + 9, to: FIRST_DAY + 2 * DAYS - 20 } : { from: null, to: null };
+          const own = { ...TERMS, ...terms };
+          const names = { columns, ...window };
+          expect(told(dailyReturns(market, names, own))).toEqual(told(aligned(market, names, own)));
+        },
+      ),
+      { numRuns: IS_SOAK ? 1000 : 100 },
+    );
+  });
+
+  test('reinvest a dividend and a split that fall on one session', () => {
+    const close = new Float64Array(80 * NAMES).fill(100);
+    close.fill(50, 40 * NAMES);
+    const on = FIRST_DAY + 2 * 40;
+    const market = marketOf(close, [action('N0', 'DIVIDEND', on, 1), action('N0', 'SPLIT', on, 2)]);
+    const { coverage, read } = dailyReturns(market, { columns: [0, 1], from: null, to: null }, TERMS);
+    const returns = new Float64Array(79 * 2);
+    read(returns, { selectColumns: select });
+    const at = 2 * coverage.sessions.indexOf(40);
+    expect(returns[at]).toBeCloseTo((2 * (50 + 1)) / 100 - 1, 15);
+    expect(returns[at + 1]).toBe(-0.5);
+  });
+});

@@ -43,6 +43,11 @@ export interface SolveOptions {
    * once they are fewer factors than the way has events. None unless given.
    */
   readonly pivots?: number | undefined;
+  /**
+   * An optimum of a programme that differs in the bounds of few names: where its norms bind, block pivoting begins there. One of
+   * another shape is ignored.
+   */
+  readonly beside?: Pick<PathStart, 'point' | 'state'> | undefined;
   /** `thorough` tries other units of the names where the first attempts fail; `quick` gives up. */
   readonly effort?: 'quick' | 'thorough';
 }
@@ -95,7 +100,8 @@ function solveProgram(program: Program, tools: Tools, options: SolveOptions): Pr
   if (pivoted !== undefined) return pivoted;
   const followed = options.follow === undefined ? undefined : tryFollow(program, tools, options.follow);
   if (followed !== undefined) return followed;
-  const normed = program.norms.length === 0 ? undefined : tryNorms(program, tools, options);
+  const normed =
+    program.norms.length === 0 ? undefined : (tryBeside(program, tools, options) ?? tryNorms(program, tools, options));
   if (normed !== undefined) return normed;
   const reduced = withoutFixedNames(program);
   const fitting = options.warm !== undefined && fits(options.warm, program) ? options.warm : undefined;
@@ -144,6 +150,21 @@ function tryFollow(
     nearby: true,
   });
   const answer = judge(program, end.state, end.iterate, end.events + iterations, 'active-set');
+  return answer.status === 'solved' ? answer : undefined;
+}
+
+/** Iterations of block pivoting beside an answer whose norms bind: two or three are usual. */
+const BESIDE_ITERATIONS = 8;
+
+/** The optimum few states from another with norms that bind, where Newton's method on them is enough. */
+function tryBeside(program: Program, { curvatures }: Tools, { beside }: SolveOptions): ProgramAnswer | undefined {
+  if (beside === undefined || !beside.state.norms.includes(UPPER) || !fits(beside.state, program)) return undefined;
+  const [state, iterate] = [copyState(beside.state), copyIterate(beside.point)];
+  const { iterations } = runActiveSet(program, curvatures, state, iterate, {
+    iterationsMax: BESIDE_ITERATIONS,
+    nearby: true,
+  });
+  const answer = judge(program, state, iterate, iterations, 'active-set');
   return answer.status === 'solved' ? answer : undefined;
 }
 

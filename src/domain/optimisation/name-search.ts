@@ -83,15 +83,15 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
   const { isFlat, threshold } = terms;
   const workMax = workMaxOf(input);
   const solver = metered(inner);
-  let near: Pick<ConvexSolution, 'tail' | 'planes'> = relaxed;
+  let near: Pick<ConvexSolution, 'tail' | 'planes' | 'answer'> = relaxed;
   let solves = 0;
   let iterations = 0;
 
   function solveWithin(restriction: Restriction): ConvexSolution | undefined {
     if (solves >= SOLVES_MAX || solver.spent() > GIVEN_UP * workMax) return undefined;
     solves++;
-    const { tail, planes } = near;
-    const solution = solveConvex(solver, problem, { ...options, restriction, effort: 'quick', tail, planes });
+    const { tail, planes, answer: beside } = near;
+    const solution = solveConvex(solver, problem, { ...options, restriction, effort: 'quick', tail, planes, beside });
     iterations += solution?.iterations ?? 0;
     near = solution ?? near;
     return solution;

@@ -1,4 +1,4 @@
-import { IDLE, type ActiveState } from '#kernels/optimisation/active-set/active-state.js';
+import { IDLE, UPPER, type ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { metricSquare } from '#kernels/optimisation/program/metric.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
@@ -40,6 +40,8 @@ export interface ConvexOptions extends Assembly {
   /** Similar weights with what they lose most in. */
   readonly tail?: TailStart | undefined;
   readonly effort?: 'quick' | 'thorough';
+  /** An answer within bounds of names that differ little: where its norms bind, the search begins with them. */
+  readonly beside?: Pick<ProgramAnswer, 'point' | 'state'> | undefined;
 }
 
 /** Programmes with more and more planes below tails; five to thirty are usual. */
@@ -54,6 +56,9 @@ const LIMIT_STEPS = 60;
  * @returns undefined when no answer was found: the rows cannot hold together, or the solver failed.
  */
 export function solveConvex(solver: Solver, problem: Problem, options: ConvexOptions = {}): ConvexSolution | undefined {
+  const begun =
+    options.beside?.state.norms.includes(UPPER) === true ? withAllCurves(solver, problem, options) : undefined;
+  if (begun !== undefined) return begun;
   const isChecked = isCheckedOnly(problem);
   const free = attempt(solver, problem, { ...options, withCurves: false });
   // Where nothing else bounds the weights, a linear objective has an answer with its curves alone.
@@ -69,6 +74,13 @@ export function solveConvex(solver: Solver, problem: Problem, options: ConvexOpt
   // Every hard curve is measured on the weights themselves, whatever rows the programme had.
   const isBroken = (placed: PlacedCurve): boolean => isChecked(placed) || placed.origin.soft === null;
   return exceededCurves(problem, solution.weights, options).some(isBroken) ? undefined : solution;
+}
+
+/** The answer with every curve from the start; undefined where there is none, or prices of soft ones have to be searched for. */
+function withAllCurves(solver: Solver, problem: Problem, options: ConvexOptions): ConvexSolution | undefined {
+  if (curvesIn(problem, options).some(({ origin }) => origin.soft !== null)) return undefined;
+  const found = attempt(solver, problem, { ...options, withCurves: true });
+  return found === undefined || exceededCurves(problem, found.weights, options).length > 0 ? undefined : found;
 }
 
 /** The programme of all rows: limits on the tracking error are among them unless that alone is minimised. */
@@ -121,8 +133,14 @@ function solveRows(solver: Solver, problem: Problem, options: Attempt): ConvexSo
   const whole = wholeProgram(problem, options);
   const assembled = options.withCurves ? whole : withoutCurves(whole);
   const rows = assembled.program;
-  const { warm, effort, tail } = options;
-  const found = solveGoal(solver, problem, rows, { warm, effort, tail, charge: chargeOf(problem, options.radii) });
+  const { warm, effort, tail, beside } = options;
+  const found = solveGoal(solver, problem, rows, {
+    warm,
+    effort,
+    tail,
+    beside,
+    charge: chargeOf(problem, options.radii),
+  });
   if (found === undefined) return undefined;
   const { program, answer, priceScale, penaltyScale, open = 0 } = found;
   const weights = withoutDust(answer.point.x);

@@ -50,6 +50,8 @@ export interface GoalOptions {
   readonly effort?: 'quick' | 'thorough' | undefined;
   /** The optimum of a programme with the same rows: its norms tell the prices of these. */
   readonly near?: PathStart | undefined;
+  /** The optimum of a programme that differs in the bounds of few names. */
+  readonly beside?: Pick<ProgramAnswer, 'point' | 'state'> | undefined;
   /** Of a tail: similar weights with the scenarios that decided. */
   readonly tail?: TailStart | undefined;
   /** What is taken off a numerator whatever the weights: the price of soft norms at the radii they were given. */
@@ -84,9 +86,13 @@ function ofTail(found: TailAnswer | undefined): GoalAnswer | undefined {
   return { program, answer, priceScale: 1, penaltyScale: 1, open: Math.max(0, value - bound), tail: start };
 }
 
-function solvePlain(solver: Solver, program: Program, { warm, effort, near }: GoalOptions): GoalAnswer | undefined {
+function solvePlain(
+  solver: Solver,
+  program: Program,
+  { warm, effort, near, beside }: GoalOptions,
+): GoalAnswer | undefined {
   const follow = program.norms.length > 0 && near?.program.norms.length === program.norms.length ? near : undefined;
-  const answer = solver.solve(program, { warm, follow, effort: effort ?? 'thorough' });
+  const answer = solver.solve(program, { warm, follow, beside, effort: effort ?? 'thorough' });
   return answer.status !== 'solved' ? undefined : { program, answer, priceScale: 1, penaltyScale: 1 };
 }
 

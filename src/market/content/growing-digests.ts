@@ -1,26 +1,87 @@
+import type { Worker } from 'node:worker_threads';
+import { APART_BYTES_MIN, startHashing, type HashingOrder } from '../process/hashing.js';
+import { panelBytes, type Panels } from '../serving/panels.js';
 import { BLOCK_DAYS, blockDigests, type MadeBlocks } from './day-blocks.js';
 import type { DayFollower } from './scatter-rows.js';
 
-/** Digests of blocks of days, computed as the days are completed, while they are in the processor's cache. */
+/**
+ * Digests of blocks of days, made as the days are completed: by a thread of their own where the panels are large and in shared
+ * memory, else at once, while they are in the processor's cache.
+ */
 export interface GrowingDigests extends DayFollower {
-  /** Digests computed so far for the panels of the last `begin`; undefined before it. */
-  made(): MadeBlocks | undefined;
+  /** Digests of the blocks that were completed since the last `begin`, as far as they could be made; undefined before it. */
+  made(): Promise<MadeBlocks | undefined>;
+  /** Ends the thread. */
+  end(): Promise<void>;
 }
 
-/** @cost that of the content hash, on the thread that completes the days */
+/** @cost that of the content hash */
 export function createGrowingDigests(): GrowingDigests {
   let made: MadeBlocks | undefined;
   let digests = new Map<number, Uint8Array>();
   let digestOf: ((block: number) => Uint8Array) | undefined;
+  let thread: Worker | undefined;
+  /** Of panels, and of blocks that the thread has not answered. */
+  let [turn, awaited] = [0, 0];
+  let onSettled = () => {};
+
+  function start(): Worker {
+    const started = startHashing(
+      (answer) => {
+        if (answer.kind !== 'block' || answer.turn !== turn) return;
+        digests.set(answer.block, answer.digest);
+        awaited -= 1;
+        if (awaited === 0) onSettled();
+      },
+      () => {
+        if (thread !== started) return;
+        thread = undefined; // What it has not made is made with the content hash.
+        awaited = 0;
+        onSettled();
+      },
+    );
+    return started;
+  }
+
+  const order = (message: HashingOrder) => thread!.postMessage(message);
+
   return {
     begin(panels) {
       digests = new Map();
-      digestOf = blockDigests(panels);
       made = { fields: panels.fields, digests };
+      digestOf = undefined;
+      [turn, awaited] = [turn + 1, 0];
+      if (isShared(panels)) {
+        thread ??= start();
+        order({ kind: 'panels', turn, panels });
+      } else digestOf = blockDigests(panels);
     },
     complete(from, to) {
-      for (let block = from / BLOCK_DAYS; block * BLOCK_DAYS < to; block++) digests.set(block, digestOf!(block)); // set by `begin`
+      for (let block = from / BLOCK_DAYS; block * BLOCK_DAYS < to; block++) {
+        if (digestOf !== undefined) digests.set(block, digestOf(block));
+        else if (thread !== undefined) {
+          awaited += 1;
+          order({ kind: 'block', block });
+        }
+      }
     },
-    made: () => made,
+    async made() {
+      if (awaited > 0) await new Promise<void>((resolve) => (onSettled = resolve));
+      return made;
+    },
+    async end() {
+      const ended = thread;
+      thread = undefined;
+      await ended?.terminate();
+    },
   };
+}
+
+/** Whether panels are large enough for a thread of their own, which sees them. */
+function isShared({ identifiers, dates, fields }: Panels): boolean {
+  const shape = { identifiers: identifiers.length, dates: dates.length, fields: fields.size };
+  return (
+    panelBytes(shape) >= APART_BYTES_MIN &&
+    [...fields.values()].every(({ buffer }) => buffer instanceof SharedArrayBuffer)
+  );
 }

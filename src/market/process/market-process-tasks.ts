@@ -19,7 +19,7 @@ import { prepareDuckDb, reasonOf } from '../sources/duckdb.js';
 import { createOutgoingMarket } from './outgoing-market.js';
 import type { DayFollower } from '../content/scatter-rows.js';
 import { isFull } from '../serving/shared-market.js';
-import { createGrowingDigests } from '../content/growing-digests.js';
+import { createGrowingDigests, type GrowingDigests } from '../content/growing-digests.js';
 import { doubtsOf } from '../content/doubtful-content.js';
 import { openCalendars } from '../serving/calendar-files.js';
 
@@ -75,6 +75,15 @@ function ask(header: ImportHeader): Promise<ImportAnswer> {
 
 async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   limitMemory(request.options.memory);
+  const growing = createGrowingDigests();
+  try {
+    return await runWith(growing, request);
+  } finally {
+    await growing.end();
+  }
+}
+
+async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Promise<MarketTaskReport> {
   if (request.task === 'inspect') {
     const { inspect } = await import('../inspect/inspect.js');
     const { inspected, said } = request.input;
@@ -83,14 +92,13 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   const problems = createProblems();
   const { sharedFiles } = request.options;
   const outgoing = sharedFiles === null ? undefined : createOutgoingMarket(sharedFiles, (step) => void report(step));
-  const growing = createGrowingDigests();
   const made = await perform(request, problems, {
     begin(panels) {
       outgoing?.begin(panels);
       growing.begin(panels);
     },
     complete(from, to) {
-      outgoing?.send(from, to); // by other threads while this one computes the hash
+      outgoing?.send(from, to);
       growing.complete(from, to);
     },
   });
@@ -106,10 +114,10 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   const isWhole = !('isPart' in request.input && request.input.isPart === true);
   const calendars = { codes: request.options.calendars, open: openCalendars };
   const check = async () => {
-    const digested = await digestContent(content, { made: growing.made() });
     onProgress(0.95, 'checking');
     const readWarnings = problems.findings();
     const warnings = isWhole ? doubtsOf(content, { adjustment: made.adjustment, calendars }, problems) : readWarnings;
+    const digested = await digestContent(content, { made: await growing.made() }); // The last blocks were hashed meanwhile.
     return { ...digested, warnings, readWarnings };
   };
   // What is left to hand over is written by the threads of the file system meanwhile.

@@ -38,7 +38,10 @@ export async function digestFile(path: string, label: string, memory = digestMem
   }
 }
 
-export async function digestFiles(files: readonly SourceFile[], digests: FileDigest[]): Promise<void> {
+export async function digestFiles(
+  files: readonly Pick<SourceFile, 'path' | 'label'>[],
+  digests: FileDigest[],
+): Promise<void> {
   const memory = digestMemory();
   for (const { path, label } of files) digests.push(await digestFile(path, label, memory));
 }

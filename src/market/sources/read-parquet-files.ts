@@ -1,6 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Cell } from '../formats/cells.js';
 import { digestFiles } from './digest-file.js';
+import { digestFilesApart } from '../process/hashing.js';
 import { cellOf, chunksOf, reasonOf, sqlName } from './duckdb.js';
 import { tableName, type SourceFile } from './folder.js';
 import { marketRowsOn } from '../mapping/mapped-content.js';
@@ -26,7 +27,7 @@ export async function readParquetMarket(
     });
   // The digests are made while waiting for rows, that is, once the wide scan has started.
   let digesting: Promise<void> | undefined;
-  const digest = () => (digesting ??= digestFiles(listed, digests).catch(refuse));
+  const digest = () => (digesting ??= digestFilesApart(listed, digests).catch(refuse));
   try {
     const duck = await open();
     const { connection } = duck;

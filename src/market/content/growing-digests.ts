@@ -43,7 +43,7 @@ export function createGrowingDigests(): GrowingDigests {
     return started;
   }
 
-  const order = (message: HashingOrder) => thread!.postMessage(message);
+  const order = (message: HashingOrder) => thread!.postMessage(message, []);
 
   return {
     begin(panels) {

@@ -27,5 +27,5 @@ async function hashed(files: Extract<HashingOrder, { kind: 'files' }>['files']):
 }
 
 function answer(message: HashingAnswer): void {
-  parentPort!.postMessage(message);
+  parentPort!.postMessage(message, []);
 }

@@ -45,7 +45,7 @@ async function askedApart(files: readonly SourceFile[]): Promise<HashingAnswer |
     return await new Promise((resolve) => {
       thread = startHashing(resolve, () => resolve(undefined));
       const order: HashingOrder = { kind: 'files', files: files.map(({ path, label }) => ({ path, label })) };
-      thread.postMessage(order);
+      thread.postMessage(order, []);
     });
   } finally {
     await thread?.terminate();

@@ -1,11 +1,12 @@
 import type { Day } from '../days.js';
-import { actionsByColumn } from '../market/actions-by-column.js';
+import { effectAt, effectsByDay, type EffectsByDay } from '../market/effects-by-day.js';
 import { growthStep } from '../market/growth.js';
 import type { GrowthTerms } from '../market/growth-terms.js';
 import type { MarketData } from '../market/market-data.js';
+import { missingBars } from '../market/missing-bars.js';
 import { rowsWithBar } from '../market/narrow-market.js';
-import { effectOf, together, type SessionEffect } from '../market/session-effects.js';
-import { firstAtLeast } from '../search.js';
+import { together, type SessionEffect } from '../market/session-effects.js';
+import { firstAtLeast, lastAtMost } from '../search.js';
 import { historyBy, type BarGaps } from './bar-history.js';
 import { coverageBy, type ReturnSource } from './return-panel.js';
 
@@ -18,7 +19,7 @@ export interface DailyNames {
   readonly to: Day | null;
 }
 
-/** Where their closes lie. */
+/** Where closes lie. */
 interface Closes {
   readonly close: Float64Array;
   /** Columns of the market. */
@@ -36,11 +37,11 @@ interface Closes {
  */
 export function dailyReturns(market: MarketData, names: DailyNames, terms: GrowthTerms): ReturnSource {
   const columns = Int32Array.from(names.columns);
-  const rows = rowsWithBar(market, { ...names, columns });
+  const { rows, gaps } = barsOf(market, { ...names, columns });
   const closes = { close: market.fields.get('CLOSE')!, width: market.identifiers.length, rows, columns };
   const sessions = rows.map((row) => market.dates[row]!);
   const coverage = coverageBy(
-    historyBy(gapsOf(closes)),
+    historyBy(gaps),
     columns.map((_, place) => place),
     {
       from: 0,
@@ -51,35 +52,41 @@ export function dailyReturns(market: MarketData, names: DailyNames, terms: Growt
     sm: { identifiers: Array.from(columns, (column) => market.identifiers[column]!), sessions },
     coverage,
     read(out) {
-      divideCloses(closes, coverage, out);
-      placeEffects({ market, terms, closes, sessions, coverage }, out);
+      readRows({ closes, sessions, coverage, effects: effectsByDay(market, terms) }, out);
     },
   };
 }
 
-/** Sessions without a bar, of each place. @cost one pass over the closes */
-function gapsOf({ close, width, rows, columns }: Closes): BarGaps {
-  const n = columns.length;
-  const first = new Int32Array(n);
-  const missing: number[][] = [];
-  for (let s = 0; s < rows.length; s++) {
-    const row = rows[s]! * width;
-    for (let k = 0; k < n; k++) {
-      const price = close[row + columns[k]!]!;
-      if (price === price) continue;
-      if (first[k] === s) first[k] = s + 1;
-      else (missing[k] ??= []).push(s);
-    }
-  }
-  const last = new Int32Array(n).fill(rows.length - 1);
-  const barless = Array.from(last, (_, k) => {
-    const own = missing[k] ?? [];
-    if (first[k] === rows.length) last[k] = -1;
-    while (own.at(-1) === last[k] && own.length > 0) {
-      own.pop();
-      last[k]!--;
-    }
-    return Int32Array.from(own);
+/** Rows on which one of the names has a bar, and what each lacks there. */
+function barsOf(
+  market: MarketData,
+  { columns, from, to }: DailyNames & Pick<Closes, 'columns'>,
+): { readonly rows: Int32Array; readonly gaps: BarGaps } {
+  const first = from === null ? 0 : firstAtLeast(market.dates, from);
+  const last = to === null ? market.dates.length - 1 : lastAtMost(market.dates, to);
+  const missing = missingBars(market, { columns, from: first, to: last });
+  const isWhole = missing.some(({ length }) => length === 0);
+  const rows = isWhole
+    ? Int32Array.from({ length: Math.max(0, last - first + 1) }, (_, s) => first + s)
+    : rowsWithBar(market, { columns, from, to });
+  const sessions = isWhole
+    ? missing.map((own) => own.map((row) => row - first))
+    : missing.map((own) => own.map((row) => lastAtMost(rows, row)).filter((s, i) => rows[s] === own[i]));
+  return { rows, gaps: gapsOf(sessions, rows.length) };
+}
+
+/** @param missing sessions without a bar of each name, ascending @param count sessions that there are */
+function gapsOf(missing: readonly Int32Array[], count: number): BarGaps {
+  const first = new Int32Array(missing.length);
+  const last = new Int32Array(missing.length);
+  const barless = missing.map((own, k) => {
+    let begin = 0;
+    while (begin < own.length && own[begin] === begin) begin++;
+    let end = own.length;
+    while (end > begin && own[end - 1] === count - 1 - (own.length - end)) end--;
+    first[k] = begin;
+    last[k] = begin === count ? -1 : count - 1 - (own.length - end);
+    return own.subarray(begin, end);
   });
   return { first, last, barless, returnless: barless.map(withNext) };
 }
@@ -94,58 +101,85 @@ function withNext(barless: Int32Array): Int32Array {
   return Int32Array.from(lost);
 }
 
-type Covered = Pick<ReturnSource['coverage'], 'columns' | 'sessions'>;
-
-/** Closes over those of the session before, less 1. @param out [T x n], overwritten */
-function divideCloses({ close, width, rows, columns }: Closes, covered: Covered, out: Float64Array): void {
-  const { sessions } = covered;
-  const at = covered.columns.map((place) => columns[place]!);
-  for (let t = 0, to = 0; t < sessions.length; t++) {
-    const row = rows[sessions[t]!]! * width;
-    const before = rows[sessions[t]! - 1]! * width;
-    for (let k = 0; k < at.length; k++) {
-      const column = at[k]!;
-      out[to++] = close[row + column]! / close[before + column]! - 1;
-    }
-  }
-}
-
-interface Effects {
-  readonly market: MarketData;
-  readonly terms: GrowthTerms;
+/** What the returns of a coverage are read from. */
+interface Reading {
   readonly closes: Closes;
   /** Days. */
   readonly sessions: Int32Array;
-  readonly coverage: Covered;
+  readonly coverage: Pick<ReturnSource['coverage'], 'columns' | 'sessions'>;
+  readonly effects: EffectsByDay;
 }
 
-/** Returns of the sessions on which something happened to a name. @param out [T x n], of closes alone */
-function placeEffects({ market, terms, closes, sessions, coverage }: Effects, out: Float64Array): void {
+/** Row by row: closes over those of the session before, less 1, then what happened to names. @param out [T x n], overwritten */
+function readRows({ closes, sessions, coverage, effects }: Reading, out: Float64Array): void {
   const { close, width, rows, columns } = closes;
-  const n = coverage.columns.length;
-  const rowOf = new Int32Array(sessions.length).fill(-1);
-  coverage.sessions.forEach((session, t) => (rowOf[session] = t));
-  const { starts, order } = actionsByColumn(market);
-  for (let k = 0; k < n; k++) {
-    const column = columns[coverage.columns[k]!]!;
-    let session = -1;
-    let effect: SessionEffect | undefined;
-    const place = (): void => {
-      if (effect === undefined || rowOf[session]! < 0) return;
-      const before = close[rows[session - 1]! * width + column]!;
-      const bar = close[rows[session]! * width + column]!;
-      out[rowOf[session]! * n + k] = growthStep(effect, before, bar).factor - 1;
-    };
-    for (let a = starts[column]!; a < starts[column + 1]!; a++) {
-      const action = market.actions[order[a]!]!;
-      if (action.status === 'cancelled' || action.exDay < sessions[0]! || action.exDay > sessions.at(-1)!) continue;
-      const change = effectOf(action, market.adjustment, terms);
-      if (change === undefined) continue;
-      const on = firstAtLeast(sessions, action.exDay);
-      if (on !== session) place();
-      effect = on === session && effect !== undefined ? together(effect, change) : change;
-      session = on;
-    }
-    place();
+  const at = coverage.columns.map((place) => columns[place]!);
+  const n = at.length;
+  const placeEffects = effectPlacer({ effects, close, width, columns: at });
+  for (let t = 0; t < coverage.sessions.length; t++) {
+    const session = coverage.sessions[t]!;
+    const [from, to] = [rows[session - 1]! * width, rows[session]! * width];
+    divideRow(close, { from, to, columns: at }, out, t * n);
+    // Those of days between the two sessions take effect on the second.
+    const first = firstAtLeast(effects.days, sessions[session - 1]! + 1);
+    placeEffects({ session, first, day: sessions[session]!, from, to }, out, t * n);
   }
+}
+
+interface RowOfCloses {
+  /** Beginnings of the rows of the session before and of the session. */
+  readonly from: number;
+  readonly to: number;
+  readonly columns: Int32Array;
+}
+
+function divideRow(close: Float64Array, { from, to, columns }: RowOfCloses, out: Float64Array, at: number): void {
+  for (let k = 0; k < columns.length; k++) {
+    const column = columns[k]!;
+    out[at + k] = close[to + column]! / close[from + column]! - 1;
+  }
+}
+
+interface Placing {
+  readonly effects: EffectsByDay;
+  readonly close: Float64Array;
+  /** Columns of the market. */
+  readonly width: number;
+  /** Column of each place. */
+  readonly columns: Int32Array;
+}
+
+interface EffectsOfSession extends Omit<RowOfCloses, 'columns'> {
+  readonly session: number;
+  /** Position of its first effect. */
+  readonly first: number;
+  /** Its day, the last one of its effects. */
+  readonly day: Day;
+}
+
+/** Writes the returns of the names on which something falls on a session. */
+function effectPlacer({ effects, close, width, columns }: Placing) {
+  const placeOf = new Int32Array(width).fill(-1);
+  columns.forEach((column, place) => (placeOf[column] = place));
+  const sessionOf = new Int32Array(columns.length); // No return is on session 0.
+  return ({ session, first, day, from, to }: EffectsOfSession, out: Float64Array, at: number): void => {
+    for (let e = first; e < effects.days.length && effects.days[e]! <= day; e++) {
+      const column = effects.columns[e]!;
+      const place = placeOf[column]!;
+      if (place < 0) continue;
+      const effect = sessionOf[place] === session ? allTogether(effects, column, first, e) : effectAt(effects, e);
+      sessionOf[place] = session;
+      out[at + place] = growthStep(effect, close[from + column]!, close[to + column]!).factor - 1;
+    }
+  };
+}
+
+/** Effects of a column from one position to another, both included. */
+function allTogether(effects: EffectsByDay, column: number, first: number, last: number): SessionEffect {
+  let all: SessionEffect | undefined;
+  for (let e = first; e <= last; e++) {
+    if (effects.columns[e] !== column) continue;
+    all = all === undefined ? effectAt(effects, e) : together(all, effectAt(effects, e));
+  }
+  return all!; // The last one is of the column.
 }

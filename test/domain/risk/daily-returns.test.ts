@@ -100,11 +100,13 @@ describe('daily returns', () => {
         fc.shuffledSubarray([0, 1, 2, 3, 4], { minLength: 1 }),
         fc.constantFrom<Partial<GrowthTerms>>({}, { variant: 'price' }, { splits: 'ignore' } as Partial<GrowthTerms>),
         fc.boolean(),
-        (seed, gaps, columns, terms, isCut) => {
+        fc.boolean(),
+        (seed, gaps, columns, terms, isCut, isAskedBefore) => {
           const market = randomMarket(seed, gaps);
           const window = isCut ? { from: FIRST_DAY + 9, to: FIRST_DAY + 2 * DAYS - 20 } : { from: null, to: null };
           const own = { ...TERMS, ...terms };
           const names = { columns, ...window };
+          if (isAskedBefore) dailyReturns(market, { columns: [4, 2, 3, 1, 0], from: null, to: null }, TERMS);
           expect(told(dailyReturns(market, names, own))).toEqual(told(aligned(market, names, own)));
         },
       ),

@@ -1,0 +1,58 @@
+import type { MarketData } from './market-data.js';
+
+/** Names of a market between two rows, both included. */
+export interface NamesOverRows {
+  readonly columns: Int32Array;
+  readonly from: number;
+  readonly to: number;
+}
+
+interface Known extends NamesOverRows {
+  /** By place among the columns. */
+  readonly missing: readonly Int32Array[];
+}
+
+/** Missing bars of a market that are kept: 4 MB. */
+const KEPT_MAX = 2 ** 20;
+
+const latest = new WeakMap<Float64Array, Known>();
+
+/**
+ * Rows without a bar, ascending, of each column. Those asked for last are kept: the next question about some of their
+ * names and days is a search.
+ * @cost one pass over the closes, or over what is missing
+ */
+export function missingBars(market: Pick<MarketData, 'identifiers' | 'fields'>, names: NamesOverRows): Int32Array[] {
+  const close = market.fields.get('CLOSE')!;
+  const width = market.identifiers.length;
+  const known = latest.get(close);
+  const kept = known && known.from <= names.from && known.to >= names.to ? keptOf(known, names, width) : undefined;
+  if (kept !== undefined) return kept;
+  const missing = missingIn(close, width, names);
+  const count = missing.reduce((sum, { length }) => sum + length, 0);
+  if (count <= KEPT_MAX) latest.set(close, { ...names, missing });
+  return missing;
+}
+
+/** Undefined unless all of the names are known. */
+function keptOf(known: Known, { columns, from, to }: NamesOverRows, width: number): Int32Array[] | undefined {
+  const placeOf = new Int32Array(width).fill(-1);
+  known.columns.forEach((column, place) => (placeOf[column] = place));
+  if (columns.some((column) => placeOf[column]! < 0)) return undefined;
+  return Array.from(columns, (column) => {
+    const rows = known.missing[placeOf[column]!]!;
+    return rows.length === 0 ? rows : rows.filter((row) => row >= from && row <= to);
+  });
+}
+
+function missingIn(close: Float64Array, width: number, { columns, from, to }: NamesOverRows): Int32Array[] {
+  const missing: number[][] = Array.from(columns, () => []);
+  for (let row = from; row <= to; row++) {
+    const first = row * width;
+    for (let k = 0; k < columns.length; k++) {
+      const price = close[first + columns[k]!]!;
+      if (price !== price) missing[k]!.push(row);
+    }
+  }
+  return missing.map((rows) => Int32Array.from(rows));
+}

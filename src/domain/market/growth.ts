@@ -1,4 +1,6 @@
 import { exchangeRates, requireRate } from './exchange-rates.js';
+import { createValuePanel } from '#kernels/engines/value-panel.js';
+import { isWorkPaged } from '#kernels/memory/paged-memory.js';
 import { keyOf, type GrowthTerms } from './growth-terms.js';
 import { effectAt, effectTable, type PlacedEffect, type SessionEffect } from './session-effects.js';
 import { keptFloats } from '../kept-memory.js';
@@ -56,7 +58,7 @@ function latest(panels: Map<string, Float64Array>, key: string, make: () => Floa
 function accumulate(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const { names, sessions, lastBar } = sm;
   const rates = exchangeRates(sm, terms.currency);
-  const panel = growthPanel(sm, terms);
+  const panel = growthPanel(sm, terms, indexMemory);
   if (sm.mark) panel.set(termsMarkOf(sm.mark, terms).index);
   for (let s = firstMade(sm); s < sessions.length; s++) {
     const row = panelRow(sm, s);
@@ -69,12 +71,23 @@ function accumulate(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   return panel;
 }
 
-function growthPanel(sm: SessionMarket, terms: GrowthTerms): Float64Array {
+/** Memory of a value index: with kernels over it, but for one that is paged or not of their size. */
+function indexMemory(cells: number, names: number): Float64Array {
+  const isPaged = isWorkPaged(8 * cells);
+  return (isPaged ? undefined : createValuePanel(cells, names)) ?? keptFloats(cells);
+}
+
+/** @param memory zeros for so many cells in rows of so many names */
+function growthPanel(
+  sm: SessionMarket,
+  terms: GrowthTerms,
+  memory: (cells: number, names: number) => Float64Array = keptFloats,
+): Float64Array {
   const { names, rowOf, sessions, market, first } = sm;
   const close = market.fields.get('CLOSE')!;
   const table = effectTable(sm, terms);
   const { columns, starts } = table;
-  const growth = keptFloats((sessions.length - first) * names);
+  const growth = memory((sessions.length - first) * names, names);
   // The last price of each name on the share basis of the session before.
   const carried = carriedFirst(sm, terms);
   for (let s = firstMade(sm); s < sessions.length; s++) {

@@ -18,7 +18,7 @@ import {
   type Child,
 } from './book-state.js';
 import { assertWorth } from './book-limits.js';
-import { growUnits } from './book-growth.js';
+import { changeUnits, growUnits } from './book-growth.js';
 
 /** Moves the book from the close before to this close: growth, proceeds of names that leave, spun-off names. */
 export function driftTo(state: BookState, session: number): void {
@@ -59,7 +59,7 @@ function scaleRow({ weights, columns, input, held, count }: BookState, session: 
 
 /** Replaces the cash that the value index has on a session by that of the book's own terms. */
 function adjustCash(state: BookState, session: number): void {
-  const { sm, effects: own, units } = state;
+  const { sm, effects: own } = state;
   const inIndex = state.inIndex!;
   // Both tables are by column: they are read side by side.
   let a = own.starts[session]!;
@@ -75,7 +75,7 @@ function adjustCash(state: BookState, session: number): void {
     const place = placeOf(state, column);
     if (place < 0 || isApart(state, place)) continue;
     const price = columnA === column ? closeOfEffect(sm, own, a - 1) : closeOfEffect(sm, inIndex, b - 1);
-    units[place]! *= (price + cash) / (price + cashInIndex);
+    changeUnits(state, place, (price + cash) / (price + cashInIndex));
   }
 }
 
@@ -86,14 +86,15 @@ function isApart({ ofShorts, effects, units }: BookState, place: number): boolea
 
 /** Replaces the cash that the value index has on a session by what short positions pay: dividends whole. */
 function adjustShorts(state: BookState, session: number): void {
-  const { sm, effects, inIndex, ofShorts, units } = state;
+  const { sm, effects, inIndex, ofShorts } = state;
   for (let e = ofShorts.starts[session]!; e < ofShorts.starts[session + 1]!; e++) {
     const column = ofShorts.columns[e]!;
     const cash = ofShorts.cash[e]!;
     const place = placeOf(state, column);
     if (place < 0 || !isApart(state, place)) continue;
     const price = sm.carriedClose(session, column);
-    units[place]! *= (price + cash) / (price + (effectOn(inIndex ?? effects, session, column)?.cash ?? 0));
+    const inOthers = effectOn(inIndex ?? effects, session, column)?.cash ?? 0;
+    changeUnits(state, place, (price + cash) / (price + inOthers));
   }
 }
 

@@ -1,3 +1,4 @@
+import type { ValuePanel } from '#kernels/engines/value-panel.js';
 import type { Absences } from '../../market/absences.js';
 import type { EffectTable } from '../../market/session-effects.js';
 import { panelRow } from '../../market/session-market.js';
@@ -58,8 +59,10 @@ export interface BookState extends EventTerms {
   path: number;
   /** Holding periods begun. */
   periods: number;
-  /** What the units of a holding period are worth on a session to come. */
-  readonly ahead: { session: number; period: number; value: number };
+  /** Sums over the value index, where there are kernels for them. */
+  readonly panel: ValuePanel | undefined;
+  /** What the units of a holding period are worth on sessions to come, `to` exclusive. */
+  readonly ahead: { from: number; to: number; period: number; readonly values: Float64Array };
   /** Session whose row of weights was written last. */
   rowSession: number;
   /** Columns among the held ones, and targets, that have no bar on the session. */

@@ -1,3 +1,4 @@
+import { SESSIONS_AT_ONCE, valuePanelOf } from '#kernels/engines/value-panel.js';
 import { absencesOf } from '../../market/absences.js';
 import { exchangeRates, requireRatesAboveZero } from '../../market/exchange-rates.js';
 import { valueIndexOf } from '../../market/growth.js';
@@ -20,6 +21,7 @@ export function openBook(input: BookInput): BookState {
   columns.forEach((column, slot) => (slotOf[column] = slot));
   const H = columns.length;
   const ofShorts = shortTerms(growth);
+  const index = valueIndexOf(sm, indexTerms);
   const state: BookState = {
     input,
     sm,
@@ -28,7 +30,8 @@ export function openBook(input: BookInput): BookState {
     columns,
     slotOf,
     rates: exchangeRates(sm, growth.currency),
-    index: valueIndexOf(sm, indexTerms),
+    index,
+    panel: valuePanelOf(index),
     effects: effectTable(sm, growth),
     ofShorts: effectTable(sm, ofShorts),
     inIndex: indexTerms === growth ? null : effectTable(sm, indexTerms),
@@ -47,7 +50,7 @@ export function openBook(input: BookInput): BookState {
     periodCash: 1,
     path: 1,
     periods: 0,
-    ahead: { session: -1, period: 0, value: 0 },
+    ahead: { from: 0, to: 0, period: -1, values: new Float64Array(SESSIONS_AT_ONCE) },
     rowSession: from,
     missing: NONE,
     children: [],

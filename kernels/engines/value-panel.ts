@@ -1,0 +1,108 @@
+import { readFileSync } from 'node:fs';
+import type { Holding } from '../sums/holding-values.js';
+
+const PAGE_BYTES = 65_536;
+/** The first page holds the constants of the module; units, columns and values of a holding follow, then the panel. */
+const SCRATCH_AT = PAGE_BYTES;
+
+/**
+ * Bytes of panels that have kernels: addresses end below 2 GiB, and of a small one the kernels would take longer to be there
+ * than to save. Others are summed in plain code.
+ */
+export const PANEL_BYTES_MIN = 2 ** 20;
+const PANEL_BYTES_MAX = 2 ** 30;
+
+/** Sessions whose values are asked for at once. */
+export const SESSIONS_AT_ONCE = 4;
+
+/** Sums over the rows of a panel, which lies in their memory. The bits are those of `holdingValue`. */
+export interface ValuePanel {
+  /** Takes over a holding, in place of the one before. */
+  load(holding: Holding, loaded: LoadedHolding): void;
+  /** Whether that is the one loaded last. */
+  has(owner: object, version: number): boolean;
+  /** Changes the units at a place of the holding. */
+  setUnits(place: number, units: number): void;
+  /** Values on sessions that follow each other, at most `SESSIONS_AT_ONCE`. @param row beginning of the first one's row */
+  values(row: number, sessions: number, into: Float64Array): void;
+}
+
+/** What a holding is known by. */
+export interface LoadedHolding {
+  /** Whether its columns are side by side. */
+  readonly isRun: boolean;
+  /** Whose it is, and which of theirs. */
+  readonly owner: object;
+  readonly version: number;
+}
+
+interface Exports {
+  holdingValues(
+    rows: number,
+    stride: number,
+    sessions: number,
+    columns: number,
+    units: number,
+    count: number,
+    start: number,
+    out: number,
+  ): void;
+}
+
+const panels = new WeakMap<ArrayBufferLike, ValuePanel>();
+
+/** The sums over a panel made by `createValuePanel`; undefined for others. */
+export function valuePanelOf({ buffer }: Float64Array): ValuePanel | undefined {
+  return panels.get(buffer);
+}
+
+let module: WebAssembly.Module | undefined;
+
+/** Undefined where the process has no addresses left: such memory takes 10 GB of them, whatever its size. */
+function roomFor(pages: number): WebAssembly.Memory | undefined {
+  try {
+    return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+  } catch (fault) {
+    if (fault instanceof RangeError) return undefined;
+    throw fault;
+  }
+}
+
+/** Memory of zeros for a panel with kernels; undefined for one that is too small or too large, or has no room. @param names cells of a row */
+export function createValuePanel(cells: number, names: number): Float64Array | undefined {
+  const columnsAt = SCRATCH_AT + 8 * names;
+  const valuesAt = columnsAt + 8 * names;
+  const panelAt = valuesAt + 8 * SESSIONS_AT_ONCE;
+  if (8 * cells < PANEL_BYTES_MIN || 8 * cells > PANEL_BYTES_MAX) return undefined;
+  const pages = Math.ceil((panelAt + 8 * cells) / PAGE_BYTES) + 1;
+  const memory = roomFor(pages);
+  if (memory === undefined) return undefined;
+  module ??= new WebAssembly.Module(readFileSync(new URL('../wasm/kernels.wasm', import.meta.url)));
+  const { exports } = new WebAssembly.Instance(module, { env: { memory } });
+  const { holdingValues } = exports as unknown as Exports; // Built from kernels/wasm/holding-values.ts.
+  const units = new Float64Array(memory.buffer, SCRATCH_AT, names);
+  const columns = new Int32Array(memory.buffer, columnsAt, names);
+  const values = new Float64Array(memory.buffer, valuesAt, SESSIONS_AT_ONCE);
+  let held = { count: 0, money: 0, columnsAt: 0, first: 0 };
+  let known: LoadedHolding | null = null;
+  panels.set(memory.buffer, {
+    has: (owner, version) => known !== null && known.owner === owner && known.version === version,
+    load(holding, loaded) {
+      const { isRun } = (known = loaded);
+      const { count, money } = holding;
+      for (let k = 0; k < count; k++) units[k] = holding.units[k]!;
+      if (!isRun) for (let k = 0; k < count; k++) columns[k] = holding.columns[k]!;
+      held = { count, money, columnsAt: isRun ? 0 : columnsAt, first: isRun ? 8 * holding.columns[0]! : 0 };
+    },
+    setUnits(place, value) {
+      units[place] = value;
+    },
+    values(row, sessions, into) {
+      const { count, money, first } = held;
+      const at = panelAt + 8 * row + first;
+      holdingValues(at, 8 * names, sessions, held.columnsAt, SCRATCH_AT, count, money, valuesAt);
+      for (let s = 0; s < sessions; s++) into[s] = values[s]!;
+    },
+  });
+  return new Float64Array(memory.buffer, panelAt, cells);
+}

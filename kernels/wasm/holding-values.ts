@@ -1,0 +1,150 @@
+/**
+ * Values of a holding on sessions that follow each other: see `sums/holding-values`. Four sessions at a time, so that units and
+ * columns are read once for them.
+ * @param rows address of the first session's row. @param stride bytes of a row. @param columns int32; 0 for names side by side
+ * that begin at `rows`. @param out float64, one a session
+ */
+export function holdingValues(
+  rows: usize, stride: usize, sessions: i32, columns: usize, units: usize, count: i32, start: f64, out: usize,
+): void {
+  let s = 0;
+  for (; s + 4 <= sessions; s += 4) {
+    if (columns == 0) fourOfRun(rows, stride, units, count, start, out);
+    else fourOfEach(rows, stride, columns, units, count, start, out);
+    rows += stride << 2;
+    out += 32;
+  }
+  for (; s < sessions; s++) {
+    store<f64>(out, columns == 0 ? oneOfRun(rows, units, count, start) : oneOfEach(rows, columns, units, count, start));
+    rows += stride;
+    out += 8;
+  }
+}
+
+function oneOfRun(row: usize, units: usize, count: i32, start: f64): f64 {
+  let ab = f64x2.replace_lane(f64x2.splat(0), 0, start);
+  let cd = f64x2.splat(0);
+  let k = 0;
+  for (; k + 4 <= count; k += 4) {
+    ab = f64x2.add(ab, f64x2.mul(v128.load(units), v128.load(row)));
+    cd = f64x2.add(cd, f64x2.mul(v128.load(units, 16), v128.load(row, 16)));
+    units += 32;
+    row += 32;
+  }
+  return sumOf(ab, cd, row, units, count - k);
+}
+
+function fourOfRun(row: usize, stride: usize, units: usize, count: i32, start: f64, out: usize): void {
+  const first = f64x2.replace_lane(f64x2.splat(0), 0, start);
+  let row1 = row + stride;
+  let row2 = row1 + stride;
+  let row3 = row2 + stride;
+  let ab0 = first;
+  let ab1 = first;
+  let ab2 = first;
+  let ab3 = first;
+  let cd0 = f64x2.splat(0);
+  let cd1 = cd0;
+  let cd2 = cd0;
+  let cd3 = cd0;
+  let k = 0;
+  for (; k + 4 <= count; k += 4) {
+    const pq = v128.load(units);
+    const rs = v128.load(units, 16);
+    ab0 = f64x2.add(ab0, f64x2.mul(pq, v128.load(row)));
+    cd0 = f64x2.add(cd0, f64x2.mul(rs, v128.load(row, 16)));
+    ab1 = f64x2.add(ab1, f64x2.mul(pq, v128.load(row1)));
+    cd1 = f64x2.add(cd1, f64x2.mul(rs, v128.load(row1, 16)));
+    ab2 = f64x2.add(ab2, f64x2.mul(pq, v128.load(row2)));
+    cd2 = f64x2.add(cd2, f64x2.mul(rs, v128.load(row2, 16)));
+    ab3 = f64x2.add(ab3, f64x2.mul(pq, v128.load(row3)));
+    cd3 = f64x2.add(cd3, f64x2.mul(rs, v128.load(row3, 16)));
+    units += 32;
+    row += 32;
+    row1 += 32;
+    row2 += 32;
+    row3 += 32;
+  }
+  store<f64>(out, sumOf(ab0, cd0, row, units, count - k));
+  store<f64>(out, sumOf(ab1, cd1, row1, units, count - k), 8);
+  store<f64>(out, sumOf(ab2, cd2, row2, units, count - k), 16);
+  store<f64>(out, sumOf(ab3, cd3, row3, units, count - k), 24);
+}
+
+/** The four sums of a session as one; names behind the last four are added to the first of them. */
+@inline
+function sumOf(ab: v128, cd: v128, row: usize, units: usize, rest: i32): f64 {
+  let a = f64x2.extract_lane(ab, 0);
+  for (let k = 0; k < rest; k++) a += load<f64>(units + (<usize>k << 3)) * load<f64>(row + (<usize>k << 3));
+  return a + f64x2.extract_lane(ab, 1) + (f64x2.extract_lane(cd, 0) + f64x2.extract_lane(cd, 1));
+}
+
+function oneOfEach(row: usize, columns: usize, units: usize, count: i32, start: f64): f64 {
+  let ab = f64x2.replace_lane(f64x2.splat(0), 0, start);
+  let cd = f64x2.splat(0);
+  let k = 0;
+  for (; k + 4 <= count; k += 4) {
+    ab = f64x2.add(ab, f64x2.mul(v128.load(units), pair(row, placeOf(columns, 0), placeOf(columns, 4))));
+    cd = f64x2.add(cd, f64x2.mul(v128.load(units, 16), pair(row, placeOf(columns, 8), placeOf(columns, 12))));
+    units += 32;
+    columns += 16;
+  }
+  return sumOfEach(ab, cd, row, columns, units, count - k);
+}
+
+function fourOfEach(row: usize, stride: usize, columns: usize, units: usize, count: i32, start: f64, out: usize): void {
+  const first = f64x2.replace_lane(f64x2.splat(0), 0, start);
+  const row1 = row + stride;
+  const row2 = row1 + stride;
+  const row3 = row2 + stride;
+  let ab0 = first;
+  let ab1 = first;
+  let ab2 = first;
+  let ab3 = first;
+  let cd0 = f64x2.splat(0);
+  let cd1 = cd0;
+  let cd2 = cd0;
+  let cd3 = cd0;
+  let k = 0;
+  for (; k + 4 <= count; k += 4) {
+    const p = placeOf(columns, 0);
+    const q = placeOf(columns, 4);
+    const pq = v128.load(units);
+    ab0 = f64x2.add(ab0, f64x2.mul(pq, pair(row, p, q)));
+    ab1 = f64x2.add(ab1, f64x2.mul(pq, pair(row1, p, q)));
+    ab2 = f64x2.add(ab2, f64x2.mul(pq, pair(row2, p, q)));
+    ab3 = f64x2.add(ab3, f64x2.mul(pq, pair(row3, p, q)));
+    const r = placeOf(columns, 8);
+    const s = placeOf(columns, 12);
+    const rs = v128.load(units, 16);
+    cd0 = f64x2.add(cd0, f64x2.mul(rs, pair(row, r, s)));
+    cd1 = f64x2.add(cd1, f64x2.mul(rs, pair(row1, r, s)));
+    cd2 = f64x2.add(cd2, f64x2.mul(rs, pair(row2, r, s)));
+    cd3 = f64x2.add(cd3, f64x2.mul(rs, pair(row3, r, s)));
+    units += 32;
+    columns += 16;
+  }
+  store<f64>(out, sumOfEach(ab0, cd0, row, columns, units, count - k));
+  store<f64>(out, sumOfEach(ab1, cd1, row1, columns, units, count - k), 8);
+  store<f64>(out, sumOfEach(ab2, cd2, row2, columns, units, count - k), 16);
+  store<f64>(out, sumOfEach(ab3, cd3, row3, columns, units, count - k), 24);
+}
+
+@inline
+function sumOfEach(ab: v128, cd: v128, row: usize, columns: usize, units: usize, rest: i32): f64 {
+  let a = f64x2.extract_lane(ab, 0);
+  for (let k = 0; k < rest; k++)
+    a += load<f64>(units + (<usize>k << 3)) * load<f64>(row + placeOf(columns + (<usize>k << 2), 0));
+  return a + f64x2.extract_lane(ab, 1) + (f64x2.extract_lane(cd, 0) + f64x2.extract_lane(cd, 1));
+}
+
+/** Bytes from the beginning of a row to a name. */
+@inline
+function placeOf(columns: usize, offset: usize): usize {
+  return <usize>load<i32>(columns + offset) << 3;
+}
+
+@inline
+function pair(row: usize, first: usize, second: usize): v128 {
+  return f64x2.replace_lane(v128.load64_zero(row + first), 1, load<f64>(row + second));
+}

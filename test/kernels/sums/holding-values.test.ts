@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import { createValuePanel, PANEL_BYTES_MIN, SESSIONS_AT_ONCE, valuePanelOf } from '#kernels/engines/value-panel.js';
+import { holdingValue } from '#kernels/sums/holding-values.js';
+
+const NAMES = 67;
+const CELLS = NAMES * Math.ceil(PANEL_BYTES_MIN / 8 / NAMES);
+
+/** Some panel with values of either sign, and a holding of so many of its names. */
+function somePanel(): Float64Array {
+  const panel = createValuePanel(CELLS, NAMES)!; // Of their size.
+  for (let i = 0; i < panel.length; i++) panel[i] = Math.sin(i) * 10 ** (i % 7);
+  return panel;
+}
+
+const holdingOf = (columns: readonly number[]) => ({
+  columns: Int32Array.from([...columns, 0]),
+  units: Float64Array.from([...columns, 0], (column) => Math.cos(column) / 3),
+  count: columns.length,
+  money: 0.1,
+});
+
+test('a holding is worth the same, bit for bit, by the kernel over the panel and by its definition', () => {
+  const panel = somePanel();
+  const kernel = valuePanelOf(panel)!;
+  const values = new Float64Array(SESSIONS_AT_ONCE);
+  const owner = {};
+  for (let count = 0; count <= NAMES; count++) {
+    const from = (NAMES - count) >> 1;
+    const run = Array.from({ length: count }, (_, k) => from + k);
+    const apart = run.map((_, k) => Math.floor((k * NAMES) / count));
+    for (const [version, [columns, isRun]] of (
+      [
+        [run, count > 0],
+        [apart, false],
+      ] as const
+    ).entries()) {
+      const holding = holdingOf(columns);
+      kernel.load(holding, { isRun, owner, version });
+      for (let sessions = 1; sessions <= SESSIONS_AT_ONCE; sessions++) {
+        kernel.values(3 * NAMES, sessions, values);
+        const expected = Array.from({ length: sessions }, (_, s) => holdingValue(panel, (3 + s) * NAMES, holding));
+        expect([...values.subarray(0, sessions)]).toEqual(expected);
+      }
+      if (count === 0) continue;
+      holding.units[count - 1] = 7;
+      kernel.setUnits(count - 1, 7);
+      kernel.values(0, 1, values);
+      expect(values[0]).toBe(holdingValue(panel, 0, holding));
+    }
+  }
+});
+
+test('a value is money and what the units are worth', () => {
+  const panel = Float64Array.of(0, 0, 0, 2, 3, 5);
+  const holding = { columns: Int32Array.of(0, 2), units: Float64Array.of(10, 100), count: 2, money: 1 };
+  expect(holdingValue(panel, 3, holding)).toBe(521);
+});
+
+test('a panel knows which holding it has, and one of another size has no kernel', () => {
+  const kernel = valuePanelOf(somePanel())!;
+  const [owner, other] = [{}, {}];
+  expect(kernel.has(owner, 1)).toBe(false);
+  kernel.load(holdingOf([1, 2]), { isRun: true, owner, version: 1 });
+  expect([kernel.has(owner, 1), kernel.has(owner, 2), kernel.has(other, 1)]).toEqual([true, false, false]);
+  expect(createValuePanel(10, 5)).toBeUndefined();
+  expect(valuePanelOf(new Float64Array(10))).toBeUndefined();
+});

@@ -4,10 +4,11 @@ import { factorModelPayload } from '#views/factor-model-view.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { daysCalendar } from '#domain/calendars/days-calendar.js';
 import { dayFrom, formatDay, type Day } from '#domain/days.js';
-import type { Estimator } from '#domain/documents/risk-model-document.js';
+import { RiskModelRequest, type Estimator } from '#domain/documents/risk-model-document.js';
 import { compareText } from '#domain/findings.js';
 import { growthOf } from '#domain/market/growth.js';
 import { growthTerms, type GrowthTerms } from '#domain/market/growth-terms.js';
+import type { MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { narrowMarket } from '#domain/market/narrow-market.js';
 import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
@@ -20,7 +21,7 @@ import { packUpper } from '#domain/risk/packed-matrix.js';
 import { returnsOf, type ReturnSource } from '#domain/risk/return-panel.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import type { EstimateStage } from '#kernels/moments/estimate-covariance.js';
-import type { Task } from '#jobs/tasks.js';
+import type { Task, ThreadInput } from '#jobs/tasks.js';
 import type { EstimateRiskModelInput, RiskUniverse } from '#jobs/tasks/indices.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { datapointsOf } from './datapoints.js';
@@ -41,11 +42,31 @@ const DONE: Readonly<Record<EstimateStage | 'returns', number>> = {
 
 /** A covariance model of the universe over the window: its matrix is written, the rest answered. */
 export const estimateModel: Task<'estimate-risk-model'> = async (input, control) => {
+  const { matrix, parts, ...model } = await makeModel(input, control);
+  const written = await writeOutputs(input.outputs, { covariance: matrix, factors: parts });
+  const content = canonicalJson({ asset_ids: model.assetIds, covariance: written.covariance.sha256 });
+  return { ...model, ...written, contentHash: createHash('sha256').update(content).digest('hex') };
+};
+
+/** Names and days of a model that is thrown away: large enough that its kernels are compiled, some 10 ms once they are. */
+const PRACTICE_NAMES = 250;
+const PRACTICE_DAYS = 504;
+
+/** A model of some names of a market, made and thrown away: its code is compiled then. @throws Refusal RISK_INSUFFICIENT_DATA */
+export async function practiseModel(market: MarketHandle, control: TaskControl): Promise<void> {
+  const { identifiers, dates } = openedMarket(market);
+  const universe = { kind: 'names', identifiers: identifiers.slice(0, PRACTICE_NAMES) } as const;
+  const start = formatDay(dates[Math.max(0, dates.length - PRACTICE_DAYS)]!);
+  await makeModel({ market, universe, request: RiskModelRequest.parse({ start }) }, control);
+}
+
+/** The model with the bytes of its matrix and factors. */
+async function makeModel(input: Omit<ThreadInput<'estimate-risk-model'>, 'outputs'>, control: TaskControl) {
   const market = openedMarket(input.market);
   tell(control, 'returns');
   const returns = readReturns(market, input);
   const { sm } = returns;
-  const { matrix, parts, ...model } = await onProductEngine((engine) => {
+  return onProductEngine((engine) => {
     const { coverage, diagnostics, covariance, factors } = estimateFrom(engine, returns, input.request, (stage) =>
       tell(control, stage),
     );
@@ -72,17 +93,17 @@ export const estimateModel: Task<'estimate-risk-model'> = async (input, control)
       precision: engine.precision,
     };
   });
-  const written = await writeOutputs(input.outputs, { covariance: matrix, factors: parts });
-  const content = canonicalJson({ asset_ids: model.assetIds, covariance: written.covariance.sha256 });
-  return { ...model, ...written, contentHash: createHash('sha256').update(content).digest('hex') };
-};
+}
 
 function tell(control: TaskControl, stage: EstimateStage | 'returns'): void {
   control.report(DONE[stage], stage);
 }
 
 /** Columns by the order of the identifiers. @throws Refusal RISK_INSUFFICIENT_DATA */
-function readReturns(market: MarketData, { universe, request }: EstimateRiskModelInput): ReturnSource {
+function readReturns(
+  market: MarketData,
+  { universe, request }: Pick<EstimateRiskModelInput, 'universe' | 'request'>,
+): ReturnSource {
   const from = request.start === null ? null : dayFrom(request.start);
   const to = request.end === null ? null : dayFrom(request.end);
   const terms = termsOf(universe, request.returns);

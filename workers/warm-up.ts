@@ -2,10 +2,10 @@ import type { Task, TaskName } from '#jobs/tasks.js';
 import { openedMarket } from './open-markets.js';
 
 /**
- * Loads the code of tasks, and where there is a market opens it and makes the run of a plan, which is thrown away, so that
- * whoever asks next does not wait for it.
+ * Loads the code of tasks, and where there is a market opens it and makes the run of a plan and a risk model, which are thrown
+ * away, so that whoever asks next does not wait for it.
  * @throws CancelledError between two of them, of which those that were loaded stay so, and within a run
- * @throws Refusal what a backtest refuses
+ * @throws Refusal what a backtest or an estimate refuses
  */
 export function warmUp(tasks: { readonly [N in TaskName]: () => Promise<unknown> }): Task<'warm-up'> {
   return async ({ names, market, plan }, control) => {
@@ -14,7 +14,10 @@ export function warmUp(tasks: { readonly [N in TaskName]: () => Promise<unknown>
       control.report(0);
     }
     if (market) openedMarket(market);
-    if (market && plan) await (await import('./backtest.js')).practiseRun(market, plan, control);
+    if (market && plan) {
+      await (await import('./backtest.js')).practiseRun(market, plan, control);
+      await (await import('./estimate-risk-model.js')).practiseModel(market, control);
+    }
     return null;
   };
 }

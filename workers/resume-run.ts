@@ -28,7 +28,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { openedMarket, openedSince } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedModels } from './opened-models.js';
-import { readBytes, withRunFile } from './run-file.js';
+import { hashFile, readBytes, withRunFile } from './run-file.js';
 
 /** Stored state beside the columns of a run, from which it can be extended. */
 export interface CheckpointFile {
@@ -121,6 +121,7 @@ export function resumeStored(
   { engine, handle, plan, models, engineVersion, run }: ResumeOrder,
   control: TaskControl,
 ): ResumedRun {
+  assertIntact(run, control);
   const state = readState(run);
   if (state.identity !== identityOf(plan, engineVersion)) throw new CannotResume('no_checkpoint');
   if (handle.digests === undefined) throw new CannotResume('no_checkpoint');
@@ -211,6 +212,16 @@ function reading<T>(work: () => T): T {
       ? new CannotResume('no_checkpoint')
       : thrown;
   }
+}
+
+/**
+ * What is copied of a damaged file would have a hash of its own, whatever it had become.
+ * @throws CannotResume
+ * @cost one read of the files
+ */
+function assertIntact({ checked }: ResumableRun, control: TaskControl): void {
+  for (const { path, sha256 } of checked)
+    if (hashFile(path, () => control.report(0)) !== sha256) throw new CannotResume('no_checkpoint');
 }
 
 function readState({ checkpoint }: ResumableRun): CheckpointFile {

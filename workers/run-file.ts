@@ -104,23 +104,39 @@ function readPart(file: number, room: Uint8Array, position: number): number {
 /** Bytes hashed at a time: they are still in the second cache when they are. */
 const PART_BYTES = 1 << 17;
 
-/** SHA-256 of a stored file, null when it is not there or cannot be read. */
-export function hashFile(path: string): string | null {
+/** Room of this thread, which hashes one file after the other. */
+let part: Uint8Array | undefined;
+
+/**
+ * SHA-256 of a stored file, null when it is not there or cannot be read.
+ * @param look called for each part; what it throws ends the reading
+ */
+export function hashFile(path: string, look = (): void => {}): string | null {
   let file: number;
   try {
     file = openSync(path, 'r');
   } catch {
     return null; // What has no hash is what a reconciliation reports.
   }
+  const room = (part ??= new Uint8Array(PART_BYTES));
+  const hash = createHash('sha256');
   try {
-    const hash = createHash('sha256');
-    const part = new Uint8Array(PART_BYTES);
-    for (let count = readSync(file, part); count > 0; count = readSync(file, part))
-      hash.update(part.subarray(0, count));
-    return hash.digest('hex');
-  } catch {
-    return null; // A bad sector has none either.
+    for (let count = readNext(file, room); count !== 0; count = readNext(file, room)) {
+      if (count === null) return null;
+      hash.update(room.subarray(0, count));
+      look();
+    }
   } finally {
     closeSync(file);
+  }
+  return hash.digest('hex');
+}
+
+/** @returns null from a bad sector, which has no bytes to hash */
+function readNext(file: number, room: Uint8Array): number | null {
+  try {
+    return readSync(file, room);
+  } catch {
+    return null;
   }
 }

@@ -138,13 +138,14 @@ function rebalanceRows({ columns }: BacktestOutput): number[] {
     .slice(0, REBALANCES);
 }
 
-/** Files of a stored run as the task wrote them, with the earlier ones of its columns. */
+/** Files of a stored run as the task wrote them a moment ago, with the earlier ones of its columns: none is read to be compared. */
 function storedFiles({ columns, checkpoint, result }: BacktestOutput, earlier: readonly string[]): ResumableRun {
   const path = (name: string): string => join(folder, name);
   return {
     columns: path(columns.name),
     checkpoint: { path: path(checkpoint!.name), sha256: checkpoint!.sha256 },
     result: path(result.name),
+    checked: [],
     fileNames: [...earlier, columns.name],
   };
 }

@@ -2,9 +2,10 @@ import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
 import type { ArtifactDestination, ArtifactHealth } from '#store/port.js';
 import { TaskStopped, WorkerLost, type ComputePool, type TaskRun, type ThreadPool } from './compute-pool.js';
 import type { PortableTaskName, TaskInput, TaskName, TaskOutput, ThreadInput } from './tasks.js';
-import type { KnownFiles } from './tasks/files.js';
+import type { HashedFile, KnownFiles } from './tasks/files.js';
 import type {
   ArtifactReference,
+  HashedReference,
   KnownReferences,
   RiskUniverseOrder,
   StoredRunReferences,
@@ -120,13 +121,18 @@ const isReferred = (stored: TaskInput<'backtest'>['stored']): stored is StoredRu
   typeof stored === 'object' && stored !== null;
 
 async function storedRun(
-  { columns, checkpoint, result, fileNames }: StoredRunReferences,
+  { columns, checkpoint, result, checked, fileNames }: StoredRunReferences,
   { file }: TaskResources,
 ): Promise<ResumableRun> {
+  const hashed = async (reference: HashedReference): Promise<HashedFile> => ({
+    path: await file(reference),
+    sha256: reference.sha256,
+  });
   return {
     columns: await file(columns),
-    checkpoint: { path: await file(checkpoint), sha256: checkpoint.sha256 },
+    checkpoint: await hashed(checkpoint),
     result: await file(result),
+    checked: await Promise.all(checked.map(hashed)),
     fileNames,
   };
 }

@@ -23,6 +23,9 @@ export interface ArtifactReference {
   readonly beside?: readonly string[];
 }
 
+/** An artifact by its name, and what it has to be. */
+export type HashedReference = ArtifactReference & { readonly sha256: string };
+
 /** An input that names its market by its identity, and its outputs. */
 export type OnMarket<I> = WithOutputNames<{
   readonly [K in keyof I]: K extends 'market'
@@ -71,8 +74,9 @@ export type BacktestOrder = OnMarket<Omit<BacktestInput, 'stored' | 'models' | '
 /** Files of a stored run that can be extended; as `ResumableRun`. */
 export interface StoredRunReferences {
   readonly columns: ArtifactReference;
-  readonly checkpoint: ArtifactReference & { readonly sha256: string };
+  readonly checkpoint: HashedReference;
   readonly result: ArtifactReference;
+  readonly checked: readonly HashedReference[];
   readonly fileNames: readonly string[];
 }
 

@@ -27,14 +27,13 @@ export interface BacktestInput {
   readonly outputs: TaskOutputs<RunFileName>;
 }
 
-/**
- * A stored run as a task extends it: paths of its files, and the hash of the one that says what the others have to be.
- * Its snapshots are not read.
- */
+/** A stored run as a task extends it: paths of its files. */
 export interface ResumableRun {
   readonly columns: string;
   readonly checkpoint: HashedFile;
   readonly result: string;
+  /** What is copied or taken over of it, with the hashes recorded when it was written. */
+  readonly checked: readonly HashedFile[];
   /** Names that the earlier files of its columns, and at last the newest, will have beside those of the new run. */
   readonly fileNames: readonly string[];
 }

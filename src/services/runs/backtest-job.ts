@@ -9,7 +9,7 @@ import type { BacktestPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type Attempt, type JobKind } from '#jobs/job-kind.js';
 import type { PortableTaskName, TaskInput, TaskOutput } from '#jobs/tasks.js';
 import { RUN_FILES } from '#jobs/tasks/runs.js';
-import type { StoredRunReferences } from '#jobs/tasks/references.js';
+import type { HashedReference, StoredRunReferences } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactInset, ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
 import { columnsOf, earlierFiles, findRun, readRun, referenceTo } from './run-documents.js';
@@ -57,12 +57,21 @@ async function shared(
   { artifacts, stored: { columns, snapshots, run }, earlierFiles: count }: ShareInput,
 ): Promise<SharedFiles | undefined> {
   const { name, bytes, sha256 } = snapshots;
-  try {
-    const [text, ...files] = await attempt.share([
+  const linked = await unlessGone(
+    attempt.share([
       { ref: { name, bytes, sha256 }, name: artifacts.newName() },
       ...columns.slice(0, count).map((ref, i) => ({ ref, name: run.fileNames[i]! })),
-    ]);
-    return { snapshots: text!, earlier: files }; // As many as were asked for.
+    ]),
+  );
+  if (linked === undefined) return undefined;
+  const [text, ...files] = linked;
+  return { snapshots: text!, earlier: files }; // As many as were asked for.
+}
+
+/** Undefined where a stored file has gone. */
+async function unlessGone<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
   } catch (refusal) {
     if (refusal instanceof Refusal && refusal.code === 'DOCUMENT_UNREADABLE') return undefined;
     throw refusal;
@@ -92,37 +101,26 @@ interface ResumedRun {
   readonly before: SharedFiles | null;
 }
 
-/**
- * A stored run extended where that gives the same, else a whole one. Files of it are compared with their hashes
- * meanwhile, by other threads: what is copied of a damaged one would have a hash of its own, whatever it had become.
- */
+/** A stored run extended where that gives the same, else a whole one. */
 async function resumed(
   attempt: Attempt<PortableTaskName>,
   { artifacts, stored, task }: ResumeStoredInput,
 ): Promise<ResumedRun> {
-  const { snapshots, columns, run } = stored;
-  const newest = columns.at(-1)!;
-  const written = columns.filter((file) => file === newest || file.name === pricesFileOf(newest.name));
-  const intact = Promise.all([snapshots, ...written].map((file) => artifacts.isIntact(file)));
-  const areIntact = async (): Promise<boolean> => (await intact).every((isIntact) => isIntact);
-  let output: TaskOutput<'backtest'> | undefined;
   const outputs = attempt.outputs(RUN_FILES);
-  try {
-    output = await attempt.compute('backtest', { ...task, outputs, stored: run });
-  } catch (thrown) {
-    if (await areIntact()) throw thrown; // Damaged bytes may lead anywhere.
-  }
+  const output = await unlessGone(attempt.compute('backtest', { ...task, outputs, stored: stored.run }));
   if (output?.extendedFrom === null) return { output, before: null };
-  const before =
-    output && (await areIntact())
-      ? await shared(attempt, { artifacts, stored, earlierFiles: output.earlierFiles })
-      : undefined;
+  const before = output && (await shared(attempt, { artifacts, stored, earlierFiles: output.earlierFiles }));
   if (output && before) return { output, before };
-  // Who deleted or damaged the stored run took away what an extended one shares with it.
+  // Who deleted the stored run took away what an extended one shares with it.
   await attempt.drop(Object.values(outputs));
   const again = { ...task, outputs: attempt.outputs(RUN_FILES), stored: 'no_checkpoint' as const };
   return { output: await attempt.compute('backtest', again, 0), before: null };
 }
+
+const hashedReference = (ref: Pick<ArtifactRef, 'name' | 'sha256'>): HashedReference => ({
+  ...referenceTo(ref),
+  sha256: ref.sha256,
+});
 
 interface MakeInput extends Omit<ResumeStoredInput, 'stored'> {
   readonly stored: Continuable | FullRunReason | null;
@@ -170,19 +168,23 @@ export function createBacktestJob({
     const found = await documents.get('run', payload.plan.runId);
     if (found === undefined) return null;
     const run = 'unreadable' in found ? undefined : readRun(found.body);
-    if (run?.artifacts.checkpoint === undefined || run.artifacts.result.inset === undefined) return 'no_checkpoint';
+    const { columns, checkpoint, result } = run?.artifacts ?? {};
+    const snapshots = result?.inset;
+    if (run === undefined || !columns || !checkpoint || !result || !snapshots) return 'no_checkpoint';
     const reason = await planReasonOf(run, payload, market);
     if (reason !== null) return reason;
-    const { columns, checkpoint, result } = run.artifacts;
     const files = [...earlierFiles(run), columns];
+    const prices = pricesFileOf(columns.name);
     const references = {
       columns: columnsOf(run),
-      checkpoint: { ...referenceTo(checkpoint), sha256: checkpoint.sha256 },
+      checkpoint: hashedReference(checkpoint),
       result: referenceTo(result),
+      // The earlier files are linked as they are.
+      checked: [snapshots, columns, ...files.filter(({ name }) => name === prices)].map(hashedReference),
     };
     return {
       columns: files,
-      snapshots: run.artifacts.result.inset,
+      snapshots,
       run: { ...references, fileNames: files.map(() => artifacts.newName()) },
     };
   }

@@ -156,9 +156,15 @@ function tryFollow(
 /** Iterations of block pivoting beside an answer whose norms bind: two or three are usual. */
 const BESIDE_ITERATIONS = 8;
 
+/** Share of the names whose bounds the other answer may be beyond: from further away prices in place of norms are quicker. */
+const BESIDE_MOVED = 0.12;
+
 /** The optimum few states from another with norms that bind, where Newton's method on them is enough. */
 function tryBeside(program: Program, { curvatures }: Tools, { beside }: SolveOptions): ProgramAnswer | undefined {
   if (beside === undefined || !beside.state.norms.includes(UPPER) || !fits(beside.state, program)) return undefined;
+  const { n, lower, upper } = program;
+  const moved = beside.point.x.reduce((count, x, i) => count + (x < lower[i]! || x > upper[i]! ? 1 : 0), 0);
+  if (moved > BESIDE_MOVED * n) return undefined;
   const [state, iterate] = [copyState(beside.state), copyIterate(beside.point)];
   const { iterations } = runActiveSet(program, curvatures, state, iterate, {
     iterationsMax: BESIDE_ITERATIONS,

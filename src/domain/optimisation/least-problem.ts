@@ -1,7 +1,7 @@
 import { factorMetric, metricDiagonal } from '#kernels/optimisation/program/metric.js';
 import { costOf } from './goals/prices.js';
 import type { QuadraticGoal } from '../objectives/goal.js';
-import { movedTo, movedValue, type Assembly } from './assemble.js';
+import { movedRadius, movedTo, movedValue, type Assembly } from './assemble.js';
 import type { DistanceRow, LinearRow } from '../constraints/program-row.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
 
@@ -45,10 +45,13 @@ export function leastProblem(problem: Problem, placed: PlacedRow, options: RowOp
   return { problem: { ...alone, rows, goal, costs, metric }, floor: leastByCounts(row, rows, options), limit };
 }
 
-/** The distance rows of a problem that no weights can hold, whatever names they choose: as the counts alone have it. */
+/** Whether a distance or a length is one that no weights can hold, whatever names they choose: as the counts alone have it. */
 export function isRuledOut(problem: Problem, options: RowOptions): boolean {
   return problem.rows.some(({ origin, row }) => {
-    if (row.form !== 'distance' || origin.soft !== null || options.includes?.(origin) === false) return false;
+    if (origin.soft !== null || options.includes?.(origin) === false) return false;
+    if (row.form === 'norm' && row.metric === 'identity' && row.centre === null)
+      return leastLength(problem, options) > movedRadius(row, origin, options.changes) + HELD;
+    if (row.form !== 'distance') return false;
     return leastByCounts(row, problem.rows, options) > movedValue(row.limit, origin, options.changes, 1) + HELD;
   });
 }
@@ -81,6 +84,23 @@ function leastByCounts(
   const most = Math.max(0, ...sold.values());
   const bought = invested - reference.reduce((sum, weight) => sum + weight, 0) + most;
   return (most + Math.max(bought, 0) + fixed) / 2;
+}
+
+/** The least length of weights of so few names: that of equal ones. */
+function leastLength({ rows, index }: Problem, { includes, changes }: RowOptions): number {
+  const allowed = new Map<Origin, number>();
+  let invested = 0;
+  for (const { origin, row } of rows) {
+    if (origin.soft !== null || includes?.(origin) === false) continue;
+    if (row.form === 'linear' && isBudget(row) && row.lower !== null)
+      invested = Math.max(invested, movedValue(row.lower, origin, changes, -1));
+    if (row.form !== 'count') continue;
+    const maximum = movedTo(origin, 'maximum', changes) ?? row.maximum;
+    // The groups of one row share no names.
+    const others = allowed.get(origin) ?? index.length;
+    allowed.set(origin, others - Math.max(0, row.members.length - maximum));
+  }
+  return invested / Math.sqrt(Math.max(1, Math.min(index.length, ...allowed.values())));
 }
 
 function isBudget({ average, coefficients }: LinearRow): boolean {

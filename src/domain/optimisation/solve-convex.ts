@@ -56,10 +56,11 @@ const LIMIT_STEPS = 60;
  * @returns undefined when no answer was found: the rows cannot hold together, or the solver failed.
  */
 export function solveConvex(solver: Solver, problem: Problem, options: ConvexOptions = {}): ConvexSolution | undefined {
-  const begun =
-    options.beside?.state.norms.includes(UPPER) === true ? withAllCurves(solver, problem, options) : undefined;
-  if (begun !== undefined) return begun;
   const isChecked = isCheckedOnly(problem);
+  if (beginsBeside(problem, options)) {
+    const found = attempt(solver, problem, { ...options, withCurves: true });
+    return found === undefined || exceededCurves(problem, found.weights, options).length > 0 ? undefined : found;
+  }
   const free = attempt(solver, problem, { ...options, withCurves: false });
   // Where nothing else bounds the weights, a linear objective has an answer with its curves alone.
   if (free === undefined)
@@ -76,11 +77,12 @@ export function solveConvex(solver: Solver, problem: Problem, options: ConvexOpt
   return exceededCurves(problem, solution.weights, options).some(isBroken) ? undefined : solution;
 }
 
-/** The answer with every curve from the start; undefined where there is none, or prices of soft ones have to be searched for. */
-function withAllCurves(solver: Solver, problem: Problem, options: ConvexOptions): ConvexSolution | undefined {
-  if (curvesIn(problem, options).some(({ origin }) => origin.soft !== null)) return undefined;
-  const found = attempt(solver, problem, { ...options, withCurves: true });
-  return found === undefined || exceededCurves(problem, found.weights, options).length > 0 ? undefined : found;
+/** Whether every curve takes part from the start: where one bound before, and no prices of soft ones have to be searched for. */
+function beginsBeside(problem: Problem, options: ConvexOptions): boolean {
+  return (
+    options.beside?.state.norms.includes(UPPER) === true &&
+    curvesIn(problem, options).every(({ origin }) => origin.soft === null)
+  );
 }
 
 /** The programme of all rows: limits on the tracking error are among them unless that alone is minimised. */

@@ -85,3 +85,20 @@ describe('a limit on turnover too low for a choice of names', () => {
     expect(gap).toBeCloseTo((to - bound!) / (to - from), 12);
   });
 });
+
+describe('an effective number beside a number of names', () => {
+  const outcomeOf = (minimum: number, counts: readonly object[]) =>
+    solveProblem(
+      solvers,
+      smallProblem({ names: 60, seed: 3, rows: [{ type: 'EffectiveNumber', params: { minimum } }, ...counts] }),
+    );
+  const COUNTS: readonly (readonly [string, number, object])[] = [
+    ['in all', 12, { type: 'Cardinality', params: { maximum: 12 } }],
+    ['a group', 15, { type: 'GroupCardinality', params: { field: 'SECTOR', maximum: 3 } }],
+  ];
+
+  test.each(COUNTS)('that is not allowed is proven to leave no choice: %s', (_, allowed, row) => {
+    expect(outcomeOf(allowed + 0.01, [row])).toEqual({ kind: 'no-choice', isProven: true });
+    expect(outcomeOf(allowed - 1, [row]).kind).toBe('solved');
+  });
+});

@@ -1,5 +1,13 @@
 import { runActiveSet } from './active-set/active-set.js';
-import { coldState, copyIterate, copyState, newIterate, UPPER, type ActiveState } from './active-set/active-state.js';
+import {
+  coldState,
+  copyIterate,
+  copyState,
+  fits,
+  newIterate,
+  UPPER,
+  type ActiveState,
+} from './active-set/active-state.js';
 import { beginnings } from './active-set/beginnings.js';
 import type { Curvatures } from './active-set/equality-system.js';
 import type { DenseAlgebra } from './factors/algebra.js';
@@ -210,16 +218,6 @@ function tryGrow(program: Program, tools: Tools): ProgramAnswer | undefined {
   if (start === undefined) return undefined;
   const room = program.n + program.rows.count;
   return tryFollow(program, tools, start, { eventsMax: GROWN_EVENTS * room, freeMax: GROWN_FREE * room });
-}
-
-/** A state of a programme of another shape says nothing about this one. */
-function fits({ names, rows, kinks, norms }: ActiveState, program: Program): boolean {
-  return (
-    names.length === program.n &&
-    rows.length === program.rows.count &&
-    kinks.length === program.kinks.length &&
-    norms.length === program.norms.length
-  );
 }
 
 function solveFree(program: Program, tools: Tools, { warm, effort = 'thorough' }: SolveOptions): ProgramAnswer {

@@ -77,3 +77,13 @@ export function copyIterate({ x, rowMultipliers, kinkMultipliers, normMultiplier
 export function copyState({ names, sides, rows, kinks, norms }: ActiveState): ActiveState {
   return { names: names.slice(), sides: sides.slice(), rows: rows.slice(), kinks: kinks.slice(), norms: norms.slice() };
 }
+
+/** A state of a programme of another shape says nothing about this one. */
+export function fits({ names, rows, kinks, norms }: ActiveState, program: Program): boolean {
+  return (
+    names.length === program.n &&
+    rows.length === program.rows.count &&
+    kinks.length === program.kinks.length &&
+    norms.length === program.norms.length
+  );
+}

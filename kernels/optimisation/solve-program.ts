@@ -1,4 +1,4 @@
-import { runActiveSet } from './active-set/active-set.js';
+import { runActiveSet, type ActiveSetOptions } from './active-set/active-set.js';
 import {
   coldState,
   copyIterate,
@@ -136,12 +136,20 @@ function tryPivots(
   const isSmooth = program.curvature > 0 || program.ridge > 0;
   if (iterationsMax === 0 || follow === undefined || !isSmooth || program.norms.length > 0) return undefined;
   if (!fits(follow.state, program)) return undefined;
-  const [state, iterate] = [copyState(follow.state), copyIterate(follow.point)];
-  const nearby = state.kinks.includes(UPPER);
-  const { iterations, status } = runActiveSet(program, curvatures, state, iterate, { iterationsMax, nearby });
-  if (status !== 'solved') return undefined;
-  const answer = judge(program, state, iterate, iterations, 'active-set');
-  return answer.status === 'solved' ? answer : undefined;
+  return settled(program, curvatures, follow, { iterationsMax, nearby: follow.state.kinks.includes(UPPER) });
+}
+
+/** The optimum by block pivoting from another; undefined where it does not end there. */
+function settled(
+  program: Program,
+  curvatures: Curvatures,
+  from: Pick<PathStart, 'point' | 'state'>,
+  options: ActiveSetOptions,
+): ProgramAnswer | undefined {
+  const [state, iterate] = [copyState(from.state), copyIterate(from.point)];
+  const { iterations, status } = runActiveSet(program, curvatures, state, iterate, options);
+  const answer = status === 'solved' ? judge(program, state, iterate, iterations, 'active-set') : undefined;
+  return answer?.status === 'solved' ? answer : undefined;
 }
 
 /** The optimum at the end of the way from another, polished; undefined where the way is lost. */
@@ -173,13 +181,7 @@ function tryBeside(program: Program, { curvatures }: Tools, { beside }: SolveOpt
   const { n, lower, upper } = program;
   const moved = beside.point.x.reduce((count, x, i) => count + (x < lower[i]! || x > upper[i]! ? 1 : 0), 0);
   if (moved > BESIDE_MOVED * n) return undefined;
-  const [state, iterate] = [copyState(beside.state), copyIterate(beside.point)];
-  const { iterations } = runActiveSet(program, curvatures, state, iterate, {
-    iterationsMax: BESIDE_ITERATIONS,
-    nearby: true,
-  });
-  const answer = judge(program, state, iterate, iterations, 'active-set');
-  return answer.status === 'solved' ? answer : undefined;
+  return settled(program, curvatures, beside, { iterationsMax: BESIDE_ITERATIONS, nearby: true });
 }
 
 /** The optimum by prices in place of norms, polished with the norms themselves. */

@@ -23,7 +23,7 @@ import { equilibrate } from './presolve/equilibrate.js';
 import { isRuledOut } from './presolve/ruled-out.js';
 import { solveWithNorms } from './solve-norms.js';
 import { checkKkt, isOptimal, primalViolation, type KktReport } from './program/kkt.js';
-import { assertProgram, type Point, type Program } from './program/program.js';
+import { assertProgram, isIndifferent, type Point, type Program } from './program/program.js';
 import type { ProgramAnswer } from './program-answer.js';
 
 /** A solver with the arrays it works in: kept by whoever solves a sequence of programmes. */
@@ -318,16 +318,6 @@ function solveInside(
     if (best === undefined || worst(answer.kkt) < worst(best.kkt)) best = answer;
   }
   return { answer: best!, isConverged };
-}
-
-/**
- * Whether every feasible point is as good as any other: then one needs no multipliers, and those of an interior point
- * are rounding.
- */
-function isIndifferent({ curvature, ridge, linear, kinks }: Program): boolean {
-  return (
-    curvature === 0 && ridge === 0 && kinks.every(({ limit }) => limit !== null) && linear.every((value) => value === 0)
-  );
 }
 
 /** The centre itself, when nothing pulls away from it and every constraint holds there. */

@@ -135,3 +135,13 @@ export function kinkSum({ at, left, right }: Kink, x: Float64Array): number {
 export function isUnbounded({ lower, upper }: Rows, r: number): boolean {
   return lower[r] === Number.NEGATIVE_INFINITY && upper[r] === Number.POSITIVE_INFINITY;
 }
+
+/**
+ * Whether every feasible point is as good as any other: then one needs no multipliers, and those of an interior point
+ * are rounding.
+ */
+export function isIndifferent({ curvature, ridge, linear, kinks }: Program): boolean {
+  return (
+    curvature === 0 && ridge === 0 && kinks.every(({ limit }) => limit !== null) && linear.every((value) => value === 0)
+  );
+}

@@ -8,8 +8,8 @@ const DOCUMENT_BYTES = 256 * 1024;
 const STAYING = 7 / 8;
 
 /**
- * Documents that were read twice, by key: verified and parsed, frozen, dropped by the commit that changes them. A
- * document read once leaves only its key, so that a walk over more documents than fit neither fills the cache nor pays
+ * Documents that were read twice, by key: verified and parsed, frozen, dropped by the commit that changes them, after
+ * which one read is enough. A document read once leaves only its key, so that a walk over more documents than fit neither fills the cache nor pays
  * for it. Only this process writes the documents of a home, so nothing else can make an entry untrue.
  */
 export interface DocumentCache {
@@ -45,8 +45,10 @@ export function createDocumentCache(bytesMax: number = CACHE_BYTES): DocumentCac
     },
     drop(keys) {
       for (const key of keys) {
+        const known = entries.touch(key);
         entries.remove(key);
         readOnce.remove(key);
+        if (known !== undefined) readOnce.add(key, { bytes: known.bytes }); // What was read often will be again.
       }
     },
   };

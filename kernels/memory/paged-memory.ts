@@ -1,7 +1,8 @@
-import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs';
+import { closeSync, openSync, unlinkSync, write, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { endianness, totalmem } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 
 const require = createRequire(import.meta.url);
 
@@ -157,16 +158,27 @@ export function isWritten(memory: ArrayBufferLike): boolean {
  * takes the system 18 us, one of a write 0.4.
  */
 export function writeInto(memory: ArrayBufferLike, offset: number, bytes: Uint8Array): void {
-  const paged = written.get(memory);
-  const before = paged === undefined ? bytes.length : Math.max(0, paged.pages.before - offset);
-  const inFile =
-    paged === undefined
-      ? 0
-      : Math.max(0, Math.min(bytes.length, paged.pages.before + paged.pages.bytes - offset) - before);
+  const { file, part, at } = edgesInto(memory, offset, bytes);
+  for (let done = 0; done < part.length;) done += writeSync(file, part, done, part.length - done, at + done);
+}
+
+/** As `writeInto`, by a thread of the file system. Neither the bytes nor what they go to may be touched meanwhile. */
+export async function writeIntoApart(memory: ArrayBufferLike, offset: number, bytes: Uint8Array): Promise<void> {
+  const { file, part, at } = edgesInto(memory, offset, bytes);
+  for (let done = 0; done < part.length;)
+    done += (await writeApart(file, part, done, part.length - done, at + done)).bytesWritten;
+}
+
+const writeApart = promisify(write);
+
+/** Puts those of some bytes into memory that do not lie in its file. @returns the others, and where they go in the file */
+function edgesInto(memory: ArrayBufferLike, offset: number, bytes: Uint8Array) {
+  const { file, pages } = written.get(memory) ?? { file: -1, pages: { before: offset + bytes.length, bytes: 0 } };
+  const before = Math.max(0, pages.before - offset);
+  const inFile = Math.max(0, Math.min(bytes.length, pages.before + pages.bytes - offset) - before);
   new Uint8Array(memory, offset).set(bytes.subarray(0, before));
-  for (let at = 0; at < inFile;)
-    at += writeSync(paged!.file, bytes, before + at, inFile - at, offset + before + at - paged!.pages.before);
   new Uint8Array(memory, offset).set(bytes.subarray(before + inFile), before + inFile);
+  return { file, part: bytes.subarray(before, before + inFile), at: offset + before - pages.before };
 }
 
 /** The file of paged memory that kept its name; undefined of other memory. */

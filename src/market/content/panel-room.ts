@@ -1,4 +1,5 @@
-import { isWritten, memoryLimit, writeInto } from '#kernels/memory/paged-memory.js';
+import { isWritten, memoryLimit, writeInto, writeIntoApart } from '#kernels/memory/paged-memory.js';
+import { settleAll } from '../process/settle-all.js';
 
 /** Where the cells of panels lie while they are filled: batch by batch of days. */
 export interface PanelRoom {
@@ -9,14 +10,19 @@ export interface PanelRoom {
   cellsOf(batch: number, field: number): Float64Array;
   /** The panels themselves: cells may be anywhere from now on. */
   open(): readonly Float64Array[];
-  /** The cells of a batch are filled, and are in the panels from now on. */
-  close(batch: number): void;
+  /** The cells of a batch are filled. @param onDone called once they are in the panels: at once, or before `settled` resolves */
+  close(batch: number, onDone: () => void): void;
+  /** Resolves once every batch that was closed is in the panels. @throws what the system does not write */
+  settled(): Promise<void>;
 }
 
 /** Batches that are filled apart at a time: a scan each, and one that is left behind. */
 const APART_MAX = 4;
 
-/** Of the memory of panels, what batches may take that are filled apart. */
+/** Batches that threads of the file system write at a time; the thread that fills them writes more itself. */
+const WRITTEN_MAX = 2;
+
+/** Of the memory of panels, what batches may take that are filled apart or written. */
 const APART_SHARE = 0.5;
 
 /**
@@ -26,13 +32,16 @@ const APART_SHARE = 0.5;
  */
 export function createPanelRoom(panels: readonly Float64Array[], batchCells: number): PanelRoom {
   const batchBytes = batchCells * panels.length * Float64Array.BYTES_PER_ELEMENT;
-  const most = Math.min(APART_MAX, Math.floor((APART_SHARE * memoryLimit().panelBytes) / batchBytes));
+  const room = Math.floor((APART_SHARE * memoryLimit().panelBytes) / batchBytes);
+  const most = Math.min(APART_MAX, room);
+  const writtenMost = Math.min(WRITTEN_MAX, room - most);
   let isApart = most > 0 && panels.length > 0 && panels.every(({ buffer }) => isWritten(buffer));
   /** By batch, the one that was used longest ago first. */
   const apart = new Map<number, readonly Float64Array[]>();
   /** Batches that are filled in the panels. */
   const within = new Set<number>();
   const spare: (readonly Float64Array[])[] = [];
+  const writing = new Set<Promise<void>>();
   let last: { readonly batch: number; readonly cells: readonly Float64Array[] } | undefined;
 
   const inPanels = (batch: number): readonly Float64Array[] =>
@@ -48,17 +57,31 @@ export function createPanelRoom(panels: readonly Float64Array[], batchCells: num
     return cells;
   }
 
-  /** What a batch has so far goes into the panels, and so does what it gets. */
-  function write(batch: number): void {
+  /** What a batch has so far, which goes into the panels, as what it gets from now on does. */
+  function taken(batch: number): readonly Float64Array[] {
     within.add(batch);
-    const cells = apart.get(batch);
-    if (cells === undefined) return;
+    const cells = apart.get(batch) ?? [];
     apart.delete(batch);
-    spare.push(cells);
-    for (const [f, panel] of panels.entries()) {
-      const { buffer, byteOffset, byteLength } = panel.subarray(batch * batchCells, (batch + 1) * batchCells);
-      writeInto(buffer, byteOffset, new Uint8Array(cells[f]!.buffer, 0, byteLength));
-    }
+    return cells;
+  }
+
+  /** Of the cells of a batch, where those of a field go, and their bytes. */
+  function place(batch: number, cells: readonly Float64Array[], field: number) {
+    const { buffer, byteOffset, byteLength } = panels[field]!.subarray(batch * batchCells, (batch + 1) * batchCells);
+    return [buffer, byteOffset, new Uint8Array(cells[field]!.buffer, 0, byteLength)] as const;
+  }
+
+  function write(batch: number): void {
+    const cells = taken(batch);
+    for (const field of cells.keys()) writeInto(...place(batch, cells, field));
+    if (cells.length > 0) spare.push(cells);
+  }
+
+  async function writeApart(batch: number, onDone: () => void): Promise<void> {
+    const cells = taken(batch);
+    for (const field of cells.keys()) await writeIntoApart(...place(batch, cells, field));
+    if (isApart) spare.push(cells);
+    onDone();
   }
 
   return {
@@ -75,9 +98,22 @@ export function createPanelRoom(panels: readonly Float64Array[], batchCells: num
       spare.length = 0;
       return panels;
     },
-    close(batch) {
-      write(batch);
+    close(batch, onDone) {
       last = undefined;
+      if (apart.has(batch) && writing.size < writtenMost) {
+        const written = writeApart(batch, onDone);
+        writing.add(written);
+        written.then(
+          () => writing.delete(written),
+          () => {}, // thrown by `settled`
+        );
+        return;
+      }
+      write(batch);
+      onDone();
+    },
+    async settled() {
+      await settleAll([...writing]);
     },
   };
 }

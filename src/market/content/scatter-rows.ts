@@ -89,12 +89,13 @@ export async function scatterRows(
     if (expected[batch]! < (to - from) * assets)
       for (let f = 0; f < panels.length; f++)
         emptyUnfilled(room.cellsOf(batch, f), filled.subarray(from * assets, to * assets));
-    room.close(batch);
-    if (isSound) follower?.complete(from, to);
+    room.close(batch, () => {
+      if (isSound) follower?.complete(from, to);
+    });
   }
 
   follower?.begin(whole);
-  await settleAll(streams.map(drain));
+  await settleAll(streams.map(drain)).finally(room.settled);
   return {
     panels: whole,
     rows,

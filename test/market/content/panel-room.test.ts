@@ -25,7 +25,13 @@ test('what is filled batch by batch is in the panels, in whatever order it comes
     const panels = [0, 1].map(() => new Float64Array(panelMemory(BATCHES * CELLS * 8, 2 ** 30)));
     for (const [o, [title, order]] of ORDERS.entries()) {
       const valueOf = (batch: number, field: number): number => 1 + batch + 100 * field + 1000 * o;
-      fill(createPanelRoom(panels, CELLS), order, valueOf);
+      const room = createPanelRoom(panels, CELLS);
+      const done = fill(room, order, valueOf);
+      await room.settled();
+      expect(
+        done.toSorted((a, b) => a - b),
+        title,
+      ).toEqual(Array.from({ length: BATCHES }, (_, batch) => batch));
       for (const [field, panel] of panels.entries())
         for (let cell = 0; cell < panel.length; cell += 499)
           if (panel[cell] !== valueOf(Math.floor(cell / CELLS), field))
@@ -40,7 +46,8 @@ function fill(
   room: PanelRoom,
   order: readonly (number | null)[],
   valueOf: (batch: number, field: number) => number,
-): void {
+): number[] {
+  const done: number[] = [];
   const visits = new Map<number, number>();
   for (const [n, batch] of order.entries()) {
     if (batch === null) {
@@ -54,6 +61,7 @@ function fill(
     // Each visit fills its share of the batch.
     const [from, to] = [visit, visit + 1].map((k) => Math.floor((k * CELLS) / all));
     for (const field of [0, 1]) room.cellsOf(batch, field).fill(valueOf(batch, field), from, to);
-    if (!order.includes(batch, n + 1)) room.close(batch);
+    if (!order.includes(batch, n + 1)) room.close(batch, () => done.push(batch));
   }
+  return done;
 }

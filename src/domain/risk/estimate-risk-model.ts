@@ -76,7 +76,7 @@ export function estimateFrom(
   const { coverage, window } = returns;
   assertEstimable(returns, coverage);
   const n = coverage.columns.length;
-  const covariance = engine.allocate(n * n);
+  const covariance = engine.room(n * n);
   let estimated: EstimatedFactors | null = null;
   const diagnostics = engine.scope((): RiskModelEstimate['diagnostics'] => {
     const panel = engine.room(coverage.sessions.length * n);
@@ -90,13 +90,13 @@ export function estimateFrom(
       estimated = estimateFactors(engine, window, coverage, { ...settings, estimator }, panel);
       tell('product');
       factorCovariance(engine, estimated.model, covariance);
-      assertFinite(covariance);
+      assertFinite(covariance, n);
       const { model } = estimated;
       const parts = { loadings: loadingsOf(model), specific: model.specific };
       return { intensity: null, ...diagnosedFactors(engine, covariance, parts, tell) };
     }
     const onStage = (stage: EstimateStage) => {
-      if (stage === 'eigenvalues') assertFinite(covariance);
+      if (stage === 'eigenvalues') assertFinite(covariance, n);
       tell(stage);
     };
     if (estimator !== 'shrinkage') {
@@ -121,12 +121,13 @@ function usedOf(coverage: Coverage, estimated: EstimatedFactors | null): Coverag
   return estimated === null ? coverage : { ...coverage, sessions: coverage.sessions.subarray(estimated.from) };
 }
 
-/** The product is there and nothing was solved with it yet. */
-function assertFinite(covariance: Float64Array): void {
-  for (let i = 0; i < covariance.length; i++) {
-    if (!Number.isFinite(covariance[i]))
-      throw new Refusal('NUMERIC_FAILURE', `A covariance of the window is ${covariance[i]}, not a finite number.`);
-  }
+/** The product is there and nothing was solved with it yet. @param covariance [n x n], exactly symmetric */
+function assertFinite(covariance: Float64Array, n: number): void {
+  for (let i = 0; i < n; i++)
+    for (let at = i * (n + 1); at < (i + 1) * n; at++) {
+      if (!Number.isFinite(covariance[at]))
+        throw new Refusal('NUMERIC_FAILURE', `A covariance of the window is ${covariance[at]}, not a finite number.`);
+    }
 }
 
 /** @throws Refusal RISK_INSUFFICIENT_DATA */

@@ -115,6 +115,8 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
   const actions = placeActions({ market, sessions, calendar, columnOf });
   const splits = market.adjustment === 'none' ? ratiosOf(actions) : new Map<number, readonly Ratio[]>();
   const endings = endingsOf(actions, columnOf);
+  const canEnd = new Uint8Array(names);
+  for (const column of endings.keys()) canEnd[column] = 1;
   const exchange = exchangesOf({ market, calendar, calendars, sessions });
 
   const closeAt = (session: number, column: number): number => {
@@ -129,8 +131,8 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
     return counted[session]! - counted[bar]!;
   };
   const hasEnded = (session: number, column: number): boolean => {
-    const own = endings.get(column);
-    if (!own) return false;
+    if (canEnd[column] !== 1) return false;
+    const own = endings.get(column)!; // Flagged for those that are there.
     const bar = lastBar[panelRow(axis, session) + column]!;
     return own.some(
       (ending) => ending.session <= session && (ending.replaced ? bar < ending.session : bar <= ending.session),

@@ -1,0 +1,41 @@
+import { describe, expect, test } from 'vitest';
+import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { createCurvature } from '#kernels/optimisation/factors/curvature.js';
+import { denseMetric, factorMetric, metricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
+import { seeded } from '../../../seeded.js';
+
+const N = 24;
+const random = seeded(7);
+const loaded = (factors: number) =>
+  factorMetric(
+    Float64Array.from({ length: N * factors }, () => random() - 0.5),
+    Float64Array.from({ length: N }, () => 0.1 + random()),
+  );
+const whole = metricMatrix(loaded(5));
+const apart = whole.map((value, e) => (e % (N + 1) !== 0 && (e % N > 20 || e > 21 * N) ? 0 : value));
+const METRICS: readonly (readonly [string, Metric])[] = [
+  ['a matrix', denseMetric(whole, N)],
+  ['a matrix with names that covary with none', denseMetric(apart, N)],
+  ['few loadings', loaded(3)],
+  ['many loadings', loaded(20)],
+];
+
+describe('the factored curvature of free names', () => {
+  test.each(METRICS)('solves with scale P + diagonal: %s', (_, metric) => {
+    const free = Int32Array.from({ length: N }, (__, i) => i).filter((i) => i % 4 !== 1);
+    const diagonal = Float64Array.from({ length: N }, () => random());
+    const curvature = createCurvature(plainAlgebra);
+    expect(curvature.factor(metric, 1.7, diagonal, free, free.length)).toBe(true);
+    const columns = 3;
+    const b = Float64Array.from({ length: free.length * columns }, () => random() - 0.5);
+    const x = b.slice();
+    curvature.solve(x, columns);
+    const matrix = metricMatrix(metric);
+    for (let p = 0; p < free.length; p++)
+      for (let c = 0; c < columns; c++) {
+        let total = diagonal[free[p]!]! * x[p * columns + c]!;
+        for (let q = 0; q < free.length; q++) total += 1.7 * matrix[free[p]! * N + free[q]!]! * x[q * columns + c]!;
+        expect(total).toBeCloseTo(b[p * columns + c]!, 11);
+      }
+  });
+});

@@ -60,6 +60,7 @@ export const backtest: Task<'backtest'> = async (input, control) => {
 export async function practiseRun(market: MarketHandle, plan: BacktestPlan, control: TaskControl): Promise<void> {
   await onEngine((engine) => wholeRun(engine, { market, plan, engineVersion: '' }, control, null));
   memory.giveBack();
+  texts.giveBack();
 }
 
 /** A run that is made, before its files are written. */

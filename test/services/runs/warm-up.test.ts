@@ -14,8 +14,11 @@ afterEach(async () => {
 
 const CODE_AND_MARKET = ['light warm-up code', 'light warm-up market', 'heavy warm-up code'];
 const RUN = 'heavy warm-up run';
-/** What a thread is asked once: the code, the market and three runs. */
-const WHOLE = [...CODE_AND_MARKET, RUN, RUN, RUN];
+const PRACTICE = 5;
+/** Runs that a thread makes once. */
+const RUNS = Array.from({ length: PRACTICE }, () => RUN);
+/** What a thread is asked once: the code, the market and those runs. */
+const WHOLE = [...CODE_AND_MARKET, ...RUNS];
 
 test('without a served market nothing is asked, with one each thread loads its code and a light one opens it, once', async () => {
   const { serve, tick, timers, wake } = warmUp();
@@ -74,9 +77,7 @@ test('the views of the latest run and the preview of its index are asked of the 
     'light view-run factor-risk',
     'light preview',
     'heavy warm-up code',
-    RUN,
-    RUN,
-    RUN,
+    ...RUNS,
   ]);
   const views = inputs.filter(({ task }) => task === 'view-run').map(({ input }) => input);
   expect(views[0]).toEqual({
@@ -163,7 +164,7 @@ test('a question that made room for a request is asked again', async () => {
   expect(await tick()).toEqual([...CODE_AND_MARKET.slice(0, 2), STOPPED]);
   expect([await tick(), await tick()]).toEqual([[STOPPED], [STOPPED]]);
   const others = await tick();
-  expect([others[0], others.length]).toEqual([STOPPED, 15]);
+  expect([others[0], others.length]).toEqual([STOPPED, 12 + PRACTICE]);
   expect(faults).toEqual([]);
 });
 
@@ -179,7 +180,7 @@ test('what is accepted comes first: nothing is asked while a light task waits or
   load.heavy = 1;
   expect(await tick()).toEqual(['light warm-up code', 'light warm-up market']);
   load.heavy = 0;
-  expect(await tick()).toEqual(['heavy warm-up code', RUN, RUN, RUN]);
+  expect(await tick()).toEqual(['heavy warm-up code', ...RUNS]);
   expect(timers.size).toBe(0);
 });
 
@@ -191,7 +192,7 @@ test('work that comes between two questions stops the asking', async () => {
   warming.serve(marketOf('a'));
   expect(await warming.tick()).toHaveLength(3);
   warming.load.light = 0;
-  expect(await warming.tick()).toHaveLength(14);
+  expect(await warming.tick()).toHaveLength(11 + PRACTICE);
 });
 
 test('a refused question is passed over, a defect is told, and both are asked once', async () => {
@@ -204,7 +205,7 @@ test('a refused question is passed over, a defect is told, and both are asked on
     fails: (task) => failures[task],
   });
   serve(marketOf('a'));
-  expect(await tick()).toHaveLength(17);
+  expect(await tick()).toHaveLength(14 + PRACTICE);
   expect(faults).toEqual([failures['preview']]);
   wake();
   expect(await tick()).toEqual([]);
@@ -241,12 +242,12 @@ test('runs that are thrown away are of the index that was run last, of a plain o
     const plans = inputs.flatMap(({ input }) => ('plan' in (input as object) ? [input as TaskInput<'warm-up'>] : []));
     return plans.flatMap(({ plan }) => (plan ? [[plan.indexId, plan.documents[plan.indexId]?.base_date]] : []));
   };
-  expect(await indexOfRuns({})).toEqual(Array.from({ length: 3 }, () => ['PLAIN', '2010-01-04']));
+  expect(await indexOfRuns({})).toEqual(Array.from({ length: PRACTICE }, () => ['PLAIN', '2010-01-04']));
   expect(await indexOfRuns({ 'index CORE': index('CORE') })).toEqual(
-    Array.from({ length: 3 }, () => ['CORE', '2010-01-04']),
+    Array.from({ length: PRACTICE }, () => ['CORE', '2010-01-04']),
   );
   expect(await indexOfRuns({ 'index CHILD': solved })).toEqual(
-    Array.from({ length: 3 }, () => ['PLAIN', '2010-01-04']),
+    Array.from({ length: PRACTICE }, () => ['PLAIN', '2010-01-04']),
   );
 });
 

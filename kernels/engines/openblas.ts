@@ -4,6 +4,7 @@ import { assertEigen, largestOf, orientRow, scaleOf } from '../algebra/symmetric
 import { columnsOf } from '../algebra/triangular-solve.js';
 import { assert } from '../assert.js';
 import type { Engine } from './engine.js';
+import { optionalPackage } from './optional-package.js';
 import { referenceEngine } from './reference.js';
 import { selfTest } from './self-test.js';
 
@@ -122,9 +123,7 @@ type Library = import('koffi').LibraryHandle;
  * @throws      Error saying why there is none: koffi not installed, no library, or a failed self-test.
  */
 export async function openblasEngine(base: Engine = referenceEngine): Promise<Engine> {
-  const { default: koffi } = await import('koffi').catch((cause: unknown) => {
-    throw new Error('the optional package koffi is not installed', { cause });
-  });
+  const koffi = (await optionalPackage('koffi')) as typeof import('koffi');
   const failures: string[] = [];
   for (const path of LIBRARIES[process.platform] ?? []) {
     try {

@@ -7,6 +7,7 @@ import {
   type PathTallies,
 } from '../simulation/simulate-paths.js';
 import type { Engine } from './engine.js';
+import { optionalPackage, type Loader } from './optional-package.js';
 import { testProduct } from './self-test.js';
 
 /** The little of TensorFlow.js that is used, the same in all of its packages. */
@@ -25,9 +26,6 @@ interface Tensor {
   dataSync(): Float32Array;
 }
 
-/** Loads a package by name; tests give their own. */
-export type Importer = (name: string) => Promise<unknown>;
-
 /** Paths compounded in one call: a few MB of factors. */
 const PATHS_TOGETHER = 2_048;
 
@@ -43,7 +41,7 @@ const WASM = '@tensorflow/tfjs-backend-wasm';
  * @param base  Engine for all that float32 is not good enough for.
  * @throws      Error saying why there is none: no package, a backend that does not start, or a product that is wrong.
  */
-export async function tensorflowEngine(base: Engine, load: Importer = (name) => import(name)): Promise<Engine> {
+export async function tensorflowEngine(base: Engine, load?: Loader): Promise<Engine> {
   const { tf, from } = await loadTensorFlow(load);
   await tf.ready();
   const engine = engineOn(tf, from, base);
@@ -110,7 +108,7 @@ function compoundPaths(
   for (let p = 0; p < paths; p++) tallyPath(levels.subarray(p * horizon, (p + 1) * horizon), bins, tallies, from + p);
 }
 
-async function loadTensorFlow(load: Importer): Promise<{ tf: TensorFlow; from: string }> {
+async function loadTensorFlow(load: Loader | undefined): Promise<{ tf: TensorFlow; from: string }> {
   const failures: string[] = [];
   for (const attempt of [() => native(load), () => wasm(load)]) {
     try {
@@ -122,13 +120,13 @@ async function loadTensorFlow(load: Importer): Promise<{ tf: TensorFlow; from: s
   throw new Error(failures.join('; '));
 }
 
-async function native(load: Importer): Promise<{ tf: TensorFlow; from: string }> {
-  return { tf: moduleOf(await load(NATIVE).catch(notInstalled(NATIVE))), from: NATIVE };
+async function native(load: Loader | undefined): Promise<{ tf: TensorFlow; from: string }> {
+  return { tf: moduleOf(await optionalPackage(NATIVE, load)), from: NATIVE };
 }
 
-async function wasm(load: Importer): Promise<{ tf: TensorFlow; from: string }> {
-  const tf = moduleOf(await load(CORE).catch(notInstalled(CORE)));
-  await load(WASM).catch(notInstalled(WASM)); // Registers itself as a backend.
+async function wasm(load: Loader | undefined): Promise<{ tf: TensorFlow; from: string }> {
+  const tf = moduleOf(await optionalPackage(CORE, load));
+  await optionalPackage(WASM, load); // Registers itself as a backend.
   if (!(await tf.setBackend('wasm'))) throw new Error(`${WASM} does not start`);
   return { tf, from: WASM };
 }
@@ -137,10 +135,4 @@ async function wasm(load: Importer): Promise<{ tf: TensorFlow; from: string }> {
 function moduleOf(loaded: unknown): TensorFlow {
   const module = loaded as Partial<TensorFlow> & { default?: TensorFlow };
   return typeof module.matMul === 'function' ? (module as TensorFlow) : module.default!;
-}
-
-function notInstalled(name: string): (cause: unknown) => never {
-  return (cause) => {
-    throw new Error(`the package ${name} is not installed`, { cause });
-  };
 }

@@ -68,6 +68,12 @@ test('the command is a script where what was made of it is there, and modules wh
   expect(await Promise.all(caches.map(commandIn))).toEqual(['module', 'script', 'module']);
 });
 
+test('the script of the command imports nothing as it runs: code that was kept by V8 cannot', () => {
+  const lines = readFileSync('dist/bundle/dispatch.cjs', 'latin1').split('\n');
+  const code = lines.filter((line) => !/^\s*(?:\*|\/\/|\/\*)/.test(line));
+  expect(code.filter((line) => /(?<![\w.$])import\(/.test(line))).toEqual([]);
+});
+
 const { imports } = JSON.parse(readFileSync('package.json', 'utf8')) as { imports: Record<string, string> };
 
 /** The compiled module that an import names; undefined for one of a package. */

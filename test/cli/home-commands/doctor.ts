@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { finishedHere } from '../process.js';
+import { finished, finishedHere } from '../process.js';
 import { home, service, newFolder, lines } from './set-up.js';
 
 export function describeDoctor(): void {
@@ -33,6 +33,13 @@ export function describeDoctor(): void {
         `Folder stores and file databases may lie below ${value}; --data-roots or DIVISOR_DATA_ROOTS names others.`,
       );
       expect(found['state']).toBe(flags.length === 0 ? 'ok' : 'warning');
+    });
+
+    test('says of an engine that cannot be had what is missing, as the command that was built', async ({ skip }) => {
+      if (process.platform !== 'linux') skip('the names of libraries are those of Linux');
+      const { out } = await finished(['doctor', '--home', await newFolder(), '--port', '0', '--numerics', 'openblas']);
+      const { says } = lines(out).find(({ subject }) => subject === 'numerics')!;
+      expect(says).toMatch(/^openblas: |Not openblas: libopenblas/);
     });
 
     test('warns of dates that only some names of the served store have a bar on', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { tensorflowEngine, type Importer } from '#kernels/engines/tensorflow.js';
+import type { Loader } from '#kernels/engines/optional-package.js';
+import { tensorflowEngine } from '#kernels/engines/tensorflow.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { levelBins } from '#kernels/simulation/level-bins.js';
@@ -48,12 +49,12 @@ const arithmetic = {
 };
 
 const absent = async (name: string): Promise<never> => {
-  throw new Error(`Cannot find package '${name}'`);
+  throw Object.assign(new Error(`Cannot find module '${name}'`), { code: 'MODULE_NOT_FOUND' });
 };
 
 describe('the TensorFlow engine', () => {
   test('serves the covariance product in float32 and says so', async () => {
-    const load: Importer = async (name) => (name === '@tensorflow/tfjs-node' ? { default: arithmetic } : absent(name));
+    const load: Loader = async (name) => (name === '@tensorflow/tfjs-node' ? { default: arithmetic } : absent(name));
     const engine = await tensorflowEngine(referenceEngine, load);
     expect(engine.precision).toBe('float32');
     expect(engine.description).toContain('@tensorflow/tfjs-node');
@@ -98,7 +99,7 @@ describe('the TensorFlow engine', () => {
   });
 
   test('takes the WebAssembly backend when the native package is absent', async () => {
-    const load: Importer = async (name) => (name === '@tensorflow/tfjs-node' ? absent(name) : arithmetic);
+    const load: Loader = async (name) => (name === '@tensorflow/tfjs-node' ? absent(name) : arithmetic);
     const engine = await tensorflowEngine(referenceEngine, load);
     expect(engine.description).toContain('@tensorflow/tfjs-backend-wasm');
   });
@@ -124,6 +125,15 @@ describe('the TensorFlow engine', () => {
       /tfjs-node is not installed; .*tfjs-core is not installed/,
     );
   });
+});
+
+test('a package that is there and cannot be loaded says why', async () => {
+  const broken = async (): Promise<never> => {
+    throw new Error('libc.so: version not found\nRequire stack');
+  };
+  await expect(tensorflowEngine(referenceEngine, broken)).rejects.toThrow(
+    'the package @tensorflow/tfjs-node cannot be loaded: libc.so: version not found; ',
+  );
 });
 
 const opened = await tensorflowEngine(wasmEngine()).catch((failure: Error) => failure);

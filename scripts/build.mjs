@@ -212,12 +212,12 @@ function filesOf(path) {
   return path.startsWith(CONSOLE) ? files : files.filter((file) => !file.startsWith(`${CONSOLE}/`));
 }
 
-const isCompiled = (file) => file.endsWith('.ts') && !file.endsWith('.d.ts') && !file.startsWith('kernels/wasm/');
+const isCompiled = (file) => /\.c?ts$/.test(file) && !file.endsWith('.d.ts') && !file.startsWith('kernels/wasm/');
 
 /** The compiler does not look whether what it wrote is still there. */
 function missesOutput() {
   const sources = COMPILED.flatMap(filesOf).filter(isCompiled);
-  return !sources.every((file) => existsSync(at(`dist/${file.replace(/\.ts$/, '.js')}`)));
+  return !sources.every((file) => existsSync(at(`dist/${file.replace(/\.(c?)ts$/, '.$1js')}`)));
 }
 
 /** What was compiled from a file that is gone would still be imported, and run as a test. */
@@ -226,7 +226,7 @@ function removeStaleOutputs() {
     (file) => !file.startsWith('dist/kernels/wasm/'),
   );
   for (const file of outputs) {
-    const source = file.slice('dist/'.length).replace(/(\.d)?\.(js|ts)$/, '.ts');
+    const source = file.slice('dist/'.length).replace(/(\.d)?\.(c?)(js|ts)$/, '.$2ts');
     if (!existsSync(at(source))) rmSync(at(file));
   }
 }

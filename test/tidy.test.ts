@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 function sources(room: string): string[] {
   if (!existsSync(room)) return [];
   const files = readdirSync(room, { recursive: true, encoding: 'utf8' }).map((name) => `${room}/${name}`);
-  return files.filter((file) => /\.tsx?$/.test(file) && !file.endsWith('.d.ts')).toSorted();
+  return files.filter((file) => /\.(c?ts|tsx)$/.test(file) && !file.endsWith('.d.ts')).toSorted();
 }
 
 const ROOM_FOLDERS: Record<string, string> = { kernels: 'kernels', workers: 'workers' };
@@ -27,7 +27,7 @@ function references(file: string): string[] {
       if (specifier === '#artifact-writer') return ['src/store/artifact-writer.ts'];
       return specifier.startsWith('.') ? [normalize(join(dirname(file), specifier))] : [];
     })
-    .map((path) => path.replace(/\.js$/, '.ts'));
+    .map((path) => path.replace(/\.(c?)js$/, '.$1ts'));
   return paths.map((path) => (existsSync(path) ? path : path.replace(/\.ts$/, '.tsx')));
 }
 

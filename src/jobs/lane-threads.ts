@@ -15,6 +15,7 @@ const KEPT_MAX = 3;
  */
 const HEAP_ROOM_PERCENT = 300;
 const DOOR = new URL('../../workers/main.js', import.meta.url);
+const REQUIRED = new URL('./thread-door.cjs', import.meta.url);
 
 export interface LaneThreadsOptions {
   readonly lane: Lane;
@@ -85,13 +86,18 @@ function start(options: LaneThreadsOptions): Threads {
   const preferred = { thread: 0 };
   setFlagsFromString(`--heap-growing-percent=${HEAP_ROOM_PERCENT}`); // Of the process: V8 has none of a thread.
   const piscina = new Piscina<TaskMessage, TaskOutcome>({
-    filename: (door ?? DOOR).href,
+    filename: REQUIRED.href,
     minThreads: startsAhead ? 1 : 0,
     maxThreads: threads,
     concurrentTasksPerWorker: 1, // Ending a thread must end one task only.
     idleTimeout: IDLE_MS,
     niceIncrement: NICE[lane],
-    workerData: { numerics, threads: lane === 'heavy' ? threads : 1, running } satisfies ThreadData,
+    workerData: {
+      door: (door ?? DOOR).href,
+      numerics,
+      threads: lane === 'heavy' ? threads : 1,
+      running,
+    } satisfies ThreadData & { readonly door: string },
     resourceLimits: { maxOldGenerationSizeMb: heapMegabytes },
     recordTiming: false,
     loadBalancer: idleThread(preferred),

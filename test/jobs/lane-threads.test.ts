@@ -1,5 +1,10 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { handThreadsOn, openLaneThreads } from '#jobs/lane-threads.js';
+
+const run = promisify(execFile);
 
 const open = () =>
   openLaneThreads({
@@ -28,3 +33,29 @@ test('idle threads serve the next pool of their kind once they are handed on, no
   fourth.running[0] = 1;
   await fourth.close();
 });
+
+/** Starts threads as Piscina does and ends them in the middle of it; a process of its own, as it may be ended by that. */
+const ENDS_THREADS = `
+import { Worker } from 'node:worker_threads';
+const [required] = process.argv.slice(1);
+const require = "const { parentPort, workerData } = require('node:worker_threads'); parentPort.postMessage(0);"
+  + 'require(workerData.required);';
+let started = 0;
+async function lane() {
+  for (; started < 240; started++) {
+    const workerData = { required, door: 'data:text/javascript,export default () => 0' };
+    const thread = new Worker(require, { eval: true, execArgv: [], workerData });
+    await new Promise((resolve) => thread.once('message', resolve));
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * 2));
+    await thread.terminate();
+  }
+}
+await Promise.all([lane(), lane(), lane()]);
+process.stdout.write(String(started));
+`;
+
+test('a thread that ends while it starts leaves the process alive', async () => {
+  const required = fileURLToPath(new URL('../../src/jobs/thread-door.cjs', import.meta.url));
+  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', ENDS_THREADS, required]);
+  expect(Number(stdout)).toBeGreaterThanOrEqual(240);
+}, 60_000);

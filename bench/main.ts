@@ -15,7 +15,7 @@ import { keyOf, RESULTS, storedTimings } from './stored-results.js';
  *     npm run bench -- peers                 the running service beside numpy, pandas and cvxopt, the optimiser beside its
  *                                            peers, stores beside DuckDB; answers compared
  *     npm run bench -- report                what jobs cost as they grow, drawn and held to the stored results
- *     npm run bench -- goals                 every row of the table of goals in docs/performance.md: two hours, a free machine
+ *     npm run bench -- goals                 the table of goals in docs/performance.md but its large stores: two hours, a free machine
  *     npm run bench -- --json                stores the timings of kernels, objectives, peers and growth in bench/results
  *     npm run bench -- --compare             prints each against the last that was stored of it
  */
@@ -35,10 +35,13 @@ interface StoredResults {
   readonly timings: readonly Timing[];
 }
 
+/** EX_USAGE of sysexits. */
+const USAGE_STATUS = 64;
+
 const flags = new Set(process.argv.slice(2).filter((word) => word.startsWith('--')));
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'));
 const unknown = [...flags].filter((flag) => !['--json', '--compare'].includes(flag));
-if (unknown.length > 0) throw new Error(`unknown option ${unknown.join(', ')}; --json and --compare are known`);
+if (unknown.length > 0) refuse(`unknown option ${unknown.join(', ')}; --json and --compare are known`);
 
 /** Words that stand for benches. */
 const ALIASES: Readonly<Record<string, readonly string[]>> = {
@@ -54,6 +57,8 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
     'market/read-store',
     'market/served-store',
     'optimisation/class-pairs',
+    'kernels/optimisation/peers',
+    'domain/backtest',
   ],
 };
 
@@ -65,7 +70,7 @@ const benches = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   )
   .toSorted();
 if (benches.length === 0)
-  throw new Error(
+  refuse(
     `no benchmark has ${words.map((word) => `"${word}"`).join(' and ')} in its path, for instance kernels/algebra/cholesky`,
   );
 const processor = `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores`;
@@ -92,6 +97,12 @@ for (const bench of benches) {
 if (flags.has('--compare')) compare();
 if (flags.has('--json') && timings.length > 0)
   keep({ date, processor, node: process.version, timings, ...(limits && { limits }) });
+
+/** Ends with a sentence and the status of a wrong command line. */
+function refuse(sentence: string): never {
+  console.error(sentence);
+  process.exit(USAGE_STATUS);
+}
 
 function start(file: string, env: NodeJS.ProcessEnv): ChildProcess {
   return fork(`${folder}${file}`, { env, stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });

@@ -11,9 +11,12 @@ import { yardstick } from './growth/yardstick.js';
  * What jobs of the running service cost as sessions, names, rebalances and constraints grow: processor time of all
  * threads, from submitted to finished. The sizes take turns, and each turn stands beside one of a fixed piece of work,
  * so that a machine that other work slows changes both. Prints the exponents, marks what is slower than the stored
- * results in every turn, and draws it all in `growth.svg`.
+ * results in every turn, and draws it all in `growth.svg`. GROWTH_TURNS=1 makes it quicker and GROWTH_SIZES=2 takes the first two
+ * sizes of each growth alone; nothing is drawn then.
  */
-const TURNS = 5;
+const WHOLE_TURNS = 5;
+const TURNS = Number(process.env['GROWTH_TURNS'] ?? WHOLE_TURNS);
+const SIZES = Number(process.env['GROWTH_SIZES'] ?? Infinity);
 
 /** Jobs of a turn: what a clock of the kernel rounds counts less. */
 const JOBS = 2;
@@ -21,16 +24,19 @@ const JOBS = 2;
 const PICTURE = new URL('../../../bench/results/growth.svg', import.meta.url);
 
 const stored = storedCosts();
+console.log('makes the market and one run of each size');
 const service = await startService(['--workers', '1']);
 try {
-  const growths = await prepareGrowths(service);
+  const growths = await prepareGrowths(service, SIZES);
   const drawn = (await timed(service, growths)).map((costs, i): DrawnGrowth => {
     const { name, axis } = growths[i]!;
     return { name, axis, costs, before: costs.flatMap(({ x }) => stored.get(keyOf(name, axis, x)) ?? []) };
   });
   drawn.forEach(report);
-  writeFileSync(PICTURE, drawGrowths(drawn));
-  console.log(`drawn in ${PICTURE.pathname}`);
+  if (TURNS >= WHOLE_TURNS && SIZES === Infinity) {
+    writeFileSync(PICTURE, drawGrowths(drawn));
+    console.log(`drawn in ${PICTURE.pathname}`);
+  }
 } finally {
   await service.stop();
 }
@@ -38,12 +44,14 @@ try {
 /** Costs of each growth, its sizes ascending. */
 async function timed(on: RunningService, growths: readonly Growth[]): Promise<readonly (readonly Cost[])[]> {
   const turns = growths.map(({ points }) => points.map((): Turn[] => []));
-  for (let turn = -1; turn < TURNS; turn++)
+  for (let turn = -1; turn < TURNS; turn++) {
+    console.log(turn < 0 ? 'a turn that compiles' : `turn ${turn + 1} of ${TURNS}`);
     for (const [g, { points }] of growths.entries())
       for (const [p, point] of points.entries()) {
         const one = await turnOf(on, point);
         if (turn >= 0) turns[g]![p]!.push(one); // The first compiles.
       }
+  }
   return growths.map(({ points }, g) =>
     points.map(({ x }, p) => ({
       x,

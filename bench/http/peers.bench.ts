@@ -52,7 +52,7 @@ async function compareAll(service: RunningService, peer: PythonPeer, market: Sha
       .join(', '),
   );
   console.log(
-    `${'processor (clock), ms, medians'.padEnd(56)} service            peer            ratio  of the pairs  limit`,
+    `${'processor (clock), ms, medians'.padEnd(56)} service            peer            ratio  of the pairs  goals`,
   );
   for (const work of WORKS) {
     const version = peer.versions[work.needs];
@@ -78,9 +78,8 @@ async function compare(work: Work, service: RunningService, peer: PythonPeer, ma
   }
   const ratios = ours.map(({ processor }, i) => processor / theirs[i]!.processor);
   const ratio = middle(ratios);
-  const verdict = work.limit === null ? '' : `${work.limit.toFixed(1)}${ratio > work.limit ? '  over' : ''}`;
   console.log(
-    `${work.name.padEnd(56)} ${cell(ours)}  ${cell(theirs)}  ${ratio.toFixed(2).padStart(5)}  ${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}  ${verdict}`,
+    `${work.name.padEnd(56)} ${cell(ours)}  ${cell(theirs)}  ${ratio.toFixed(2).padStart(5)}  ${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}  ${verdict(work, ratio, ours)}`,
   );
   for (const [engine, done] of [
     ['service', ours],
@@ -95,6 +94,16 @@ async function compare(work: Work, service: RunningService, peer: PythonPeer, ma
       medianMs: middle(times),
     });
   }
+}
+
+/** The limit of a ratio, and the goals of processor and clock, which hold on free cores; what is above its own is told as over. */
+function verdict({ limit, goal }: Work, ratio: number, done: readonly Done[]): string {
+  const held = (most: number, value: number): string => `${most}${value > most ? ' over' : ''}`;
+  return [
+    ...(limit === null ? [] : [`ratio ${held(limit, ratio)}`]),
+    ...(goal?.processor === undefined ? [] : [`processor ${held(goal.processor, medianOf(done, 'processor'))}`]),
+    ...(goal?.wall === undefined ? [] : [`clock ${held(goal.wall, medianOf(done, 'wall'))}`]),
+  ].join(', ');
 }
 
 /** The second first. */
@@ -114,11 +123,12 @@ function agree({ name, tolerance }: Work, ours: Done, theirs: Done): void {
 }
 
 function cell(done: readonly Done[]): string {
-  const figure = (of: 'processor' | 'wall'): string =>
-    middle(done.map((each) => each[of]))
-      .toFixed(0)
-      .padStart(6);
+  const figure = (of: 'processor' | 'wall'): string => medianOf(done, of).toFixed(0).padStart(6);
   return `${figure('processor')} (${figure('wall')})`;
+}
+
+function medianOf(done: readonly Done[], of: 'processor' | 'wall'): number {
+  return middle(done.map((each) => each[of]));
 }
 
 function middle(values: readonly number[]): number {

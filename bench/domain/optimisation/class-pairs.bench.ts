@@ -9,7 +9,7 @@ import { problemFamily } from './problem-family.js';
 
 /**
  * Every class of constraints by itself and every pair of them, binding, with both frontiers: what a combination costs beside its
- * parts, which is at most four times as much. Costs are kept and not measured again, so that the grid can be run in pieces.
+ * parts, which is at most four times as much. Tells which pairs have no answer and which classes bind at no optimum. Costs are kept and not measured again, so that the grid can be run in pieces.
  *
  *     PAIRS_NAMES=500            names
  *     PAIRS_CLASSES=Turnover,..  of these classes alone; PAIRS_WITH=Turnover: pairs with one of these alone
@@ -115,6 +115,15 @@ function report(): void {
     for (const { key, cost, ratio } of among)
       console.log(`  ${key.padEnd(44)} ${line(cost)}${ratio === undefined ? '' : `, ${ratio.toFixed(1)}x its parts`}`);
   };
+  const withoutAnswer = known.filter(({ cost }) => cost.state !== 'solved');
+  if (withoutAnswer.length > 0) told('pairs without an answer, or not converged:', withoutAnswer);
+  const binding = new Set([...kept.values()].flatMap((cost) => cost.binding));
+  const slack = classes.filter((type) => kept.has(type) && !binding.has(type));
+  console.log(
+    slack.length === 0
+      ? 'every class binds at some optimum'
+      : `classes that bind at no optimum, on the frontiers at most: ${slack.join(' ')}`,
+  );
   const by = (size: (each: (typeof known)[number]) => number) => known.toSorted((a, b) => size(b) - size(a));
   told('the slowest ten:', by(({ cost }) => solvedMs(cost)).slice(0, 10));
   told('the slowest ten to explain:', by(({ cost }) => cost.explained).slice(0, 10));

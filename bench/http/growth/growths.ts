@@ -33,8 +33,8 @@ const ROW_STRIDE = 64;
 /** Share of their weight in the parent that a row leaves to its names: it binds. */
 const LEFT = 0.9;
 
-/** What is timed, on a service that has been given what it takes. */
-export async function prepareGrowths(service: RunningService): Promise<readonly Growth[]> {
+/** What is timed, the first so many sizes of each growth, on a service that has been given what it takes. */
+export async function prepareGrowths(service: RunningService, sizes: number): Promise<readonly Growth[]> {
   await send(service, 'POST', '/data/synthetic', MARKET);
   await finished(service, `generate:${MARKET.store_id}`);
   const held = await heldByAll(service);
@@ -44,19 +44,19 @@ export async function prepareGrowths(service: RunningService): Promise<readonly 
     await backtests(service, {
       name: 'backtest, 500 names, quarterly',
       axis: 'sessions',
-      definitions: BASE_DATES.map((day) => ({ ...whole, base_date: day })),
+      definitions: BASE_DATES.slice(0, sizes).map((day) => ({ ...whole, base_date: day })),
     }),
     await backtests(service, {
       name: 'backtest, 10 years, quarterly',
       axis: 'names',
-      definitions: NAMES.map((count) => ({ ...whole, names: names.slice(0, count) })),
+      definitions: NAMES.slice(0, sizes).map((count) => ({ ...whole, names: names.slice(0, count) })),
     }),
     await backtests(service, {
       name: 'backtest, 500 names, 10 years',
       axis: 'rebalances',
-      definitions: FREQUENCIES.map((frequency) => ({ ...whole, frequency })),
+      definitions: FREQUENCIES.slice(0, sizes).map((frequency) => ({ ...whole, frequency })),
     }),
-    await optimisations(service, held.slice(0, 500)),
+    await optimisations(service, held.slice(0, 500), ROWS.slice(0, sizes)),
   ];
 }
 
@@ -128,14 +128,18 @@ async function measured(service: RunningService, id: string, axis: string): Prom
 }
 
 /** Frontiers under ever more rows. */
-async function optimisations(service: RunningService, held: readonly Held[]): Promise<Growth> {
+async function optimisations(
+  service: RunningService,
+  held: readonly Held[],
+  counts: readonly number[],
+): Promise<Growth> {
   const index = 'OPTIMISED';
   const names = held.map(({ identifier }) => identifier);
   await define(service, index, { base_date: '2017-06-30', frequency: 'quarterly', names });
   await job(service, `/analytics/${index}/backtest`, {});
   const { weights } = await get<{ weights: readonly Held[] }>(service, `/analytics/${index}/weights`);
   const points: Point[] = [];
-  for (const rows of ROWS) {
+  for (const rows of counts) {
     const id = `ROWS${rows}`;
     const constraints = Array.from({ length: rows }, (_, row) => limitOn(weights, row));
     await send(service, 'POST', '/optimise/constraint-sets', { id, name: id, constraints });

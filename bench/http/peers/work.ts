@@ -17,6 +17,8 @@ export interface Work {
   readonly pairs: number;
   /** Most of the peer's processor time that the service may take; null where none is set. */
   readonly limit: number | null;
+  /** Most that it may take on two free cores, ms of the processor and by the clock; none unless given. */
+  readonly goal?: { readonly processor?: number; readonly wall?: number };
   /** Most that an answer may differ from the peer's, relative to it. */
   readonly tolerance: number;
   /** The module without which the peer cannot do it. */

@@ -24,7 +24,7 @@ const SAME_OPTIMUM = 1e-6;
 
 /** Every comparison, in the order they run in. */
 export const WORKS: readonly Work[] = [
-  backtest('quarterly', 2.2),
+  backtest('quarterly', 2.2, { processor: 150, wall: 120 }),
   backtest('monthly', 2.2),
   backtestBySession('quarterly'),
   sweep(24),
@@ -32,11 +32,12 @@ export const WORKS: readonly Work[] = [
   frontier(500, 1260),
 ];
 
-function backtest(frequency: 'quarterly' | 'monthly', limit: number): Work {
+function backtest(frequency: 'quarterly' | 'monthly', limit: number, goal: Work['goal'] = {}): Work {
   return {
     name: `backtest, ${frequency}`,
     pairs: PAIRS,
     limit,
+    goal,
     tolerance: SAME,
     needs: 'numpy',
     async prepare(service, market) {
@@ -110,6 +111,7 @@ function riskModel(names: number, sessions: number, limit: number): Work {
     name: `risk model of ${names} names, ${sessions} returns`,
     pairs: PAIRS,
     limit,
+    goal: { wall: 60 },
     tolerance: SAME_EIGENVALUES,
     needs: 'numpy',
     async prepare(_service, market) {
@@ -146,6 +148,7 @@ function frontier(names: number, sessions: number): Work {
     name: `frontier of 21 points, ${names} names, Exclude and Turnover`,
     pairs: SLOW_PAIRS,
     limit: 1,
+    goal: { wall: 400 },
     tolerance: SAME_OPTIMUM,
     needs: 'cvxopt',
     async prepare(service, market) {

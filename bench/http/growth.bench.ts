@@ -81,7 +81,8 @@ function sumOf(times: ReadonlyMap<string, number>): number {
 
 function report({ name, axis, costs, before }: DrawnGrowth): void {
   const last = slope(costs.slice(-2));
-  console.log(`\n${name}: grows as ${axis}^${slope(costs).toFixed(2)}, at the end ^${last.toFixed(2)}`);
+  const exponents = costs.length < 2 ? '' : `: grows as ${axis}^${slope(costs).toFixed(2)}, at the end ^${last.toFixed(2)}`;
+  console.log(`\n${name}${exponents}`);
   for (const { x, ms, yardsticks } of costs) {
     const then = before.find((one) => one.x === x);
     const mark = then === undefined ? '' : comparison(yardsticks, then.yardsticks);

@@ -11,7 +11,7 @@ import { seededPanel } from '../kernels/measure.js';
 /**
  * The whole task of a risk model as a worker runs it: sessions and returns of the names out of a store of 1.2 times as many, product,
  * shrinkage, eigenvalues, packing, hash. Processor time of the task on a warm thread, and the memory it added beyond the store.
- * Goals: 500 names x 2,520 returns within 120 ms; 3,000 x 756 within 4 s and 2.2 matrices of memory.
+ * Goals of the task: 500 names x 2,520 returns within 120 ms; 3,000 x 756 within 4 s and 2.2 matrices of memory. `http/peers` has those of the job.
  */
 const folder = mkdtempSync(join(tmpdir(), 'bench-'));
 const destination = { kind: 'folder', folder, lowWaterMark: {} } as const;

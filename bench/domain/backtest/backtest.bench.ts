@@ -23,7 +23,7 @@ import { runOverviewJson, runResultJson } from '#views/run-json.js';
 /**
  * Whole backtests as a worker runs them, monthly, capped, total return, with costs: decisions, books, columns, JSON and hashes; beside that the record, which is written when it is read.
  * Beside them the same outputs from vectorised numpy, in processor time of either thread, and whether both come to the same level.
- * Goals: 500 names x 5,040 sessions <= 150 ms, 3,000 x 2,520 <= 500 ms; the simulation <= 2x numpy's time.
+ * Goals: 500 names x 5,040 sessions <= 150 ms, 3,000 x 2,520 <= 500 ms; the simulation at most numpy's time.
  */
 const SIZES = [
   { names: 500, sessions: 5040 },

@@ -15,7 +15,8 @@ import { keyOf, RESULTS, storedTimings } from './stored-results.js';
  *     npm run bench -- peers                 the running service beside numpy, pandas and cvxopt, the optimiser beside its
  *                                            peers, stores beside DuckDB; answers compared
  *     npm run bench -- report                what jobs cost as they grow, drawn and held to the stored results
- *     npm run bench -- goals                 the table of goals in docs/performance.md but its large stores: two hours, a free machine
+ *     npm run bench -- goals                 the table of goals in docs/performance.md but its large stores: two hours,
+ *                                            a free machine
  *     npm run bench -- --json                stores the timings of kernels, objectives, peers and growth in bench/results
  *     npm run bench -- --compare             prints each against the last that was stored of it
  */
@@ -57,7 +58,13 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
     'market/read-store',
     'market/served-store',
     'optimisation/class-pairs',
-    'kernels/optimisation/peers',
+    'optimisation/peers',
+    'optimisation/derived',
+    'optimisation/factor-model',
+    'optimisation/risk-parity',
+    'optimisation/tails',
+    'risk/style-model',
+    'http/exposures',
     'domain/backtest',
   ],
 };
@@ -71,7 +78,7 @@ const benches = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   .toSorted();
 if (benches.length === 0)
   refuse(
-    `no benchmark has ${words.map((word) => `"${word}"`).join(' and ')} in its path, for instance kernels/algebra/cholesky`,
+    `no benchmark has ${words.map((word) => `"${word}"`).join(' and ')} in its path, for instance kernels/algebra/cholesky; docs/performance.md lists them`,
   );
 const processor = `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores`;
 const date = new Date().toISOString().slice(0, 10);

@@ -1,4 +1,7 @@
 import { writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { startService, threadTimes, type RunningService } from './service.js';
 import type { Timing } from '../kernels/measure.js';
 import { storedTimings } from '../stored-results.js';
@@ -12,7 +15,7 @@ import { yardstick } from './growth/yardstick.js';
  * threads, from submitted to finished. The sizes take turns, and each turn stands beside one of a fixed piece of work,
  * so that a machine that other work slows changes both. Prints the exponents, marks what is slower than the stored
  * results in every turn, and draws it all in `growth.svg`. GROWTH_TURNS=1 makes it quicker and GROWTH_SIZES=2 takes the first two
- * sizes of each growth alone; nothing is drawn then.
+ * sizes of each growth alone; the picture then goes to the folder for temporary files.
  */
 const WHOLE_TURNS = 5;
 const TURNS = Number(process.env['GROWTH_TURNS'] ?? WHOLE_TURNS);
@@ -21,7 +24,10 @@ const SIZES = Number(process.env['GROWTH_SIZES'] ?? Infinity);
 /** Jobs of a turn: what a clock of the kernel rounds counts less. */
 const JOBS = 2;
 
-const PICTURE = new URL('../../../bench/results/growth.svg', import.meta.url);
+const isWhole = TURNS >= WHOLE_TURNS && SIZES === Infinity;
+const PICTURE = isWhole
+  ? fileURLToPath(new URL('../../../bench/results/growth.svg', import.meta.url))
+  : join(tmpdir(), 'growth.svg');
 
 const stored = storedCosts();
 console.log('makes the market and one run of each size');
@@ -33,10 +39,8 @@ try {
     return { name, axis, costs, before: costs.flatMap(({ x }) => stored.get(keyOf(name, axis, x)) ?? []) };
   });
   drawn.forEach(report);
-  if (TURNS >= WHOLE_TURNS && SIZES === Infinity) {
-    writeFileSync(PICTURE, drawGrowths(drawn));
-    console.log(`drawn in ${PICTURE.pathname}`);
-  }
+  writeFileSync(PICTURE, drawGrowths(drawn));
+  console.log(`drawn in ${PICTURE}`);
 } finally {
   await service.stop();
 }
@@ -81,7 +85,8 @@ function sumOf(times: ReadonlyMap<string, number>): number {
 
 function report({ name, axis, costs, before }: DrawnGrowth): void {
   const last = slope(costs.slice(-2));
-  const exponents = costs.length < 2 ? '' : `: grows as ${axis}^${slope(costs).toFixed(2)}, at the end ^${last.toFixed(2)}`;
+  const exponents =
+    costs.length < 2 ? '' : `: grows as ${axis}^${slope(costs).toFixed(2)}, at the end ^${last.toFixed(2)}`;
   console.log(`\n${name}${exponents}`);
   for (const { x, ms, yardsticks } of costs) {
     const then = before.find((one) => one.x === x);

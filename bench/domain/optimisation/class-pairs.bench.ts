@@ -125,7 +125,8 @@ function report(): void {
       : `classes that bind at no optimum, on the frontiers at most: ${slack.join(' ')}`,
   );
   const by = (size: (each: (typeof known)[number]) => number) => known.toSorted((a, b) => size(b) - size(a));
-  told('the slowest ten:', by(({ cost }) => solvedMs(cost)).slice(0, 10));
+  const solved = by(({ cost }) => solvedMs(cost)).filter(({ cost }) => cost.state === 'solved');
+  told('the slowest ten that are solved:', solved.slice(0, 10));
   told('the slowest ten to explain:', by(({ cost }) => cost.explained).slice(0, 10));
   const slow = by(({ ratio }) => ratio ?? 0).filter(({ ratio }) => (ratio ?? 0) > RATIO_MAX);
   told(`${slow.length} pairs above ${RATIO_MAX}x their parts`, slow);

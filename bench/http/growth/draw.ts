@@ -52,9 +52,10 @@ function panel({ name, axis, costs, before }: DrawnGrowth): string {
     const then = before.find((one) => one.x === x);
     return then !== undefined && isSlower(yardsticks, then.yardsticks);
   });
+  const exponent = costs.length < 2 ? '' : `, grows as ${escaped(axis)}^${slope(costs).toFixed(2)}`;
   return [
     text(ROOM.left, 18, escaped(name), 'font-size="13" font-weight="bold"'),
-    text(ROOM.left, 34, `processor time of a job, ms, grows as ${escaped(axis)}^${slope(costs).toFixed(2)}`),
+    text(ROOM.left, 34, `processor time of a job, ms${exponent}`),
     ...grid(scales),
     text((ROOM.left + PANEL.width - ROOM.right) / 2, PANEL.height - 8, escaped(axis), 'text-anchor="middle"'),
     curve(before, scales, BEFORE),

@@ -15,7 +15,10 @@ const script = fileURLToPath(new URL('../../../../bench/kernels/engines/rank-k.p
 const base = wasmEngine();
 const openblas = await openblasEngine(base).catch((failure: Error) => failure);
 
-if (openblas instanceof Error) console.log(`no comparison, OpenBLAS does not load: ${openblas.message}`);
+if (openblas instanceof Error)
+  console.log(
+    `No comparison: OpenBLAS does not load; Debian has it as libopenblas0-pthread. Tried: ${openblas.message.split('; ')[0]}.`,
+  );
 else compareOn([base, openblas]);
 
 function compareOn(engines: readonly Engine[]): void {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { FORMATS, type Format } from '#domain/catalogue/type-spec.js';
 import { FINDING_CODES } from '#domain/findings.js';
 import { ERRORS, type ErrorCode } from '#domain/refusal.js';
+import { IsoDate } from '#domain/shape.js';
 
 /** Shapes that several route families share. Field descriptions are those of the specification. */
 
@@ -34,6 +35,8 @@ export const Finding = z
     value: z.unknown().optional(),
     count: z.int().min(1).optional(),
     places: z.array(z.string()).optional(),
+    first_date: IsoDate.optional(),
+    last_date: IsoDate.optional(),
     file: z.string().optional(),
   })
   .meta({ id: 'Finding', description: 'What a check has to say about one place.' });

@@ -1,3 +1,4 @@
+import { formatDay, type Day } from './days.js';
 import { withoutUrlPasswords } from './url-passwords.js';
 
 /** What a check has to say about one place of a document, a request or a dataset. */
@@ -18,6 +19,9 @@ export interface Finding {
   readonly count?: number;
   /** The first places of them. */
   readonly places?: readonly string[];
+  /** Of a run, the first and the last of the rebalances concerned, YYYY-MM-DD. */
+  readonly first_date?: string;
+  readonly last_date?: string;
   /** File, sheet or member of an archive that it is in, as it is called where it lies. */
   readonly file?: string;
 }
@@ -126,6 +130,12 @@ export function orderFindings(findings: readonly Finding[]): Finding[] {
       compareText(a.path, b.path) ||
       compareText(a.code, b.code),
   );
+}
+
+/** Findings about one rebalance of a run. */
+export function datedFindings(findings: readonly Finding[], rebalance: Day): Finding[] {
+  const date = formatDay(rebalance);
+  return findings.map((finding) => ({ ...finding, first_date: date, last_date: date }));
 }
 
 export function hasErrors(findings: readonly Finding[]): boolean {

@@ -2490,10 +2490,14 @@ export interface Finding {
   readonly accepted?: readonly string[] | null | undefined;
   /** The refused value, when small. */
   readonly value?: unknown | undefined;
-  /** Problems that this finding stands for: more than 20 of one code and column of data are one finding, with the first as an example. */
+  /** Problems that this finding stands for: more than 20 of one code and column of data are one finding, with the first as an example. Of a run, times that names lacked data or a risk model at its rebalances. */
   readonly count?: number | undefined;
   /** Where the first ten of them are. */
   readonly places?: readonly string[] | undefined;
+  /** Of a run, the first rebalance that it is about. Rebalances before the first that the run lists are not told. */
+  readonly first_date?: string | undefined;
+  /** The last of them. */
+  readonly last_date?: string | undefined;
   /** File, sheet or member of an archive that it is in, as it is called where it lies; of many the first. The row stands in the path. */
   readonly file?: string | undefined;
 }

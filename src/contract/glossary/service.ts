@@ -8,8 +8,11 @@ export const SERVICE_WORDS: Readonly<Record<string, string>> = {
   accepted: 'Accepted values, when the set is closed.',
   'Finding.value': 'The refused value, when small.',
   'Finding.count':
-    'Problems that this finding stands for: more than 20 of one code and column of data are one finding, with the first as an example.',
+    'Problems that this finding stands for: more than 20 of one code and column of data are one finding, with the first as an example. Of a run, times that names lacked data or a risk model at its rebalances.',
   'Finding.places': 'Where the first ten of them are.',
+  'Finding.first_date':
+    'Of a run, the first rebalance that it is about. Rebalances before the first that the run lists are not told.',
+  'Finding.last_date': 'The last of them.',
   'Finding.file':
     'File, sheet or member of an archive that it is in, as it is called where it lies; of many the first. The row stands in the path.',
   detail: 'Members that go with the code, or null.',

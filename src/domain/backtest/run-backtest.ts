@@ -1,3 +1,4 @@
+import { formatDay } from '../days.js';
 import { assumptionFindings } from '../documents/assumptions.js';
 import { isDerivedDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
@@ -50,7 +51,7 @@ export function runBacktest(input: RunInput): Run {
   });
   const staleFills = fillsByRebalance(portfolio, rebalances);
   const stale = countStale(staleFills);
-  const assumptions = assumptionsOf(input, computed);
+  const assumptions = [...assumptionsOf(input, computed), ...staleFindings(stale), ...partialLastSession(portfolio)];
   const { variants, ends } = variantsOf(index, to);
   const uncapped = isCapped(compositions) ? indexBook({ compositions, to, uncapped: true, isBrief: true }) : null;
   return {
@@ -74,7 +75,7 @@ export function runBacktest(input: RunInput): Run {
     totalCosts: computed.totalCosts,
     rebalancesWithin: rebalances.filter(({ session }) => session >= from).length,
     gaps: gapsWithin([index.book, portfolio], from),
-    findings: reportedFindings(findings, [...assumptions, ...staleFindings(stale), ...partialLastSession(portfolio)]),
+    findings: reportedFindings(findings, { assumptions, since: formatDay(rebalances[0]!.date) }),
     variants,
     uncapped: uncapped && uncapped.value,
     remains: { ...ends, uncapped: uncapped && briefEnd(uncapped), findings, stale, solves: computed.solves },

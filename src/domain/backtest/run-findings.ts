@@ -1,5 +1,5 @@
 import { formatDay } from '../days.js';
-import type { Finding } from '../findings.js';
+import type { Finding, FindingCode } from '../findings.js';
 import type { Book, Gap } from './simulate/book.js';
 import type { FindingGroups } from './run.js';
 
@@ -31,13 +31,22 @@ export function findingGroups({ decisions, solves, index, portfolio }: FindingsI
   return { decisions, solves, indexExits: exits(index), portfolioExits: exits(portfolio), rights };
 }
 
-/** Findings as they are reported: each once, and so many at most. @param assumptions of the market, reported first */
+interface ReportedInput {
+  /** Of the market, reported first. */
+  readonly assumptions: readonly Finding[];
+  /** The first rebalance of the run, in force when it begins, YYYY-MM-DD: findings of earlier ones are left out. */
+  readonly since: string;
+}
+
+/** Findings as they are reported: each once, those that recur at rebalances as one, and so many at most. */
 export function reportedFindings(
   { decisions, solves, indexExits, portfolioExits, rights }: FindingGroups,
-  assumptions: readonly Finding[],
+  { assumptions, since }: ReportedInput,
 ): Finding[] {
+  const isOfRun = ({ last_date: date }: Finding): boolean => date === undefined || date >= since;
+  const atRebalances = [...decisions, ...solves].filter(isOfRun);
   const warnings = new Map<string, Finding>();
-  for (const finding of [...assumptions, ...decisions, ...solves, ...indexExits, ...portfolioExits, ...rights])
+  for (const finding of [...assumptions, ...recurringAsOne(atRebalances), ...indexExits, ...portfolioExits, ...rights])
     warnings.set(`${finding.code} ${finding.path} ${finding.message}`, finding);
   const all = [...warnings.values()];
   if (all.length <= FINDINGS_MAX) return all;
@@ -48,6 +57,29 @@ export function reportedFindings(
     path: '',
   };
   return [...all.slice(0, FINDINGS_MAX), more];
+}
+
+/** Codes of which one finding stands for every rebalance of a run: what they say of one seldom differs from the next. */
+const RECURRING: ReadonlySet<FindingCode> = new Set(['NO_WEIGHT_DATA', 'RISK_FALLBACK_IDENTITY']);
+
+/** Findings of rebalances, those of a recurring code and one place as one, where the first of them was. */
+function recurringAsOne(findings: readonly Finding[]): Finding[] {
+  const groups = new Map<string, Finding[]>();
+  findings.forEach((finding, k) => {
+    const { severity, code, path, row_id: row } = finding;
+    const place = RECURRING.has(code) ? `${severity} ${code} ${path} ${row ?? ''}` : String(k);
+    groups.set(place, [...(groups.get(place) ?? []), finding]);
+  });
+  return [...groups.values()].map(asOne);
+}
+
+/** Those of indices beneath an overlay come one index after the other, dates ascending in each. */
+function asOne(group: readonly Finding[]): Finding {
+  const first = group.reduce((least, finding) => (finding.first_date! < least.first_date! ? finding : least));
+  if (group.length === 1) return first;
+  const last = group.reduce((most, { last_date: date }) => (date! > most ? date! : most), '');
+  const message = `${group.length} times from ${first.first_date} to ${last}. First: ${first.message}`;
+  return { ...first, message, count: group.length, last_date: last };
 }
 
 /** Names listed of those without a bar. */

@@ -1,3 +1,5 @@
+import { weightMoved } from './weight-moved.js';
+
 /** Slack of a cap: a weight this much above it is at it. */
 const TOLERANCE = 1e-12;
 
@@ -37,7 +39,7 @@ export interface Capped {
   readonly cap: number | null;
   /** Positions reduced to the cap, ascending. */
   readonly capped: Int32Array;
-  /** Weight moved: the sum of the reductions. */
+  /** Weight moved: the sum of the reductions, 0 where rounding alone moved any. */
   readonly redistributed: number;
   /**
    * How the single cap was reached, round by round; replaying them gives the weights. Empty where a floor or groups
@@ -335,11 +337,7 @@ interface Outcome {
 }
 
 function capped({ raw, weights, scaleOf, floor, cap, reduced, rounds }: Outcome): Capped {
-  let redistributed = 0;
-  for (let i = 0; i < raw.length; i++) {
-    const reduction = raw[i]! - weights[i]!;
-    if (reduction > 0) redistributed += reduction;
-  }
+  const redistributed = weightMoved(raw, weights);
   return { kind: 'capped', weights, scaleOf, floor, cap, capped: Int32Array.from(reduced), redistributed, rounds };
 }
 

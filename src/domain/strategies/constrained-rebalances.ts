@@ -3,7 +3,7 @@ import type { Composer, Composition } from '../backtest/simulate/compositions.js
 import type { DecisionMemory } from '../backtest/simulate/decider.js';
 import { formatDay } from '../days.js';
 import type { ConstraintRow, DerivedDocument, IndexDocument } from '../documents/index-document.js';
-import type { Finding } from '../findings.js';
+import { datedFindings, type Finding } from '../findings.js';
 import { findingsOf, heldWeights } from '../optimisation/derived-decider.js';
 import { createDerivedSolver, type DerivedSolver, type SolverMemory } from '../optimisation/derived-solve.js';
 import { refusalOf, unsolved } from '../optimisation/unsolved.js';
@@ -68,17 +68,14 @@ export function constrainRebalances({
     if (solve.outcome.kind !== 'solved') {
       if (latest === null) throw noneToBeginWith(rebalance, refusalOf(solver.solvers, solve));
       const { finding } = unsolved(solver.solvers, solve);
-      findings.push({
-        ...finding,
-        severity: 'warning',
-        path: PATH,
-        message: `The rebalance of ${formatDay(rebalance.date)} was not executed, the previous weights stay: ${finding.message}`,
-      });
+      const message = `The rebalance of ${formatDay(rebalance.date)} was not executed, the previous weights stay: ${finding.message}`;
+      findings.push(...datedFindings([{ ...finding, severity: 'warning', path: PATH, message }], rebalance.date));
       return;
     }
     const held = heldWeights(solve);
     latest = { session: rebalance.session, ...held };
-    findings.push(...findingsOf(solve).map((finding) => ({ ...finding, path: PATH })));
+    const told = findingsOf(solve).map((finding) => ({ ...finding, path: PATH }));
+    findings.push(...datedFindings(told, rebalance.date));
     const { columns, weights } = held;
     solved.push({
       ...rebalance,

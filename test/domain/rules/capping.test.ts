@@ -26,6 +26,17 @@ describe('the single cap', () => {
     expect(redistributed).toBeCloseTo(0.2, 14);
   });
 
+  test('moves nothing where no name is above it, whatever the weights sum to by rounding', () => {
+    fc.assert(
+      fc.property(rawWeights, (raw) => {
+        expect(cap({ raw, cap: 1 }).redistributed).toBe(0);
+        expect(cap({ raw, cap: Math.max(...raw) }).redistributed).toBe(0);
+      }),
+    );
+    // As little as a millionth that a cap does move is told.
+    expect(cap({ raw: Float64Array.of(0.500001, 0.499999), cap: 0.5 }).redistributed).toBeCloseTo(1e-6, 14);
+  });
+
   test('a name that lands on the cap by redistribution is not capped', () => {
     const raw = normalised([1000, 600, 200, 100]); // the golden first date: B lands on 0.4
     const { weights, capped } = cap({ raw, cap: 0.4 });

@@ -2781,10 +2781,14 @@ class Finding(_Finding, total=False):
     accepted: t.Optional[t.Sequence[str]]
     #: The refused value, when small.
     value: t.Any
-    #: Problems that this finding stands for: more than 20 of one code and column of data are one finding, with the first as an example.
+    #: Problems that this finding stands for: more than 20 of one code and column of data are one finding, with the first as an example. Of a run, times that names lacked data or a risk model at its rebalances.
     count: int
     #: Where the first ten of them are.
     places: t.Sequence[str]
+    #: Of a run, the first rebalance that it is about. Rebalances before the first that the run lists are not told.
+    first_date: str
+    #: The last of them.
+    last_date: str
     #: File, sheet or member of an archive that it is in, as it is called where it lies; of many the first. The row stands in the path.
     file: str
 

@@ -81,11 +81,14 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   const next = checkpointAfter(input, continuation, remains);
   const trades = tradesOf(portfolio);
   const metrics = backtestMetrics(series.level, series.relativeIndex);
-  const findings = reportedFindings(remains.findings, [
-    ...assumptionsOf(input, continuation, series.days),
-    ...staleFindings(remains.stale),
-    ...partialLastSession(portfolio),
-  ]);
+  const findings = reportedFindings(remains.findings, {
+    assumptions: [
+      ...assumptionsOf(input, continuation, series.days),
+      ...staleFindings(remains.stale),
+      ...partialLastSession(portfolio),
+    ],
+    since: stored.header.rebalances[0]!.date, // In force when it begins.
+  });
   const record = recordAfter(input, continuation, { trades, metrics, findings, portfolio: next.portfolio });
   const relative = record.benchmark && relativeMetrics({ days: series.days, values: series.level }, record.benchmark);
   report(0.7, 'writing the result');

@@ -1,4 +1,4 @@
-import type { Finding } from '../../findings.js';
+import { datedFindings, type Finding } from '../../findings.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import { Refusal } from '../../refusal.js';
 import { inForce, type Composer, type Composition } from './compositions.js';
@@ -31,10 +31,10 @@ export function decideOne(composer: Composer, { indexId, rebalance, known }: Dec
   if (decision.kind === 'decided') {
     assertHeld(seat.composer.market(indexId), decision.columns, sm);
     const composition = takeEffect(sm, rebalance, decision);
-    if (composition) return { composition, findings: decision.findings };
+    if (composition) return { composition, findings: datedFindings(decision.findings, rebalance.date) };
   }
   if (known.length === 0) throw emptyIndex(indexId, sm, { rebalance, decision });
-  return { findings: [heldFinding(rebalance, decision)] };
+  return { findings: datedFindings([heldFinding(rebalance, decision)], rebalance.date) };
 }
 
 /** @throws Refusal NO_DATA_KNOWN where a name was chosen that the content of the run does not have */

@@ -2,6 +2,7 @@ import { formatDay } from '../../days.js';
 import type { Finding } from '../../findings.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import { Refusal } from '../../refusal.js';
+import { weightMoved } from '../../rules/weight-moved.js';
 import type { Decided, Undecided } from './decider.js';
 import { takeOver } from './proceeds.js';
 import type { DueRebalance } from './due-rebalances.js';
@@ -37,7 +38,7 @@ export function takeEffect(sm: SessionMarket, timing: DueRebalance, decided: Dec
     uncapped: raw,
     cap: cap === null ? null : Math.min(1, cap / appliedSum),
     capped: capped.filter((column) => stays.has(column)),
-    redistributed: raw.reduce((total, value, k) => total + Math.max(0, value - applied[k]!), 0),
+    redistributed: weightMoved(raw, applied),
     ...forecast,
   };
 }

@@ -1,0 +1,12 @@
+/** Weight that rounding may move: sums of weights that nothing was capped in differ by some 1e-15. */
+const ROUNDING = 1e-12;
+
+/** The sum of the reductions from raw to applied weights, fractions, [n] each; 0 where it is no more than rounding. */
+export function weightMoved(raw: Float64Array, applied: Float64Array): number {
+  let moved = 0;
+  for (let i = 0; i < raw.length; i++) {
+    const reduction = raw[i]! - applied[i]!;
+    if (reduction > 0) moved += reduction;
+  }
+  return moved > ROUNDING ? moved : 0;
+}

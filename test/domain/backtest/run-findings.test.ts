@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest';
+import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
+import { reportedFindings } from '#domain/backtest/run-findings.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { formatDay } from '#domain/days.js';
+import type { Finding } from '#domain/findings.js';
+import { buildMarket } from './market-builder.js';
+import { runOn } from './random-run.js';
+import { CALENDARS, WEEK } from './signed-case.js';
+
+describe('a name that lacks its weight at one rebalance after the other', () => {
+  const document = IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: WEEK[0],
+    rebalance: { frequency: 'daily' },
+    pipeline: { weighting: { type: 'MarketCapWeight', params: { free_float: false } } },
+  });
+  const ones = WEEK.map(() => 1);
+  // C has shares on the last day alone.
+  const shares = { A: ones, B: ones, C: WEEK.map((_, t) => (t === WEEK.length - 1 ? 1 : null)) };
+  const market = buildMarket({
+    dates: WEEK,
+    close: { A: ones, B: ones, C: ones },
+    fields: { SHARES_OUTSTANDING: shares },
+  });
+  const run = runOn(CALENDARS, market, document, { start: WEEK[2]!, createDecider: indexDecider });
+  const lacking = run.findings.filter(({ code }) => code === 'NO_WEIGHT_DATA');
+
+  test('is one finding with the number of those rebalances, the first and the last', () => {
+    expect(lacking).toHaveLength(1);
+    expect(lacking[0]).toMatchObject({ count: 3, first_date: WEEK[2], last_date: WEEK[4], path: 'pipeline.weighting' });
+    expect(lacking[0]!.message).toMatch(/^3 times from 2024-03-06 to 2024-03-08\. First: 1 surviving name .*: C\.$/);
+  });
+
+  test('is told of rebalances that the run lists, and of no earlier one', () => {
+    const listed = run.rebalances.map(({ date }) => formatDay(date));
+    expect(listed[0]).toBe(WEEK[2]);
+    expect(listed).toContain(lacking[0]!.first_date);
+    expect(listed).toContain(lacking[0]!.last_date);
+  });
+});
+
+describe('findings of a run', () => {
+  const finding = (code: Finding['code'], date: string, message = `On ${date} it lacked.`): Finding => ({
+    severity: 'warning',
+    code,
+    message,
+    path: 'derivation',
+    first_date: date,
+    last_date: date,
+  });
+  const report = (decisions: readonly Finding[]) =>
+    reportedFindings(
+      { decisions, solves: [], indexExits: [], portfolioExits: [], rights: [] },
+      { assumptions: [], since: '2024-02-01' },
+    );
+
+  test('of rebalances that were held stay apart, as each has its own reason', () => {
+    const held = [finding('REBALANCE_HELD', '2024-02-05'), finding('REBALANCE_HELD', '2024-03-05')];
+    expect(report(held)).toEqual(held);
+  });
+
+  test('of one code and different places stay apart', () => {
+    const one = finding('NO_WEIGHT_DATA', '2024-02-05');
+    const other = { ...one, path: 'derivation.constraints[0]' };
+    expect(report([one, other])).toEqual([one, other]);
+  });
+
+  test('of indices beneath an overlay, one after the other, span the first to the last of all', () => {
+    const dates = ['2024-01-05', '2024-03-05', '2024-04-05', '2024-02-05', '2024-03-20'];
+    const [only, ...rest] = report(dates.map((date) => finding('NO_WEIGHT_DATA', date)));
+    expect(rest).toEqual([]);
+    expect(only).toMatchObject({ count: 4, first_date: '2024-02-05', last_date: '2024-04-05' });
+  });
+});

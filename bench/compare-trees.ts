@@ -1,8 +1,10 @@
+import { existsSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { percentile } from './percentiles.js';
 import { finished, processorTime, settled, startOn, type RunningService } from './http/service.js';
+import { refuse } from './variables.js';
 
 /**
  * Processor time a request of two built trees, side by side: both services run at once, each on a home of its own, and
@@ -27,9 +29,17 @@ interface Question {
 const DOCUMENTS = 4000;
 const NAMES = Array.from({ length: 250 }, (_, i) => `NAME${String(i).padStart(5, '0')}`);
 const CONCURRENCY = 8;
+/** In a built tree. */
+const MAIN = 'dist/src/main.js';
 
 const { old, now, pairs, assets, words } = readArguments(process.argv.slice(2));
 const questions = questionsOf().filter(({ what }) => words.every((word) => what.includes(word)));
+if (questions.length === 0)
+  refuse(
+    `no question has ${words.join(' and ')} in it; there are\n${questionsOf()
+      .map(({ what }) => `  ${what}`)
+      .join('\n')}`,
+  );
 const services = await Promise.all([old, now].map(startOf));
 try {
   await Promise.all(services.map(prepare));
@@ -40,7 +50,7 @@ try {
 }
 
 async function startOf(tree: string): Promise<RunningService> {
-  return startOn(await mkdtemp(join(tmpdir(), 'bench-')), ['--workers', '1'], { main: join(tree, 'dist/src/main.js') });
+  return startOn(await mkdtemp(join(tmpdir(), 'bench-')), ['--workers', '1'], { main: join(tree, MAIN) });
 }
 
 async function compare({ what, requests, ask, atOnce = CONCURRENCY }: Question): Promise<void> {
@@ -194,6 +204,8 @@ function readArguments(argv: readonly string[]) {
   const names = Number(option('--assets', '100'));
   const [older, ...others] = rest;
   if (older === undefined || !Number.isSafeInteger(count) || count < 1)
-    throw new Error('bench:trees OLD [--new TREE] [--pairs 7] [--assets 100] [words of the questions]');
+    refuse('bench:trees OLD [--new TREE] [--pairs 7] [--assets 100] [words of the questions]');
+  for (const tree of [older, newer])
+    if (!existsSync(join(tree, MAIN))) refuse(`${resolve(tree)} has no ${MAIN}: build it with npm ci && npm run build`);
   return { old: resolve(older), now: resolve(newer), pairs: count, assets: names, words: others };
 }

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import type { Limits } from '#cli/bench/machine.js';
 import type { Timing } from './kernels/measure.js';
 import { keyOf, RESULTS, storedTimings } from './stored-results.js';
+import { EXIT_USAGE, refuse } from './variables.js';
 
 /**
  * Runs the benchmarks one after the other, each in a process of its own.
@@ -35,9 +36,6 @@ interface StoredResults {
   readonly limits?: BothLimits;
   readonly timings: readonly Timing[];
 }
-
-/** EX_USAGE of sysexits. */
-const USAGE_STATUS = 64;
 
 const flags = new Set(process.argv.slice(2).filter((word) => word.startsWith('--')));
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'));
@@ -98,18 +96,12 @@ for (const bench of benches) {
   });
   child.on('message', (timing) => timings.push(timing as Timing)); // sent as timings alone
   const [status] = (await once(child, 'close')) as [number | null];
-  if (status !== 0) process.exitCode = 1;
+  if (status !== 0) process.exitCode = status === EXIT_USAGE ? EXIT_USAGE : 1;
 }
 
 if (flags.has('--compare')) compare();
 if (flags.has('--json') && timings.length > 0)
   keep({ date, processor, node: process.version, timings, ...(limits && { limits }) });
-
-/** Ends with a sentence and the status of a wrong command line. */
-function refuse(sentence: string): never {
-  console.error(sentence);
-  process.exit(USAGE_STATUS);
-}
 
 function start(file: string, env: NodeJS.ProcessEnv): ChildProcess {
   return fork(`${folder}${file}`, { env, stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });

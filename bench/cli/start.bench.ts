@@ -8,16 +8,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { SPARE_WAIT_MS } from '#market/process/process-pool.js';
 import { percentile } from '../percentiles.js';
+import { numberFrom } from '../variables.js';
 
 /**
  * From the start of a process to its address, beside `node` that does nothing, in turns; and in the last turn the memory of a
  * service that has been idle for so long that no process waits to read stores. Goals on a free machine: 0.3 s, 1.5 s by `npm start` with nothing to build, 160 MB.
  * START_TURNS takes fewer turns than seven, START_IDLE_MS waits less for the memory, which is then not that of an idle service.
  */
-const TURNS = Number(process.env['START_TURNS'] ?? 7);
+const TURNS = numberFrom('START_TURNS', { otherwise: 7 });
 /** Until what begins after the start has ended, in the last turn also the process that waits for a store to read. */
 const SETTLED_MS = 3000;
-const IDLE_MS = Number(process.env['START_IDLE_MS'] ?? SPARE_WAIT_MS + SETTLED_MS);
+const IDLE_MS = numberFrom('START_IDLE_MS', { otherwise: SPARE_WAIT_MS + SETTLED_MS, least: 0 });
 const TICK_MS = 10;
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));

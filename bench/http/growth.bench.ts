@@ -9,6 +9,7 @@ import { drawGrowths, type DrawnGrowth } from './growth/draw.js';
 import { prepareGrowths, type Growth, type Point } from './growth/growths.js';
 import { isSlower, slope, spreadOf, type Cost, type Spread } from './growth/trend.js';
 import { yardstick } from './growth/yardstick.js';
+import { numberFrom } from '../variables.js';
 
 /**
  * What jobs of the running service cost as sessions, names, rebalances and constraints grow: processor time of all
@@ -18,8 +19,8 @@ import { yardstick } from './growth/yardstick.js';
  * sizes of each growth alone; the picture then goes to the folder for temporary files.
  */
 const WHOLE_TURNS = 5;
-const TURNS = Number(process.env['GROWTH_TURNS'] ?? WHOLE_TURNS);
-const SIZES = Number(process.env['GROWTH_SIZES'] ?? Infinity);
+const TURNS = numberFrom('GROWTH_TURNS', { otherwise: WHOLE_TURNS });
+const SIZES = numberFrom('GROWTH_SIZES', { otherwise: Infinity });
 
 /** Jobs of a turn: what a clock of the kernel rounds counts less. */
 const JOBS = 2;

@@ -1,13 +1,16 @@
 import { finished, processorTime, settled, startService, watchMemory, type RunningService } from './service.js';
 import { send } from './peers/work.js';
+import { numberFrom } from '../variables.js';
 
 /**
  * A thousand indices over one store, each with a stored run, and a day that comes to the store: the time until every run
  * has it, and the memory that takes beyond what the service held. Goal: 15 s and 200 MB on two workers.
  * MANY_INDICES and MANY_NAMES (500) make it smaller.
  */
-const INDICES = Number(process.env['MANY_INDICES'] ?? 1000);
-const NAMES = Number(process.env['MANY_NAMES'] ?? 500);
+/** Names of the smallest index. */
+const FEWEST = 20;
+const INDICES = numberFrom('MANY_INDICES', { otherwise: 1000 });
+const NAMES = numberFrom('MANY_NAMES', { otherwise: 500, least: FEWEST + 1 });
 /** As many as a batch takes, with room in the queue. */
 const BATCH = 100;
 const DAYS = 3;
@@ -34,7 +37,7 @@ try {
 async function defineIndices(of: RunningService): Promise<readonly string[]> {
   const ids = Array.from({ length: INDICES }, (_, i) => `I${String(i).padStart(4, '0')}`);
   for (const [i, id] of ids.entries()) {
-    const count = 20 + ((7 * i) % (NAMES - 20));
+    const count = FEWEST + ((7 * i) % (NAMES - FEWEST));
     await send(of, 'POST', '/indices', {
       id,
       name: id,

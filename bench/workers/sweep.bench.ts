@@ -5,6 +5,7 @@ import { createLog } from '#cli/log.js';
 import { start, stop } from '#cli/serve.js';
 import { readSettings } from '#cli/settings.js';
 import { SWEEP_DOCUMENT, sweepGrid } from './sweep-case.js';
+import { numberFrom } from '../variables.js';
 
 /**
  * A sweep as a client asks for it, from the request to the ranked table: 500 names, ten years, quarterly, total return, costs.
@@ -12,7 +13,7 @@ import { SWEEP_DOCUMENT, sweepGrid } from './sweep-case.js';
  * for processors that others use, and the growth of its memory.
  * Goal: 1,000 variants <= 5 s on two workers, <= 1 GiB. SWEEP_VARIANTS makes it smaller.
  */
-const VARIANTS = Number(process.env['SWEEP_VARIANTS'] ?? 1000);
+const VARIANTS = numberFrom('SWEEP_VARIANTS', { otherwise: 1000 });
 const WORKERS = 2;
 
 const folder = await mkdtemp(join(tmpdir(), 'bench-sweep-'));

@@ -6,6 +6,7 @@ import { RESULTS } from '../../stored-results.js';
 import { costOf, solvedMs, type Cost } from './pairs/cost.js';
 import { rowsOf } from './pairs/rows.js';
 import { problemFamily } from './problem-family.js';
+import { numberFrom, refuse, wordsFrom } from '../../variables.js';
 
 /**
  * Every class of constraints by itself and every pair of them, binding, with both frontiers: what a combination costs beside its
@@ -18,11 +19,12 @@ import { problemFamily } from './problem-family.js';
  *     PAIRS_RESULTS=FILE         where costs are kept, bench/results/class-pairs/<names>.json unless given
  *     PAIRS_AGAIN=slow           measures those above four times their parts again; `all` everything
  */
-const NAMES = Number(process.env['PAIRS_NAMES'] ?? 500);
-const ONLY = process.env['PAIRS_CLASSES']?.split(',');
-const WITH = process.env['PAIRS_WITH']?.split(',');
+const NAMES = numberFrom('PAIRS_NAMES', { otherwise: 500 });
+const CLASSES = CONSTRAINT_CLASSES.map(({ type }) => type);
+const WITH = wordsFrom('PAIRS_WITH', CLASSES);
 const [PART, PARTS] = (process.env['PAIRS_PART'] ?? '1/1').split('/').map(Number) as [number, number];
-const SECONDS = Number(process.env['PAIRS_SECONDS'] ?? Infinity);
+if (!(PART >= 1 && PART <= PARTS)) refuse(`PAIRS_PART is "${process.env['PAIRS_PART']}"; it looks like 2/5`);
+const SECONDS = numberFrom('PAIRS_SECONDS', { otherwise: Infinity });
 const KEPT = process.env['PAIRS_RESULTS'] ?? `${RESULTS}class-pairs/${NAMES}.json`;
 const AGAIN = process.env['PAIRS_AGAIN'];
 const RATIO_MAX = 4;
@@ -32,11 +34,11 @@ const NEGLIGIBLE = 50;
 const engine = wasmEngine();
 const family = problemFamily(NAMES, 1260);
 const rows = rowsOf(family);
-const classes = CONSTRAINT_CLASSES.map(({ type }) => type).filter((type) => ONLY === undefined || ONLY.includes(type));
+const classes = wordsFrom('PAIRS_CLASSES', CLASSES);
 const keyOf = (types: readonly string[]) => types.join(' + ');
 const pairs = classes.flatMap((a, i) => classes.slice(i + 1).map((b) => [a, b]));
 const part = pairs
-  .filter((types) => WITH === undefined || types.some((type) => WITH.includes(type)))
+  .filter((types) => types.some((type) => WITH.includes(type)))
   .filter((_, position) => position % PARTS === PART - 1);
 const kept = new Map<string, Cost>(Object.entries(readKept()));
 

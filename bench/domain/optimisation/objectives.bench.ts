@@ -25,6 +25,7 @@ import {
   type ObjectiveName,
   type Outcome,
 } from './objectives/cases.js';
+import { listFrom, numberFrom, wordsFrom } from '../../variables.js';
 
 /**
  * Every objective but the tails, which `tails` has, beside cvxopt, SLSQP (of scipy), quadprog and ECOS (of R), HiGHS and Clarabel: each in
@@ -34,12 +35,12 @@ import {
  * may take PEER_SECONDS. BENCH_PEERS as in the bench of the kernels, BENCH_PYTHON another python3. A peer that is not there says so;
  * quadprog, ECOS, HiGHS and Clarabel get quadratic programmes alone.
  */
-const sizes = listed('SIZES')?.map(Number) ?? [134, 334, 667, 1334];
-const objectives = OBJECTIVES.filter((name) => listed('OBJECTIVES')?.includes(name) !== false);
-const rounds = Number(process.env['ROUNDS'] ?? 3);
+const sizes = listFrom('SIZES', { shape: /^[1-9]\d*$/, otherwise: ['134', '334', '667', '1334'] }).map(Number);
+const objectives = wordsFrom('OBJECTIVES', OBJECTIVES);
+const rounds = numberFrom('ROUNDS', { otherwise: 3 });
 
 /** Seconds that a peer may take. */
-const peerSeconds = Number(process.env['PEER_SECONDS'] ?? 60);
+const peerSeconds = numberFrom('PEER_SECONDS', { otherwise: 60 });
 
 /** Seconds from which a peer is asked once. */
 const REPEAT_SECONDS = 5;
@@ -66,10 +67,11 @@ const sides: readonly (readonly [name: string, side: Side | string])[] = [
   ['HiGHS', quadraticSide(npmPeer('highs'))],
   ['Clarabel', quadraticSide(npmPeer('clarabel'))],
 ];
+const wanted = wordsFrom('PEERS', ['ours', ...sides.map(([name]) => name)]);
 const peers = new Map<string, Side>();
 for (const [name, side] of sides) {
   if (typeof side === 'string') console.log(`${name}: absent, ${side}`);
-  else if (listed('PEERS')?.includes(name) !== false) peers.set(name, side);
+  else if (wanted.includes(name)) peers.set(name, side);
 }
 
 for (const names of sizes) for (const type of objectives) await compare(names, type);
@@ -176,8 +178,4 @@ function report(names: string, type: string, name: string, all: readonly Told[],
 
 function tell(names: string, type: string, name: string, text: string): void {
   console.log(`${names.padStart(5)} ${type.padEnd(20)} ${name.padEnd(8)} ${text}`);
-}
-
-function listed(variable: string): string[] | undefined {
-  return process.env[variable]?.split(',');
 }

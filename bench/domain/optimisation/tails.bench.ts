@@ -13,11 +13,12 @@ import { wasmEngine } from '#kernels/engines/wasm.js';
 import { denseMetric } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
+import { listFrom, numberFrom, wordsFrom } from '../../variables.js';
 
 /**
  * The least CVaR and CDaR at 0.95 beside HiGHS (of scipy) and cvxopt: processor time and the distance of each optimum from ours.
  * Ours is warm, from the rows of a problem to its weights, least of three (ROUNDS). SIZES=134x1000d,500x504ds takes some, as names x
- * scenarios, with `d` for drawdowns and `s` for short positions, which peers do not get; PEERS=highs-ds takes some, for
+ * scenarios, with `d` for drawdowns and `s` for short positions, which peers do not get; PEERS=ours,highs-ds takes some, for
  * PEER_SECONDS each. A peer that is not there says so.
  * Goal: 500 names x 5,000 scenarios in 2 s at 1e-6; 100,000 scenarios are in reach, with the gap that the bound proves.
  */
@@ -27,7 +28,7 @@ const FACTORS = 10;
 const DEFAULT = ['134x1000', '334x2000', '500x5000', '134x500d', '500x504ds', '500x100000'];
 
 /** Solves of ours, the least of which counts. */
-const ROUNDS = Number(process.env['ROUNDS'] ?? 3);
+const ROUNDS = numberFrom('ROUNDS', { otherwise: 3 });
 
 /** Of each name at most, where short positions are allowed. */
 const SHORT = 0.01;
@@ -40,14 +41,15 @@ const LIMITS_MS: Readonly<Record<string, number>> = { '500x5000': 2000 };
 const PEER_SCENARIOS_MAX = 20_000;
 
 /** Seconds that a peer may take. */
-const PEER_SECONDS = Number(process.env['PEER_SECONDS'] ?? 60);
+const PEER_SECONDS = numberFrom('PEER_SECONDS', { otherwise: 60 });
 
 const SCRIPT = fileURLToPath(new URL('../../../../bench/domain/optimisation/tails.py', import.meta.url));
 const python = process.env['BENCH_PYTHON'] ?? 'python3';
 const scratch = mkdtempSync(join(tmpdir(), 'tails-'));
 const engine = wasmEngine();
-const sizes = process.env['SIZES']?.split(',') ?? [];
-const peers = (process.env['PEERS']?.split(',') ?? ['highs-ds', 'highs-ipm', 'cvxopt']).filter((name) => {
+const sizes = listFrom('SIZES', { shape: /^[1-9]\d*x[1-9]\d*d?s?$/, otherwise: DEFAULT });
+const peers = wordsFrom('PEERS', ['ours', 'highs-ds', 'highs-ipm', 'cvxopt']).filter((name) => {
+  if (name === 'ours') return false; // it is always there
   try {
     execFileSync(python, [SCRIPT, 'probe', name], { stdio: 'ignore' });
     return true;
@@ -62,7 +64,7 @@ for (const measure of ['loss', 'drawdown'] as const)
   for (let warm = 0; warm < 3; warm++)
     ours(problemOf({ names: 120, measure, returns: drawReturns(120, 500), cap: 0.05, short: 0 }));
 
-for (const label of sizes.length > 0 ? sizes : DEFAULT) {
+for (const label of sizes) {
   const [names, scenarios] = label.replace(/[ds]/g, '').split('x').map(Number) as [number, number]; // Labels have both.
   const measure = label.includes('d') ? 'drawdown' : 'loss';
   const short = label.includes('s') ? SHORT : 0;

@@ -12,6 +12,8 @@ export interface DrawnGrowth {
 const PANEL = { width: 420, height: 300 };
 const ROOM = { left: 62, right: 16, top: 44, bottom: 44 };
 const COLUMNS = 2;
+/** Below the panels, for the line that says what the colours are. */
+const LEGEND = 24;
 const TICKS_MAX = 6;
 const INK = '#222222';
 const GRID = '#dddddd';
@@ -22,7 +24,7 @@ const SLOWER = '#c03020';
 /** Costs against sizes on logarithmic scales: a panel each, its exponent above. @returns a whole SVG document */
 export function drawGrowths(growths: readonly DrawnGrowth[]): string {
   const rows = Math.ceil(growths.length / COLUMNS);
-  const [width, height] = [COLUMNS * PANEL.width, rows * PANEL.height];
+  const [width, height] = [COLUMNS * PANEL.width, rows * PANEL.height + LEGEND];
   const panels = growths.map((growth, i) => {
     const [x, y] = [(i % COLUMNS) * PANEL.width, Math.floor(i / COLUMNS) * PANEL.height];
     return `<g transform="translate(${x} ${y})">${panel(growth)}</g>`;
@@ -33,6 +35,7 @@ export function drawGrowths(growths: readonly DrawnGrowth[]): string {
     '<title>Processor time of a job against the size of its work, on logarithmic scales</title>',
     `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
     ...panels,
+    text(ROOM.left, height - 10, 'Blue: now. Grey: the stored results. Ringed: slower than these in every turn.'),
     '</svg>\n',
   ].join('\n');
 }
@@ -52,10 +55,11 @@ function panel({ name, axis, costs, before }: DrawnGrowth): string {
     const then = before.find((one) => one.x === x);
     return then !== undefined && isSlower(yardsticks, then.yardsticks);
   });
-  const exponent = costs.length < 2 ? '' : `, grows as ${escaped(axis)}^${slope(costs).toFixed(2)}`;
+  const [whole, end] = [costs, costs.slice(-2)].map((some) => slope(some).toFixed(2));
+  const exponent = costs.length < 2 ? '' : `, grows as ${escaped(axis)}^${whole}, at the end ^${end}`;
   return [
     text(ROOM.left, 18, escaped(name), 'font-size="13" font-weight="bold"'),
-    text(ROOM.left, 34, `processor time of a job, ms${exponent}`),
+    text(ROOM.left, 34, `processor ms a job${exponent}`),
     ...grid(scales),
     text((ROOM.left + PANEL.width - ROOM.right) / 2, PANEL.height - 8, escaped(axis), 'text-anchor="middle"'),
     curve(before, scales, BEFORE),

@@ -7,6 +7,7 @@ import { startPostgresql } from '../../../test/postgresql/postgresql-server.js';
 import { spread } from '../../percentiles.js';
 import type { LoadNews, LoadOrder, Submissions, Timed } from './load-nodes.js';
 import { serverProcess } from './server-process.js';
+import { numberFrom } from '../../variables.js';
 
 /**
  * A cluster under load: workers with a connection each, and one that listens, that sleep through their jobs, two fronts
@@ -15,13 +16,13 @@ import { serverProcess } from './server-process.js';
  * LOAD_SECONDS=600 LOAD_OLD_JOBS=1000000. Goals: at most 60 % of a core for 10,000 jobs a minute, starts within 500 ms
  * (p99).
  */
-const SECONDS = Number(process.env['LOAD_SECONDS'] ?? 15);
-const JOBS_PER_MINUTE = Number(process.env['LOAD_JOBS_PER_MINUTE'] ?? 10_000);
-const WORKERS = Number(process.env['LOAD_WORKERS'] ?? 300);
-const OLD = Number(process.env['LOAD_OLD_JOBS'] ?? 100_000);
+const SECONDS = numberFrom('LOAD_SECONDS', { otherwise: 15 });
+const JOBS_PER_MINUTE = numberFrom('LOAD_JOBS_PER_MINUTE', { otherwise: 10_000 });
+const WORKERS = numberFrom('LOAD_WORKERS', { otherwise: 300 });
+const OLD = numberFrom('LOAD_OLD_JOBS', { otherwise: 100_000, least: 0 });
 /** As long as half of the workers are busy with at the full rate. */
-const WORK_MS = Number(process.env['LOAD_WORK_MS'] ?? 500);
-const PROCESSES = Number(process.env['LOAD_PROCESSES'] ?? 4);
+const WORK_MS = numberFrom('LOAD_WORK_MS', { otherwise: 500, least: 0 });
+const PROCESSES = numberFrom('LOAD_PROCESSES', { otherwise: 4 });
 /** Each worker has a second connection, which is asked every 2 s whether it lives; off: the connections of the goal. */
 const HAS_LISTENERS = process.env['LOAD_LISTENERS'] !== 'off';
 const FRONTS = 2;

@@ -14,6 +14,7 @@ import { openStore } from '#store/open-store.js';
 import { startPostgresql } from '../../../test/postgresql/postgresql-server.js';
 import { percentile, spread } from '../../percentiles.js';
 import { serverProcess } from './server-process.js';
+import { numberFrom } from '../../variables.js';
 
 /**
  * The queue on PostgreSQL, flushed to disk, from two processes' connections: a job of nothing from its submission to its
@@ -27,7 +28,7 @@ const CANCELS = 300;
 const READS = 10_000;
 const AT_ONCE = 20;
 const BATCH = 500;
-const OLD = Number(process.env['BENCH_OLD_JOBS'] ?? 100_000);
+const OLD = numberFrom('BENCH_OLD_JOBS', { otherwise: 100_000, least: 0 });
 
 const quiet = { info: () => {}, warn: () => {}, error: console.error };
 const limits = { ...nodeLimits({ workers: 2, memoryBytes: 1e12 }), queueMax: 1e6, endedMax: 1e9 };

@@ -6,14 +6,15 @@ import { startPostgresql } from '../../../test/postgresql/postgresql-server.js';
 import { finished, processorTime, startService, startWorker, type RunningService } from '../../http/service.js';
 import { percentile } from '../../percentiles.js';
 import { SWEEP_DOCUMENT, sweepGrid } from '../../workers/sweep-case.js';
+import { numberFrom } from '../../variables.js';
 
 /**
  * A sweep over the worker processes of a cluster, of one thread each, beside the same sweep embedded over as many threads:
  * in turns, because other work on the machine meets both; wall time and processor time of all processes of the product.
  * Goal: within 15 % for 1,000 variants, SWEEP_VARIANTS=1000: some 40 s of processor time a sweep, of which there are eight.
  */
-const VARIANTS = Number(process.env['SWEEP_VARIANTS'] ?? 200);
-const ROUNDS = Number(process.env['SWEEP_ROUNDS'] ?? 3);
+const VARIANTS = numberFrom('SWEEP_VARIANTS', { otherwise: 200 });
+const ROUNDS = numberFrom('SWEEP_ROUNDS', { otherwise: 3 });
 const WORKERS = 4;
 
 const folder = await mkdtemp(join(tmpdir(), 'bench-shared-'));

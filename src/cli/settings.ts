@@ -189,7 +189,7 @@ export const SETTINGS = {
     variable: 'DIVISOR_DATA_WAIT_MS',
     // Most stores are read by then, and a client with a timeout still gets an answer.
     otherwise: () => '2000',
-    help: 'Longest wait of a request, after a restart, for the data that was served before.',
+    help: 'Longest wait of a request, after a restart, for the data that was served before, also of one that changes its store.',
     schema: whole(0, 60_000),
   }),
   drainMs: declare({

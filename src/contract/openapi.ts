@@ -287,7 +287,9 @@ function errorResponse(codes: readonly ErrorCode[]): Json {
       ? (['Allow'] as const)
       : status === 401
         ? (['WWW-Authenticate'] as const)
-        : status === 503 || status === 429
+        : status === 503 ||
+            status === 429 ||
+            codes.some((code) => code === 'STORE_LOADING' || code === 'STORE_REFRESHING')
           ? (['Retry-After'] as const)
           : [];
   return {

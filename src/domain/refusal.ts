@@ -44,8 +44,11 @@ export const ERRORS = {
     status: 409,
     help: 'Published runs were made on the contents of the store; see detail.indices. `purge=true` (scope admin) deletes it all the same.',
   },
-  STORE_LOADING: { status: 409, help: 'A store is already loading.' },
-  STORE_REFRESHING: { status: 409, help: 'The store is already refreshing.' },
+  STORE_LOADING: {
+    status: 409,
+    help: 'A store is already loading, or that of before a restart is being read; retry after `Retry-After` seconds.',
+  },
+  STORE_REFRESHING: { status: 409, help: 'The store is already refreshing; retry after `Retry-After` seconds.' },
   FOLDER_REGISTERED: {
     status: 409,
     help: 'The folder (or the file of it that is the market), or the same tables of the database, are already registered as a store.',

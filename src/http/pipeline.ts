@@ -92,7 +92,7 @@ export function createOperation(
    */
   const runSettled = (exchange: Exchange, principal: Principal, sent: Sent) => {
     const again = async (failure: unknown) => {
-      if (!isDatasetLoading(failure)) throw failure;
+      if (!isDatasetLoading(failure) || isUpload(sent)) throw failure; // An upload cannot be read twice.
       await dataSettled();
       return run(exchange, principal, sent);
     };

@@ -3,11 +3,13 @@ import { ERRORS, Refusal, type ErrorDetail } from '#domain/refusal.js';
 import { JSON_TYPE, type AnswerHeaders } from './answer-headers.js';
 import type { Reply } from './handler.js';
 
-/** Seconds after which a client may try again, by the code of a 503 or 429. */
+/** Seconds after which a client may try again, of codes of a 503 or 429, and of others that pass by themselves. */
 const RETRY_AFTER_SECONDS: Partial<Record<ErrorDetail['code'], number>> = {
   OVERLOADED: 2,
   RATE_LIMITED: 2,
   STORAGE_FULL: 60,
+  STORE_LOADING: 5,
+  STORE_REFRESHING: 5,
 };
 const RETRY_AFTER_DEFAULT_SECONDS = 5;
 
@@ -78,8 +80,9 @@ export function namesEtag(header: string | undefined, etag: string): boolean {
 /** The answer of a refusal: the ErrorEnvelope under the status of its code. */
 export function errorAnswer(refusal: Refusal, method: string, headers: AnswerHeaders): Answer {
   const status = statusOf(refusal);
-  if (status === 503 || status === 429)
-    headers.set('Retry-After', String(RETRY_AFTER_SECONDS[refusal.code] ?? RETRY_AFTER_DEFAULT_SECONDS));
+  const passes = status === 503 || status === 429 ? RETRY_AFTER_DEFAULT_SECONDS : undefined;
+  const retrySeconds = RETRY_AFTER_SECONDS[refusal.code] ?? passes;
+  if (retrySeconds !== undefined) headers.set('Retry-After', String(retrySeconds));
   if (status === 401) headers.set('WWW-Authenticate', 'Bearer');
   const allowed = refusal.detail?.['allowed'];
   if (status === 405 && Array.isArray(allowed)) headers.set('Allow', allowed.join(', '));

@@ -1,5 +1,6 @@
 import type { DataStore } from '#contract/stores/store.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import { datasetResuming } from '#domain/market/dataset-loading.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
@@ -20,6 +21,8 @@ export interface DatasetActivity {
   of(datasetId: string): Promise<Activity | undefined>;
   /** Stores that are read outside a job: by a registration, an import or at start. */
   readonly reading: Set<string>;
+  /** Marks the store of before a restart as one that is read again, until `over` resolves. */
+  resumes(datasetId: string, over: Promise<void>): void;
   isServed(datasetId: string): boolean;
   /** Whether a store was to be generated and never will be. */
   isAbandoned(document: DatasetDocument): Promise<boolean>;
@@ -62,11 +65,13 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
   const reading = new Set<string>();
   /** Ids that were given out and have no document yet. */
   const reserved = new Set<string>();
+  /** The store of before a restart, while it is read again. */
+  let resumed: string | undefined;
   /** Admissions of loads follow each other. */
   let lastAdmission: Promise<unknown> = Promise.resolve();
 
   async function activityOf(datasetId: string): Promise<Activity | undefined> {
-    if (reading.has(datasetId) || (await jobs.isLive(`load:${datasetId}`))) return 'loading';
+    if (reading.has(datasetId) || resumed === datasetId || (await jobs.isLive(`load:${datasetId}`))) return 'loading';
     return (await jobs.isLive(`refresh:${datasetId}`)) || (await jobs.isLive(`sync:${datasetId}`))
       ? 'refreshing'
       : undefined;
@@ -84,17 +89,22 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     return stored;
   }
 
+  const busy = (datasetId: string, how: string): Refusal =>
+    datasetId === resumed
+      ? datasetResuming(datasetId)
+      : new Refusal('STORE_LOADING', `The data store ${datasetId} ${how}.`);
+
   async function assertIdle(datasetId: string): Promise<void> {
     const activity = await activityOf(datasetId);
     if (activity === 'loading' || (await jobs.isLive(`generate:${datasetId}`)))
-      throw new Refusal('STORE_LOADING', `The data store ${datasetId} is being read or written.`);
+      throw busy(datasetId, 'is being read or written');
     if (activity === 'refreshing')
       throw new Refusal('STORE_REFRESHING', `The data store ${datasetId} is being refreshed.`);
   }
 
   async function assertNoneLoads(): Promise<void> {
-    const [busy] = [...reading, ...(await liveLoads())];
-    if (busy !== undefined) throw new Refusal('STORE_LOADING', `The data store ${busy} is already loading.`);
+    const [first] = [...(resumed === undefined ? [] : [resumed]), ...reading, ...(await liveLoads())];
+    if (first !== undefined) throw busy(first, 'is already loading');
   }
 
   async function liveLoads(): Promise<string[]> {
@@ -117,8 +127,7 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
 
   const beginReading = (datasetId: string, { isLoad }: { readonly isLoad: boolean }): Promise<void> =>
     inTurn(async () => {
-      if (reading.has(datasetId))
-        throw new Refusal('STORE_LOADING', `The data store ${datasetId} is being read or written.`);
+      if (reading.has(datasetId) || resumed === datasetId) throw busy(datasetId, 'is being read or written');
       if (isLoad) await assertNoneLoads();
       reading.add(datasetId);
     });
@@ -159,6 +168,10 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
   return {
     of: activityOf,
     reading,
+    resumes(datasetId, over) {
+      resumed = datasetId;
+      void over.then(() => (resumed = undefined));
+    },
     isServed,
     isAbandoned,
     view: viewOf,

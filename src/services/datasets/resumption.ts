@@ -43,7 +43,9 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
 
   async function announce(): Promise<void> {
     const active = (await allDatasets(documents)).find((store) => store.active);
-    if (active !== undefined) markets.expect(active.store_id);
+    if (active === undefined) return;
+    markets.expect(active.store_id);
+    activity.resumes(active.store_id, markets.settled());
   }
 
   async function resume(): Promise<void> {

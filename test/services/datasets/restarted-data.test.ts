@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { pino } from 'pino';
 import type { Health } from '#contract/health.js';
 import { routes } from '#contract/route.js';
+import { datasetResuming } from '#domain/market/dataset-loading.js';
 import type { ErrorDetail } from '#domain/refusal.js';
 import { createApp } from '#http/app.js';
 import { createServedMarkets } from '#market/serving/served-markets.js';
@@ -65,6 +66,29 @@ describe('after a restart', () => {
     expect((await service.ask('GET', '/health/ready')).status).toBe(200);
   });
 
+  test('a change to the store of before waits for it, and comes back to the same refusal or success as later', async () => {
+    const goOn = pauseReaders();
+    onTestFinished(goOn);
+    await service.restart();
+    const early = [
+      service.refusal('POST', '/data/stores/held/activate'),
+      service.refusal('POST', '/data/sync'),
+    ] as const;
+    const view = service.ask<{ status: string }>('GET', '/data/stores/held');
+    const second = service.ask<{ status: string }>('POST', '/data/synthetic', {
+      store_id: 'second',
+      assets: 1,
+      activate: true,
+    });
+    expect((await view).body.status).toBe('loading');
+    goOn();
+    const [activation, sync] = await Promise.all(early);
+    expect(activation).toMatchObject({ status: 409, code: 'STORE_ACTIVE' });
+    expect(sync).toMatchObject({ status: 409, code: 'NOTHING_TO_REFRESH' });
+    expect((await second).status).toBe(202);
+    expect((await service.finished('generate:second')).status).toBe('succeeded');
+  });
+
   test('the service is ready once its data is known to be unreadable, and says then what could not be read and why', async () => {
     const { body } = await service.ask<{ location: string }>('GET', '/data/stores/held');
     const away = join(service.root, 'away');
@@ -118,10 +142,24 @@ test('a request waits two seconds for data that is being read, and is then asked
         errors: ['NO_DATA_SOURCE'],
         success: { status: 200, description: 'd' },
       },
+      change: {
+        method: 'POST',
+        path: '/change',
+        scope: 'open',
+        tag: 't',
+        summary: 's',
+        errors: ['STORE_LOADING'],
+        success: { status: 202, description: 'd' },
+      },
     });
     const app = createApp({
       api,
-      handlers: { ask: () => ({ json: markets.require().loadedAt }) },
+      handlers: {
+        ask: () => ({ json: markets.require().loadedAt }),
+        change: () => {
+          throw datasetResuming('slow');
+        },
+      },
       authenticate: () => ({ keyId: null, name: null, scopes: new Set() }),
       version: '1.0.0',
       log: pino({ level: 'silent' }),
@@ -129,13 +167,19 @@ test('a request waits two seconds for data that is being read, and is then asked
       dataWaitMs: 2000,
     });
     let answer: Response | undefined;
+    const changes: Response[] = [];
     const answering = Promise.resolve(app.fetch(new Request('http://localhost/ask'))).then(
       (response) => (answer = response),
     );
+    const change = new Request('http://localhost/change', { method: 'POST' });
+    const changing = Promise.resolve(app.fetch(change)).then((response) => (changes.push(response), response));
     await vi.advanceTimersByTimeAsync(1999);
-    expect(answer).toBeUndefined();
+    expect([answer, changes]).toEqual([undefined, []]);
     await vi.advanceTimersByTimeAsync(1);
     await answering;
+    const changed = await changing;
+    expect([changed.status, changed.headers.get('retry-after')]).toEqual([409, '5']);
+    expect(await changed.json()).toMatchObject({ error: { code: 'STORE_LOADING', detail: { store_id: 'slow' } } });
     expect([answer?.status, answer?.headers.get('retry-after')]).toEqual([503, '5']);
     expect(await answer?.json()).toMatchObject({
       error: { code: 'STORE_UNAVAILABLE', detail: { store_id: 'slow', status: 'loading' } },

@@ -32,8 +32,9 @@ export const optimise: Task<'optimise'> = async (input, control) => {
       report: (fraction, message) => control.report(fraction, message),
     });
     const identity = { runId, indexId: request.index_id, constraintSetId: request.constraint_set_id };
+    const risk = { measuredBy: input.measuredBy, asked: request.risk_model };
     const message = ['Done.', ...run.findings.map((finding) => finding.message)].join(' ');
-    return { result: outputContent(JSON.stringify(toOptimisationResult(run, identity))), message };
+    return { result: outputContent(JSON.stringify(toOptimisationResult(run, { ...identity, ...risk }))), message };
   });
   return { ...(await writeOutputs(input.outputs, { result })), message };
 };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ESTIMATORS } from '#domain/documents/risk-model-document.js';
 import { FRONTIER_RISKS } from '#domain/optimisation/frontier-risks.js';
 import { Finding } from './common.js';
 
@@ -172,6 +173,19 @@ const WorstCase = z
     description: 'The weights by the estimates, and by the worst of the sets that the objective was made best for.',
   });
 
+const MeasuringRisk = z
+  .strictObject({
+    model_id: z.string().nullable().meta({ description: 'The stored risk model; null of an estimate of the run.' }),
+    estimator: z.enum(ESTIMATORS),
+    settings: z
+      .record(z.string(), z.union([z.string(), z.number()]).nullable())
+      .meta({ description: 'Those that the estimator reads, as asked for or by default.' }),
+    start: z.string().meta({ description: 'Date of the first return.' }),
+    end: z.string().meta({ description: 'Date of the last return.' }),
+    sessions: z.int().min(1).meta({ description: 'Returns: sessions on which every name has one.' }),
+  })
+  .meta({ id: 'MeasuringRisk', description: 'What the risk of an optimisation was measured by.' });
+
 export const OptimisationRunResult = z
   .strictObject({
     run_id: z.string(),
@@ -180,6 +194,9 @@ export const OptimisationRunResult = z
     start: z.string().meta({ description: 'First date the price frame of the constituents carries.' }),
     end: z.string().meta({ description: 'Last date the price frame of the constituents carries.' }),
     rebalance_date: z.string().meta({ description: 'Rebalance whose weights are the target.' }),
+    risk_model: MeasuringRisk.optional().meta({
+      description: 'What objective, rows and results were measured by. Absent in runs of earlier versions.',
+    }),
     converged: z.boolean().meta({ description: 'Whether the conditions of optimality hold on the original rows.' }),
     heuristic: z
       .boolean()

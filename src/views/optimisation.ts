@@ -1,6 +1,7 @@
 import type { OptimisationRunResult } from '#contract/optimisation-result.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import { formatDay } from '#domain/days.js';
+import { RiskEstimator, type RiskModelChoice } from '#domain/documents/risk-estimator.js';
 import { objectiveType } from '#domain/documents/optimisation-spec.js';
 import { compareText, type Finding } from '#domain/findings.js';
 import type { DerivedPreview } from '#domain/optimisation/preview.js';
@@ -9,6 +10,7 @@ import type { FrontierPortfolio } from '#domain/optimisation/frontier.js';
 import type { RowSide } from '#domain/optimisation/report.js';
 import { trackingVariance } from '#domain/optimisation/solve-convex.js';
 import type { OptimisationRun } from '#domain/optimisation/run.js';
+import { settingsRead, type MeasuringModel } from '#domain/risk/measuring-model.js';
 
 /** A response whose findings are those of the domain, which the wire shows as they are. */
 type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
@@ -17,12 +19,15 @@ export interface RunIdentity {
   readonly runId: string;
   readonly indexId: string;
   readonly constraintSetId: string;
+  /** The stored risk model; null where the run made an estimate, as it was asked for. */
+  readonly measuredBy: MeasuringModel | null;
+  readonly asked: RiskModelChoice | null | undefined;
 }
 
 /** A finished optimisation on the wire. */
 export function toOptimisationResult(
   run: OptimisationRun,
-  { runId, indexId, constraintSetId }: RunIdentity,
+  { runId, indexId, constraintSetId, ...risk }: RunIdentity,
 ): Served<OptimisationRunResult> {
   const { solution, sides, outcome } = run;
   return {
@@ -32,6 +37,7 @@ export function toOptimisationResult(
     start: formatDay(run.start),
     end: formatDay(run.end),
     rebalance_date: formatDay(run.rebalanceDate),
+    risk_model: riskModelOf(run, risk),
     converged: run.isConverged,
     heuristic: solution.isHeuristic,
     holdings: solution.weights.reduce((count, weight) => count + (weight !== 0 ? 1 : 0), 0),
@@ -59,6 +65,27 @@ export function toOptimisationResult(
     ...explanationOf(run),
     frontier: frontierOf(run),
     findings: run.findings,
+  };
+}
+
+/** What the risk of a run was measured by. */
+function riskModelOf(
+  { observed }: OptimisationRun,
+  { measuredBy, asked }: Pick<RunIdentity, 'measuredBy' | 'asked'>,
+): OptimisationRunResult['risk_model'] {
+  if (measuredBy !== null) {
+    const { modelId, settings, ...rest } = measuredBy;
+    return { model_id: modelId, settings: { ...settings }, ...rest };
+  }
+  const estimator = RiskEstimator.parse(asked ?? {}); // A stored model was told above.
+  const { first, last, sessions } = observed!; // So was its window.
+  return {
+    model_id: null,
+    estimator: estimator.estimator,
+    settings: { ...settingsRead(estimator) },
+    start: formatDay(first),
+    end: formatDay(last),
+    sessions,
   };
 }
 

@@ -4138,6 +4138,21 @@ export interface MaxUtilityObjective {
   readonly type: 'max_utility';
 }
 
+/** What the risk of an optimisation was measured by. */
+export interface MeasuringRisk {
+  /** The stored risk model; null of an estimate of the run. */
+  readonly model_id: string | null;
+  readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles';
+  /** Those that the estimator reads, as asked for or by default. */
+  readonly settings: Readonly<Record<string, string | number | null>>;
+  /** Date of the first return. */
+  readonly start: string;
+  /** Date of the last return. */
+  readonly end: string;
+  /** Returns: sessions on which every name has one. */
+  readonly sessions: number;
+}
+
 export interface MemberSpec {
   /** Display name. */
   readonly name: string;
@@ -4467,6 +4482,8 @@ export interface OptimisationRunResult {
   readonly end: string;
   /** Rebalance whose weights are the target. */
   readonly rebalance_date: string;
+  /** What objective, rows and results were measured by. Absent in runs of earlier versions. */
+  readonly risk_model?: MeasuringRisk | undefined;
   /** Whether the conditions of optimality hold on the original rows. */
   readonly converged: boolean;
   /** A non-convex constraint forced a restricted re-solve: feasible, not proven optimal. */

@@ -14,7 +14,7 @@ import { growthTerms } from '../market/growth-terms.js';
 import { TRACKING } from '../objectives/objective.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
-import { coverageOf } from '../risk/return-panel.js';
+import { coverageOf, returnSpan, type ReturnSpan } from '../risk/return-panel.js';
 import { crossSectionsOf } from '../rules/decide.js';
 import { firstAtLeast } from '../search.js';
 import { constraintFieldFindings, specFieldFindings } from './field-uses.js';
@@ -64,6 +64,8 @@ export interface OptimisationRun {
   readonly start: Day;
   readonly end: Day;
   readonly rebalanceDate: Day;
+  /** Returns that an estimate of the run was made from; null of a stored model. */
+  readonly observed: ReturnSpan | null;
   readonly isConverged: boolean;
   readonly solution: Solution;
   readonly problem: Problem;
@@ -134,6 +136,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
     start: sm.sessions[covered.first]!,
     end: sm.sessions[covered.last]!,
     rebalanceDate: target.date,
+    observed: typeof input.spec.risk_model === 'string' ? null : returnSpan(sm, risk.coverage),
     isConverged: isOptimal(checkKkt(assembled.program, answer.point)),
     solution,
     problem,

@@ -1,5 +1,6 @@
 import { selectColumns } from '#kernels/algebra/select-columns.js';
 import type { Engine } from '#kernels/engines/engine.js';
+import type { Day } from '../days.js';
 import { LIMITS } from '../limits.js';
 import { growthRow } from '../market/growth.js';
 import { assertThere, type SessionMarket } from '../market/session-market.js';
@@ -89,6 +90,21 @@ export function assertEstimable({ sm }: { readonly sm: Pick<SessionMarket, 'iden
     `${columns.length} of ${asked} names are covered, with ${sessions.length} complete observations; at least 1 name and ${LIMITS.MIN_MODEL_OBSERVATIONS} observations are needed. ${leftOut}`.trimEnd(),
     { assets: columns.length, observations: sessions.length, observations_needed: LIMITS.MIN_MODEL_OBSERVATIONS },
   );
+}
+
+/** First and last day with a return, and how many sessions have one. */
+export interface ReturnSpan {
+  readonly first: Day;
+  readonly last: Day;
+  readonly sessions: number;
+}
+
+/** The returns of an estimable coverage. */
+export function returnSpan(
+  { sessions: days }: Pick<SessionMarket, 'sessions'>,
+  { sessions }: Pick<Coverage, 'sessions'>,
+): ReturnSpan {
+  return { first: days[sessions[0]!]!, last: days[sessions.at(-1)!]!, sessions: sessions.length };
 }
 
 /** Returns that can be estimated from, however they are made. */

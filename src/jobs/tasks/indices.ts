@@ -11,6 +11,7 @@ import type {
 import type { RiskValidationRequest } from '#domain/documents/risk-validation-request.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
+import type { MeasuringModel } from '#domain/risk/measuring-model.js';
 import type { ArtifactRef } from '#store/port.js';
 import type { TaskOutputs } from './files.js';
 
@@ -51,6 +52,8 @@ export interface OptimiseInput {
   readonly constraints: readonly ConstraintRow[];
   /** As in the body of `POST /optimise/runs`, defaults filled in. Dates are YYYY-MM-DD. */
   readonly request: OptimisationRequest;
+  /** The stored model that the request names, as its result tells it; null without one. */
+  readonly measuredBy: MeasuringModel | null;
   readonly outputs: TaskOutputs<'result'>;
 }
 

@@ -1,9 +1,12 @@
 import type { OptimisationDocument } from '#domain/documents/optimisation-document.js';
+import type { OptimisationRequest } from '#domain/documents/optimisation-request.js';
+import { storedModelOf } from '#domain/documents/used-models.js';
+import { settingsRead, type MeasuringModel } from '#domain/risk/measuring-model.js';
 import type { OptimisationPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
-import { modelReferences, plannedFiles } from '../risk/used-models.js';
+import { modelReferences, plannedFiles, requireModel } from '../risk/used-models.js';
 
 export interface OptimisationJobDependencies {
   readonly documents: Pick<DocumentStore, 'get'>;
@@ -25,6 +28,7 @@ export function createOptimisationJob({
       ...modelReferences(models, await plannedFiles(stored, models)),
       constraints,
       request,
+      measuredBy: await measuringModel(stored, request),
       outputs: attempt.outputs(['result']),
     });
     const document: OptimisationDocument = {
@@ -42,4 +46,21 @@ export function createOptimisationJob({
       },
     };
   });
+}
+
+/** The stored model that a request names. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
+async function measuringModel(
+  stored: OptimisationJobDependencies['documents'],
+  asked: OptimisationRequest,
+): Promise<MeasuringModel | null> {
+  const modelId = storedModelOf(asked);
+  if (modelId === undefined) return null;
+  const {
+    request,
+    diagnostics,
+    observed_start: start,
+    observed_end: end,
+  } = (await requireModel(stored, modelId)).document;
+  const { estimator } = request;
+  return { modelId, estimator, settings: settingsRead(request), start, end, sessions: diagnostics.observations };
 }

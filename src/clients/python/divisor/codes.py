@@ -128,11 +128,11 @@ class StorePublished(DivisorError):
 
 
 class StoreLoading(DivisorError):
-    """A store is already loading."""
+    """A store is already loading, or that of before a restart is being read; retry after `Retry-After` seconds."""
 
 
 class StoreRefreshing(DivisorError):
-    """The store is already refreshing."""
+    """The store is already refreshing; retry after `Retry-After` seconds."""
 
 
 class FolderRegistered(DivisorError):

@@ -4623,6 +4623,22 @@ class MaxUtilityObjective(_MaxUtilityObjective, total=False):
     risk_aversion: float
 
 
+class MeasuringRisk(t.TypedDict):
+    """What the risk of an optimisation was measured by."""
+
+    #: The stored risk model; null of an estimate of the run.
+    model_id: t.Optional[str]
+    estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
+    #: Those that the estimator reads, as asked for or by default.
+    settings: t.Mapping[str, t.Optional[t.Union[str, float]]]
+    #: Date of the first return.
+    start: str
+    #: Date of the last return.
+    end: str
+    #: Returns: sessions on which every name has one.
+    sessions: int
+
+
 class _MemberSpec(t.TypedDict):
     #: Display name.
     name: str
@@ -5035,6 +5051,8 @@ class _OptimisationRunResult(t.TypedDict):
 
 
 class OptimisationRunResult(_OptimisationRunResult, total=False):
+    #: What objective, rows and results were measured by. Absent in runs of earlier versions.
+    risk_model: MeasuringRisk
     #: Scenarios behind `min_cvar` or `min_cdar`; null for other objectives, absent in runs of earlier versions.
     tail: t.Optional[TailOutcome]
     #: With `uncertainty`; null without, absent in runs of earlier versions.

@@ -203,7 +203,7 @@ function Figures({ run, measure }: ResultOfProps) {
           : [{ term: 'Costs', value: percent(run.costs, 4), help: 'Of the trades, fraction of value' }]),
         { term: 'Turnover', value: percent(run.turnover), help: 'One-way, against the index weights' },
         { term: 'Holdings', value: count(run.holdings) },
-        { term: 'Rebalance', value: run.rebalance_date, note: `risk from ${run.start} to ${run.end}` },
+        { term: 'Rebalance', value: run.rebalance_date, note: riskNote(run) },
         {
           term: 'Solution',
           value: run.converged ? 'optimal' : 'not proven',
@@ -213,6 +213,13 @@ function Figures({ run, measure }: ResultOfProps) {
       ]}
     />
   );
+}
+
+/** What risk was measured by, and over which returns. */
+function riskNote({ risk_model: model, start, end }: ResultOfProps['run']): string {
+  if (model === undefined) return `risk from ${start} to ${end}`;
+  const by = model.model_id === null ? model.estimator : `the model ${model.model_id}`;
+  return `risk by ${by}, ${count(model.sessions)} returns from ${model.start} to ${model.end}`;
 }
 
 interface Binding {

@@ -10,6 +10,12 @@ interface RiskModel {
   readonly covariance: { readonly index: readonly string[]; readonly data: readonly (readonly number[])[] };
 }
 
+interface StoredSpan {
+  readonly observed_start: string;
+  readonly observed_end: string;
+  readonly diagnostics: { readonly observations: number };
+}
+
 const BEFORE = '2023-02-28';
 const FIRST = '2023-03-01';
 
@@ -63,6 +69,30 @@ export function describeStoredModels(): void {
       const weights = Object.fromEntries(run.weights.map(({ identifier, weight }) => [identifier, weight]));
       expectLeastVariance(model, weights);
       expect(run.volatility ** 2).toBeCloseTo(run.objective_value, 12);
+    });
+
+    test('is named in the result with its own returns, and an estimate of the run with those of its window', async () => {
+      await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });
+      const { body: stored } = await service.ask<StoredSpan>('GET', '/risk-models/early');
+      const ask = { ...least, constraint_set_id: 'free', as_of: FIRST };
+      expect((await solved({ ...ask, risk_model: 'early' })).risk_model).toEqual({
+        model_id: 'early',
+        estimator: 'shrinkage',
+        settings: { target: 'constant_correlation', intensity: 0.3, intensity_method: 'shape', half_life: null },
+        start: stored.observed_start,
+        end: stored.observed_end,
+        sessions: stored.diagnostics.observations,
+      });
+      // The 23 weekdays of March 2023, and two of February: no holiday lies among them.
+      const estimator = { estimator: 'gerber', threshold: 0.4, sessions: 25 };
+      expect((await solved({ ...ask, as_of: '2023-03-31', risk_model: estimator })).risk_model).toEqual({
+        model_id: null,
+        estimator: 'gerber',
+        settings: { threshold: 0.4 },
+        start: '2023-02-27',
+        end: '2023-03-31',
+        sessions: 25,
+      });
     });
 
     test('measures the names of the index and those of the universe alike: more candidates never worsen', async () => {

@@ -1,0 +1,28 @@
+import type { Estimator } from '../documents/risk-model-document.js';
+import { ESTIMATOR_SETTINGS } from './estimator-settings.js';
+
+/** A stored risk model in the result of an optimisation. */
+export interface MeasuringModel {
+  readonly modelId: string;
+  readonly estimator: Estimator;
+  readonly settings: SettingsRead;
+  /** Dates of its first and last return, YYYY-MM-DD, and their number. */
+  readonly start: string;
+  readonly end: string;
+  readonly sessions: number;
+}
+
+/** Settings of an estimate by their names on the wire. */
+export type SettingsRead = Readonly<Record<string, string | number | null>>;
+
+/** The settings that the estimator of a request reads: as asked for, or by default; one left open is absent. */
+export function settingsRead(
+  request: { readonly estimator: string } & Readonly<Record<string, unknown>>,
+): SettingsRead {
+  const read = Object.entries(ESTIMATOR_SETTINGS).flatMap(([name, { readers }]) => {
+    const value = request[name] as string | number | null | undefined; // As the schema of a request has them.
+    const isRead = (readers as readonly string[]).includes(request.estimator);
+    return isRead && value !== undefined ? [[name, value] as const] : [];
+  });
+  return Object.fromEntries(read);
+}

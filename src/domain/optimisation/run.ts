@@ -129,12 +129,10 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   const sides = rowSides(problem, solution);
   const explained = { problem, solution, sides };
   const priced = oneSidedPrices(solvers, explained);
-  const covered = firstAndLast(sm, target.columns, window);
   const { assembled, answer, weights } = solution;
   const trackingError = Math.sqrt(trackingVariance(problem, weights));
   return {
-    start: sm.sessions[covered.first]!,
-    end: sm.sessions[covered.last]!,
+    ...pricedSpan(sm, target.columns, window),
     rebalanceDate: target.date,
     observed: typeof input.spec.risk_model === 'string' ? null : returnSpan(sm, risk.coverage),
     isConverged: isOptimal(checkKkt(assembled.program, answer.point)),
@@ -269,14 +267,18 @@ function windowOf(sm: SessionMarket, { decision }: Composition, { start, end }: 
   );
 }
 
-/** First and last session of the window on which one of the names has a price. */
-function firstAndLast(sm: SessionMarket, columns: Int32Array, { from, to }: Window): { first: number; last: number } {
+/** Days of the first and the last session of the window on which one of the names has a price. */
+function pricedSpan(
+  sm: SessionMarket,
+  columns: Int32Array,
+  { from, to }: Window,
+): Pick<OptimisationRun, 'start' | 'end'> {
   const hasBar = (session: number) => columns.some((column) => sm.lastBar[panelRow(sm, session) + column] === session);
   let first = from;
   while (first < to && !hasBar(first)) first++;
   let last = to;
   while (last > first && !hasBar(last)) last--;
-  return { first, last };
+  return { start: sm.sessions[first]!, end: sm.sessions[last]! };
 }
 
 /** Distance from a bound at which a weight counts as held by it. */

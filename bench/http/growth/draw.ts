@@ -56,10 +56,10 @@ function panel({ name, axis, costs, before }: DrawnGrowth): string {
     return then !== undefined && isSlower(yardsticks, then.yardsticks);
   });
   const [whole, end] = [costs, costs.slice(-2)].map((some) => slope(some).toFixed(2));
-  const exponent = costs.length < 2 ? '' : `, grows as ${escaped(axis)}^${whole}, at the end ^${end}`;
+  const exponent = costs.length < 2 ? '' : ` as ${escaped(axis)}^${whole}, at the end ^${end}`;
   return [
     text(ROOM.left, 18, escaped(name), 'font-size="13" font-weight="bold"'),
-    text(ROOM.left, 34, `processor ms a job${exponent}`),
+    text(ROOM.left, 34, `processor ms${exponent}`),
     ...grid(scales),
     text((ROOM.left + PANEL.width - ROOM.right) / 2, PANEL.height - 8, escaped(axis), 'text-anchor="middle"'),
     curve(before, scales, BEFORE),

@@ -66,11 +66,12 @@ export function measureByEstimate(
     const asked = Int32Array.from(columns).toSorted();
     const { coverage, covariance } = estimateRiskModel(engine, window, asked, RiskModelRequest.parse({ estimator }));
     const order = coverage.columns.length;
+    const packed = packedMatrix(packUpper(covariance, order), order);
     const model: StoredModel = {
       modelId: estimator,
       names: Array.from(coverage.columns, (column) => sm.identifiers[column]!),
       observedEnd: sm.sessions[to]!,
-      covariance: packedMatrix(packUpper(covariance, order), order),
+      covariance: () => packed,
     };
     return measuredBy(model, {
       own,

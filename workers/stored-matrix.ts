@@ -19,7 +19,9 @@ export function storedMatrix({ path, order }: StoredMatrix): PackedMatrix {
 export function storedDoubles(path: string): Float64Array {
   try {
     const bytes = readFileSync(path);
-    return new Float64Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
+    const isAligned = bytes.byteOffset % Float64Array.BYTES_PER_ELEMENT === 0;
+    const { buffer, byteOffset, byteLength } = isAligned ? bytes : Uint8Array.from(bytes);
+    return new Float64Array(buffer, byteOffset, byteLength / Float64Array.BYTES_PER_ELEMENT);
   } catch (cause) {
     throw new Refusal('DOCUMENT_UNREADABLE', 'The stored risk model cannot be read: its numbers are not there.', null, {
       cause,

@@ -7,12 +7,13 @@ import type {
   ArtifactReference,
   HashedReference,
   KnownReferences,
+  ModelReference,
   RiskUniverseOrder,
   StoredRunReferences,
   WithKnown,
   WithModels,
 } from './tasks/references.js';
-import type { ModelFiles, RiskUniverse } from './tasks/indices.js';
+import type { ModelFile, ModelFiles, RiskUniverse } from './tasks/indices.js';
 import type { ResumableRun } from './tasks/runs.js';
 
 /** What a node has under the names in an order. */
@@ -105,11 +106,21 @@ async function onModels<I extends { readonly market: MarketIdentity } & WithMode
     ...(known === undefined ? {} : { known: await knownFiles(known, resources) }),
   };
   if (models === undefined) return located;
-  const files = Object.entries(models).map(async ([id, { artifact, names, observedEnd }]) => [
-    id,
-    { names, observedEnd, path: await resources.file({ artifact }) },
-  ]);
-  return { ...located, models: Object.fromEntries(await Promise.all(files)) as ModelFiles };
+  const files = Object.entries(models).map(async ([id, model]) => [id, await modelFile(model, resources)] as const);
+  return { ...located, models: Object.fromEntries(await Promise.all(files)) satisfies ModelFiles };
+}
+
+async function modelFile(
+  { artifact, names, observedEnd, factors }: ModelReference,
+  { file }: TaskResources,
+): Promise<ModelFile> {
+  const [path, factorPath] = await Promise.all([file({ artifact }), factors && file(factors)]);
+  return {
+    path,
+    names,
+    observedEnd,
+    ...(factors === undefined ? {} : { factors: { path: factorPath!, names: factors.names } }),
+  };
 }
 
 async function knownFiles({ knownOn, earlier }: KnownReferences, { file }: TaskResources): Promise<KnownFiles> {

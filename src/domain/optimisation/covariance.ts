@@ -9,8 +9,15 @@ import type { RiskEstimator } from '../documents/risk-estimator.js';
 import { LIMITS } from '../limits.js';
 import { isFactorEstimator } from '../risk/factor-model.js';
 import { estimateFactors, loadingsOf as factorLoadings } from '../risk/factors/estimate-factors.js';
-import { coverageOf, isEstimable, readReturns, type Coverage, type ReturnWindow } from '../risk/return-panel.js';
-import { modelCovariance, type StoredModel } from '../risk/stored-model.js';
+import {
+  coverageOf,
+  isEstimable,
+  readReturns,
+  returnSums,
+  type Coverage,
+  type ReturnWindow,
+} from '../risk/return-panel.js';
+import { modelCovariance, modelFactors, type NamesOfDecision, type StoredModel } from '../risk/stored-model.js';
 import { insufficientRisk, type RequestedWindow } from './insufficient-risk.js';
 import { scenarioReturns, type Scenarios } from './scenario-returns.js';
 
@@ -115,24 +122,32 @@ export function estimateRisk(
   };
 }
 
+/** What a stored model is used for. */
+interface StoredUse {
+  readonly window: RequestedWindow;
+  /** Session of the decision. */
+  readonly decision: number;
+  /** Whether a model of factors stays loadings and specific variances, where the task was given them. */
+  readonly byFactors?: boolean;
+}
+
 /**
  * The covariance of a stored model over names, with the means of a window.
- * @param decision session it is used for
  * @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES
- * @cost of the rows of the names; a pass over the returns of the window where means are asked for
+ * @cost of the rows of the names, or of their exposures; a pass over the returns of the window where means are asked for
  */
 export function storedRisk(
   model: StoredModel,
-  { window, decision }: { readonly window: RequestedWindow; readonly decision: number },
+  { window, decision, byFactors = false }: StoredUse,
   columns: Int32Array,
 ): RiskEstimate {
   const { sm } = window;
   const identifiers = Array.from(columns, (column) => sm.identifiers[column]!);
-  const matrix = modelCovariance(model, { identifiers, day: sm.sessions[decision]! });
+  const names = { identifiers, day: sm.sessions[decision]! };
   const coverage = coverageOf(window, columns);
   let means: Float64Array | undefined;
   return {
-    metric: denseMetric(matrix, columns.length),
+    metric: (byFactors ? factoredMetric(model, names) : undefined) ?? storedMetric(model, names),
     means: () => (means ??= windowMeans(window, coverage, columns)),
     scenarios: scenarioReturns(window, columns),
     // Every name has an estimate, whatever the window knows of it.
@@ -141,12 +156,22 @@ export function storedRisk(
   };
 }
 
+function storedMetric(model: StoredModel, names: NamesOfDecision): Metric {
+  return denseMetric(modelCovariance(model, names), names.identifiers.length);
+}
+
+/** Undefined of a model without factors. */
+function factoredMetric(model: StoredModel, names: NamesOfDecision): Metric | undefined {
+  const factored = modelFactors(model, names);
+  return factored && factorMetric(factored.loadings, factored.specific);
+}
+
 function windowMeans(window: RequestedWindow, coverage: Coverage, columns: Int32Array): Float64Array {
-  const { columns: covered, sessions } = coverage;
+  const { sessions } = coverage;
   if (!isEstimable(coverage)) throw insufficientRisk(coverage, columns.length, { window });
-  const panel = new Float64Array(sessions.length * covered.length);
-  readReturns(window, coverage, panel);
-  return spreadMeans(columnMeans(panel, covered.length), coverage, columns);
+  const sums = returnSums(window, coverage);
+  const means = sums.map((sum) => (LIMITS.PERIODS_PER_YEAR * sum) / sessions.length);
+  return spreadMeans(means, coverage, columns);
 }
 
 /** The estimate as loadings, undefined where the target pulls correlations below zero, which loadings cannot say. */

@@ -182,7 +182,7 @@ function problemAt(
   const { risk_model: model } = spec;
   const risk =
     typeof model === 'string'
-      ? storedRisk(composer.riskModel(model), { window: returns, decision: target.decision }, columns)
+      ? storedRisk(composer.riskModel(model), { window: returns, decision: target.decision, byFactors: true }, columns)
       : estimateRisk(engine, returns, columns, { estimator: model });
   if (risk.isIdentity) throw insufficientRisk(risk.coverage, columns.length, { window: returns });
   const problem = statedProblem({

@@ -154,6 +154,19 @@ export function readReturns(
   }
 }
 
+/**
+ * Sums of the returns of a coverage over its sessions, first to last, [n].
+ * @cost one pass over the growth of the sessions
+ */
+export function returnSums({ sm, growth }: ReturnWindow, { columns, sessions }: Coverage): Float64Array {
+  const sums = new Float64Array(columns.length);
+  for (const session of sessions) {
+    const row = growthRow(sm, session);
+    for (let i = 0; i < columns.length; i++) sums[i]! += growth[row + columns[i]!]! - 1;
+  }
+  return sums;
+}
+
 function reasonToExclude({
   bars,
   returns,

@@ -1,5 +1,7 @@
 import { formatDay, type Day } from '../days.js';
 import { Refusal } from '../refusal.js';
+import { loadingsOf } from './factors/estimate-factors.js';
+import type { FactorModel } from './factor-model.js';
 import { unpackRow, type PackedMatrix } from './packed-matrix.js';
 
 /** A stored risk model as optimisations use it. */
@@ -9,8 +11,10 @@ export interface StoredModel {
   readonly names: readonly string[];
   /** Last day of the returns it was estimated on. */
   readonly observedEnd: Day;
-  /** Annualised. */
-  readonly covariance: PackedMatrix;
+  /** Annualised. @throws Refusal DOCUMENT_UNREADABLE */
+  readonly covariance: () => PackedMatrix;
+  /** What the covariance is made of; absent without factors. @throws Refusal DOCUMENT_UNREADABLE */
+  readonly factors?: () => FactorModel;
 }
 
 /** Stored models by their id. */
@@ -19,17 +23,60 @@ export type StoredModels = (modelId: string) => StoredModel;
 /** Names listed in the message of a refusal; the detail has all. */
 const NAMED_MAX = 5;
 
+/** Names that a decision needs a covariance of, and the day of the decision. */
+export interface NamesOfDecision {
+  readonly identifiers: readonly string[];
+  readonly day: Day;
+}
+
 /**
  * The covariance that a stored model has of names.
- * @param day of the decision it is used for
  * @returns annualised, [N x N] in the order of the names
- * @throws Refusal LOOK_AHEAD where the model knows returns after the day, MODEL_LACKS_NAMES
+ * @throws Refusal LOOK_AHEAD where the model knows returns after the day, MODEL_LACKS_NAMES, DOCUMENT_UNREADABLE
  * @cost N of the rows of the model
  */
-export function modelCovariance(
-  { modelId, names, observedEnd, covariance }: StoredModel,
-  { identifiers, day }: { readonly identifiers: readonly string[]; readonly day: Day },
-): Float64Array {
+export function modelCovariance(model: StoredModel, { identifiers, day }: NamesOfDecision): Float64Array {
+  const places = placesIn(model, { identifiers, day });
+  const covariance = model.covariance();
+  const n = identifiers.length;
+  const matrix = new Float64Array(n * n);
+  const row = new Float64Array(covariance.order);
+  places.forEach((place, i) => {
+    unpackRow(covariance, place, row);
+    for (let j = 0; j < n; j++) matrix[i * n + j] = row[places[j]!]!;
+  });
+  return matrix;
+}
+
+/** The covariance of names as loadings loadings' + diag(specific), annualised. */
+export interface FactoredNames {
+  /** [N x K] in the order of the names. */
+  readonly loadings: Float64Array;
+  /** [N] */
+  readonly specific: Float64Array;
+}
+
+/**
+ * The same by the factors that the covariance is made of; undefined of a model without factors.
+ * @throws Refusal LOOK_AHEAD where the model knows returns after the day, MODEL_LACKS_NAMES, DOCUMENT_UNREADABLE
+ * @cost N K^2 / 2 multiply-adds; the matrix is not read
+ */
+export function modelFactors(model: StoredModel, { identifiers, day }: NamesOfDecision): FactoredNames | undefined {
+  if (model.factors === undefined) return undefined;
+  const places = placesIn(model, { identifiers, day });
+  const { exposures, covariance, specific, factors } = model.factors();
+  const K = factors.length;
+  const own = new Float64Array(places.length * K);
+  places.forEach((place, i) => own.set(exposures.subarray(place * K, (place + 1) * K), i * K));
+  const ownSpecific = Float64Array.from(places, (place) => specific[place]!);
+  return {
+    loadings: loadingsOf({ factors, exposures: own, covariance, specific: ownSpecific }),
+    specific: ownSpecific,
+  };
+}
+
+/** Where names stand in a model. @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES */
+function placesIn({ modelId, names, observedEnd }: StoredModel, { identifiers, day }: NamesOfDecision): Int32Array {
   if (observedEnd > day)
     throw new Refusal(
       'LOOK_AHEAD',
@@ -46,13 +93,5 @@ export function modelCovariance(
       { model_id: modelId, identifiers: lacking },
     );
   }
-  const n = identifiers.length;
-  const places = identifiers.map((name) => placeOf.get(name)!);
-  const matrix = new Float64Array(n * n);
-  const row = new Float64Array(names.length);
-  places.forEach((place, i) => {
-    unpackRow(covariance, place, row);
-    places.forEach((other, j) => (matrix[i * n + j] = row[other]!));
-  });
-  return matrix;
+  return Int32Array.from(identifiers, (name) => placeOf.get(name)!);
 }

@@ -111,6 +111,14 @@ export interface ModelFile {
   readonly path: string;
   readonly names: readonly string[];
   readonly observedEnd: string;
+  /** The factor model that the matrix is made of, for a task that measures by it; absent otherwise. */
+  readonly factors?: FactorFile;
+}
+
+/** A packed factor model in a file, with the names of its factors. */
+export interface FactorFile {
+  readonly path: string;
+  readonly names: readonly string[];
 }
 
 /** The stored risk models that documents use, by id; absent where none does. */

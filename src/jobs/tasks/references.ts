@@ -2,6 +2,7 @@ import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
 import type {
   EstimateRiskModelInput,
+  FactorFile,
   ModelFile,
   OptimiseInput,
   RiskUniverse,
@@ -41,7 +42,10 @@ export type OnArtifacts<I, F extends keyof I> = {
 };
 
 /** Stored risk models by the names of their files. */
-export type ModelReferences = Readonly<Record<string, Omit<ModelFile, 'path'> & ArtifactReference>>;
+export type ModelReferences = Readonly<Record<string, ModelReference>>;
+
+export type ModelReference = Omit<ModelFile, 'path' | 'factors'> &
+  ArtifactReference & { readonly factors?: Omit<FactorFile, 'path'> & ArtifactReference };
 
 /** An order of a task that may use stored risk models. */
 export interface WithModels {

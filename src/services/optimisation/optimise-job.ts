@@ -6,7 +6,7 @@ import type { OptimisationPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
-import { modelReferences, plannedFiles, requireModel } from '../risk/used-models.js';
+import { optimisedModels, requireModel } from '../risk/used-models.js';
 
 export interface OptimisationJobDependencies {
   readonly documents: Pick<DocumentStore, 'get'>;
@@ -25,7 +25,7 @@ export function createOptimisationJob({
       market: identity,
       runId: run_id,
       documents,
-      ...modelReferences(models, await plannedFiles(stored, models)),
+      ...(await optimisedModels(stored, models)),
       constraints,
       request,
       measuredBy: await measuringModel(stored, request),

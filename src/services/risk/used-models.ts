@@ -108,14 +108,48 @@ export async function riskMeasure(
 }
 
 /**
- * The files of planned models that are still stored as they were planned.
+ * The matrices of planned models that are still stored as they were planned.
  * @throws Refusal RISK_MODEL_CHANGED
  */
 export async function plannedFiles(
   reader: Reader,
-  planned: PlannedModels = {},
+  planned?: PlannedModels,
 ): Promise<Readonly<Record<string, ArtifactRef>>> {
-  const files: Record<string, ArtifactRef> = {};
+  const documents = await plannedDocuments(reader, planned);
+  return Object.fromEntries(Object.entries(documents).map(([id, { covariance }]) => [id, covariance]));
+}
+
+/**
+ * Planned models with their matrices and factors by name, for the order of an optimisation.
+ * @throws Refusal RISK_MODEL_CHANGED
+ */
+export async function optimisedModels(
+  reader: Reader,
+  planned: PlannedModels | undefined,
+): Promise<{ readonly models?: ModelReferences }> {
+  if (planned === undefined) return {};
+  const documents = await plannedDocuments(reader, planned);
+  const references = Object.entries(documents).map(([id, document]) => [
+    id,
+    {
+      artifact: document.covariance.name,
+      ...contentOf(plannedModel(document)),
+      ...factorsOf(document),
+    },
+  ]);
+  return { models: Object.fromEntries(references) as ModelReferences };
+}
+
+function factorsOf({ factors, factor_model: told }: RiskModelDocument): Pick<ModelReferences[string], 'factors'> {
+  if (factors === undefined || told === undefined) return {};
+  return { factors: { artifact: factors.name, names: told.factors.map(({ factor }) => factor) } };
+}
+
+async function plannedDocuments(
+  reader: Reader,
+  planned: PlannedModels = {},
+): Promise<Readonly<Record<string, RiskModelDocument>>> {
+  const documents: Record<string, RiskModelDocument> = {};
   for (const [id, model] of Object.entries(planned)) {
     const found = await reader.get('risk-model', id);
     const document = found === undefined || 'unreadable' in found ? undefined : readModel(found.body);
@@ -125,9 +159,9 @@ export async function plannedFiles(
         `The risk model ${id} is not stored any more as it was when the job was accepted; ask again.`,
         { model_id: id },
       );
-    files[id] = document.covariance;
+    documents[id] = document;
   }
-  return files;
+  return documents;
 }
 
 /** Planned models with their files by name, for the order of a task. */

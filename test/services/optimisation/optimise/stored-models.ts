@@ -95,6 +95,25 @@ export function describeStoredModels(): void {
       });
     });
 
+    test('of factors measures by them: a run has the least variance by the covariance that they make', async () => {
+      const model = await estimate('factors', {
+        identifiers: NAMES.toReversed(),
+        end: BEFORE,
+        estimator: 'statistical',
+        factors: 3,
+      });
+      await put('free', []);
+      const run = await solved({ ...least, constraint_set_id: 'free', as_of: FIRST, risk_model: 'factors' });
+      const weights = Object.fromEntries(run.weights.map(({ identifier, weight }) => [identifier, weight]));
+      expectLeastVariance(model, weights);
+      const w = model.index.map((name) => weights[name] ?? 0);
+      const variance = model.data.reduce(
+        (sum, row, i) => sum + w[i]! * row.reduce((total, value, j) => total + value * w[j]!, 0),
+        0,
+      );
+      expect(run.volatility ** 2 / variance).toBeCloseTo(1, 11);
+    });
+
     test('measures the names of the index and those of the universe alike: more candidates never worsen', async () => {
       await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });
       const terms = { as_of: FIRST, risk_model: 'early', expected_returns: CAPM };

@@ -1,11 +1,25 @@
 import { workerData } from 'node:worker_threads';
-import { LEADER_WORD, type FollowerPlace } from './team.js';
+import { CELL, STATE, type FollowerPlace } from './team.js';
 import type { KernelExports } from './wasm-exports.js';
 
-/** A thread that follows the leader of a team until it is sent home. */
-const { memory, module, board, scratch, muster } = workerData as FollowerPlace; // made by `withTeam` alone
+/** A thread that follows the leader of a team at every call, until none comes for a while or it is sent home. */
+const { memory, module, cells, idleMs } = workerData as FollowerPlace; // made by `createTeam` alone
 const kernels = new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as KernelExports;
-Atomics.add(muster, 0, 1);
-Atomics.notify(muster, 0);
-Atomics.wait(muster, 1, LEADER_WORD.wait);
-if (Atomics.load(muster, 1) === LEADER_WORD.start) kernels.followTeam(board, scratch);
+let state = rest(STATE.starting);
+while (state !== STATE.gone) {
+  if (state === STATE.called) {
+    kernels.followTeam(Atomics.load(cells, CELL.board), Atomics.load(cells, CELL.scratch));
+    state = rest(STATE.called);
+  } else {
+    const isIdle = Atomics.wait(cells, CELL.state, state, idleMs) === 'timed-out';
+    if (isIdle) Atomics.compareExchange(cells, CELL.state, STATE.ready, STATE.gone);
+    state = Atomics.load(cells, CELL.state);
+  }
+}
+
+/** Ready for a call, unless it was sent home meanwhile. @returns what it is to do now */
+function rest(from: number): number {
+  Atomics.compareExchange(cells, CELL.state, from, STATE.ready);
+  Atomics.notify(cells, CELL.state);
+  return Atomics.load(cells, CELL.state);
+}

@@ -2,21 +2,24 @@ import { Worker } from 'node:worker_threads';
 import type { Arena } from './arena.js';
 import type { KernelExports } from './wasm-exports.js';
 
-/** What a follower needs to know: the memory, the compiled kernels, and its place. */
+/** What a follower needs to know: the memory, the compiled kernels, and where it is told what to do. */
 export interface FollowerPlace {
   readonly memory: WebAssembly.Memory;
   readonly module: WebAssembly.Module;
-  readonly board: number;
-  readonly scratch: number;
-  /**
-   * [followers that have come, the word of the leader]; not on the memory of the kernels, which is another's when the
-   * last one comes late.
-   */
-  readonly muster: Int32Array;
+  /** [state, board, scratch]: not on the memory of the kernels, whose places are those of a call. */
+  readonly cells: Int32Array;
+  /** How long it waits for a call before it goes. */
+  readonly idleMs: number;
 }
 
-/** What the leader says once it knows who has come. */
-export const LEADER_WORD = { wait: 0, start: 1, goHome: 2 } as const;
+/** Words of the cells. */
+export const CELL = { state: 0, board: 1, scratch: 2 } as const;
+
+/** What a follower does. Only the leader makes `ready` to `chosen` and that to `called`; only the follower says `ready`. */
+export const STATE = { starting: 0, ready: 1, chosen: 2, called: 3, gone: 4 } as const;
+
+/** A follower goes when it was not called for so long: a row of jobs has it all the time. */
+const IDLE_MS = 10_000;
 
 /**
  * Followers are there within some tens of milliseconds; on a machine that is so busy that they are not, they would not
@@ -24,63 +27,129 @@ export const LEADER_WORD = { wait: 0, start: 1, goHome: 2 } as const;
  */
 const MUSTER_MS = 1_000;
 
+/** From the end of a call until a follower waits for the next one. */
+const RETURN_MS = 5;
+
+/** Arena whose memory waiting followers may hold on to; from a larger one they are sent home. */
+const KEPT_BYTES_MAX = 128 * 2 ** 20;
+
 export interface TeamOf {
   readonly arena: Arena;
   readonly module: WebAssembly.Module;
   readonly kernels: KernelExports;
-  /** Threads, the calling one among them. */
-  readonly count: number;
 }
 
 /**
- * Runs a kernel on this thread with others at its side; they come for this one call and leave after it. They take parts
- * of its products (`wasm/team`), which are cut the same way for any number of threads: so the bits are those of one. If
- * not all of them come it runs alone.
- *
- * @cost 20 to 40 ms to start the threads, 10 MB each.
+ * Threads at the side of this one. They take parts of the products of a kernel (`wasm/team`), which are cut the same way
+ * for any number of threads: so the bits are those of one.
  */
-export function withTeam<T>({ arena, module, kernels, count }: TeamOf, work: () => T): T {
-  const mark = arena.mark();
-  const boardBytes = kernels.teamBoardBytes();
-  const board = arena.reserve(boardBytes);
-  const scratches = Array.from({ length: count - 1 }, () => arena.reserve(kernels.gemmScratch()));
-  new Uint8Array(arena.memory.buffer, board, boardBytes).fill(0);
-  const muster = new Int32Array(new SharedArrayBuffer(8));
-  for (const scratch of scratches) start({ memory: arena.memory, module, board, scratch, muster });
-  try {
-    if (!haveCome(muster, count - 1)) {
-      tell(muster, LEADER_WORD.goHome);
-      return work();
-    }
-    tell(muster, LEADER_WORD.start);
-    kernels.leadTeam(board, count - 1);
+export interface Team {
+  /**
+   * Runs a large kernel with so many threads, this one among them. If not all of them come it runs alone.
+   * @cost 20 to 40 ms to start each that is not there, 10 MB
+   */
+  gather<T>(count: number, work: () => T): T;
+  /** The same of a smaller one with those that are there, which nobody waits for; they are started when it is asked often. */
+  present<T>(count: number, work: () => T): T;
+}
+
+export function createTeam({ arena, module, kernels }: TeamOf): Team {
+  let followers: Int32Array[] = [];
+  let asked = Number.NEGATIVE_INFINITY;
+
+  /** Followers up to a number; those that went are forgotten. */
+  function ensure(wanted: number): void {
+    while (followers.length < wanted) followers.push(start({ memory: arena.memory, module }));
+  }
+
+  function led<T>(chosen: readonly Int32Array[], work: () => T): T {
+    const mark = arena.mark();
+    const boardBytes = kernels.teamBoardBytes();
+    const board = arena.reserve(boardBytes);
+    const scratches = chosen.map(() => arena.reserve(kernels.gemmScratch()));
+    new Uint8Array(arena.memory.buffer, board, boardBytes).fill(0);
+    kernels.leadTeam(board, chosen.length);
+    chosen.forEach((cells, k) => call(cells, board, scratches[k]!));
     try {
       return work();
     } finally {
       kernels.endTeam();
+      arena.release(mark);
     }
-  } finally {
-    arena.release(mark);
   }
+
+  function run<T>(chosen: readonly Int32Array[], work: () => T): T {
+    try {
+      return chosen.length === 0 ? work() : led(chosen, work);
+    } finally {
+      if (arena.bytes() > KEPT_BYTES_MAX) {
+        followers.forEach(sendHome);
+        followers = [];
+      }
+    }
+  }
+
+  const stay = (): void =>
+    void (followers = followers.filter((cells) => Atomics.load(cells, CELL.state) !== STATE.gone));
+
+  return {
+    gather(count, work) {
+      stay();
+      ensure(count - 1);
+      const deadline = performance.now() + MUSTER_MS;
+      const chosen = followers.slice(0, count - 1).filter((cells) => isChosen(cells, deadline));
+      if (chosen.length === count - 1) return run(chosen, work);
+      chosen.forEach(release);
+      return run([], work);
+    },
+    present(count, work) {
+      stay();
+      const now = performance.now();
+      if (now - asked < IDLE_MS) ensure(count - 1);
+      asked = now;
+      const there = followers.slice(0, count - 1).filter((cells) => Atomics.load(cells, CELL.state) !== STATE.starting);
+      const chosen = there.filter((cells) => isChosen(cells, now + RETURN_MS));
+      return run(chosen, work);
+    },
+  };
 }
 
-function start(workerData: FollowerPlace): void {
+function start(place: Pick<FollowerPlace, 'memory' | 'module'>): Int32Array {
+  const cells = new Int32Array(new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT));
+  const workerData: FollowerPlace = { ...place, cells, idleMs: IDLE_MS };
   const follower = new Worker(new URL('./team-thread.js', import.meta.url), { workerData, execArgv: [] });
   follower.unref();
-  follower.on('error', () => {}); // One that fails to start never comes, which the leader notices.
+  follower.on('error', () => Atomics.store(cells, CELL.state, STATE.gone)); // One that fails to start never comes.
+  return cells;
 }
 
-function haveCome(cells: Int32Array, wanted: number): boolean {
-  const deadline = performance.now() + MUSTER_MS;
-  for (let come = 0; come < wanted; come = Atomics.load(cells, 0)) {
+/** Waits until a follower is ready, and takes it. @returns whether it was there in time */
+function isChosen(cells: Int32Array, deadline: number): boolean {
+  for (;;) {
+    const state = Atomics.compareExchange(cells, CELL.state, STATE.ready, STATE.chosen);
+    if (state === STATE.ready) return true;
     const left = deadline - performance.now();
-    if (left <= 0) return false;
-    Atomics.wait(cells, 0, come, left);
+    if (state === STATE.gone || left <= 0) return false;
+    Atomics.wait(cells, CELL.state, state, left);
   }
-  return true;
 }
 
-function tell(cells: Int32Array, word: number): void {
-  Atomics.store(cells, 1, word);
-  Atomics.notify(cells, 1);
+function call(cells: Int32Array, board: number, scratch: number): void {
+  Atomics.store(cells, CELL.board, board);
+  Atomics.store(cells, CELL.scratch, scratch);
+  say(cells, STATE.called);
+}
+
+/** It waits for another call. */
+function release(cells: Int32Array): void {
+  say(cells, STATE.ready);
+}
+
+function sendHome(cells: Int32Array): void {
+  say(cells, STATE.gone);
+}
+
+function say(cells: Int32Array, state: number): void {
+  Atomics.store(cells, CELL.state, state);
+  Atomics.notify(cells, CELL.state);
 }

@@ -44,6 +44,8 @@ export interface KernelExports {
   symmetricEigenvalues(a: number, n: number, values: number, scratch: number): number;
   symmetricEigenScratch(n: number): number;
   symmetricEigen(a: number, n: number, count: number, values: number, vectors: number, scratch: number): number;
+  teamSymmetricRankKScratch(rows: number, columns: number): number;
+  teamSymmetricRankK(x: number, rows: number, columns: number, c: number, scratch: number): void;
   teamBoardBytes(): number;
   leadTeam(board: number, followers: number): void;
   endTeam(): void;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { createArena, type Arena } from './arena.js';
 import type { Engine } from './engine.js';
-import { withTeam } from './team.js';
+import { createTeam } from './team.js';
 import { selfTest } from './self-test.js';
 import type { KernelExports } from './wasm-exports.js';
 import { columnsOn } from './webassembly/columns.js';
@@ -17,6 +17,12 @@ import { productsOn } from './webassembly/products.js';
  */
 const TEAM_ORDER = 1_500;
 
+/**
+ * Multiply-adds from which threads that are there share a product of a panel with itself: three milliseconds' work,
+ * against the tenth of one that calling them takes.
+ */
+const SHARED_MIN = 3e7;
+
 /** Past four threads the memory that holds the matrix is what they wait for. */
 const TEAM_MAX = 4;
 
@@ -30,6 +36,8 @@ export interface WasmEngineOptions {
   readonly threads?: () => number;
   /** Order from which an eigenvalue problem is large. */
   readonly teamOrder?: number;
+  /** Multiply-adds from which a product of a panel with itself is shared. */
+  readonly sharedMin?: number;
 }
 
 /**
@@ -62,15 +70,23 @@ export function relaxedWasmEngine(options: WasmEngineOptions = {}): Engine {
 
 function engineOn(
   module: WebAssembly.Module,
-  { arena = createArena(), threads = () => 1, teamOrder = TEAM_ORDER }: WasmEngineOptions,
+  { arena = createArena(), threads = () => 1, teamOrder = TEAM_ORDER, sharedMin = SHARED_MIN }: WasmEngineOptions,
   names: Pick<Engine, 'name' | 'description'>,
 ): Engine {
   const exports = instantiate(module, arena);
   const kernels = kernelsOn(exports, arena);
-  /** Runs a kernel on an eigenvalue problem, with other threads when it is worth it and there are any. */
-  const inTeam = (n: number, work: () => number): number => {
-    const count = n < teamOrder ? 1 : Math.min(TEAM_MAX, threads());
-    return count > 1 ? withTeam({ arena, module, kernels: exports, count }, work) : work();
+  const team = createTeam({ arena, module, kernels: exports });
+  const threadsFor = (isWorthIt: boolean): number => (isWorthIt ? Math.min(TEAM_MAX, threads()) : 1);
+  const inTeam = {
+    eigen(n: number, work: () => number): number {
+      const count = threadsFor(n >= teamOrder);
+      return count > 1 ? team.gather(count, work) : work();
+    },
+    product(multiplyAdds: number, work: () => void): void {
+      const count = threadsFor(multiplyAdds >= sharedMin);
+      if (count > 1) team.present(count, work);
+      else work();
+    },
   };
 
   return {
@@ -80,8 +96,8 @@ function engineOn(
     room: (length) => arena.view(arena.reserve(length * BYTES), length),
     scope: kernels.run,
     bytes: () => arena.bytes(),
-    ...productsOn(kernels),
-    ...eigenOn(kernels, inTeam),
+    ...productsOn(kernels, inTeam.product),
+    ...eigenOn(kernels, inTeam.eigen),
     ...columnsOn(kernels),
     ...pathsOn(kernels),
   };

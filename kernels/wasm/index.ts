@@ -8,7 +8,7 @@ export { bootstrapPaths, gaussianPaths } from './simulate-paths';
 export { pairwiseSum } from './sums';
 export { symmetricEigen, symmetricEigenScratch, symmetricEigenvalues, symmetricEigenvaluesScratch } from './symmetric-eigen';
 export { symmetricRankK, symmetricRankKScratch, symmetricRankKTileRows } from './symmetric-rank-k';
-export { endTeam, followTeam, leadTeam, teamBoardBytes } from './team';
+export { endTeam, followTeam, leadTeam, teamBoardBytes, teamSymmetricRankK, teamSymmetricRankKScratch } from './team';
 export { solveLower, solveLowerTransposed, triangularSolveScratch } from './triangular-solve';
 export { writeTable } from './table-text';
 export { weightedPercentiles, weightedPercentilesScratch } from './weighted-percentiles';

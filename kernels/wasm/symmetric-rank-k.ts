@@ -15,6 +15,9 @@ const BLOCK: i32 = 32;
 const ZERO_BYTES: usize = 48;
 const EDGE_BYTES: usize = 144;
 
+/** What a group of tile rows needs beside panels. */
+export const GROUP_SCRATCH: usize = ZERO_BYTES + EDGE_BYTES;
+
 /** Where panels begin in the scratch. */
 const PANELS_AT: usize = ZERO_BYTES + EDGE_BYTES + PANEL_SKEW;
 
@@ -35,19 +38,45 @@ export function symmetricRankKScratch(rows: i32, columns: i32): usize {
  */
 export function symmetricRankK(x: usize, rows: i32, columns: i32, c: usize, first: i32, last: i32, scratch: usize): void {
   const ld = <usize>columns << 3;
-  const turns = (rows + 3) >> 2;
-  const slabs = max(1, (turns + DEPTH / 4 - 1) / (DEPTH / 4));
+  const slabs = slabsOf(rows);
   memory.fill(scratch, 0, ZERO_BYTES);
   for (let slab = 0; slab < slabs; slab++) {
-    // Slabs of one length, to four rows, which are a turn of the tiles: no short one at the end.
-    const t = <i32>(<i64>slab * turns / slabs) << 2;
-    const depth = min(rows, <i32>(<i64>(slab + 1) * turns / slabs) << 2) - t;
+    const t = slabAt(rows, slab);
+    const depth = slabAt(rows, slab + 1) - t;
     const packed = scratch + PANELS_AT;
     packWide(x + <usize>t * ld, columns, first, depth, packed);
     for (let group = first; group < last; group += GROUP) {
       addGroup(depth, columns, c, group, min(last, group + GROUP), packed, slab == 0, slab == slabs - 1, scratch);
     }
   }
+}
+
+export function slabsOf(rows: i32): i32 {
+  return max(1, (((rows + 3) >> 2) + DEPTH / 4 - 1) / (DEPTH / 4));
+}
+
+/** First row of a slab: they are of one length, to four rows, which are a turn of the tiles, so that no short one is at the end. */
+export function slabAt(rows: i32, slab: i32): i32 {
+  return min(rows, <i32>(<i64>slab * ((rows + 3) >> 2) / slabsOf(rows)) << 2);
+}
+
+/** Packs the columns of one slab whole. */
+export function packSlab(x: usize, rows: i32, columns: i32, slab: i32, packed: usize): void {
+  const t = slabAt(rows, slab);
+  packWide(x + <usize>t * (<usize>columns << 3), columns, 0, slabAt(rows, slab + 1) - t, packed);
+}
+
+/** What one group of tile rows of a packed slab adds to C. `scratch` has `GROUP_SCRATCH` bytes of this thread. */
+export function addSlabGroup(rows: i32, columns: i32, c: usize, slab: i32, group: i32, packed: usize, scratch: usize): void {
+  const first = group * GROUP;
+  const last = min(widePanelsOf(columns), first + GROUP);
+  memory.fill(scratch, 0, ZERO_BYTES);
+  addGroup(slabAt(rows, slab + 1) - slabAt(rows, slab), columns, c, first, last, packed, slab == 0, slab == slabsOf(rows) - 1, scratch);
+}
+
+/** Groups that the tile rows make. */
+export function slabGroups(columns: i32): i32 {
+  return (widePanelsOf(columns) + GROUP - 1) / GROUP;
 }
 
 /** The tile rows [first, last) of one slab, block by block. */

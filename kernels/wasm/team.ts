@@ -1,4 +1,8 @@
 import { gemm } from './gemm';
+import { PANEL_SKEW } from './panel-skew';
+import {
+  addSlabGroup, GROUP_SCRATCH, packSlab, slabGroups, slabsOf, symmetricRankK, symmetricRankKScratch, symmetricRankKTileRows,
+} from './symmetric-rank-k';
 import { symvRows } from './vectors';
 
 // Threads that share one memory and work on one problem. One of them leads: it runs the algorithm, and cuts the products in it that are
@@ -16,7 +20,7 @@ const PARTS: usize = 136;
 const SYMV_N: usize = 140;
 const UPPER: usize = 144;
 const SIGN: usize = 152;
-const WORDS: usize = 160; // a, ld, x, sums of SYMV; m, k, n, a, aRow, aInner, b, bInner, bColumn, c, ldc of GEMM: int32 each
+const WORDS: usize = 160; // a, ld, x, sums of SYMV; m, k, n, a, aRow, aInner, b, bInner, bColumn, c, ldc of GEMM; x, rows, columns, c, slab, packed, next of RANK_K: int32 each
 const BOARD_BYTES: usize = 256;
 
 const TURN_BITS: i32 = 8;
@@ -25,6 +29,7 @@ const PART_MASK: i32 = 255;
 const GEMM: i32 = 1;
 const SYMV: i32 = 2;
 const HOME: i32 = 3;
+const RANK_K: i32 = 4;
 
 /** Looks at the board before a thread goes to sleep: some tens of microseconds, as long as the leader works alone between two products. */
 const LOOKS: i32 = 20_000;
@@ -97,7 +102,9 @@ function takePart(scratch: usize): bool {
   const part = ticket & PART_MASK;
   if (part >= parts) return false;
   if (atomic.cmpxchg<i32>(board + TICKET, ticket, ticket + 1) != ticket) return true; // somebody else took it: look again
-  if (load<i32>(board + WORK) == GEMM) multiplyPart(part, scratch);
+  const work = load<i32>(board + WORK);
+  if (work == GEMM) multiplyPart(part, scratch);
+  else if (work == RANK_K) rankKPart(part, scratch);
   else symvPart(<usize>word(0), load<i32>(board + SYMV_N), <usize>word(1), <usize>word(2), <usize>word(3), part);
   if (atomic.add<i32>(board + DONE, 1) == load<i32>(board + PARTS) - 1) atomic.notify(board + DONE, 1);
   return true;
@@ -178,6 +185,50 @@ function multiplyPart(part: i32, scratch: usize): void {
     <usize>word(6) + <usize>skip * bColumn, <usize>word(7), bColumn,
     <usize>word(9) + <usize>first * ldc + (<usize>skip << 3), ldc, load<f64>(board + SIGN), upper, scratch,
   );
+}
+
+/** Scratch of X'X: that of a group, and the panels of two slabs. */
+export function teamSymmetricRankKScratch(rows: i32, columns: i32): usize {
+  return GROUP_SCRATCH + 2 * panelsRoom(rows, columns);
+}
+
+/** Room for the panels of a slab, whole lines. */
+function panelsRoom(rows: i32, columns: i32): usize {
+  return (symmetricRankKScratch(rows, columns) + 63) & ~63;
+}
+
+/** `symmetricRankK`, whole. The groups of its tile rows are shared out slab by slab, and one thread packs the slab after it meanwhile. */
+export function teamSymmetricRankK(x: usize, rows: i32, columns: i32, c: usize, scratch: usize): void {
+  const groups = slabGroups(columns);
+  if (!leads || groups >= PART_MASK || <i64>rows * columns * columns < WORTH)
+    return symmetricRankK(x, rows, columns, c, 0, symmetricRankKTileRows(columns), scratch);
+  const slabs = slabsOf(rows);
+  let packed = scratch + GROUP_SCRATCH + PANEL_SKEW;
+  let next = packed + panelsRoom(rows, columns);
+  packSlab(x, rows, columns, 0, packed);
+  for (let slab = 0; slab < slabs; slab++) {
+    setWord(0, <i32>x);
+    setWord(1, rows);
+    setWord(2, columns);
+    setWord(3, <i32>c);
+    setWord(4, slab);
+    setWord(5, <i32>packed);
+    setWord(6, <i32>next);
+    post(RANK_K, groups + 1);
+    finish(groups + 1, scratch);
+    const free = packed;
+    packed = next;
+    next = free;
+  }
+}
+
+/** The first part packs the next slab, each other adds a group of this one. */
+function rankKPart(part: i32, scratch: usize): void {
+  const rows = word(1);
+  const columns = word(2);
+  const slab = word(4);
+  if (part > 0) addSlabGroup(rows, columns, <usize>word(3), slab, part - 1, <usize>word(5), scratch);
+  else if (slab + 1 < slabsOf(rows)) packSlab(<usize>word(0), rows, columns, slab + 1, <usize>word(6));
 }
 
 /** Bytes of the sums of a parted symmetric product. */

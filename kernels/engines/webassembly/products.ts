@@ -5,13 +5,14 @@ import { assert } from '../../assert.js';
 import type { KernelExports } from '../wasm-exports.js';
 import { BYTES, type Kernels } from './kernels.js';
 
+/** Runs a product of so many multiply-adds, with other threads where it is worth it and there are any. */
+export type ProductInTeam = (multiplyAdds: number, work: () => void) => void;
+
 /** Products of matrices, factors and what is solved with them. */
-export function productsOn({
-  kernels,
-  arena,
-  operands,
-  run,
-}: Kernels): Pick<
+export function productsOn(
+  { kernels, arena, operands, run }: Kernels,
+  inTeam: ProductInTeam,
+): Pick<
   Engine,
   | 'symmetricRankK'
   | 'gemm'
@@ -58,8 +59,8 @@ export function productsOn({
       run(() => {
         const px = operands.input(x);
         const [pc, write] = operands.result(out);
-        const scratch = arena.reserve(kernels.symmetricRankKScratch(rows, columns));
-        kernels.symmetricRankK(px, rows, columns, pc, 0, kernels.symmetricRankKTileRows(columns), scratch);
+        const scratch = arena.reserve(kernels.teamSymmetricRankKScratch(rows, columns));
+        inTeam((rows * columns * columns) / 2, () => kernels.teamSymmetricRankK(px, rows, columns, pc, scratch));
         write();
       });
     },

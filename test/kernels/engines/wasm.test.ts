@@ -136,6 +136,21 @@ test(
   },
 );
 
+test('threads that stay after a large problem share a product of a panel, to the bit', { timeout: 60_000 }, () => {
+  const [rows, columns] = [997, 203]; // four slabs, five groups of tile rows
+  const x = randomPanel(rows, columns);
+  const expected = new Float64Array(columns * columns);
+  referenceEngine.symmetricRankK(x, columns, expected);
+  const engine = wasmEngine({ threads: () => 3, teamOrder: 64, sharedMin: 0 });
+  const values = new Float64Array(64);
+  for (let repeat = 0; repeat < 5; repeat++) {
+    expect(engine.symmetricEigenvalues(randomSymmetric(64), 64, values)).toBe(true);
+    const actual = new Float64Array(columns * columns).fill(Number.NaN); // whatever the memory held
+    engine.symmetricRankK(x, columns, actual);
+    expectEqual(actual, expected);
+  }
+});
+
 test('threads are asked for from order 1,500', () => {
   const values = (n: number): boolean =>
     wasmEngine({

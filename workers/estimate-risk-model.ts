@@ -13,12 +13,13 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { narrowMarket } from '#domain/market/narrow-market.js';
 import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
 import { Refusal } from '#domain/refusal.js';
+import { overAskedRange } from '#domain/risk/asked-range.js';
 import { dailyReturns } from '#domain/risk/daily-returns.js';
 import { estimateFrom } from '#domain/risk/estimate-risk-model.js';
 import { isFactorEstimator } from '#domain/risk/factor-model.js';
 import { packFactors } from '#domain/risk/packed-factors.js';
 import { packUpper } from '#domain/risk/packed-matrix.js';
-import { returnsOf, type ReturnSource } from '#domain/risk/return-panel.js';
+import { returnSpan, returnsOf, type ReturnSource } from '#domain/risk/return-panel.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import type { EstimateStage } from '#kernels/moments/estimate-covariance.js';
 import type { Task, ThreadInput } from '#jobs/tasks.js';
@@ -64,12 +65,14 @@ export async function practiseModel(market: MarketHandle, control: TaskControl):
 async function makeModel(input: Omit<ThreadInput<'estimate-risk-model'>, 'outputs'>, control: TaskControl) {
   const market = openedMarket(input.market);
   tell(control, 'returns');
-  const returns = readReturns(market, input);
+  const { request } = input;
+  const returns = overAskedRange(request, market, () => readReturns(market, input));
   const { sm } = returns;
   return onProductEngine((engine) => {
-    const { coverage, diagnostics, covariance, factors } = estimateFrom(engine, returns, input.request, (stage) =>
-      tell(control, stage),
+    const { coverage, diagnostics, covariance, factors } = overAskedRange(request, market, () =>
+      estimateFrom(engine, returns, request, (stage) => tell(control, stage)),
     );
+    const span = returnSpan(sm, coverage);
     const assetIds = Array.from(coverage.columns, (column) => sm.identifiers[column]!);
     return {
       matrix: outputContent(new Uint8Array(packUpper(covariance, assetIds.length).buffer)),
@@ -84,12 +87,12 @@ async function makeModel(input: Omit<ThreadInput<'estimate-risk-model'>, 'output
         positive_semi_definite: diagnostics.isPositiveSemiDefinite,
         repaired: diagnostics.isRepaired,
         smallest_eigenvalue: diagnostics.smallestEigenvalue,
-        target: input.request.estimator === 'shrinkage' ? input.request.target : null,
+        target: request.estimator === 'shrinkage' ? request.target : null,
       },
       factorModel: factors && factorModelPayload(factors),
       excluded: Object.fromEntries([...coverage.excluded].map(([column, why]) => [sm.identifiers[column]!, why])),
-      observedStart: formatDay(sm.sessions[coverage.sessions[0]!]!),
-      observedEnd: formatDay(sm.sessions[coverage.sessions.at(-1)!]!),
+      observedStart: formatDay(span.first),
+      observedEnd: formatDay(span.last),
       precision: engine.precision,
     };
   });

@@ -249,6 +249,7 @@ export const optimiseRoutes = routes({
       'RISK_MODEL_NOT_FOUND',
       'DOCUMENT_UNREADABLE',
       'INVALID_RANGE',
+      'NO_DATA_IN_RANGE',
       'NO_DATA_AT_DATE',
       'NO_DATA_SOURCE',
     ],

@@ -7,7 +7,7 @@ import {
 } from '#domain/documents/risk-model-document.js';
 import { RiskValidationRequest } from '#domain/documents/risk-validation-request.js';
 import { Id } from '#domain/shape.js';
-import { listingQuery, skippedFields, TableFrame } from './common.js';
+import { Finding, listingQuery, skippedFields, TableFrame } from './common.js';
 import { jobStatus } from './jobs.js';
 import { RiskValidationJobStatus } from './risk-validation.js';
 import { routes } from './route.js';
@@ -28,6 +28,7 @@ export const RiskModelView = z
     start: z.string().nullable().meta({ description: "The request's bound, echoed." }),
     end: z.string().nullable().meta({ description: "The request's bound, echoed." }),
     excluded: z.record(z.string(), z.string()).meta({ description: 'Names left out, with the reason.' }),
+    findings: z.array(Finding).meta({ description: 'Settings of the request that nothing read (`NO_EFFECT`).' }),
     observed_start: z.string().meta({ description: 'First date of the returns used.' }),
     observed_end: z.string().meta({ description: 'Last date of the returns used.' }),
     content_hash: z.string().meta({ description: 'SHA-256 over names and matrix.' }),
@@ -43,7 +44,7 @@ export const RiskModelSummary = z
     model_id: z.string(),
     estimator: z.enum(ESTIMATORS).meta({ description: 'That it was estimated by.' }),
     assets: z.int(),
-    average_correlation: z.number(),
+    average_correlation: z.number().meta({ description: 'Mean off-diagonal correlation; 0 of one name.' }),
     observations: z.int(),
     positive_semi_definite: z.boolean(),
   })
@@ -107,6 +108,7 @@ export const riskModelRoutes = routes({
       'VERSION_NOT_FOUND',
       'UNIVERSE_REQUIRED',
       'INVALID_RANGE',
+      'NO_DATA_IN_RANGE',
       'DOCUMENT_UNREADABLE',
       'JOB_RUNNING',
       'NO_DATA_SOURCE',
@@ -128,6 +130,7 @@ export const riskModelRoutes = routes({
       'RISK_MODEL_NOT_FOUND',
       'DOCUMENT_UNREADABLE',
       'INVALID_RANGE',
+      'NO_DATA_IN_RANGE',
       'NO_DATA_KNOWN',
       'VERSION_NOT_FOUND',
       'JOB_RUNNING',

@@ -1,4 +1,5 @@
-import { parseDay } from './days.js';
+import { formatDay, parseDay } from './days.js';
+import type { MarketData } from './market/market-data.js';
 import { Refusal } from './refusal.js';
 
 /** Dates as a request has them, and their names in it. */
@@ -12,6 +13,36 @@ const NAMES: Names = ['start', 'end'];
 /** @throws Refusal INVALID_RANGE */
 export function assertOrder({ start, end }: DateRange, names = NAMES): void {
   if (start != null && end != null && start > end) throw reversed(start, end, names);
+}
+
+interface Held {
+  /** First and last date, YYYY-MM-DD. */
+  readonly first: string;
+  readonly last: string;
+  /** What holds them, in words. */
+  readonly of: string;
+}
+
+/** @throws Refusal NO_DATA_IN_RANGE for a range that ends before the first date held, or begins after the last */
+export function assertMeets({ start, end }: DateRange, { first, last, of }: Held): void {
+  const asked = { start: start ?? null, end: end ?? null, first, last };
+  if (start != null && start > last)
+    throw new Refusal('NO_DATA_IN_RANGE', `start ${start} is after the last date of ${of}, ${last}.`, {
+      path: 'start',
+      ...asked,
+    });
+  if (end != null && end < first)
+    throw new Refusal('NO_DATA_IN_RANGE', `end ${end} is before the first date of ${of}, ${first}.`, {
+      path: 'end',
+      ...asked,
+    });
+}
+
+/** The same of the dates of a market. @throws Refusal NO_DATA_IN_RANGE */
+export function assertHeld({ datasetId, dates }: Pick<MarketData, 'datasetId' | 'dates'>, range: DateRange): void {
+  const [first, last] = [dates[0], dates.at(-1)];
+  if (first === undefined || last === undefined) return;
+  assertMeets(range, { first: formatDay(first), last: formatDay(last), of: `the store ${datasetId}` });
 }
 
 /** Whether two values as a client sent them are real days, the first after the second: of no day that is told alone. */

@@ -6032,11 +6032,11 @@ export interface RiskDecomposition {
 export interface RiskDiagnosticsPayload {
   /** Number of names. */
   readonly assets: number;
-  /** Sessions used after dropping incomplete ones. */
+  /** Sessions used after dropping incomplete ones; of a model by identifiers, days of the store. */
   readonly observations: number;
-  /** Mean off-diagonal correlation of the served matrix. */
+  /** Mean off-diagonal correlation of the served matrix; 0 of one name, which has none. */
   readonly average_correlation: number;
-  /** Largest over smallest eigenvalue; 1e300 when singular to working precision. */
+  /** Largest over smallest eigenvalue. 1e300 stands for a singular matrix, whose smallest is at most 1e-15 times names times the largest: it has no inverse to working precision. */
   readonly condition_number: number;
   /** Weight on the target; 0 is the sample covariance, null without a target. */
   readonly intensity: number | null;
@@ -6146,9 +6146,9 @@ export interface RiskModelJobStatus {
 }
 
 export interface RiskModelRequest {
-  /** Names to estimate over, duplicates counting once; empty uses the index named by index_id. */
+  /** Names to estimate over, duplicates counting once; empty uses the index named by index_id. Sessions are then the days of the store on which one of them has a price, whatever its exchange, not those of a calendar. */
   readonly identifiers?: readonly string[] | undefined;
-  /** Take the names that this index's latest run held last. */
+  /** Take the names that this index's latest run held last; sessions are those of the calendar of the index. */
   readonly index_id?: string | null | undefined;
   /** First day of the window; the whole stored history by default. */
   readonly start?: string | null | undefined;
@@ -6187,7 +6187,7 @@ export interface RiskModelSummary {
   readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles';
   /** Number of names. */
   readonly assets: number;
-  /** Mean correlation off the diagonal. */
+  /** Mean off-diagonal correlation; 0 of one name. */
   readonly average_correlation: number;
   /** Dates used. */
   readonly observations: number;
@@ -6216,6 +6216,8 @@ export interface RiskModelView {
   readonly end: string | null;
   /** Names left out, with the reason. */
   readonly excluded: Readonly<Record<string, string>>;
+  /** Settings of the request that nothing read (`NO_EFFECT`). */
+  readonly findings: readonly Finding[];
   /** First date of the returns used. */
   readonly observed_start: string;
   /** Last date of the returns used. */

@@ -18,3 +18,14 @@ export function idleSettings(settings: Settings, path: string): Finding[] {
     return [{ severity: 'warning', code: 'NO_EFFECT', path: `${path}${name}`, message, ...smallValue(value) }];
   });
 }
+
+/** What a request of a risk model says that nothing reads. */
+export function unreadFindings(request: RiskModelRequest): Finding[] {
+  const idle = idleSettings(request, '');
+  if (request.index_id === null || request.identifiers.length === 0) return idle;
+  const message = 'Both identifiers and index_id were given: identifiers win.';
+  return [
+    { severity: 'warning', code: 'NO_EFFECT', path: 'index_id', message, ...smallValue(request.index_id) },
+    ...idle,
+  ];
+}

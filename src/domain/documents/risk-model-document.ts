@@ -55,11 +55,13 @@ export const estimatorFields = {
 export const RiskModelRequest = z
   .strictObject({
     identifiers: z.array(AssetIdentifier).default([]).meta({
-      description: 'Names to estimate over, duplicates counting once; empty uses the index named by index_id.',
+      description:
+        'Names to estimate over, duplicates counting once; empty uses the index named by index_id. Sessions are then the days of the store on which one of them has a price, whatever its exchange, not those of a calendar.',
     }),
-    index_id: Id.nullable()
-      .default(null)
-      .meta({ description: "Take the names that this index's latest run held last." }),
+    index_id: Id.nullable().default(null).meta({
+      description:
+        "Take the names that this index's latest run held last; sessions are those of the calendar of the index.",
+    }),
     start: IsoDate.nullable()
       .default(null)
       .meta({ description: 'First day of the window; the whole stored history by default.' }),
@@ -99,11 +101,16 @@ export type RiskModelRequest = z.infer<typeof RiskModelRequest>;
 export const RiskDiagnosticsPayload = z
   .strictObject({
     assets: z.int(),
-    observations: z.int().meta({ description: 'Sessions used after dropping incomplete ones.' }),
-    average_correlation: z.number().meta({ description: 'Mean off-diagonal correlation of the served matrix.' }),
-    condition_number: z
-      .number()
-      .meta({ description: 'Largest over smallest eigenvalue; 1e300 when singular to working precision.' }),
+    observations: z.int().meta({
+      description: 'Sessions used after dropping incomplete ones; of a model by identifiers, days of the store.',
+    }),
+    average_correlation: z.number().meta({
+      description: 'Mean off-diagonal correlation of the served matrix; 0 of one name, which has none.',
+    }),
+    condition_number: z.number().meta({
+      description:
+        'Largest over smallest eigenvalue. 1e300 stands for a singular matrix, whose smallest is at most 1e-15 times names times the largest: it has no inverse to working precision.',
+    }),
     intensity: z
       .number()
       .nullable()

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ConstraintSetCollection } from '#contract/constraint-sets.js';
 import type { ConstraintTypes, ObjectiveTypes } from '#contract/optimise.js';
-import { assertOrder } from '#domain/assert-order.js';
+import { assertOrder, assertHeld } from '#domain/assert-order.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { returnsSpecs } from '#domain/expected-returns/catalogue.js';
 import { heldBytes } from '#domain/kept-memory.js';
@@ -236,6 +236,7 @@ export function createOptimise({
       const { set } = await getSet(constraint_set_id);
       assertOrder({ start, end });
       const { market } = markets.require();
+      assertHeld(market, { start, end });
       const reached = await reachedBy(documents, document);
       assertComputable(set, reached, { market, request });
       assertReached(document, as_of, market);

@@ -1,4 +1,4 @@
-import { idleSettings } from '#domain/documents/idle-settings.js';
+import { unreadFindings } from '#domain/documents/idle-settings.js';
 import type { RiskModelDocument } from '#domain/documents/risk-model-document.js';
 import { leftOutSentence } from '#domain/risk/left-out.js';
 import type { RiskModelPayload } from '#domain/jobs/payloads.js';
@@ -68,10 +68,7 @@ function messageOf(
 ): string {
   return [
     `${assetIds.length} ${assetIds.length === 1 ? 'name' : 'names'}, ${diagnostics.observations} observations.`,
-    request.index_id !== null && request.identifiers.length > 0
-      ? 'Both identifiers and index_id were given: identifiers win.'
-      : '',
-    ...idleSettings(request, '').map(({ message }) => message),
+    ...unreadFindings(request).map(({ message }) => message),
     leftOutSentence(new Map(Object.entries(excluded))),
   ]
     .filter((sentence) => sentence !== '')

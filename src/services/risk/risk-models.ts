@@ -1,10 +1,11 @@
 import type { RiskModelCollection, RiskModelView } from '#contract/risk-models.js';
-import { assertOrder } from '#domain/assert-order.js';
+import { assertOrder, assertHeld } from '#domain/assert-order.js';
+import { unreadFindings } from '#domain/documents/idle-settings.js';
 import { referencesOf } from '#domain/documents/validate-reference.js';
 import { RiskModelRequest, type RiskModelDocument } from '#domain/documents/risk-model-document.js';
 import type { RiskValidationRequest } from '#domain/documents/risk-validation-request.js';
 import { canonicalJson } from '#domain/canonical-json.js';
-import { compareText, type Finding } from '#domain/findings.js';
+import { compareText, orderFindings, type Finding } from '#domain/findings.js';
 import type { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Authorship } from '#domain/documents/version-document.js';
@@ -183,6 +184,7 @@ export function createRiskModels({
       assertOrder({ start, end });
       const known = await dataVersions.at(request.as_known_on);
       const { market } = known.served;
+      assertHeld(market, { start, end });
       const payload = await payloadOf(modelId, request, market);
       return jobs.submit({
         kind,
@@ -201,6 +203,7 @@ export function createRiskModels({
       const indexId = request.index_id ?? estimatedOn;
       if (indexId !== null && indexId !== estimatedOn) await indexOfRun(indexId);
       const known = await dataVersions.at(document.request.as_known_on);
+      assertHeld(known.served.market, { start, end });
       return jobs.submit({
         kind: validation,
         payload: {
@@ -261,6 +264,9 @@ function assertKnown(market: MarketData, identifiers: readonly string[]): void {
 /** Members of the view that are written piece by piece. */
 type Streamed = 'asset_ids' | 'correlation' | 'covariance' | 'volatilities';
 
+/** Findings are those of the domain, which the wire shows as they are. */
+type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
+
 /** The other members of the view. */
 function smallFields({
   model_id,
@@ -272,7 +278,7 @@ function smallFields({
   observed_end,
   content_hash,
   precision,
-}: RiskModelDocument): Omit<RiskModelView, Streamed> {
+}: RiskModelDocument): Served<Omit<RiskModelView, Streamed>> {
   return {
     model_id,
     diagnostics,
@@ -280,6 +286,7 @@ function smallFields({
     start: request.start,
     end: request.end,
     excluded,
+    findings: orderFindings(unreadFindings(request)),
     observed_start,
     observed_end,
     content_hash,

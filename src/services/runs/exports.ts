@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
-import { assertOrder } from '#domain/assert-order.js';
+import { assertMeets, assertOrder } from '#domain/assert-order.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { nameInHeader } from '#domain/backtest/run-file/prices-apart.js';
 import { exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
@@ -180,7 +180,7 @@ export function createExports({
       const subject = await subjectOf(name, request.as_known_on);
       const { run } = subject;
       assertOrder({ start, end });
-      assertReached(run, { start, end });
+      assertMeets({ start, end }, { first: run.start, last: run.end, of: 'the run' });
       const served = await marketOf(run, request, subject.served);
       if (by !== undefined) assertGroups(table, by, served && served.market);
       const state = await stateOf(states, run);
@@ -205,17 +205,6 @@ function bodyWithHead(head: StateHead, body: ExportBody): ExportBody {
   return body.bytes === undefined
     ? { stream: streamWithHead(head, body.stream) }
     : { bytes: withHead(head, body.bytes) };
-}
-
-/** @throws Refusal NO_DATA_IN_RANGE for dates after the end of the run, or before its start */
-function assertReached({ start: first, end: last }: RunDocument, { start, end }: Pick<Asked, 'start' | 'end'>): void {
-  if (start !== null && start > last)
-    throw new Refusal('NO_DATA_IN_RANGE', `start ${start} is after the last date of the run, ${last}.`, {
-      start,
-      last,
-    });
-  if (end !== null && end < first)
-    throw new Refusal('NO_DATA_IN_RANGE', `end ${end} is before the first date of the run, ${first}.`, { end, first });
 }
 
 /** @throws Refusal VALIDATION_FAILED for a table without groups, and for a column that the market does not have */

@@ -6657,11 +6657,11 @@ class RiskDecomposition(t.TypedDict):
 class RiskDiagnosticsPayload(t.TypedDict):
     #: Number of names.
     assets: int
-    #: Sessions used after dropping incomplete ones.
+    #: Sessions used after dropping incomplete ones; of a model by identifiers, days of the store.
     observations: int
-    #: Mean off-diagonal correlation of the served matrix.
+    #: Mean off-diagonal correlation of the served matrix; 0 of one name, which has none.
     average_correlation: float
-    #: Largest over smallest eigenvalue; 1e300 when singular to working precision.
+    #: Largest over smallest eigenvalue. 1e300 stands for a singular matrix, whose smallest is at most 1e-15 times names times the largest: it has no inverse to working precision.
     condition_number: float
     #: Weight on the target; 0 is the sample covariance, null without a target.
     intensity: t.Optional[float]
@@ -6776,9 +6776,9 @@ class RiskModelJobStatus(t.TypedDict):
 
 
 class RiskModelRequest(t.TypedDict, total=False):
-    #: Names to estimate over, duplicates counting once; empty uses the index named by index_id.
+    #: Names to estimate over, duplicates counting once; empty uses the index named by index_id. Sessions are then the days of the store on which one of them has a price, whatever its exchange, not those of a calendar.
     identifiers: t.Sequence[str]
-    #: Take the names that this index's latest run held last.
+    #: Take the names that this index's latest run held last; sessions are those of the calendar of the index.
     index_id: t.Optional[str]
     #: First day of the window; the whole stored history by default.
     start: t.Optional[Date]
@@ -6817,7 +6817,7 @@ class RiskModelSummary(t.TypedDict):
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
     #: Number of names.
     assets: int
-    #: Mean correlation off the diagonal.
+    #: Mean off-diagonal correlation; 0 of one name.
     average_correlation: float
     #: Dates used.
     observations: int
@@ -6844,6 +6844,8 @@ class _RiskModelView(t.TypedDict):
     end: t.Optional[str]
     #: Names left out, with the reason.
     excluded: t.Mapping[str, str]
+    #: Settings of the request that nothing read (`NO_EFFECT`).
+    findings: t.Sequence[Finding]
     #: First date of the returns used.
     observed_start: str
     #: Last date of the returns used.

@@ -6,6 +6,7 @@ import { Bars } from '../../components/bars.js';
 import { Button, LinkButton } from '../../components/button.js';
 import { Confirm } from '../../components/confirm.js';
 import { Facts } from '../../components/facts.js';
+import { Findings } from '../../components/findings.js';
 import { JobState } from '../../components/job-state.js';
 import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
@@ -125,6 +126,7 @@ function Shown({ view }: { readonly view: RiskModelView }) {
   return (
     <>
       <Figures view={view} />
+      {view.findings.length > 0 && <Findings findings={view.findings} />}
       <div class="side-by-side">
         <Section title="Volatilities" aside="annualised">
           <Table
@@ -160,7 +162,7 @@ function Figures({ view }: { readonly view: RiskModelView }) {
           {
             term: 'Condition number',
             value: figure(diagnostics.condition_number),
-            help: 'Largest over smallest eigenvalue',
+            help: 'Largest over smallest eigenvalue; 1e300 where the matrix has no inverse',
           },
           {
             term: 'Shrinkage',

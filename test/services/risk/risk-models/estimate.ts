@@ -163,6 +163,49 @@ export function describeEstimate(): void {
       expect((await view('short')).diagnostics.observations).toBe(20);
     });
 
+    test('is refused at once for a range that the store has nothing of, with both', async () => {
+      const held = { first: DAYS[0], last: DAYS.at(-1) };
+      const refusal = (range: object) =>
+        service.refusal('POST', '/risk-models/never/estimate', { identifiers: ['AAA'], ...range });
+      const late = { start: '2031-01-02', end: '2031-12-31' };
+      expect(await refusal(late)).toMatchObject({
+        status: 422,
+        code: 'NO_DATA_IN_RANGE',
+        message: expect.stringContaining(`start 2031-01-02 is after the last date of the store`) as string,
+        detail: { path: 'start', ...late, ...held },
+      });
+      const early = { end: '1999-12-31' };
+      expect(await refusal(early)).toMatchObject({
+        status: 422,
+        code: 'NO_DATA_IN_RANGE',
+        detail: { path: 'end', start: null, ...early, ...held },
+      });
+      await estimated('short', { identifiers: ['AAA', 'BBB'] });
+      expect(await service.refusal('POST', '/risk-models/short/validate', { start: '2031-01-02' })).toMatchObject({
+        status: 422,
+        code: 'NO_DATA_IN_RANGE',
+      });
+      // A range that meets the store is tried, and its failure says what there was.
+      const job = await estimated('never', { identifiers: ['AAA'], start: DAYS.at(-1), end: '2031-12-31' });
+      expect(job).toMatchObject({
+        status: 'failed',
+        error: { code: 'RISK_INSUFFICIENT_DATA', detail: { start: DAYS.at(-1), end: '2031-12-31', ...held } },
+      });
+      expect(job.error?.message).toContain(`start ${DAYS.at(-1)} and end 2031-12-31; the store holds ${DAYS[0]} to`);
+    });
+
+    test('tells settings that its estimator does not read, in the model as in the message', async () => {
+      const job = await estimated('idle', { identifiers: names, estimator: 'gerber', half_life: 60, lags: 3 });
+      const { findings } = await view('idle');
+      expect(findings.map(({ code, path, value }) => [code, path, value])).toEqual([
+        ['NO_EFFECT', 'half_life', 60],
+        ['NO_EFFECT', 'lags', 3],
+      ]);
+      for (const { message } of findings) expect(job.message).toContain(message);
+      await estimated('read', { identifiers: names, estimator: 'newey_west', half_life: 60, lags: 3 });
+      expect((await view('read')).findings).toEqual([]);
+    });
+
     test('takes its window, its half-life and its method', async () => {
       const window = { identifiers: names, start: DAYS[50], end: DAYS[149] };
       await estimated('window', { ...window, intensity: 0 });
@@ -205,6 +248,7 @@ export function describeEstimate(): void {
         status: 'succeeded',
         message: `1 name, ${DAYS.length - 1} observations. Both identifiers and index_id were given: identifiers win.`,
       });
+      expect((await view('both')).findings).toMatchObject([{ code: 'NO_EFFECT', path: 'index_id' }]);
     });
 
     test('fails without enough returns and leaves the stored model as it was', async () => {

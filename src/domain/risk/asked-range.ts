@@ -1,0 +1,25 @@
+import { formatDay } from '../days.js';
+import type { RiskModelRequest } from '../documents/risk-model-document.js';
+import type { MarketData } from '../market/market-data.js';
+import { Refusal } from '../refusal.js';
+
+/**
+ * An estimate over a range that a request names: a refusal for too few returns says that range and what the store holds.
+ * @throws Refusal as `estimate`
+ */
+export function overAskedRange<T>(
+  { start, end }: Pick<RiskModelRequest, 'start' | 'end'>,
+  { dates }: Pick<MarketData, 'dates'>,
+  estimate: () => T,
+): T {
+  try {
+    return estimate();
+  } catch (failure) {
+    const isTold = start === null && end === null;
+    if (!(failure instanceof Refusal) || failure.code !== 'RISK_INSUFFICIENT_DATA' || isTold) throw failure;
+    const [first, last] = [formatDay(dates[0]!), formatDay(dates.at(-1)!)]; // A market has dates.
+    const bounds = [start === null ? '' : `start ${start}`, end === null ? '' : `end ${end}`].filter(Boolean);
+    const message = `${failure.message} Asked for were returns by ${bounds.join(' and ')}; the store holds ${first} to ${last}.`;
+    throw new Refusal(failure.code, message, { ...failure.detail, start, end, first, last }, { cause: failure });
+  }
+}

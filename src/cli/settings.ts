@@ -3,6 +3,7 @@ import { delimiter, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { didYouMean } from '#domain/nearest-name.js';
+import { flagMeant } from './flag-words.js';
 import { withoutUrlPasswords } from '#domain/url-passwords.js';
 import { isLoopbackName } from '#http/authentication.js';
 import { ENGINE_NAMES } from '#kernels/engines/engine.js';
@@ -107,7 +108,7 @@ export const SETTINGS = {
     flag: 'numerics',
     variable: 'DIVISOR_NUMERICS',
     otherwise: () => 'wasm',
-    help: 'Engine of the kernels: wasm gives the same bits on every machine.',
+    help: `Engine of the kernels, ${[...ENGINE_NAMES, 'auto'].join(', ')}: wasm gives the same bits on every machine, auto takes the fastest of this one.`,
     schema: z.enum([...ENGINE_NAMES, 'auto']),
   }),
   panelMegabytes: PANEL_MEGABYTES,
@@ -275,10 +276,9 @@ export function firstSentence(failure: unknown, flags: readonly string[] = []): 
   if (flag !== undefined && line.includes("' argument is ambiguous"))
     return `${flag} lacks its value; one that begins with a dash is written ${flag}=VALUE`;
   const unknown = /^Unknown option '(--[^']+)'/.exec(line)?.[1] ?? '';
-  const question = didYouMean(
-    unknown,
-    flags.map((name) => `--${name}`),
-  );
+  const names = flags.map((name) => `--${name}`);
+  const meant = flagMeant(unknown, names);
+  const question = meant === undefined ? didYouMean(unknown, names) : ` Did you mean ${meant}?`;
   return `${line.split('. To specify')[0]}${question && `.${question}`}`;
 }
 

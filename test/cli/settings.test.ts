@@ -142,6 +142,12 @@ test('a flag that is misspelt is answered with the one that is meant', async () 
   expect(() => readSettings(['--artifact', 's3://b'], {})).toThrow(
     "Unknown option '--artifact'. Did you mean --artifacts?",
   );
+  // A word of other services, as far from the flag as any.
+  expect(() => readSettings(['--engine', 'openblas'], {})).toThrow(
+    "Unknown option '--engine'. Did you mean --numerics?",
+  );
+  expect(() => readSettings(['--threads=4'], {})).toThrow(/Did you mean --workers\?/);
+  expect(() => readSettings(['--shoe', '4'], {})).toThrow(/^Unknown option '--shoe'$/);
   await expect(copy(['--too', 'b'], {})).rejects.toThrow(/Did you mean --to\?/);
   await expect(nodes(['--databse', 'x'], {})).rejects.toThrow(/Did you mean --database\?/);
   await expect(migrate(['--databse=x'], {})).rejects.toThrow(/Did you mean --database\?/);

@@ -145,8 +145,25 @@ const files = new WeakMap<ArrayBufferLike, PagedFile>();
  * Open files of paged memory that this process fills for another. Other memory has none: its thread may be ended, which
  * would leave the file its room.
  */
-const written = new WeakMap<ArrayBufferLike, { readonly file: number; readonly pages: Pages }>();
+const written = new WeakMap<ArrayBufferLike, WrittenPlace>();
 const ended = new FinalizationRegistry<number>((file) => closeSync(file));
+
+/** Where `writeInto` writes the bytes of a memory. */
+export interface WrittenPlace {
+  /** Number of an open file. */
+  readonly file: number;
+  readonly pages: Pages;
+}
+
+/** Where `writeInto` of this thread writes bytes of a memory to; undefined where it has no file. */
+export function writtenPlace(memory: ArrayBufferLike): WrittenPlace | undefined {
+  return written.get(memory);
+}
+
+/** Lets `writeInto` of this thread write to the file that another thread of the process has open. */
+export function writeTo(memory: ArrayBufferLike, place: WrittenPlace): void {
+  written.set(memory, place);
+}
 
 /** Whether `writeInto` writes to the file of a memory. */
 export function isWritten(memory: ArrayBufferLike): boolean {

@@ -28,45 +28,86 @@ export const ENDINGS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION',
  * @cost one pass over CLOSE.
  */
 export function warnOfMarket(content: MarketContent, problems: Problems): void {
-  const { identifiers, dates } = content;
+  const { dates } = content;
   const close = content.fields.get('CLOSE')!;
-  const sessions = dates.length;
-  const assets = identifiers.length;
+  const assets = content.identifiers.length;
   const lastBar = new Int32Array(assets).fill(-1);
   const lastClose = new Float64Array(assets);
-  const actions = actionSessions(content);
-
-  for (let t = 0, cell = 0; t < sessions; t++) {
-    for (let n = 0; n < assets; n++, cell++) {
-      const price = close[cell]!;
-      if (price !== price) continue;
+  const judge = barJudge(content, problems);
+  /** Whether every name has a bar on the day before, and whether what is known of bars ends before that. */
+  let [isWhole, isBehind] = [false, false];
+  const catchUp = (t: number): void => {
+    if (!isBehind) return;
+    lastBar.fill(t - 1);
+    lastClose.set(close.subarray((t - 1) * assets, t * assets));
+    isBehind = false;
+  };
+  for (let t = 0; t < dates.length; t++) {
+    const row = t * assets;
+    if (isWhole && areOrdinary(close, row, assets)) {
+      isBehind = true;
+      continue;
+    }
+    catchUp(t);
+    isWhole = true;
+    for (let n = 0; n < assets; n++) {
+      const price = close[row + n]!;
+      if (price !== price) {
+        isWhole = false;
+        continue;
+      }
       const before = lastBar[n]!;
       const last = lastClose[n]!;
       lastBar[n] = t;
       lastClose[n] = price;
       if (before === t - 1 && price > ORDINARY_MIN * last && price < ORDINARY_MAX * last) continue;
-      if (before < 0) continue;
-      const growth = price / last;
-      const isJump = growth - 1 > JUMP_MAX || 1 - growth > JUMP_MAX;
-      if (isJump && !actedBetween(actions.get(n), before, t)) {
-        problems.warning({
-          code: 'PRICE_JUMP',
-          path: barPath(content, n, t),
-          message: `CLOSE went from ${last} on ${formatDay(dates[before]!)} to ${price} on ${formatDay(dates[t]!)} with no action in between.`,
-          value: price,
-        });
-      }
-      if (t - before - 1 > GAP_SESSIONS_MAX) {
-        problems.warning({
-          code: 'GAP_LONG',
-          path: barPath(content, n, t),
-          message: `${identifiers[n]} has no bar on ${t - before - 1} sessions before ${formatDay(dates[t]!)}; up to ${GAP_SESSIONS_MAX} are ordinary.`,
-        });
-      }
+      if (before >= 0) judge({ n, t, price }, before, last);
     }
   }
+  catchUp(dates.length);
   warnOfTails(content, lastBar, problems);
   warnOfActions(content, lastBar, problems);
+}
+
+/** Whether each close of a row has grown as usual since that of the row before: both are there. */
+function areOrdinary(close: Float64Array, row: number, assets: number): boolean {
+  for (let cell = row; cell < row + assets; cell++) {
+    const price = close[cell]!;
+    const last = close[cell - assets]!;
+    if (!(price > ORDINARY_MIN * last && price < ORDINARY_MAX * last)) return false;
+  }
+  return true;
+}
+
+interface Bar {
+  readonly n: number;
+  readonly t: number;
+  readonly price: number;
+}
+
+/** Reports a bar that follows another in a way that is out of the ordinary. */
+function barJudge(content: MarketContent, problems: Problems): (bar: Bar, before: number, last: number) => void {
+  const { identifiers, dates } = content;
+  const actions = actionSessions(content);
+  return ({ n, t, price }, before, last) => {
+    const growth = price / last;
+    const isJump = growth - 1 > JUMP_MAX || 1 - growth > JUMP_MAX;
+    if (isJump && !actedBetween(actions.get(n), before, t)) {
+      problems.warning({
+        code: 'PRICE_JUMP',
+        path: barPath(content, n, t),
+        message: `CLOSE went from ${last} on ${formatDay(dates[before]!)} to ${price} on ${formatDay(dates[t]!)} with no action in between.`,
+        value: price,
+      });
+    }
+    if (t - before - 1 > GAP_SESSIONS_MAX) {
+      problems.warning({
+        code: 'GAP_LONG',
+        path: barPath(content, n, t),
+        message: `${identifiers[n]} has no bar on ${t - before - 1} sessions before ${formatDay(dates[t]!)}; up to ${GAP_SESSIONS_MAX} are ordinary.`,
+      });
+    }
+  };
 }
 
 function warnOfTails(content: MarketContent, lastBar: Int32Array, problems: Problems): void {

@@ -48,12 +48,21 @@ export function partialDates(
   const isClosed = closedOn(content, codes, once(open));
   const lastBar = new Int32Array(assets).fill(-1);
   const found: PartialDate[] = [];
-  for (let t = 0, cell = 0; t < dates.length; t++) {
+  /** Whether every name has a bar on the day before, of which `lastBar` knows nothing. */
+  let isBehind = false;
+  for (let t = 0; t < dates.length; t++) {
+    const row = t * assets;
+    if (isWhole(close, row, assets)) {
+      isBehind = true;
+      continue;
+    }
+    if (isBehind) lastBar.fill(t - 1);
+    isBehind = false;
     const absent: number[] = [];
     let bars = 0;
     let expected = 0;
-    for (let n = 0; n < assets; n++, cell++) {
-      const price = close[cell]!;
+    for (let n = 0; n < assets; n++) {
+      const price = close[row + n]!;
       const before = lastBar[n]!;
       const isRecent = before >= 0 && t - before <= GAP_SESSIONS_MAX;
       if (price === price) {
@@ -74,12 +83,26 @@ export function partialDates(
 export const isPartial = (missing: number, expected: number): boolean =>
   missing >= PARTIAL_NAMES_MIN && missing >= PARTIAL_SHARE * expected;
 
+/** Whether a row has no gap. */
+function isWhole(close: Float64Array, row: number, assets: number): boolean {
+  for (let cell = row; cell < row + assets; cell++) if (close[cell] !== close[cell]) return false;
+  return true;
+}
+
 /** Last date on which a name is expected: that of its last bar, or of the store when it may come back. */
 function lastExpected({ identifiers, dates, actions }: MarketContent, close: Float64Array): Int32Array {
   const assets = identifiers.length;
   const last = new Int32Array(assets).fill(-1);
-  for (let t = 0, cell = 0; t < dates.length; t++)
-    for (let n = 0; n < assets; n++, cell++) if (!Number.isNaN(close[cell]!)) last[n] = t;
+  const wanted = last.map((_, n) => n);
+  for (let t = dates.length - 1, count = assets; t >= 0 && count > 0; t--) {
+    let left = 0;
+    for (let k = 0; k < count; k++) {
+      const n = wanted[k]!;
+      if (Number.isNaN(close[t * assets + n]!)) wanted[left++] = n;
+      else last[n] = t;
+    }
+    count = left;
+  }
   const ended = new Map<string, Day>();
   for (const { identifier, type, exDay, status } of actions)
     if (ENDINGS.has(type) && status !== 'cancelled') ended.set(identifier, exDay);

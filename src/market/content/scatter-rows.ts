@@ -6,6 +6,7 @@ import { doublesOf, integersOf } from '../sources/duckdb.js';
 import { dayPositions } from './market-rows.js';
 import { handedPanel, type Panels } from '../serving/panels.js';
 import { createPanelRoom, type PanelRoom } from './panel-room.js';
+import { rowsTogether } from './stripes.js';
 import { batchDays } from '../serving/shared-market.js';
 
 /** Where rows go. */
@@ -58,11 +59,9 @@ export async function scatterRows(
   const panels = fields.map(() => handedPanel(dates.length * assets, fields.length));
   const whole = { identifiers, dates, fields: new Map(fields.map((name, f) => [name, panels[f]!])) };
   const filled = new Uint8Array(dates.length * assets);
-  const floors = fields.map((name) =>
-    PRICE_COLUMNS.has(name) ? Number.MIN_VALUE : COUNT_COLUMNS.has(name) ? 0 : -Number.MAX_VALUE,
-  );
+  const floors = floorsOf(fields);
   const days = batchDays({ assets, fields: fields.length }, BLOCK_DAYS);
-  const left = rowsByBatch(rowsOfDay, days);
+  const left = rowsTogether(rowsOfDay, days);
   const expected = left.slice();
   const full: number[] = [];
   const place = createPlaces({ dates, assets, filled, days, left, full });
@@ -103,11 +102,11 @@ export async function scatterRows(
   };
 }
 
-/** Rows of days that are complete together. */
-function rowsByBatch(rowsOfDay: Int32Array, days: number): Int32Array {
-  const rows = new Int32Array(Math.ceil(rowsOfDay.length / days));
-  for (let t = 0; t < rowsOfDay.length; t++) rows[Math.floor(t / days)]! += rowsOfDay[t]!;
-  return rows;
+/** Least value of each field. */
+export function floorsOf(fields: readonly string[]): number[] {
+  return fields.map((name) =>
+    PRICE_COLUMNS.has(name) ? Number.MIN_VALUE : COUNT_COLUMNS.has(name) ? 0 : -Number.MAX_VALUE,
+  );
 }
 
 /** Where the rows of a chunk go. */

@@ -47,10 +47,7 @@ export function prepareDuckDb(): void {
  * A DuckDB of its own in memory that can read the given files, or the database attached, and nothing else: no network,
  * no other file, no extension, and no statement that could change that.
  */
-export async function openDuckDb(readable: {
-  readonly files?: readonly string[];
-  readonly attach?: { readonly path: string; readonly name: string };
-}): Promise<DuckDb> {
+export async function openDuckDb(readable: Readable): Promise<DuckDb> {
   const coming = prepared ?? DuckDBInstance.create(':memory:');
   prepared = undefined;
   const instance = await coming;
@@ -65,20 +62,30 @@ export async function openDuckDb(readable: {
     instance.closeSync();
   };
   const connection = await connect();
-  const settings = connection.run(`
-    SET memory_limit = '${MEMORY_LIMIT}';
-    SET autoinstall_known_extensions = false;
-    SET autoload_known_extensions = false;
-    SET temp_directory = '';
-    ${readable.attach === undefined ? '' : `ATTACH ${sqlText(readable.attach.path)} AS ${sqlName(readable.attach.name)} (READ_ONLY);`}
-    SET allowed_paths = [${(readable.files ?? []).map(sqlText).join(', ')}];
-    SET enable_external_access = false;
-    SET lock_configuration = true`);
-  await settings.catch((error: unknown) => {
+  await connection.run(settingsFor(readable)).catch((error: unknown) => {
     close();
     throw error;
   });
   return { connection, connect, close };
+}
+
+/** What a DuckDB may read. */
+interface Readable {
+  readonly files?: readonly string[];
+  readonly attach?: { readonly path: string; readonly name: string };
+}
+
+/** The statements that confine a DuckDB to what it may read. */
+export function settingsFor({ files = [], attach }: Readable): string {
+  return `
+    SET memory_limit = '${MEMORY_LIMIT}';
+    SET autoinstall_known_extensions = false;
+    SET autoload_known_extensions = false;
+    SET temp_directory = '';
+    ${attach === undefined ? '' : `ATTACH ${sqlText(attach.path)} AS ${sqlName(attach.name)} (READ_ONLY);`}
+    SET allowed_paths = [${files.map(sqlText).join(', ')}];
+    SET enable_external_access = false;
+    SET lock_configuration = true`;
 }
 
 /** A text as a SQL literal. */

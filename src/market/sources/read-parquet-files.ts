@@ -2,7 +2,8 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Cell } from '../formats/cells.js';
 import { digestFiles } from './digest-file.js';
 import { digestFilesApart } from '../process/hashing.js';
-import { cellOf, chunksOf, reasonOf, sqlName } from './duckdb.js';
+import { SCATTERED_BYTES_MIN, startScattering } from '../process/scattering.js';
+import { cellOf, chunksOf, reasonOf, settingsFor, sqlName } from './duckdb.js';
 import { tableName, type SourceFile } from './folder.js';
 import { marketRowsOn } from '../mapping/mapped-content.js';
 import { columnsOf, marketColumns, scanOf } from '../formats/parquet.js';
@@ -43,16 +44,21 @@ export async function readParquetMarket(
       return undefined;
     }
     if (columns.kind === 'typed') {
+      const bytes = listed.reduce((sum, file) => sum + file.bytes, 0);
+      const scattering =
+        bytes < SCATTERED_BYTES_MIN
+          ? undefined
+          : startScattering(settingsFor({ files: files.map(({ path }) => path) }));
       return await readTypedMarket(
         duck,
-        { files, scan, numberedScan: scanOf(files, { withRows: true }), columns, isPart, onNames },
+        { files, scan, numberedScan: scanOf(files, { withRows: true }), columns, isPart, onNames, scattering },
         problems,
         (fraction) => {
           void digest();
           onProgress(fraction);
         },
         follower,
-      );
+      ).finally(() => scattering?.end());
     }
     const rows = marketRowsOn(terms, problems, { isPart });
     for (const file of files) {

@@ -11,11 +11,16 @@ import { noPanels, withoutEmptyLines, type Panels } from '../serving/panels.js';
 import { dayExpression, type MarketColumns, type TypedColumn } from '../formats/parquet.js';
 import { reportMarketProblems, type NumberedSource } from '../formats/parquet-problems.js';
 import type { Problems } from '../content/problems.js';
-import { scatterRows, type DayFollower, type RowStream } from '../content/scatter-rows.js';
+import { BLOCK_DAYS } from '../content/day-blocks.js';
+import { scatterRows, type DayFollower, type RowStream, type Scattered, type Target } from '../content/scatter-rows.js';
+import { rowsTogether } from '../content/stripes.js';
+import type { Scattering } from '../process/scattering.js';
 
 interface TypedSource extends NumberedSource {
   readonly scan: string;
   readonly columns: Extract<MarketColumns, { kind: 'typed' }>;
+  /** Threads that may read it. */
+  readonly scattering?: Scattering | undefined;
 }
 
 export interface MarketRead {
@@ -67,11 +72,16 @@ export async function readTypedMarket(
   const shape = { dates: dates.length, identifiers: names.length, fields: columns.fields.length };
   if (refuseSize(shape, problems)) return undefined;
 
-  const fields = columns.fields.map(({ name }) => name);
-  const streams = await openStreams(duck, source, { names, spellings: spellings.texts, rows: total });
-  const scattered = await scatterRows(
-    streams,
-    { identifiers: names, dates, fields, rowsOfDay: dates.map((date) => rowsByDay.get(date)!) },
+  const target = {
+    identifiers: names,
+    dates,
+    fields: columns.fields.map(({ name }) => name),
+    rowsOfDay: dates.map((date) => rowsByDay.get(date)!),
+  };
+  const scattered = await scatter(
+    duck,
+    source,
+    { target, spellings: spellings.texts, rows: total },
     (rows) => onProgress(rows / total),
     follower,
   );
@@ -84,37 +94,68 @@ export async function readTypedMarket(
   return { panels: withoutEmptyLines(scattered.panels), rows: scattered.rows };
 }
 
+/** Where the rows of a source go. */
+interface Destination {
+  readonly target: Target;
+  readonly spellings: readonly string[];
+  readonly rows: number;
+}
+
+/** Fills the panels of a source, by threads of their own where there are some and names are short. */
+async function scatter(
+  duck: DuckDb,
+  source: TypedSource,
+  { target, spellings, rows }: Destination,
+  onRows: (rows: number) => void,
+  follower: DayFollower | undefined,
+): Promise<Scattered> {
+  const columnOf = new Map(target.identifiers.map((name, n) => [name, n]));
+  const positions = new Map(spellings.toSorted(compareText).map((text) => [text, columnOf.get(text.trim())!]));
+  const short = shortNames(positions);
+  const { scattering } = source;
+  if (scattering !== undefined && short !== undefined && (await scattering.areReady())) {
+    const parts = partsOf(source, bordersOf(target.rowsOfDay, scattering.parts)).map((part) =>
+      queryOf(source, sqlName(source.columns.identifier), part),
+    );
+    return scattering.scatter({ parts, positions: [...positions] }, target, onRows, follower);
+  }
+  return scatterRows(await openStreams(duck, source, { positions, short, rows }), target, onRows, follower);
+}
+
 /** Streams of the rows of a source. Names are found by their bytes, long ones by a join. */
 async function openStreams(
   duck: DuckDb,
   source: TypedSource,
   {
-    names,
-    spellings,
+    positions,
+    short,
     rows,
-  }: { readonly names: readonly string[]; readonly spellings: readonly string[]; readonly rows: number },
+  }: Pick<Destination, 'rows'> & {
+    readonly positions: ReadonlyMap<string, number>;
+    readonly short: ReturnType<typeof shortNames>;
+  },
 ): Promise<RowStream[]> {
-  const { date, identifier, fields } = source.columns;
-  const columnOf = new Map(names.map((name, n) => [name, n]));
-  const positions = new Map(spellings.toSorted(compareText).map((text) => [text, columnOf.get(text.trim())!]));
-  const short = shortNames(positions);
   if (short === undefined) await writeAxis(duck.connection, positions);
-  const key = `source.${sqlName(identifier)}`;
-  const day = date.type === 'DATE' ? sqlName(date.name) : dayExpression(date); // a DATE is its days since 1970
-  const values = fields.map(({ column }) => `coalesce(${sqlName(column)}::DOUBLE, 'NaN'::DOUBLE)`);
-  const kinds = ['integer', short ? 'text' : 'integer', ...values.map(() => 'double' as const)] as const;
+  const key = sqlName(source.columns.identifier);
+  const kinds = ['integer', short ? 'text' : 'integer', ...source.columns.fields.map(() => 'double' as const)] as const;
+  const count = Math.min(Math.floor(rows / PART_ROWS_MIN), PARTS_MAX);
+  const borders = Array.from({ length: Math.max(0, count - 1) }, (_, i) => Math.floor(((i + 1) * rows) / count));
   return Promise.all(
-    partsOf(source, rows).map(async (part, i) => {
-      const from = `${part} AS source${short ? '' : ` JOIN axis ON axis.name = ${key}`}`;
-      const chunks = chunksOf(
-        i === 0 ? duck.connection : await duck.connect(),
-        `SELECT ${day} AS d, ${short ? key : 'axis.n'}, ${values.join(', ')} FROM ${from}`,
-        kinds,
-      );
+    partsOf(source, borders).map(async (part, i) => {
+      const from = `${part} AS source${short ? '' : ` JOIN axis ON axis.name = source.${key}`}`;
+      const sql = queryOf(source, short ? `source.${key}` : 'axis.n', from);
+      const chunks = chunksOf(i === 0 ? duck.connection : await duck.connect(), sql, kinds);
       const positionsOf = short?.();
       return { chunks, namesOf: (chunk) => positionsOf?.(textsOf(chunk, 1)) ?? integersOf(chunk, 1) };
     }),
   );
+}
+
+/** SQL for day, name and numbers of rows. */
+function queryOf({ columns: { date, fields } }: TypedSource, name: string, from: string): string {
+  const day = date.type === 'DATE' ? sqlName(date.name) : dayExpression(date); // a DATE is its days since 1970
+  const values = fields.map(({ column }) => `coalesce(${sqlName(column)}::DOUBLE, 'NaN'::DOUBLE)`);
+  return `SELECT ${day} AS d, ${name}, ${values.join(', ')} FROM ${from}`;
 }
 
 /** Rows that are worth a scan of their own: some row groups of the usual size. */
@@ -129,19 +170,31 @@ const PARTS_MAX = 3;
 /** DuckDB's name of a row's position. */
 const ROW_KEYS = /^(filename|file_row_number)$/i;
 
+/** Rows of a file that is ordered by day at which a block of days begins, of those that divide it into equal parts. */
+function bordersOf(rowsOfDay: Int32Array, parts: number): number[] {
+  const begins = rowsTogether(rowsOfDay, BLOCK_DAYS).reduce<number[]>(
+    (sums, rows) => [...sums, sums.at(-1)! + rows],
+    [0],
+  );
+  const borders = Array.from({ length: parts - 1 }, (_, i) => {
+    const ideal = ((i + 1) * begins.at(-1)!) / parts;
+    return begins.findLast((row) => row <= ideal)!; // the first is 0
+  });
+  return [...new Set(borders)].filter((row) => row > 0);
+}
+
 /**
  * The scan of a source as several that have each row once and pass over each other's row groups: by row within one
  * file, by file among many.
+ * @param borders rows of a single file that parts begin with, behind the first; of many files as many parts are made
  */
-function partsOf({ files, scan, numberedScan, columns }: TypedSource, rows: number): string[] {
+function partsOf({ files, scan, numberedScan, columns }: TypedSource, borders: readonly number[]): string[] {
   if (columns.fields.some(({ column }) => ROW_KEYS.test(column))) return [scan]; // the file says something else by it
-  const count = Math.min(Math.floor(rows / PART_ROWS_MIN), PARTS_MAX, files.length === 1 ? PARTS_MAX : files.length);
+  const count = files.length === 1 ? borders.length + 1 : Math.min(borders.length + 1, files.length);
   if (files.length === 0 || count < 2) return [scan];
   const paths = files.map(({ path }) => path).toSorted(compareText);
   const borderAt = (i: number) =>
-    files.length === 1
-      ? String(Math.floor((i * rows) / count))
-      : sqlText(paths[Math.floor((i * paths.length) / count)]!);
+    files.length === 1 ? String(borders[i - 1]) : sqlText(paths[Math.floor((i * paths.length) / count)]!);
   const column = files.length === 1 ? 'file_row_number' : 'filename';
   return Array.from({ length: count }, (_, i) => {
     const bounds = [

@@ -1,0 +1,321 @@
+import { writeInto } from '#kernels/memory/paged-memory.js';
+import { dayPositions } from './market-rows.js';
+
+/** Panels that several threads fill, and what those know of each other; arrays are in shared memory. */
+export interface StripeTarget {
+  readonly assets: number;
+  /** [T] */
+  readonly dates: Int32Array;
+  /** Rows to come of each day, [T]. */
+  readonly rowsOfDay: Int32Array;
+  /** [field], [T x assets] each. */
+  readonly panels: readonly Float64Array[];
+  /** Least value of each field. */
+  readonly floors: readonly number[];
+  /** Days that are told of together, and of a stripe, which divides them. */
+  readonly batchDays: number;
+  readonly stripeDays: number;
+  /** Rows that each batch lacks. */
+  readonly left: Int32Array;
+  /** A flag for each stripe that was written as a whole. */
+  readonly whole: Int32Array;
+  /** A flag for each cell of other stripes that is filled, [T x assets]. */
+  readonly filled: Uint8Array;
+}
+
+/** Rows of a chunk; arrays may be longer. */
+export interface StripeRows {
+  readonly size: number;
+  readonly days: Int32Array;
+  /** Columns of the panels, -1 for none. */
+  readonly names: Int32Array;
+  /** By field. */
+  readonly values: readonly Float64Array[];
+}
+
+/** What one thread fills. */
+export interface Stripes {
+  take(rows: StripeRows): void;
+  /** Puts what is left into the panels. */
+  flush(): void;
+  /** False once two rows have shared a cell, or a row had none, or a value that is none. */
+  isSound(): boolean;
+}
+
+/** Bytes of a stripe of all panels: it stays in the processor's cache until it is written. */
+const STRIPE_BYTES_MAX = 2 << 20;
+
+/** Stripes that a thread fills at a time. */
+const STAGED_MAX = 4;
+
+/** Rows come in no order of days when a stripe had less than this share of its rows as others took its place. */
+const ORDERED_SHARE = 1 / 8;
+
+/** Rows of a run on an average from which on runs are copied, and not rows. */
+const RUN_ROWS_MIN = 8;
+
+/** Days of a stripe: a power of two, which divides `batchDays` as long as that is a multiple of 64. */
+export function stripeDaysOf({ assets, fields }: { readonly assets: number; readonly fields: number }): number {
+  const dayBytes = assets * fields * Float64Array.BYTES_PER_ELEMENT;
+  let days = 64;
+  while (days > 1 && days * dayBytes > STRIPE_BYTES_MAX) days /= 2;
+  return days;
+}
+
+/** Rows of days that lie together. */
+export function rowsTogether(rowsOfDay: Int32Array, days: number): Int32Array {
+  const rows = new Int32Array(Math.ceil(rowsOfDay.length / days));
+  for (let t = 0; t < rowsOfDay.length; t++) rows[Math.floor(t / days)]! += rowsOfDay[t]!;
+  return rows;
+}
+
+/** Cells of a stripe before they are in the panels. */
+interface Stage {
+  readonly cells: readonly Float64Array[];
+  readonly flags: Uint8Array;
+  rows: number;
+}
+
+/**
+ * Fills panels together with other threads. A stripe of days whose rows come to one thread, as they do in files that are ordered by day,
+ * is filled in memory that stays in the cache and written as a whole; every other cell goes to its place in the panels.
+ * @param onComplete called by the thread that has put the last row of a batch into the panels
+ */
+export function createStripes(target: StripeTarget, onComplete: (batch: number) => void): Stripes {
+  const { panels, assets, batchDays, stripeDays, filled } = target;
+  const stripeCells = stripeDays * assets;
+  const expected = rowsTogether(target.rowsOfDay, stripeDays);
+  const placesOf = createPlaces(target);
+  /** By stripe, the one that was begun first ahead. */
+  const staged = new Map<number, Stage>();
+  const spare: Stage[] = [];
+  let isDirect = false;
+  let isSound = true;
+
+  const cellsOf = (stripe: number): readonly [number, number] => [
+    stripe * stripeCells,
+    Math.min((stripe + 1) * stripeCells, filled.length),
+  ];
+
+  function stageOf(stripe: number): Stage | undefined {
+    const known = staged.get(stripe);
+    if (known !== undefined || isDirect) return known;
+    if (staged.size === STAGED_MAX) {
+      const oldest = staged.keys().next().value!; // there is one
+      const { rows } = staged.get(oldest)!;
+      close(oldest);
+      if (rows < ORDERED_SHARE * expected[oldest]!) {
+        isDirect = true;
+        flush();
+        return undefined;
+      }
+    }
+    const stage = spare.pop() ?? {
+      cells: panels.map(() => new Float64Array(stripeCells)),
+      flags: new Uint8Array(stripeCells),
+      rows: 0,
+    };
+    staged.set(stripe, stage);
+    return stage;
+  }
+
+  function close(stripe: number): void {
+    const stage = staged.get(stripe)!; // whoever asks has it
+    const { rows, flags } = stage;
+    staged.delete(stripe);
+    if (rows === expected[stripe]) writeWhole(stripe, stage);
+    else putThrough(stripe, stage);
+    flags.fill(0);
+    stage.rows = 0;
+    spare.push(stage);
+    told(stripe, rows);
+  }
+
+  function writeWhole(stripe: number, { cells, flags, rows }: Stage): void {
+    const [from, to] = cellsOf(stripe);
+    if (emptyUnfilled(cells, flags, to - from) !== rows) isSound = false;
+    for (const [f, { buffer, byteOffset }] of panels.entries())
+      writeInto(
+        buffer,
+        byteOffset + from * Float64Array.BYTES_PER_ELEMENT,
+        new Uint8Array(cells[f]!.buffer, 0, (to - from) * Float64Array.BYTES_PER_ELEMENT),
+      );
+    Atomics.store(target.whole, stripe, 1);
+  }
+
+  /** The cells of a stripe that others fill, too. */
+  function putThrough(stripe: number, { cells, flags }: Stage): void {
+    const [first] = cellsOf(stripe);
+    for (let from = flags.indexOf(1); from >= 0;) {
+      const found = flags.indexOf(0, from);
+      const to = found < 0 ? flags.length : found;
+      for (const [f, panel] of panels.entries()) panel.set(cells[f]!.subarray(from, to), first + from);
+      filled.fill(1, first + from, first + to);
+      from = flags.indexOf(1, to);
+    }
+  }
+
+  /** Rows of a stripe are in the panels. */
+  function told(stripe: number, rows: number): void {
+    const batch = Math.floor((stripe * stripeDays) / batchDays);
+    if (Atomics.sub(target.left, batch, rows) !== rows) return;
+    const end = Math.min(((batch + 1) * batchDays) / stripeDays, expected.length);
+    for (let s = (batch * batchDays) / stripeDays; s < end; s++) if (Atomics.load(target.whole, s) === 0) complete(s);
+    onComplete(batch);
+  }
+
+  /** The cells without a row in a stripe whose rows are there. */
+  function complete(stripe: number): void {
+    const [from, to] = cellsOf(stripe);
+    const cells = panels.map((panel) => panel.subarray(from, to));
+    if (emptyUnfilled(cells, filled.subarray(from, to), to - from) !== expected[stripe]) isSound = false;
+  }
+
+  function take(rows: StripeRows): void {
+    const places = placesOf(rows);
+    if (!places.isSound) isSound = false;
+    const { runs, runCount, cells } = places;
+    for (let r = 0; r < runCount;) {
+      const stripe = Math.floor(cells[runs[r]!]! / stripeCells);
+      const begin = r;
+      do r++;
+      while (r < runCount && Math.floor(cells[runs[r]!]! / stripeCells) === stripe);
+      if (stripe < 0) continue;
+      const size = runs[r]! - runs[begin]!;
+      const stage = stageOf(stripe);
+      const into = stage ?? { cells: panels, flags: filled };
+      const run = { from: begin, to: r, shift: stage === undefined ? 0 : -stripe * stripeCells };
+      if (!put(rows.values, { places, ...run }, into, target.floors)) isSound = false;
+      if (stage === undefined) told(stripe, size);
+      else {
+        stage.rows += size;
+        if (stage.rows >= expected[stripe]!) close(stripe);
+      }
+    }
+  }
+
+  function flush(): void {
+    for (const stripe of staged.keys()) close(stripe);
+  }
+
+  return { take, flush, isSound: () => isSound };
+}
+
+/** Where the rows of a chunk go. */
+interface Places {
+  /** Cell of each row, -1 for none. */
+  readonly cells: Int32Array;
+  /** First row of each run of rows of one day whose cells follow each other, and behind the last the number of rows. */
+  readonly runs: Int32Array;
+  readonly runCount: number;
+  /** False when a row has no cell. */
+  readonly isSound: boolean;
+}
+
+/** What finds the cells of rows. Places are valid until the next. */
+function createPlaces({ dates, assets }: Pick<StripeTarget, 'dates' | 'assets'>) {
+  const rowOf = dayPositions(dates);
+  const first = dates[0]!;
+  let cells = new Int32Array(0);
+  let runs = new Int32Array(1);
+  return ({ size, days, names }: StripeRows): Places => {
+    if (cells.length < size) {
+      cells = new Int32Array(size);
+      runs = new Int32Array(size + 1);
+    }
+    let isSound = true;
+    let runCount = 0;
+    let [day, base, next] = [first - 1, -1, -1];
+    for (let i = 0; i < size; i++) {
+      if (days[i] !== day) {
+        day = days[i]!;
+        const t = rowOf[day - first] ?? -1;
+        base = t < 0 ? -1 : t * assets;
+        next = -1;
+      }
+      const name = names[i]!;
+      const cell = base < 0 || name < 0 ? -1 : base + name;
+      if (cell !== next || cell < 0) runs[runCount++] = i;
+      if (cell < 0) isSound = false;
+      cells[i] = cell;
+      next = cell + 1;
+    }
+    runs[runCount] = size;
+    return { cells, runs, runCount, isSound };
+  };
+}
+
+interface Segment {
+  readonly places: Places;
+  /** Its runs. */
+  readonly from: number;
+  readonly to: number;
+  /** What is added to a cell of the panels. */
+  readonly shift: number;
+}
+
+/** Values into cells. @returns false when one lies below its floor or is infinite */
+function put(
+  values: readonly Float64Array[],
+  { places: { cells, runs }, from, to, shift }: Segment,
+  into: Pick<Stage, 'cells' | 'flags'>,
+  floors: readonly number[],
+): boolean {
+  let isSound = true;
+  const [begin, end] = [runs[from]!, runs[to]!];
+  if ((to - from) * RUN_ROWS_MIN > end - begin) {
+    for (let i = begin; i < end; i++) into.flags[cells[i]! + shift] = 1;
+    for (let f = 0; f < floors.length; f++)
+      if (!putRows({ values: values[f]!, cells, shift, floor: floors[f]! }, begin, end, into.cells[f]!))
+        isSound = false;
+    return isSound;
+  }
+  for (let r = from; r < to; r++) {
+    const [start, stop] = [runs[r]!, runs[r + 1]!];
+    const first = cells[start]! + shift;
+    into.flags.fill(1, first, first + stop - start);
+    for (let f = 0; f < floors.length; f++)
+      if (!putRun(values[f]!.subarray(start, stop), into.cells[f]!, first, floors[f]!)) isSound = false;
+  }
+  return isSound;
+}
+
+/** One column of rows whose cells lie anywhere. */
+function putRows(
+  { values, cells, shift, floor }: Readonly<{ values: Float64Array; cells: Int32Array; shift: number; floor: number }>,
+  begin: number,
+  end: number,
+  into: Float64Array,
+): boolean {
+  let isSound = true;
+  for (let i = begin; i < end; i++) {
+    const value = values[i]!;
+    if (value >= floor && value <= Number.MAX_VALUE) into[cells[i]! + shift] = value + 0;
+    else if (value !== value) into[cells[i]! + shift] = Number.NaN; // one NaN for all there are
+    else isSound = false;
+  }
+  return isSound;
+}
+
+/** The hot loop: one column of rows whose cells follow each other. */
+function putRun(values: Float64Array, into: Float64Array, first: number, floor: number): boolean {
+  let isSound = true;
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]!;
+    if (value >= floor && value <= Number.MAX_VALUE) into[first + i] = value + 0; // + 0 turns a negative zero into 0
+    else if (value !== value) into[first + i] = Number.NaN;
+    else isSound = false;
+  }
+  return isSound;
+}
+
+/** Takes the values of cells without a row away. @returns the cells with one */
+function emptyUnfilled(cells: readonly Float64Array[], flags: Uint8Array, count: number): number {
+  if (flags.indexOf(0) < 0) return count;
+  let filled = 0;
+  for (let cell = 0; cell < count; cell++) {
+    if (flags[cell] === 1) filled += 1;
+    else for (const values of cells) values[cell] = Number.NaN;
+  }
+  return filled;
+}

@@ -1,0 +1,146 @@
+import { DuckDBInstance } from '@duckdb/node-api';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { once } from '#domain/once.js';
+import { BLOCK_DAYS } from '#market/content/day-blocks.js';
+import { createProblems } from '#market/content/problems.js';
+import { columnsOf, marketColumns, scanOf } from '#market/formats/parquet.js';
+import { startScattering } from '#market/process/scattering.js';
+import { openDuckDb, settingsFor } from '#market/sources/duckdb.js';
+import { readTypedMarket, type MarketRead } from '#market/sources/read-typed-market.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+
+const folderFor = temporaryFolders();
+
+/** Stripes of 32 days and batches of 64. */
+const NAMES = 1200;
+const DAYS = 100;
+
+/** Threads call DuckDB with the optional package koffi, on Linux. */
+const scatterers = startScattering('');
+const areThere = await scatterers.areReady();
+await scatterers.end();
+
+const BARS = `SELECT DATE '2020-01-01' + t::INTEGER AS date, 'ID' || n AS identifier, t, n,
+  CASE WHEN hash(t, n, 1) % 50 = 0 THEN NULL ELSE 1 + hash(t, n, 1) % 1000 END AS CLOSE,
+  CASE WHEN hash(t, n, 2) % 50 = 0 THEN NULL ELSE hash(t, n, 2) % 1000 - 0.0 END AS VOLUME,
+  CLOSE + 1 AS HIGH, CLOSE - 0.5 AS OPEN
+  FROM range(${DAYS}) a(t), range(${NAMES}) b(n) WHERE hash(n, t) % 10 > 0`;
+
+/** Files of rows, in parts by a remainder of the day. */
+async function write(rows: string, count = 1): Promise<{ readonly path: string; readonly label: string }[]> {
+  const folder = await folderFor();
+  const connection = await (await DuckDBInstance.create(':memory:')).connect();
+  const files = Array.from({ length: count }, (_, i) => ({
+    path: join(folder, `part-${i}.parquet`),
+    label: `market/part-${i}.parquet`,
+  }));
+  for (const [i, { path }] of files.entries())
+    await connection.run(
+      `COPY (SELECT date, identifier, CLOSE, VOLUME, HIGH, OPEN FROM (${rows}) WHERE t % ${count} = ${i}) TO '${path}' (FORMAT parquet, ROW_GROUP_SIZE 2048)`,
+    );
+  connection.closeSync();
+  return files;
+}
+
+interface Outcome {
+  readonly read: MarketRead | undefined;
+  readonly codes: readonly string[];
+  /** Days that were told of. */
+  readonly days: readonly number[];
+}
+
+/** Reads files, by threads of their own or without. */
+async function read(files: Awaited<ReturnType<typeof write>>, isApart: boolean): Promise<Outcome> {
+  const paths = files.map(({ path }) => path);
+  const scattering = isApart ? startScattering(settingsFor({ files: paths })) : undefined;
+  const duck = await openDuckDb({ files: paths });
+  try {
+    if (scattering !== undefined) expect(await scattering.areReady()).toBe(true);
+    const problems = createProblems();
+    const scan = scanOf(files, { withRows: false });
+    const columns = marketColumns(files, await columnsOf(duck.connection, scan), problems);
+    if (columns.kind !== 'typed') throw new Error('the columns are typed');
+    const days: number[] = [];
+    const made = await readTypedMarket(
+      duck,
+      { files, scan, numberedScan: scanOf(files, { withRows: true }), columns, scattering },
+      problems,
+      () => {},
+      {
+        begin() {},
+        complete(from, to) {
+          expect(from % BLOCK_DAYS).toBe(0);
+          for (let t = from; t < to; t++) days.push(t);
+        },
+      },
+    );
+    return { read: made, codes: problems.findings().map(({ code }) => code), days };
+  } finally {
+    duck.close();
+    await scattering?.end();
+  }
+}
+
+/** Day, name, close and volume of every row. */
+const expectedBars = once(async () => {
+  const connection = await (await DuckDBInstance.create(':memory:')).connect();
+  const written = await connection.runAndReadAll(`SELECT t, 'ID' || n, CLOSE::DOUBLE, VOLUME::DOUBLE FROM (${BARS})`);
+  connection.closeSync();
+  return written.getRows();
+});
+
+test.runIf(areThere).each([
+  ['t, n', 1],
+  ['t, hash(n)', 1],
+  ['n, t', 1],
+  ['hash(n, t, 1)', 1],
+  ['t DESC, n', 1],
+  ['t, n', 7],
+] as const)(
+  'rows in whatever order (%s, %i files) are in their cells, each day is told of once, and threads change no bit',
+  async (order, count) => {
+    const files = await write(`${BARS} ORDER BY ${order}`, count);
+    const [apart, together] = [await read(files, true), await read(files, false)];
+    const { panels, rows } = apart.read!;
+    expect(apart.days.toSorted((a, b) => a - b)).toEqual(Array.from({ length: DAYS }, (_, t) => t));
+    expect(rows).toBe(together.read!.rows);
+    expect(panels.identifiers).toEqual(together.read!.panels.identifiers);
+    for (const [name, panel] of together.read!.panels.fields)
+      expect(Buffer.compare(bytesOf(panels.fields.get(name)!), bytesOf(panel)), name).toBe(0);
+
+    const expected = await expectedBars();
+    const close = panels.fields.get('CLOSE')!;
+    const volume = panels.fields.get('VOLUME')!;
+    for (const [t, name, price, size] of expected) {
+      const cell = Number(t) * NAMES + panels.identifiers.indexOf(String(name));
+      if (!Object.is(close[cell], price ?? Number.NaN) || !Object.is(volume[cell], size ?? Number.NaN))
+        expect.fail(
+          `${String(name)} on day ${String(t)}: ${close[cell]}, ${volume[cell]} for ${String(price)}, ${String(size)}`,
+        );
+    }
+    expect(close.reduce((held, price) => held + Number(price === price), 0)).toBe(
+      expected.filter(([, , price]) => price !== null).length,
+    );
+  },
+);
+
+test.runIf(areThere).each([
+  [
+    'a row that stands twice, far apart',
+    `${BARS} UNION ALL SELECT * FROM (${BARS}) WHERE t = 3 AND n = 4`,
+    'DUPLICATE_KEY',
+  ],
+  ['a price of zero', BARS.replace('1 + hash(t, n, 1) % 1000 END', 'hash(t, n, 1) % 7 END'), 'NON_POSITIVE_PRICE'],
+  ['a volume below zero', BARS.replace('- 0.0 END', '- 5.0 END'), 'OUT_OF_RANGE'],
+])('%s is refused with the findings that it has without threads', async (_, rows, code) => {
+  const files = await write(rows);
+  const [apart, together] = [await read(files, true), await read(files, false)];
+  expect(apart.read).toBeUndefined();
+  expect(apart.codes).toContain(code);
+  expect(apart.codes).toEqual(together.codes);
+});
+
+function bytesOf({ buffer, byteOffset, byteLength }: Float64Array): Buffer {
+  return Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength);
+}

@@ -1,10 +1,8 @@
 import { closeSync, openSync, unlinkSync, write, writeSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { endianness, totalmem } from 'node:os';
+import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-
-const require = createRequire(import.meta.url);
+import { systemCalls } from './system-calls.js';
 
 /** Memory that a thread may fill, and where what is larger goes. */
 export interface MemoryLimit {
@@ -289,74 +287,3 @@ const SHARED_AND_FIXED = 0x11;
 const ENOSPC = 28;
 /** Advice on pages: they are to be zero when they are next asked for. */
 const UNNEEDED = 4;
-
-interface SystemCalls {
-  readonly pageBytes: number;
-  addressOf(memory: ArrayBufferLike): number;
-  /** Whether large memory has been asked of the system by itself; where the library cannot tell, all of it has. */
-  isMapped(memory: SharedArrayBuffer): boolean;
-  /** Takes room of a file; the number of an error, 0 without one. */
-  readonly reserve: (file: number, from: number, bytes: number) => number;
-  /** Says what pages are for; 0 without an error. */
-  readonly advise: (at: number, bytes: number, advice: number) => number;
-  /** Puts a file in place of memory. */
-  readonly map: (at: number, bytes: number, access: number, kind: number, file: number, from: number) => number;
-}
-
-let calls: SystemCalls | null | undefined;
-
-/** Calls of Linux through koffi, null where there are none. */
-function systemCalls(): SystemCalls | null {
-  return (calls ??= process.platform === 'linux' ? openCalls() : null);
-}
-
-function openCalls(): SystemCalls | null {
-  try {
-    const koffi = require('koffi') as Koffi;
-    const system = koffi.load(null);
-    const copy = system.func('uintptr_t memcpy(void *, void *, size_t)') as unknown as Copy; // The prototypes in C are those of the types.
-    const addressOf = (memory: ArrayBufferLike): number => {
-      const bytes = new Uint8Array(memory, 0, 1);
-      return Number(copy(bytes, bytes, 0));
-    };
-    return {
-      pageBytes: Number(system.func('int getpagesize()')()),
-      addressOf,
-      isMapped: isGnu(koffi) ? isMappedByGnu(koffi, addressOf) : () => true,
-      reserve: system.func('int posix_fallocate(int, int64_t, int64_t)') as unknown as SystemCalls['reserve'],
-      advise: system.func('int madvise(uintptr_t, size_t, int)') as unknown as SystemCalls['advise'],
-      map: system.func('intptr_t mmap(uintptr_t, size_t, int, int, int, int64_t)') as unknown as SystemCalls['map'],
-    };
-  } catch {
-    return null; // An optional package.
-  }
-}
-
-type Koffi = typeof import('koffi');
-
-function isGnu({ load }: Koffi): boolean {
-  try {
-    load(null).func('const char *gnu_get_libc_version()');
-    return true;
-  } catch {
-    return false; // Others map all memory of this size by itself.
-  }
-}
-
-/** In the size that the GNU library keeps before its memory, the bit of memory that was mapped by itself. */
-const IS_MMAPPED = 2;
-
-function isMappedByGnu({ load, sizeof }: Koffi, addressOf: SystemCalls['addressOf']): SystemCalls['isMapped'] {
-  const read = load(null).func('void *memcpy(void *, uintptr_t, size_t)') as unknown as Read; // as above
-  const bytes = sizeof('size_t');
-  return (memory) => {
-    const size = new Uint8Array(bytes);
-    read(size, addressOf(memory) - bytes, bytes);
-    return (size[endianness() === 'LE' ? 0 : bytes - 1]! & IS_MMAPPED) !== 0;
-  };
-}
-
-type Read = (to: Uint8Array, from: number, bytes: number) => unknown;
-
-/** Copies nothing, and returns where it would have. */
-type Copy = (to: Uint8Array, from: Uint8Array, bytes: number) => number;

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 const page = readFileSync('docs/performance.md', 'utf8');
@@ -22,4 +22,10 @@ test('every variable that a benchmark reads stands in that table', () => {
     });
   expect(read.length).toBeGreaterThan(0);
   expect([...new Set(read)].filter((name) => !own.has(name) && !table.includes(`\`${name}\``))).toEqual([]);
+});
+
+test('every source that docs/performance.md names is there', () => {
+  const named = [...page.matchAll(/`([\w/-]+\.ts)`/g)].map(([, path]) => path!);
+  expect(named.length).toBeGreaterThan(10);
+  expect(named.filter((path) => !existsSync(path) && !existsSync(`src/${path}`))).toEqual([]);
 });

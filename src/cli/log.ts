@@ -1,9 +1,9 @@
-import { destination, pino, type Logger } from 'pino';
+import { destination, pino, type DestinationStream, type Logger } from 'pino';
 import { withoutUrlPasswords } from '#domain/url-passwords.js';
 import type { Settings } from './settings.js';
 
 /** Lines are written together, as a write of its own takes a fifth of a short answer: so many characters, or after so long. */
-const TOGETHER_CHARACTERS = 4_096;
+const TOGETHER_CHARACTERS = 32_768;
 const TOGETHER_MS = 20;
 
 /**
@@ -11,8 +11,6 @@ const TOGETHER_MS = 20;
  * Keys and passwords are taken out wherever a log line could hold them. What is not written yet is written at the exit.
  */
 export function createLog(level: Settings['logLevel'], file: number | string = 2): Logger {
-  const stream = destination({ dest: file, sync: false, minLength: TOGETHER_CHARACTERS });
-  const flushSoon = onceWithin(TOGETHER_MS, () => stream.flush());
   return pino(
     {
       level,
@@ -21,15 +19,44 @@ export function createLog(level: Settings['logLevel'], file: number | string = 2
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: SECRETS, censor: '[redacted]' },
       serializers: { err: serialiseError },
-      hooks: {
-        streamWrite: (line) => {
-          flushSoon();
-          return withoutPasswords(line);
-        },
-      },
+      hooks: { streamWrite: withoutPasswords },
     },
-    stream,
+    linesTogether(file),
   );
+}
+
+/** Gathers lines as one text: the stream of pino counts the bytes of all that it holds at each line. */
+function linesTogether(file: number | string): DestinationStream & { flushSync(): void } {
+  const stream = destination({ dest: file, sync: false });
+  let text = '';
+  let isEnded = false; // As pino ends its stream when nothing is left to run.
+  stream.once('close', () => (isEnded = true));
+  const hand = (): void => {
+    if (text !== '' && !isEnded) stream.write(text);
+    text = '';
+  };
+  const handSoon = onceWithin(TOGETHER_MS, hand);
+  const flushSync = (): void => {
+    hand();
+    if (!isEnded) stream.flushSync();
+  };
+  beforeTheEnd(flushSync);
+  return {
+    write(line) {
+      text += line;
+      if (text.length < TOGETHER_CHARACTERS) handSoon();
+      else hand();
+    },
+    flushSync,
+  };
+}
+
+const unended: (() => void)[] = [];
+
+/** Has logs of this process written while their streams are there. */
+function beforeTheEnd(flush: () => void): void {
+  const flushAll = (): void => unended.forEach((each) => each());
+  if (unended.push(flush) === 1) process.on('beforeExit', flushAll).on('exit', flushAll);
 }
 
 /** Does work that is asked for again and again once in a while; an exit does not wait for it. */

@@ -176,7 +176,7 @@ const WorstCase = z
 const MeasuringRisk = z
   .strictObject({
     model_id: z.string().nullable().meta({ description: 'The stored risk model; null of an estimate of the run.' }),
-    estimator: z.enum(ESTIMATORS),
+    estimator: z.enum(ESTIMATORS).meta({ description: 'By which the covariance was estimated.' }),
     settings: z
       .record(z.string(), z.union([z.string(), z.number()]).nullable())
       .meta({ description: 'Those that the estimator reads, as asked for or by default.' }),

@@ -4142,6 +4142,7 @@ export interface MaxUtilityObjective {
 export interface MeasuringRisk {
   /** The stored risk model; null of an estimate of the run. */
   readonly model_id: string | null;
+  /** By which the covariance was estimated. */
   readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles';
   /** Those that the estimator reads, as asked for or by default. */
   readonly settings: Readonly<Record<string, string | number | null>>;

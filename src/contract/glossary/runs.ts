@@ -108,7 +108,6 @@ export const RUNS_WORDS: Readonly<Record<string, string>> = {
   model: 'The factor model.',
   factors: 'Its factors.',
   assets: 'Number of names.',
-  average_correlation: 'Mean correlation off the diagonal.',
   positive_semi_definite: 'By its eigenvalues.',
   repaired: 'Whether negative eigenvalues were clipped.',
   smallest_eigenvalue: 'Of the matrix as served.',

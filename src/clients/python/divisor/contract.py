@@ -4628,6 +4628,7 @@ class MeasuringRisk(t.TypedDict):
 
     #: The stored risk model; null of an estimate of the run.
     model_id: t.Optional[str]
+    #: By which the covariance was estimated.
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
     #: Those that the estimator reads, as asked for or by default.
     settings: t.Mapping[str, t.Optional[t.Union[str, float]]]

@@ -24,6 +24,9 @@ export interface JobSystemDependencies {
 /** Longest the engine waits for running jobs to be given back when it stops. */
 const STOP_MS = 5000;
 
+/** How often work that waits for other work looks whether that is done. */
+const CALM_LOOK_MS = 100;
+
 /** The interface to jobs: submissions go to the queue, and this node runs the jobs of the queue. */
 export function createJobSystem({ queue, artifacts, pool, clock, limits, log }: JobSystemDependencies): JobSystem {
   const kinds = new Map<JobKindName, JobKind<unknown>>();
@@ -48,6 +51,15 @@ export function createJobSystem({ queue, artifacts, pool, clock, limits, log }: 
 
   const withoutJob = <N extends TaskName>(order: QueryOrder<N>): Promise<TaskOutput<N>> =>
     runQuery(order, { pool, clock, msMax: limits.queryMsMax });
+
+  /** Resolves once no thread works, after a time at most. */
+  async function untilCalm(msMax: number, signal: AbortSignal | undefined): Promise<void> {
+    const isBusy = (): boolean => pool.load('heavy') > 0 || pool.load('light') > 0;
+    for (let waited = 0; waited < msMax && isBusy(); waited += CALM_LOOK_MS) {
+      await new Promise<void>((resolve) => void clock.after(CALM_LOOK_MS, resolve));
+      signal?.throwIfAborted();
+    }
+  }
 
   function drain(): void {
     queue.drain();
@@ -75,7 +87,10 @@ export function createJobSystem({ queue, artifacts, pool, clock, limits, log }: 
     lanes: queue.lanes,
     watch: queue.watch,
     query: (task, input, signal) => withoutJob({ lane: 'light', task, input, signal }),
-    aside: (task, input, signal) => withoutJob({ lane: 'heavy', task, input, signal }),
+    async aside(task, input, signal, patienceMs = 0) {
+      await untilCalm(patienceMs, signal);
+      return withoutJob({ lane: 'heavy', task, input, signal });
+    },
     help(task, input) {
       if (pool.load('heavy') < limits.runningMax.heavy) pool.run({ lane: 'heavy', task, input }).output.catch(() => {}); // The caller does what was not done.
     },

@@ -127,9 +127,15 @@ export interface Jobs {
   query<N extends TaskName>(task: N, input: TaskInput<N>, signal?: AbortSignal): Promise<TaskOutput<N>>;
   /**
    * As `query` in the heavy lane, behind what waits there: work that no client waits for.
+   * @param patienceMs how long it waits for all other work to end before it begins beside that
    * @throws Refusal OVERLOADED
    */
-  aside<N extends TaskName>(task: N, input: TaskInput<N>, signal?: AbortSignal): Promise<TaskOutput<N>>;
+  aside<N extends TaskName>(
+    task: N,
+    input: TaskInput<N>,
+    signal?: AbortSignal,
+    patienceMs?: number,
+  ): Promise<TaskOutput<N>>;
   /**
    * Lets an idle thread of the heavy lane take a share of a query's work. Does nothing if no thread is idle, and
    * returns no result: the caller does whatever was not picked up.

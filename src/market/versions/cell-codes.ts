@@ -6,8 +6,18 @@
 /** Decimals up to which numbers are tried as integers. */
 const DECIMALS_MAX = 6;
 
-/** Form of cells that are kept as doubles; that of integers is the number of their decimals. */
+/** Form of cells that are kept as doubles; that of integers is the number of their decimals, of long ones with this added. */
 const DOUBLES = 255;
+const LONG = 128;
+
+/** What long integers lie below, so that twice a difference is one too, and the bytes of that. */
+const LONG_END = 2 ** 51;
+const LONG_WIDTH = 7;
+
+/** No value among long integers. */
+const LONG_NONE = -LONG_END;
+
+const WORD = 2 ** 32;
 
 /** No value; integers are larger. */
 const NONE = -(2 ** 31);
@@ -19,9 +29,16 @@ const WIDTH = Int32Array.BYTES_PER_ELEMENT;
 
 /** @param assets cells of a day @returns bytes from which `decodeCells` makes the same bits */
 export function encodeCells(cells: Float64Array, assets: number): Uint8Array {
-  for (let decimals = firstFit(cells, 0); decimals <= DECIMALS_MAX; decimals = firstFit(cells, decimals + 1)) {
-    const integers = integersOf(cells, decimals);
-    if (integers !== undefined) return planesOf(integers, assets, decimals);
+  for (const end of [-NONE, LONG_END]) {
+    for (
+      let decimals = firstFit(cells, 0, end);
+      decimals <= DECIMALS_MAX;
+      decimals = firstFit(cells, decimals + 1, end)
+    ) {
+      const integers = integersOf(cells, decimals, end);
+      if (integers instanceof Int32Array) return planesOf(integers, assets, decimals);
+      if (integers !== undefined) return longPlanesOf(integers, assets, decimals);
+    }
   }
   const bytes = new Uint8Array(1 + cells.byteLength);
   bytes[0] = DOUBLES;
@@ -30,31 +47,40 @@ export function encodeCells(cells: Float64Array, assets: number): Uint8Array {
 }
 
 /** Fewest decimals, from so many on, that the first value has. */
-function firstFit(cells: Float64Array, from: number): number {
+function firstFit(cells: Float64Array, from: number, end: number): number {
   const first = cells.find((value) => value === value) ?? 0;
   let decimals = from;
-  while (decimals <= DECIMALS_MAX && !isExact(first, Math.round(first * 10 ** decimals), 10 ** decimals)) decimals += 1;
+  while (
+    decimals <= DECIMALS_MAX &&
+    !isExact(first, Math.round(first * 10 ** decimals), { scale: 10 ** decimals, end })
+  )
+    decimals += 1;
   return decimals;
 }
 
-/** Whether the same bits are made from an integer. */
-function isExact(value: number, integer: number, scale: number): boolean {
-  return integer / scale === value && (integer !== 0 || Object.is(value, 0)) && integer > NONE && integer < -NONE;
+/** Whether the same bits are made from an integer, which lies between an end and what is below zero by as much. */
+function isExact(
+  value: number,
+  integer: number,
+  { scale, end }: { readonly scale: number; readonly end: number },
+): boolean {
+  return integer / scale === value && (integer !== 0 || Object.is(value, 0)) && integer > -end && integer < end;
 }
 
-function integersOf(cells: Float64Array, decimals: number): Int32Array | undefined {
-  const scale = 10 ** decimals;
+/** @returns integers of 32 bits, or long ones, as their end has it */
+function integersOf(cells: Float64Array, decimals: number, end: number): Int32Array | Float64Array | undefined {
+  const form = { scale: 10 ** decimals, end };
   const halves = new Uint32Array(cells.buffer, cells.byteOffset, 2 * cells.length);
-  const integers = new Int32Array(cells.length);
+  const integers = end === LONG_END ? new Float64Array(cells.length) : new Int32Array(cells.length);
   for (let i = 0; i < cells.length; i++) {
     const value = cells[i]!;
     if (value !== value) {
       if (halves[2 * i] !== 0 || halves[2 * i + 1] !== NAN_HIGH) return undefined;
-      integers[i] = NONE;
+      integers[i] = -end;
       continue;
     }
-    const integer = Math.round(value * scale);
-    if (!isExact(value, integer, scale)) return undefined;
+    const integer = Math.round(value * form.scale);
+    if (!isExact(value, integer, form)) return undefined;
     integers[i] = integer;
   }
   return integers;
@@ -76,6 +102,27 @@ function planesOf(integers: Int32Array, assets: number, decimals: number): Uint8
   return bytes;
 }
 
+/** As `planesOf`, of long integers. */
+function longPlanesOf(integers: Float64Array, assets: number, decimals: number): Uint8Array {
+  const count = integers.length;
+  const bytes = new Uint8Array(1 + LONG_WIDTH * count);
+  bytes[0] = LONG + decimals;
+  for (let i = 0; i < count; i++) {
+    const difference = integers[i]! - (i < assets ? 0 : integers[i - assets]!);
+    const code = difference < 0 ? -2 * difference - 1 : 2 * difference;
+    const high = Math.floor(code / WORD);
+    const low = (code - high * WORD) | 0;
+    bytes[1 + i] = low;
+    bytes[1 + count + i] = low >>> 8;
+    bytes[1 + 2 * count + i] = low >>> 16;
+    bytes[1 + 3 * count + i] = low >>> 24;
+    bytes[1 + 4 * count + i] = high;
+    bytes[1 + 5 * count + i] = high >>> 8;
+    bytes[1 + 6 * count + i] = high >>> 16;
+  }
+  return bytes;
+}
+
 /** Whether such bytes are of integers. */
 export const areIntegers = (bytes: Uint8Array): boolean => bytes[0] !== DOUBLES;
 
@@ -84,6 +131,10 @@ export function decodeCells(bytes: Uint8Array, assets: number, cells: Float64Arr
   const decimals = bytes[0]!;
   if (decimals === DOUBLES) {
     new Uint8Array(cells.buffer, cells.byteOffset, cells.byteLength).set(bytes.subarray(1));
+    return;
+  }
+  if (decimals >= LONG) {
+    decodeLong(bytes, assets, cells);
     return;
   }
   const scale = 10 ** decimals;
@@ -99,5 +150,24 @@ export function decodeCells(bytes: Uint8Array, assets: number, cells: Float64Arr
     const integer = (difference + (i < assets ? 0 : integers[i - assets]!)) | 0;
     integers[i] = integer;
     cells[i] = integer === NONE ? Number.NaN : integer / scale;
+  }
+}
+
+function decodeLong(bytes: Uint8Array, assets: number, cells: Float64Array): void {
+  const scale = 10 ** (bytes[0]! - LONG);
+  const count = cells.length;
+  const integers = new Float64Array(count);
+  for (let i = 0; i < count; i++) {
+    const low =
+      bytes[1 + i]! |
+      (bytes[1 + count + i]! << 8) |
+      (bytes[1 + 2 * count + i]! << 16) |
+      (bytes[1 + 3 * count + i]! << 24);
+    const high = bytes[1 + 4 * count + i]! | (bytes[1 + 5 * count + i]! << 8) | (bytes[1 + 6 * count + i]! << 16);
+    const code = high * WORD + (low >>> 0);
+    const difference = low % 2 === 0 ? code / 2 : -(code + 1) / 2;
+    const integer = difference + (i < assets ? 0 : integers[i - assets]!);
+    integers[i] = integer;
+    cells[i] = integer === LONG_NONE ? Number.NaN : integer / scale;
   }
 }

@@ -18,7 +18,8 @@ export interface ContentCopiesDependencies {
  */
 export interface ContentCopies {
   /**
-   * A copy of a content; null where it is beyond `MAX_COPIED_CONTENT_BYTES`.
+   * A copy of a content; null where it is beyond `MAX_COPIED_CONTENT_BYTES`. One with a signal is made behind an answer, while no
+   * other work is done.
    * @throws Refusal STORAGE_FULL, OVERLOADED
    * @cost of its panels 3 to 10 ms a megabyte in a thread of the heavy lane, some tenths of a second at a time, and a sixth
    *   to a half of their bytes on disk, twice that while it is made; memory for a piece
@@ -39,6 +40,9 @@ const CHANGES_MAX = 4 * CHANGES_DUE;
 
 /** Bytes of changes beside those of the content that they begin with, after which a new copy is due. */
 const CHANGES_SHARE_DUE = 0.5;
+
+/** How long each piece waits for other work to end: a copy of 32 pieces beside jobs without a pause takes some minutes. */
+const PATIENCE_MS = 5000;
 
 /** Of the bytes of a content, about those of a copy of it. */
 const COPY_SHARE = 0.5;
@@ -62,6 +66,7 @@ export function createContentCopies({ artifacts, jobs }: ContentCopiesDependenci
           'content-copy',
           { market: market.handle, from, path },
           signal,
+          signal === undefined ? 0 : PATIENCE_MS,
         ); // Others take their turns between.
         from = made.next;
       }

@@ -24,16 +24,20 @@ test.each([
   ['seven decimals', drawn((u) => Math.round(1e8 * u) / 1e7), 2],
   ['whole mantissas', drawn((u) => u), 2],
   ['one among cents', drawn((u) => Math.round(1e6 * u) / 100).with(CELLS - 1, 1 / 3), 2],
-  ['beyond 32 bits', Float64Array.of(1, 2 ** 31), 2],
+  ['beyond 32 bits', Float64Array.of(1, 2 ** 31), 3],
+  ['values of companies', hole(drawn((u) => Math.round(2e12 * u))), 3],
+  ['cents of large sums, below zero', drawn((u) => Math.round(1e14 * (u - 0.5)) / 100), 3],
+  ['the largest long integers', Float64Array.of(2 ** 51 - 1, 1 - 2 ** 51, Number.NaN, 2 ** 51 - 1, 0, 1 - 2 ** 51), 3],
+  ['beyond those', Float64Array.of(1, 2 ** 51), 2],
   ['a negative zero', Float64Array.of(1, -0, 2), 2],
   ['another NaN', foreignNaN, 2],
-])('%s have their bits again, as integers (1) or as doubles (2)', (_, cells, form) => {
+])('%s have their bits again, as integers (1), as long ones (3) or as doubles (2)', (_, cells, form) => {
   for (const assets of [1, 3, cells.length]) {
     const bytes = encodeCells(cells, assets);
     const again = new Float64Array(cells.length);
     decodeCells(bytes, assets, again);
     expect(Buffer.from(again.buffer).equals(Buffer.from(cells.buffer, cells.byteOffset, cells.byteLength))).toBe(true);
-    expect(bytes.length).toBe(1 + (form === 1 ? 4 : 8) * cells.length);
+    expect(bytes.length).toBe(1 + [4, 8, 7][form - 1]! * cells.length);
   }
 });
 

@@ -19,7 +19,7 @@ export function overAskedRange<T>(
     if (!(failure instanceof Refusal) || failure.code !== 'RISK_INSUFFICIENT_DATA' || isTold) throw failure;
     const [first, last] = [formatDay(dates[0]!), formatDay(dates.at(-1)!)]; // A market has dates.
     const bounds = [start === null ? '' : `start ${start}`, end === null ? '' : `end ${end}`].filter(Boolean);
-    const message = `${failure.message} Asked for were returns by ${bounds.join(' and ')}; the store holds ${first} to ${last}.`;
+    const message = `${failure.message} Asked for: ${bounds.join(' and ')}; the store holds ${first} to ${last}.`;
     throw new Refusal(failure.code, message, { ...failure.detail, start, end, first, last }, { cause: failure });
   }
 }

@@ -13,7 +13,7 @@ import { numberFrom } from '../variables.js';
 
 /**
  * What jobs of the running service cost as sessions, names, rebalances and constraints grow: processor time of all
- * threads, from submitted to finished. The sizes take turns, and each turn stands beside one of a fixed piece of work,
+ * threads, from submitted to finished. The sizes take turns, in either order, and each turn stands beside one of a fixed piece of work,
  * so that a machine that other work slows changes both. Prints the exponents, marks what is slower than the stored
  * results in every turn, and draws it all in `growth.svg`. GROWTH_TURNS=1 makes it quicker and GROWTH_SIZES=2 takes the first two
  * sizes of each growth alone; the picture then goes to the folder for temporary files.
@@ -49,13 +49,14 @@ try {
 /** Costs of each growth, its sizes ascending. */
 async function timed(on: RunningService, growths: readonly Growth[]): Promise<readonly (readonly Cost[])[]> {
   const turns = growths.map(({ points }) => points.map((): Turn[] => []));
+  const each = growths.flatMap(({ points }, g) => points.map((point, p) => ({ point, of: turns[g]![p]! })));
   for (let turn = -1; turn < TURNS; turn++) {
     console.log(turn < 0 ? 'a turn that compiles' : `turn ${turn + 1} of ${TURNS}`);
-    for (const [g, { points }] of growths.entries())
-      for (const [p, point] of points.entries()) {
-        const one = await turnOf(on, point);
-        if (turn >= 0) turns[g]![p]!.push(one); // The first compiles.
-      }
+    // Backwards every other time: a job pays for what the one before it left.
+    for (const { point, of } of turn % 2 === 0 ? each : each.toReversed()) {
+      const one = await turnOf(on, point);
+      if (turn >= 0) of.push(one); // The first compiles.
+    }
   }
   return growths.map(({ points }, g) =>
     points.map(({ x }, p) => ({

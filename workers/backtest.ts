@@ -10,6 +10,7 @@ import { summaryOf } from '#domain/backtest/run-summary.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import type { Memory } from '#domain/backtest/run-file/placed.js';
 import { keptMemory } from '#domain/kept-memory.js';
+import type { PricesApart } from '#domain/backtest/run-file/prices-apart.js';
 import { runToFiles } from '#domain/backtest/run-file/write.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { formatDay } from '#domain/days.js';
@@ -18,6 +19,7 @@ import type { Task, ThreadInput, TaskOutput } from '#jobs/tasks.js';
 import type { KnownFiles } from '#jobs/tasks/files.js';
 import type { ResumableRun, RunFileName } from '#jobs/tasks/runs.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
+import type { ArtifactRef } from '#store/port.js';
 import type { TextRoom } from '#views/json-writer.js';
 import type { RunStamp } from '#views/provenance-json.js';
 import { snapshotsText, writeOverview, writeResult } from '#views/run-json.js';
@@ -43,10 +45,16 @@ export const backtest: Task<'backtest'> = async (input, control) => {
   const { contents, snapshotsAt, prices, ...made } = await onEngine((engine) => runOn(engine, input, control));
   control.report(0.95);
   const plan = outputContent(canonicalJson(input.plan));
-  const { snapshots, prices: written, ...files } = await writeOutputs(input.outputs, { plan, ...contents });
+  const own = prices !== null && prices.stored === undefined ? prices : null;
+  const beside = own !== null && own.bytes < LATE_BYTES_MIN ? own.write() : null;
+  const {
+    snapshots,
+    prices: side,
+    ...files
+  } = await writeOutputs(input.outputs, { plan, ...contents, prices: beside });
   memory.giveBack();
   texts.giveBack();
-  if (contents.prices !== null) emptyMemory(contents.prices.buffer);
+  const written = side ?? (own && (await writeLate(input.outputs, own)));
   if (prices && written) rememberPrices(prices.key, written.sha256);
   return {
     ...made,
@@ -55,6 +63,21 @@ export const backtest: Task<'backtest'> = async (input, control) => {
     snapshots: { at: snapshotsAt, text: snapshots },
   };
 };
+
+/** Prices from which on they are made once the memory of the columns is given back, and not written side by side with them. */
+const LATE_BYTES_MIN = 64 * 2 ** 20;
+
+async function writeLate(
+  outputs: ThreadInput<'backtest'>['outputs'],
+  { write }: Pick<PricesOfRun, 'write'>,
+): Promise<ArtifactRef> {
+  const bytes = write();
+  try {
+    return (await writeOutputs(outputs, { prices: bytes })).prices;
+  } finally {
+    emptyMemory(bytes.buffer);
+  }
+}
 
 /** The run of a plan, made and thrown away: its code is compiled then, and the market is ready for runs. */
 export async function practiseRun(market: MarketHandle, plan: BacktestPlan, control: TaskControl): Promise<void> {
@@ -66,14 +89,19 @@ export async function practiseRun(market: MarketHandle, plan: BacktestPlan, cont
 /** A run that is made, before its files are written. */
 interface MadeRun extends Omit<TaskOutput<'backtest'>, RunFileName> {
   readonly contents: {
-    readonly [F in Exclude<RunFileName, 'plan'>]: F extends 'snapshots' | 'checkpoint' | 'prices'
+    readonly [F in Exclude<RunFileName, 'plan' | 'prices'>]: F extends 'snapshots' | 'checkpoint'
       ? Bytes | null
       : Bytes;
   };
   /** Which prices lie apart from its columns, and the hash of the stored file that has them, where one does. */
-  readonly prices: { readonly key: string; readonly stored: string | undefined } | null;
+  readonly prices: PricesOfRun | null;
   /** Position in the result that the snapshots come before. */
   readonly snapshotsAt: number;
+}
+
+interface PricesOfRun extends Pick<PricesApart, 'write' | 'bytes'> {
+  readonly key: string;
+  readonly stored: string | undefined;
 }
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -122,10 +150,9 @@ function wholeRun(
       snapshots: snapshots.text,
       overview,
       columns,
-      prices: prices && stored === undefined ? prices.write() : null,
       checkpoint: state && outputContent(state),
     },
-    prices: key === null ? null : { key, stored },
+    prices: prices && { key: key!, stored, write: prices.write, bytes: prices.bytes },
     snapshotsAt: snapshots.at,
     runAt,
     start,
@@ -159,7 +186,6 @@ function extendedRun(
       snapshots: null,
       overview: writeOverview(summary, written.level, texts.take),
       columns: outputContent(columns),
-      prices: null,
       checkpoint: state && outputContent(state),
     },
     prices: null,

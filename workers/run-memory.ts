@@ -64,15 +64,23 @@ export function createTextMemory(keptBytesMax = KEPT_TEXT_BYTES_MAX): TextMemory
   let block = new Uint8Array(0);
   let used = 0;
   let asked = 0;
+  /** Beside the block. */
+  let others: Uint8Array[] = [];
   return {
     take(bytes) {
       asked += bytes;
-      if (used + bytes > block.length) return new Uint8Array(bytes);
+      if (used + bytes > block.length) {
+        const other = new Uint8Array(bytes);
+        others.push(other);
+        return other;
+      }
       used += bytes;
       return block.subarray(used - bytes, used);
     },
     giveBack() {
       if (asked > block.length && asked <= keptBytesMax) block = new Uint8Array(asked);
+      for (const { buffer } of others) emptyMemory(buffer); // else it is there until the next collection
+      others = [];
       used = 0;
       asked = 0;
     },

@@ -23,3 +23,10 @@ export function keptFloats(length: number): Float64Array {
 export function keptIntegers(length: number): Int32Array {
   return new Int32Array(keptMemory(length * Int32Array.BYTES_PER_ELEMENT));
 }
+
+/** Integers below an end; of less than 2^15 they take half the memory. */
+export function keptIntegersBelow(end: number, length: number): Int16Array | Int32Array {
+  return end <= SHORT_END ? new Int16Array(keptMemory(length * Int16Array.BYTES_PER_ELEMENT)) : keptIntegers(length);
+}
+
+const SHORT_END = 2 ** 15;

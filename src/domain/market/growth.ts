@@ -142,7 +142,7 @@ export function growthRow(sm: Pick<SessionMarket, 'first' | 'names'>, session: n
 export function markMarket(sm: SessionMarket, session: number, terms: readonly GrowthTerms[]): MarketMark {
   const { names, lastBar } = sm;
   const row = panelRow(sm, session);
-  const bars = lastBar.slice(row, row + names);
+  const bars = Int32Array.from(lastBar.subarray(row, row + names));
   return {
     session,
     lastBar: bars,

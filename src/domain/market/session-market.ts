@@ -1,7 +1,7 @@
 import { exchangesOf } from './exchange-sessions.js';
 import type { Calendar, Calendars } from '../calendars/calendar.js';
 import type { Day } from '../days.js';
-import { keptIntegers } from '../kept-memory.js';
+import { keptIntegersBelow } from '../kept-memory.js';
 import { firstAtLeast, lastAtMost } from '../search.js';
 import { ACTION_KINDS, type MarketData } from './market-data.js';
 import { placeActions, type SessionActions } from './session-actions.js';
@@ -22,7 +22,7 @@ export interface SessionMarket {
   /** First session of the panels by session, which have no rows before it: that of the mark, else 0. */
   readonly first: number;
   /** Position of the latest session at or before each with a CLOSE bar, -1 where there is none yet, [S - first x N]. */
-  readonly lastBar: Int32Array;
+  readonly lastBar: Int16Array | Int32Array;
   /**
    * Sessions without a bar between two bars of a name, in the order of the sessions that end them: the column of each gap, the session of
    * the bar before, which may be before the market is there, and that of the bar after, [G x 3].
@@ -100,7 +100,7 @@ export interface AlignMarketInput {
 
 /**
  * Aligns a market with a calendar.
- * @cost O(S N), one pass; 4 S N bytes are kept. With a mark O(S + N) and a pass over the sessions after it, of which alone rows are kept
+ * @cost O(S N), one pass; 2 S N bytes are kept, 4 from 32,768 sessions on. With a mark O(S + N) and a pass over the sessions after it, of which alone rows are kept
  */
 export function alignMarket({ market, calendar, calendars, mark }: AlignMarketInput): SessionMarket {
   const { identifiers, dates } = market;
@@ -201,7 +201,7 @@ function lastBars(
   mark: MarketMark | undefined,
 ): Pick<SessionMarket, 'lastBar' | 'gaps'> {
   const first = mark ? mark.session : 0;
-  const bars = keptIntegers((rowOf.length - first) * names);
+  const bars = keptIntegersBelow(rowOf.length, (rowOf.length - first) * names);
   if (mark) bars.set(mark.lastBar);
   else if (rowOf.length > 0) for (let i = 0; i < names; i++) bars[i] = hasBar(close, rowOf[0]! * names + i) ? 0 : -1;
   const resumed = new Int32Array(names);
@@ -245,7 +245,7 @@ interface TakeBars {
   /** Position of the session's first close. */
   readonly from: number;
   /** Latest bars by session; the row of the session is written. */
-  readonly bars: Int32Array;
+  readonly bars: Int16Array | Int32Array;
   readonly to: number;
   readonly session: number;
 }

@@ -8,6 +8,8 @@ export const APART_BYTES_MIN = 1 << 20;
 export interface PricesApart {
   readonly identifiers: readonly string[];
   readonly days: Int32Array;
+  /** Of the file. */
+  readonly bytes: number;
   /** The file. @cost one pass over [T x H] closes */
   write(): Uint8Array<ArrayBuffer>;
 }

@@ -65,6 +65,7 @@ export function runToFiles(
     prices: {
       identifiers: Array.from(source.names, (column) => portfolio.sm.identifiers[column]!),
       days,
+      bytes: Float64Array.BYTES_PER_ELEMENT * prices.length,
       write() {
         const values = keptFloats(prices.length); // Those of many names lie on the disk.
         prices.writeTo(values);

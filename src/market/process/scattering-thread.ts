@@ -17,6 +17,7 @@ parentPort!.on('message', (message: ScatterMessage) => {
     if (message.kind === 'open') duck = openDirectDuckDb(message.settings);
     answer(message.kind === 'open' ? { kind: 'ready' } : scatter(duck!, message.order)); // opened first
   } catch (fault) {
+    if (message.kind === 'scatter') Atomics.store(message.order.next, 0, message.order.parts.length); // The others take no more.
     answer({ kind: 'failed', message: fault instanceof Error ? fault.message : String(fault) });
   }
 });

@@ -41,8 +41,8 @@ const CHANGES_MAX = 4 * CHANGES_DUE;
 /** Bytes of changes beside those of the content that they begin with, after which a new copy is due. */
 const CHANGES_SHARE_DUE = 0.5;
 
-/** How long each piece waits for other work to end: a copy of 32 pieces beside jobs without a pause takes some minutes. */
-const PATIENCE_MS = 5000;
+/** How long each piece waits for other work to end: a copy of 32 pieces beside jobs without a pause takes eight minutes. */
+const PATIENCE_MS = 15_000;
 
 /** Of the bytes of a content, about those of a copy of it. */
 const COPY_SHARE = 0.5;

@@ -1,4 +1,5 @@
 import { DuckDBInstance } from '@duckdb/node-api';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { once } from '#domain/once.js';
@@ -37,7 +38,7 @@ async function write(rows: string, count = 1): Promise<{ readonly path: string; 
   }));
   for (const [i, { path }] of files.entries())
     await connection.run(
-      `COPY (SELECT date, identifier, CLOSE, VOLUME, HIGH, OPEN FROM (${rows}) WHERE t % ${count} = ${i}) TO '${path}' (FORMAT parquet, ROW_GROUP_SIZE 2048)`,
+      `COPY (SELECT date, identifier, CLOSE, VOLUME, HIGH, OPEN FROM (${rows}) WHERE t % ${count} = ${i}) TO '${path}' (FORMAT parquet, CODEC 'zstd', ROW_GROUP_SIZE 2048)`,
     );
   connection.closeSync();
   return files;
@@ -139,6 +140,22 @@ test.runIf(areThere).each([
   expect(apart.read).toBeUndefined();
   expect(apart.codes).toContain(code);
   expect(apart.codes).toEqual(together.codes);
+});
+
+test.runIf(areThere)('a file whose rows cannot be decoded fails with what it fails with without threads', async () => {
+  const files = await write(BARS);
+  const { path } = files[0]!;
+  const bytes = await readFile(path);
+  bytes.fill(0xff, bytes.length / 2, bytes.length / 2 + 4096);
+  await writeFile(path, bytes);
+  const said = async (isApart: boolean): Promise<string> =>
+    read(files, isApart).then(
+      () => 'read',
+      (fault: Error) => fault.message,
+    );
+  const apart = await said(true);
+  expect(apart).toMatch(/error/i);
+  expect(apart).toBe(await said(false));
 });
 
 function bytesOf({ buffer, byteOffset, byteLength }: Float64Array): Buffer {

@@ -1,4 +1,4 @@
-import { metricDiagonal } from '../program/metric.js';
+import { metricTrace } from '../program/metric.js';
 import type { Program } from '../program/program.js';
 
 export interface Work {
@@ -49,7 +49,5 @@ export function workFor(program: Program): Work {
 
 export function meanCurvature({ n, metric, curvature, ridge }: Program): number {
   if (metric === null || curvature === 0) return ridge;
-  let total = 0;
-  for (const value of metricDiagonal(metric)) total += value;
-  return ridge + (curvature * total) / Math.max(n, 1);
+  return ridge + (curvature * metricTrace(metric)) / Math.max(n, 1);
 }

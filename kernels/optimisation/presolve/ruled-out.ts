@@ -24,11 +24,14 @@ function isBeyond(least: number, bound: number, terms: number): boolean {
 
 function isOutOfReach({ n, lower, upper, rows }: Program, r: number): boolean {
   const from = r * n;
-  let [least, most, terms] = [0, 0, 0];
+  let least = 0;
+  let most = 0;
+  let terms = 0;
   for (let i = 0; i < n; i++) {
     const coefficient = rows.coefficients[from + i]!;
     if (coefficient === 0) continue;
-    const [low, high] = coefficient > 0 ? [lower[i]!, upper[i]!] : [upper[i]!, lower[i]!];
+    const low = coefficient > 0 ? lower[i]! : upper[i]!;
+    const high = coefficient > 0 ? upper[i]! : lower[i]!;
     least += coefficient * low;
     most += coefficient * high;
     terms += Math.abs(coefficient) * (1 + Math.max(finite(low), finite(high)));

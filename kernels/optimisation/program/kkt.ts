@@ -1,4 +1,4 @@
-import { metricDiagonal, metricTimes } from './metric.js';
+import { metricTimes, metricTrace } from './metric.js';
 import { normForce, normLength } from './norms.js';
 import { kinkSum, type Point, type Program } from './program.js';
 
@@ -53,7 +53,7 @@ export function isOptimal({ primal, stationarity, multipliers }: KktReport): boo
 /** Mean force that a step of one exerts on a name: near a free minimum all other forces vanish. */
 function ownForce({ n, metric, curvature, ridge }: Program): number {
   if (metric === null) return ridge;
-  return ridge + (curvature * metricDiagonal(metric).reduce((sum, value) => sum + value, 0)) / Math.max(n, 1);
+  return ridge + (curvature * metricTrace(metric)) / Math.max(n, 1);
 }
 
 /** Gradient of everything that is smooth, [n], and the largest force in it. */
@@ -61,13 +61,8 @@ function lagrangianGradient(program: Program, point: Point): { gradient: Float64
   const { n, metric, curvature, ridge, centre, linear, rows, norms } = program;
   const gradient = Float64Array.from(linear);
   let scale = Math.max(NEGLIGIBLE * ownForce(program), Number.MIN_VALUE);
-  const add = (multiplier: number, force: ArrayLike<number>, from = 0) => {
-    if (multiplier === 0) return;
-    for (let i = 0; i < n; i++) {
-      const term = multiplier * force[from + i]!;
-      gradient[i]! += term;
-      if (Math.abs(term) > scale) scale = Math.abs(term);
-    }
+  const add = (multiplier: number, force: Float64Array, from = 0) => {
+    if (multiplier !== 0) scale = addForce(gradient, { multiplier, force, from }, scale);
   };
   for (let i = 0; i < n; i++) scale = Math.max(scale, Math.abs(linear[i]!));
   const away = (from: Float64Array) => point.x.map((value, i) => value - from[i]!);
@@ -86,28 +81,48 @@ function lagrangianGradient(program: Program, point: Point): { gradient: Float64
   return { gradient, scale };
 }
 
+interface Force {
+  readonly multiplier: number;
+  readonly force: Float64Array;
+  /** Position of the first name in it. */
+  readonly from: number;
+}
+
+/** Adds a force to a gradient. @returns the largest part of one so far */
+function addForce(gradient: Float64Array, { multiplier, force, from }: Force, before: number): number {
+  let scale = before;
+  for (let i = 0; i < gradient.length; i++) {
+    const term = multiplier * force[from + i]!;
+    gradient[i]! += term;
+    if (Math.abs(term) > scale) scale = Math.abs(term);
+  }
+  return scale;
+}
+
 /** The largest violation at a point, as `primal` of the report. @cost m n */
 export function primalViolation(program: Program, x: Float64Array): number {
   const { n, lower, upper, rows, kinks, norms } = program;
   let worst = 0;
-  const exceed = (value: number, bound: number) => {
-    if (Number.isFinite(bound)) worst = Math.max(worst, (value - bound) / (1 + Math.abs(bound)));
-    if (Number.isNaN(value)) worst = Number.POSITIVE_INFINITY;
-  };
   for (let i = 0; i < n; i++) {
-    exceed(x[i]!, upper[i]!);
-    exceed(-x[i]!, -lower[i]!);
+    worst = exceeded(worst, x[i]!, upper[i]!);
+    worst = exceeded(worst, -x[i]!, -lower[i]!);
   }
   for (let r = 0; r < rows.count; r++) {
     if (Number.isFinite(rows.penalty[r]!)) continue;
     const value = valueOf(rows.coefficients, r * n, x);
-    exceed(value, rows.upper[r]!);
-    exceed(-value, -rows.lower[r]!);
+    worst = exceeded(worst, value, rows.upper[r]!);
+    worst = exceeded(worst, -value, -rows.lower[r]!);
   }
   for (const kink of kinks)
-    if (kink.limit !== null && !Number.isFinite(kink.penalty)) exceed(kinkSum(kink, x), kink.limit);
-  for (const norm of norms) exceed(normLength(program, norm, x), norm.radius);
+    if (kink.limit !== null && !Number.isFinite(kink.penalty)) worst = exceeded(worst, kinkSum(kink, x), kink.limit);
+  for (const norm of norms) worst = exceeded(worst, normLength(program, norm, x), norm.radius);
   return worst;
+}
+
+/** The larger of a violation and that of a bound by a value; infinite where the value is no number. */
+function exceeded(worst: number, value: number, bound: number): number {
+  if (Number.isNaN(value)) return Number.POSITIVE_INFINITY;
+  return Number.isFinite(bound) ? Math.max(worst, (value - bound) / (1 + Math.abs(bound))) : worst;
 }
 
 /**
@@ -118,36 +133,29 @@ export function primalViolation(program: Program, x: Float64Array): number {
  */
 export function pulledNames(program: Program, point: Point): Int32Array {
   const { gradient, scale } = lagrangianGradient(program, point);
-  const pull = pullsOf(program, point, gradient);
-  return Int32Array.from(gradient.keys()).filter((i) => pull(i) > DUAL_MAX * scale);
+  return Int32Array.from(gradient.keys()).filter((i) => pullOn(program, point, gradient, i) > DUAL_MAX * scale);
 }
 
 function stationarity(program: Program, point: Point, gradient: Float64Array): number {
-  const pull = pullsOf(program, point, gradient);
   let worst = 0;
-  for (let i = 0; i < program.n; i++) worst = Math.max(worst, pull(i));
+  for (let i = 0; i < program.n; i++) worst = Math.max(worst, pullOn(program, point, gradient, i));
   return worst;
 }
 
 /** What bounds and kinks of a name leave of its gradient, zero or less where they balance it. */
-function pullsOf(
-  { lower, upper, kinks }: Program,
-  { x, kinkMultipliers }: Point,
-  gradient: Float64Array,
-): (i: number) => number {
-  return (i) => {
-    const value = x[i]!;
-    let least = gradient[i]!;
-    let most = gradient[i]!;
-    kinks.forEach(({ at, left, right }, k) => {
-      const near = touches(Math.abs(value - at[i]!), at[i]!);
-      least += kinkMultipliers[k]! * (value < at[i]! || near ? left[i]! : right[i]!);
-      most += kinkMultipliers[k]! * (value > at[i]! || near ? right[i]! : left[i]!);
-    });
-    if (touches(value - lower[i]!, lower[i]!)) least = Number.NEGATIVE_INFINITY;
-    if (touches(upper[i]! - value, upper[i]!)) most = Number.POSITIVE_INFINITY;
-    return Math.max(least, -most);
-  };
+function pullOn({ lower, upper, kinks }: Program, { x, kinkMultipliers }: Point, gradient: Float64Array, i: number) {
+  const value = x[i]!;
+  let least = gradient[i]!;
+  let most = gradient[i]!;
+  for (let k = 0; k < kinks.length; k++) {
+    const { at, left, right } = kinks[k]!;
+    const near = touches(Math.abs(value - at[i]!), at[i]!);
+    least += kinkMultipliers[k]! * (value < at[i]! || near ? left[i]! : right[i]!);
+    most += kinkMultipliers[k]! * (value > at[i]! || near ? right[i]! : left[i]!);
+  }
+  if (touches(value - lower[i]!, lower[i]!)) least = Number.NEGATIVE_INFINITY;
+  if (touches(upper[i]! - value, upper[i]!)) most = Number.POSITIVE_INFINITY;
+  return Math.max(least, -most);
 }
 
 function touches(distance: number, bound: number): boolean {

@@ -143,6 +143,18 @@ export function metricDiagonal(metric: Metric): Float64Array {
   return out;
 }
 
+const traces = new WeakMap<Metric, number>();
+
+/** Sum of the diagonal of P. @cost n, or n k for loadings, once a metric */
+export function metricTrace(metric: Metric): number {
+  const known = traces.get(metric);
+  if (known !== undefined) return known;
+  let total = 0;
+  for (const value of metricDiagonal(metric)) total += value;
+  traces.set(metric, total);
+  return total;
+}
+
 /** A metric with its weight in a sum. */
 export interface WeightedMetric {
   readonly metric: Metric;
@@ -250,12 +262,11 @@ export function subMetric(metric: Metric, keep: Int32Array): Metric {
 /** Share of the names held up to which products with the others are left out. */
 const FEW = 0.25;
 
-/** x'P x. @cost n^2, less where x is mostly zero; 2 n k for loadings */
+/** x'P x. @cost n^2, less where x is mostly zero; 2 k for each name that is held with loadings */
 export function metricSquare(metric: Metric, x: Float64Array): number {
-  if (metric.form === 'dense') {
-    const held = rowsOfMoved(x, 1);
-    if (held.length <= FEW * x.length) return denseSquare(metric.matrix, x, held);
-  }
+  const held = rowsOfMoved(x, 1);
+  if (held.length <= FEW * x.length)
+    return metric.form === 'dense' ? denseSquare(metric.matrix, x, held) : factorSquare(metric, x, held);
   const product = new Float64Array(x.length);
   metricTimes(metric, x, product);
   let total = 0;
@@ -271,6 +282,18 @@ function denseSquare(matrix: Float64Array, x: Float64Array, held: Int32Array): n
     const row = i * x.length;
     let force = 0;
     for (let q = 0; q < held.length; q++) force += matrix[row + held[q]!]! * x[held[q]!]!;
+    total += x[i]! * force;
+  }
+  return total;
+}
+
+function factorSquare({ loadings, specific, factors: k }: FactorMetric, x: Float64Array, held: Int32Array): number {
+  const scores = factorScores(loadings, k, x);
+  let total = 0;
+  for (let p = 0; p < held.length; p++) {
+    const i = held[p]!;
+    let force = specific[i]! * x[i]!;
+    for (let f = 0, e = i * k; f < k; f++, e++) force += loadings[e]! * scores[f]!;
     total += x[i]! * force;
   }
   return total;

@@ -22,24 +22,31 @@ const ROOM_BYTES_MAX = 64 * 2 ** 20;
 /** Of this thread, which does one task at a time. */
 let room = createSparseRoom();
 
+/** Of this thread: definitions of parts that follow each other are alike. */
+const sharing = sharedDecisions();
+
 /** Runs some variants of a sweep. */
 export const sweepPart: Task<'sweep-part'> = ({ market: handle, base, documents, models, known, patches }, control) =>
   onEngine((engine) => {
     const variants = patches.map((patch) => variantOf(base, patch));
     const market = openedMarket(handle);
-    const outcomes = runVariants({
-      market,
-      calendars: openedCalendars(),
-      variants,
-      documents,
-      models: openedModels(models),
-      ...openedKnown(market, known),
-      createDecider: indexDeciders(engine, sharedDecisions()),
-      room,
-      report: (fraction) => control.report(fraction, 'running variants'),
-    });
-    if (room.bytes() > ROOM_BYTES_MAX) room = createSparseRoom();
-    return { outcomes };
+    try {
+      const outcomes = runVariants({
+        market,
+        calendars: openedCalendars(),
+        variants,
+        documents,
+        models: openedModels(models),
+        ...openedKnown(market, known),
+        createDecider: indexDeciders(engine, sharing),
+        room,
+        report: (fraction) => control.report(fraction, 'running variants'),
+      });
+      return { outcomes };
+    } finally {
+      sharing.makeRoom();
+      if (room.bytes() > ROOM_BYTES_MAX) room = createSparseRoom();
+    }
   });
 
 /** The same for the node that the sweep runs on: the outcomes as an artifact. */
@@ -60,17 +67,12 @@ function variantOf(base: SweepBase, patch: Patch): Variant {
 }
 
 /** A SweepView of all variants as JSON. */
-export const sumSweep: Task<'sum-sweep'> = (
+export const sumSweep: Task<'sum-sweep'> = async (
   { sweepId, indexId, rankBy, partitions, folds, patches, outcomes, market, engineVersion, outputs },
   control,
 ) => {
-  const table = sweepTable({
-    outcomes,
-    rankBy,
-    partitions,
-    folds,
-    tick: (fraction) => control.report(fraction, 'weighing the choice'),
-  });
+  const tick = (fraction: number) => control.report(fraction, 'weighing the choice');
+  const table = await onEngine((engine) => sweepTable({ outcomes, rankBy, partitions, folds, engine, tick }));
   const json = createJsonWriter();
   json.value(
     sweepView({

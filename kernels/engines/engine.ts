@@ -4,6 +4,7 @@ import type { RankOneUpdate } from '../algebra/rank-one-update.js';
 import type { ColumnSelection } from '../algebra/select-columns.js';
 import type { NavPathInput } from '../simulation/nav-path.js';
 import type { PathRequest, PathTallies } from '../simulation/simulate-paths.js';
+import type { BlockSums } from '../sums/halving-choices.js';
 import type { WeightedValues } from '../sums/weighted-percentiles.js';
 
 export const ENGINE_NAMES = ['wasm', 'wasm-relaxed', 'openblas', 'tensorflow', 'reference'] as const;
@@ -74,6 +75,8 @@ export interface Engine {
   pairwiseSum(values: Float64Array): number;
   /** `sums/weighted-percentiles`; the same bits on every engine. */
   weightedPercentiles(of: WeightedValues, shares: Float64Array, out: Float64Array): void;
+  /** `sums/halving-choices`; the same bits on every engine. */
+  halvingChoices(sums: BlockSums, out: Float64Array): void;
   /** `simulation/nav-path` */
   navPath(input: NavPathInput, out: Float64Array): void;
   /** `simulation/simulate-paths`; float64 engines give the same bits. */

@@ -15,6 +15,7 @@ import { symv } from '../algebra/symv.js';
 import { solveLower, solveLowerTransposed } from '../algebra/triangular-solve.js';
 import { navPath } from '../simulation/nav-path.js';
 import { simulatePaths } from '../simulation/simulate-paths.js';
+import { halvingChoices } from '../sums/halving-choices.js';
 import { pairwiseSum } from '../sums/pairwise-sum.js';
 import { weightedPercentiles } from '../sums/weighted-percentiles.js';
 import type { Engine } from './engine.js';
@@ -49,6 +50,7 @@ export const referenceEngine: Engine = {
   rankOneUpdate,
   pairwiseSum: (values) => pairwiseSum(values),
   weightedPercentiles,
+  halvingChoices,
   navPath,
   simulatePaths,
 };

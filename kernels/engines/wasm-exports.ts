@@ -86,6 +86,18 @@ export interface KernelExports {
     out: number,
     scratch: number,
   ): void;
+  halvingChoicesScratch(variants: number, blocks: number): number;
+  halvingChoices(
+    first: number,
+    second: number,
+    means: number,
+    variants: number,
+    blocks: number,
+    half: number,
+    varianceMin: number,
+    out: number,
+    scratch: number,
+  ): void;
   navPath(
     prices: number,
     sessions: number,

@@ -1,6 +1,7 @@
 export { cholesky, choleskyScratch } from './cholesky';
 export { centreGroups, columnSquaresAbout, selectColumns } from './columns';
 export { gemm, gemmScratch } from './gemm';
+export { halvingChoices, halvingChoicesScratch } from './halving-choices';
 export { holdingValues } from './holding-values';
 export { navPath } from './nav-path';
 export { writeNumber, writeNumbers } from './number-text';

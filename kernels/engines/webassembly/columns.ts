@@ -3,6 +3,7 @@ import { assertCentre } from '../../algebra/centre-columns.js';
 import { assertGroups, type ColumnGroups } from '../../algebra/centre-groups.js';
 import { assertColumns } from '../../algebra/column-squares.js';
 import { assertSelection } from '../../algebra/select-columns.js';
+import { assertHalving } from '../../sums/halving-choices.js';
 import { assertPercentiles } from '../../sums/weighted-percentiles.js';
 import { assert } from '../../assert.js';
 import { BYTES, type Kernels } from './kernels.js';
@@ -23,6 +24,7 @@ export function columnsOn({
   | 'scaleRows'
   | 'pairwiseSum'
   | 'weightedPercentiles'
+  | 'halvingChoices'
 > {
   return {
     centreColumns(x, weights, means) {
@@ -122,6 +124,18 @@ export function columnsOn({
       } finally {
         arena.release(mark);
       }
+    },
+
+    halvingChoices(sums, out) {
+      const blocks = assertHalving(sums, out);
+      const { means, half, varianceMin } = sums;
+      run(() => {
+        const [pf, ps, pm] = [operands.input(sums.first), operands.input(sums.second), operands.input(means)];
+        const [po, write] = operands.result(out);
+        const scratch = arena.reserve(kernels.halvingChoicesScratch(means.length, blocks));
+        kernels.halvingChoices(pf, ps, pm, means.length, blocks, half, varianceMin, po, scratch);
+        write();
+      });
     },
   };
 }

@@ -12,7 +12,7 @@ import { assertNoErrors, Refusal } from '../refusal.js';
 import { bindPipeline, readsOf, type BoundGroupCap, type BoundPipeline } from './bound-pipeline.js';
 import { applyCaps, type Capped, type GroupCaps } from './capping.js';
 import { createCrossSections, type CrossSection, type CrossSections } from './datapoints/cross-section.js';
-import { fieldFindings } from './datapoints/field-findings.js';
+import { fieldFindings, type PlacedUse } from './datapoints/field-findings.js';
 import { requestText } from './datapoints/field-request.js';
 import type { Series } from './datapoints/series.js';
 import { chooseOn, type AskedDecision, type Choice, type WaterfallStep } from './choose.js';
@@ -66,8 +66,8 @@ export interface CreateDeciderInput {
 
 /** What deciders of definitions that have terms in common share. */
 export interface DecisionSharing {
-  /** Cross-sections of a market. */
-  sectionsOf(terms: CrossSectionTerms): CrossSections;
+  /** Cross-sections of a market. @param reads what they are asked for */
+  sectionsOf(terms: CrossSectionTerms, reads: readonly PlacedUse[]): CrossSections;
   /** The universe of a document by session. */
   universeOf(
     document: RuleDocument,
@@ -92,9 +92,10 @@ export function createDecider({
   sharing = notShared,
 }: CreateDeciderInput): RuleDecider {
   const pipeline = bindPipeline(document.pipeline);
-  assertNoErrors(`index document ${document.id}`, fieldFindings(readsOf(pipeline), market.market, 'error'));
+  const reads = readsOf(pipeline);
+  assertNoErrors(`index document ${document.id}`, fieldFindings(reads, market.market, 'error'));
   const terms = { market, treatment: document.pipeline.treatment, currency: document.currency };
-  const sections = sharing.sectionsOf(terms);
+  const sections = sharing.sectionsOf(terms, reads);
   const universeOf = sharing.universeOf(document, market, universe);
   const chosen = sharing.choicesOf(document, terms);
   const trace = (session: number, incumbents: ArrayLike<number> | null) => {

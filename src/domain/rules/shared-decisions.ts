@@ -4,9 +4,14 @@ import type { SessionMarket } from '../market/session-market.js';
 import type { AskedDecision, Choice } from './choose.js';
 import { crossSectionsOf, type CrossSectionTerms, type DecisionSharing } from './decide.js';
 import type { CrossSection, CrossSections } from './datapoints/cross-section.js';
+import { requestKey } from './datapoints/field-request.js';
 
 /** Names of all sections that are kept, counted together, and of all choices: some 50 MB each where rules read three datapoints. */
 const NAMES_MAX = 1 << 20;
+/** Names of sections, and of choices, that are kept from one piece of work to the next. */
+const KEPT_NAMES_MAX = 1 << 18;
+/** Datapoints that sections which are kept for the next work have been asked for: 64 MB with all of them. */
+const KEPT_FIELDS_MAX = 32;
 
 /** Kinds of universes that are kept by session. */
 const SHARED_UNIVERSES: ReadonlySet<string> = new Set(['all', 'named']);
@@ -16,30 +21,50 @@ interface Room {
   left: number;
 }
 
+/** Shared by one piece of work after the other. */
+export interface KeptDecisions extends DecisionSharing {
+  /**
+   * Between two pieces of work: forgets sections or choices of more than a quarter million names, and all once more than 32
+   * datapoints have been read. What was handed out stays as it is.
+   */
+  makeRoom(): void;
+}
+
 /**
  * What the decisions of several definitions have in common: the universe of a session, its cross-section, ranked once, and of
  * definitions that differ by caps and floors alone all that comes before these. The first sessions are kept, as definitions
  * begin anew with them.
  * @param chosenMax names of all choices that are kept; of none, nothing of a definition is
  */
-export function sharedDecisions(namesMax = NAMES_MAX, chosenMax = namesMax): DecisionSharing {
-  const [ofSections, ofChoices]: [Room, Room] = [{ left: namesMax }, { left: chosenMax }];
-  const sections = byMarket<CrossSections>();
-  const universes = byMarket<Map<number, Int32Array>>();
-  const choices = byMarket<(asked: AskedDecision, make: () => Choice) => Choice>();
+export function sharedDecisions(namesMax = NAMES_MAX, chosenMax = namesMax): KeptDecisions {
+  const fields = new Set<string>();
+  let sections = sectionStore(namesMax);
+  let choices = choiceStore(chosenMax);
   return {
-    sectionsOf: (terms) =>
-      sections(terms.market, termsKey(terms), () => keepingSections(crossSectionsOf(terms), ofSections)),
+    makeRoom() {
+      const areTooMany = fields.size > KEPT_FIELDS_MAX || namesMax - sections.room.left > KEPT_NAMES_MAX;
+      if (areTooMany) {
+        sections = sectionStore(namesMax);
+        fields.clear();
+      }
+      if (areTooMany || chosenMax - choices.room.left > KEPT_NAMES_MAX) choices = choiceStore(chosenMax);
+    },
+    sectionsOf(terms, reads) {
+      for (const { use } of reads) fields.add(requestKey(use.field));
+      const { room, ofTerms } = sections;
+      return ofTerms(terms.market, termsKey(terms), () => keepingSections(crossSectionsOf(terms), room));
+    },
     universeOf(document, market, ask) {
       // That of a list has a long key, that of an index is as its parent is composed.
       if (!SHARED_UNIVERSES.has(document.universe?.kind ?? 'all')) return ask;
       const key = JSON.stringify([document.universe, document.currency, document.pipeline.treatment]);
+      const { room, universes } = sections;
       const known = universes(market, key, () => new Map());
       return (session) => {
         const found = known.get(session) ?? ask(session);
-        if (!known.has(session) && found.length <= ofSections.left) {
+        if (!known.has(session) && found.length <= room.left) {
           known.set(session, found);
-          ofSections.left -= found.length;
+          room.left -= found.length;
         }
         return found;
       };
@@ -47,10 +72,22 @@ export function sharedDecisions(namesMax = NAMES_MAX, chosenMax = namesMax): Dec
     choicesOf(document, terms) {
       if (chosenMax === 0) return (_, make) => make();
       const key = JSON.stringify([termsKey(terms), choiceTerms(document)]);
-      return choices(terms.market, key, () => keepingChoices(ofChoices));
+      const { room, ofRules } = choices;
+      return ofRules(terms.market, key, () => keepingChoices(room));
     },
   };
 }
+
+const sectionStore = (namesMax: number) => ({
+  room: { left: namesMax },
+  ofTerms: byMarket<CrossSections>(),
+  universes: byMarket<Map<number, Int32Array>>(),
+});
+
+const choiceStore = (chosenMax: number) => ({
+  room: { left: chosenMax },
+  ofRules: byMarket<(asked: AskedDecision, make: () => Choice) => Choice>(),
+});
 
 const termsKey = ({ treatment, currency }: CrossSectionTerms): string => JSON.stringify([treatment, currency]);
 
@@ -95,11 +132,18 @@ function keepingChoices(room: Room): (asked: AskedDecision, make: () => Choice) 
     if (known !== undefined && isSame(known.asked, asked)) return known.choice;
     const choice = make();
     if (known === undefined && asked.universe.length <= room.left) {
-      kept.set(asked.session, { asked, choice });
+      kept.set(asked.session, { asked, choice: withoutParts(choice) });
       room.left -= asked.universe.length;
     }
     return choice;
   };
+}
+
+/** Without the parts of raw weights, which hold a covariance on to it: they are for an explanation, which shares nothing. */
+function withoutParts(choice: Choice): Choice {
+  if (choice.raw?.kind !== 'weighed') return choice;
+  const { kind, values } = choice.raw;
+  return { ...choice, raw: { kind, values } };
 }
 
 function isSame(a: AskedDecision, b: AskedDecision): boolean {

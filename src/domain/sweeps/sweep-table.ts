@@ -1,3 +1,4 @@
+import type { Engine } from '#kernels/engines/engine.js';
 import { covariance } from '../analytics/series.js';
 import { isEqual } from '../backtest/numbers.js';
 import type { ErrorDetail } from '../refusal.js';
@@ -49,11 +50,13 @@ export interface SweepTableInput {
   readonly rankBy: RankingName;
   readonly partitions: number;
   readonly folds: SweepFolds | null;
+  /** Engine of the choices; plain loops unless given. */
+  readonly engine?: Engine | undefined;
   readonly tick?: (fraction: number) => void;
 }
 
 /** Ranks variants and says what the choice is worth. @cost that of `overfitting` and `chooseByFolds` */
-export function sweepTable({ outcomes, rankBy, partitions, folds, tick }: SweepTableInput): SweepTable {
+export function sweepTable({ outcomes, rankBy, partitions, folds, engine, tick }: SweepTableInput): SweepTable {
   const groups = groupsOf(outcomes);
   const ran = outcomes.flatMap((outcome, variant) =>
     outcome.kind === 'run' ? [{ variant, run: outcome, sample: sharpeSample(returnsOn(outcome, outcome.days)) }] : [],
@@ -90,7 +93,7 @@ export function sweepTable({ outcomes, rankBy, partitions, folds, tick }: SweepT
             best: first.sample,
             deflatedSharpe: rows[0]!.deflatedSharpe,
           },
-    ...outOfSample(trials, { partitions, folds, tick }),
+    ...outOfSample(trials, { partitions, folds, engine, tick }),
     identical: groups.filter((group) => group.length > 1),
   };
 }
@@ -118,19 +121,22 @@ function groupsOf(outcomes: readonly VariantOutcome[]): number[][] {
 interface OutOfSampleInput {
   readonly partitions: number;
   readonly folds: SweepFolds | null;
+  readonly engine: SweepTableInput['engine'];
   readonly tick: SweepTableInput['tick'];
 }
 
 /** Overfitting, and the choice by folds, on the dates that all trials have. */
 function outOfSample(
   trials: readonly { readonly variant: number; readonly run: VariantRun }[],
-  { partitions, folds, tick }: OutOfSampleInput,
+  { partitions, folds, engine, tick }: OutOfSampleInput,
 ): Pick<SweepTable, 'overfitting' | 'folds'> {
   const days = sharedDays(trials.map(({ run }) => run));
   const observations = Math.max(0, days.length - 1);
   const returns = new Float64Array(trials.length * observations);
   trials.forEach(({ run }, n) => returns.set(returnsOn(run, days), n * observations));
-  const found = overfitting({ returns, variants: trials.length, observations, partitions, ...(tick ? { tick } : {}) });
+  tick?.(0);
+  const shape = { returns, variants: trials.length, observations };
+  const found = overfitting({ ...shape, partitions, ...(engine === undefined ? {} : { engine }) });
   const chosen =
     folds === null || trials.length === 0 ? null : chooseByFolds({ returns, trials: trials.length, days, folds, tick });
   return {
@@ -158,12 +164,12 @@ function returnsOn({ days, level }: VariantRun, wanted: Int32Array): Float64Arra
   const returns = new Float64Array(Math.max(0, wanted.length - 1));
   let at = 0;
   let before = Number.NaN;
-  wanted.forEach((day, i) => {
-    while (days[at] !== day) at++;
+  for (let i = 0; i < wanted.length; i++) {
+    while (days[at] !== wanted[i]) at++;
     const value = level[at]!;
     // What is worth nothing any more stays that.
     if (i > 0) returns[i - 1] = before === 0 ? 0 : value / before - 1;
     before = value;
-  });
+  }
   return returns;
 }

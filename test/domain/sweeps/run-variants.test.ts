@@ -124,8 +124,11 @@ test('definitions that share what they read of a session are the same as with a 
       }));
       const outcomes = (createDecider: DeciderFactory) =>
         runVariants({ market, calendars: CALENDARS, variants, documents: {}, createDecider, report: () => {} });
-      const shared = indexDeciders(referenceEngine, sharedDecisions(namesMax));
+      const sharing = sharedDecisions(namesMax);
+      const shared = indexDeciders(referenceEngine, sharing);
       const own = outcomes(indexDecider);
+      expect(outcomes(shared)).toEqual(own);
+      sharing.makeRoom();
       expect(outcomes(shared)).toEqual(own);
       ran += own.filter(({ kind }) => kind === 'run').length;
     }),

@@ -1,0 +1,128 @@
+import { assert } from '../assert.js';
+
+/** Sums by block of what each of several variants returned. */
+export interface BlockSums {
+  /** Of returns less the variant's mean, [S x N]. */
+  readonly first: Float64Array;
+  /** Of their squares, [S x N]. */
+  readonly second: Float64Array;
+  /** The means, [N]. */
+  readonly means: Float64Array;
+  /** Returns in half of the blocks. */
+  readonly half: number;
+  /** A variance up to this is none: the ratio is 0. */
+  readonly varianceMin: number;
+}
+
+/** Figures of a choice: its rank, and its ratio, on the other half. */
+export const FIGURES_OF_CHOICE = 2;
+/** Most blocks: their halves are 12,870. */
+export const BLOCKS_MAX = 16;
+
+/** Halves that some blocks have: each is chosen on once. */
+export function halvesOf(blocks: number): number {
+  let count = 1;
+  for (let k = 1; k <= blocks / 2; k++) count = (count * (blocks / 2 + k)) / k;
+  return count;
+}
+
+/**
+ * On each half of the blocks the variant with the highest Sharpe ratio is chosen, and looked up on the other half. Of several
+ * best the first is chosen.
+ *
+ * @param sums  Of an even number of blocks, at most `BLOCKS_MAX`, in order of time.
+ * @param out   [halves x 2], overwritten: the rank of the choice on the other half, from 1 for the lowest, the mean of the
+ *              ranks that equal ratios share; then its ratio there. A division of the blocks is two choices, the half with
+ *              the first block first; a block is in this half before it is in the other.
+ * @returns     Nothing; `out` holds the figures.
+ * @throws      KernelFault on a shape mismatch.
+ * @cost        Some 4 C(S, S/2) N: 13 million ratios for 1,000 variants over 16 blocks.
+ * @source      Definition. The same bits on every engine: sums of a half are what adding its blocks in order gives.
+ */
+export function halvingChoices(sums: BlockSums, out: Float64Array): void {
+  const blocks = assertHalving(sums, out);
+  const { first, second, means } = sums;
+  const size = blocks / 2;
+  const variants = means.length;
+  const byCount = (): HalfSums[] =>
+    Array.from({ length: size + 1 }, () => ({
+      first: new Float64Array(variants),
+      second: new Float64Array(variants),
+    }));
+  const [one, other] = [byCount(), byCount()];
+  const ratios = [new Float64Array(variants), new Float64Array(variants)] as const;
+  let at = 0;
+  const choose = (inside: Float64Array, outside: Float64Array): void => {
+    const chosen = best(inside);
+    out[at++] = rankOf(outside, chosen);
+    out[at++] = outside[chosen]!;
+  };
+  const add = (block: number, to: HalfSums, into: HalfSums): void => {
+    addRow(first, block, to.first, into.first);
+    addRow(second, block, to.second, into.second);
+  };
+  const place = (block: number, inOne: number, inOther: number): void => {
+    if (block === blocks) {
+      sharpeRatios(one[size]!, sums, ratios[0]);
+      sharpeRatios(other[size]!, sums, ratios[1]);
+      choose(ratios[0], ratios[1]);
+      choose(ratios[1], ratios[0]);
+      return;
+    }
+    if (inOne < size) {
+      add(block, one[inOne]!, one[inOne + 1]!);
+      place(block + 1, inOne + 1, inOther);
+    }
+    // The first block is in the first half: the other way round it is the same division.
+    if (block > 0 && inOther < size) {
+      add(block, other[inOther]!, other[inOther + 1]!);
+      place(block + 1, inOne, inOther + 1);
+    }
+  };
+  place(0, 0, 0);
+}
+
+/** Checks the shapes. @returns the number of blocks @throws KernelFault */
+export function assertHalving({ first, second, means }: BlockSums, out: Float64Array): number {
+  const blocks = first.length / means.length;
+  assert(means.length > 0 && second.length === first.length, `${second.length} squares of ${first.length} sums`);
+  assert(blocks >= 2 && blocks <= BLOCKS_MAX && blocks % 2 === 0, `${blocks} blocks: an even number to ${BLOCKS_MAX}`);
+  assert(out.length === FIGURES_OF_CHOICE * halvesOf(blocks), `out: ${out.length} figures of ${blocks} blocks`);
+  return blocks;
+}
+
+interface HalfSums {
+  readonly first: Float64Array;
+  readonly second: Float64Array;
+}
+
+function addRow(rows: Float64Array, row: number, to: Float64Array, into: Float64Array): void {
+  const from = row * to.length;
+  for (let n = 0; n < to.length; n++) into[n] = to[n]! + rows[from + n]!;
+}
+
+function sharpeRatios({ first, second }: HalfSums, { means, half, varianceMin }: BlockSums, into: Float64Array): void {
+  for (let n = 0; n < into.length; n++) {
+    const sum = first[n]!;
+    const variance = (second[n]! - (sum * sum) / half) / (half - 1);
+    into[n] = variance > varianceMin ? (means[n]! + sum / half) / Math.sqrt(variance) : 0;
+  }
+}
+
+function best(values: Float64Array): number {
+  let at = 0;
+  for (let n = 1; n < values.length; n++) if (values[n]! > values[at]!) at = n;
+  return at;
+}
+
+/** Rank from 1 for the lowest; the mean of the ranks that equal values share. */
+function rankOf(values: Float64Array, at: number): number {
+  const value = values[at]!;
+  let below = 0;
+  let equal = 0;
+  for (let n = 0; n < values.length; n++) {
+    if (values[n]! < value) below++;
+    else if (values[n] === value) equal++;
+  }
+  return below + (equal + 1) / 2;
+}

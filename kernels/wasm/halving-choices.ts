@@ -1,0 +1,155 @@
+// What all divisions of one call have in common, and where the next figures go.
+let blocks: i32 = 0;
+let size: i32 = 0;
+let variants: i32 = 0;
+let row: usize = 0;
+let firsts: usize = 0;
+let seconds: usize = 0;
+let average: usize = 0;
+let halfCount: f64 = 0;
+let least: f64 = 0;
+let one: usize = 0;
+let other: usize = 0;
+let oneRatios: usize = 0;
+let otherRatios: usize = 0;
+let next: usize = 0;
+
+/** Sums of either half by the blocks in it, none to half of all, first and second beside each other; two rows of ratios. */
+export function halvingChoicesScratch(n: i32, count: i32): usize {
+  return (<usize>n << 3) * <usize>(4 * (count / 2 + 1) + 2);
+}
+
+/** See `sums/halving-choices`. */
+export function halvingChoices(
+  first: usize,
+  second: usize,
+  means: usize,
+  n: i32,
+  count: i32,
+  half: f64,
+  varianceMin: f64,
+  out: usize,
+  scratch: usize,
+): void {
+  blocks = count;
+  size = count / 2;
+  variants = n;
+  row = <usize>n << 3;
+  firsts = first;
+  seconds = second;
+  average = means;
+  halfCount = half;
+  least = varianceMin;
+  one = scratch;
+  other = one + 2 * row * <usize>(size + 1);
+  oneRatios = other + 2 * row * <usize>(size + 1);
+  otherRatios = oneRatios + row;
+  next = out;
+  memory.fill(one, 0, 2 * row);
+  memory.fill(other, 0, 2 * row);
+  place(0, 0, 0);
+}
+
+function place(block: i32, inOne: i32, inOther: i32): void {
+  if (block == blocks) {
+    const step = 2 * row * <usize>size;
+    ratios(one + step, oneRatios);
+    ratios(other + step, otherRatios);
+    choose(oneRatios, otherRatios);
+    choose(otherRatios, oneRatios);
+    return;
+  }
+  if (inOne < size) {
+    add(block, one + 2 * row * <usize>inOne);
+    place(block + 1, inOne + 1, inOther);
+  }
+  if (block > 0 && inOther < size) {
+    add(block, other + 2 * row * <usize>inOther);
+    place(block + 1, inOne, inOther + 1);
+  }
+}
+
+/** Sums with a block more, behind those without it. */
+function add(block: i32, to: usize): void {
+  const from = row * <usize>block;
+  addRow(firsts + from, to, to + 2 * row);
+  addRow(seconds + from, to + row, to + 3 * row);
+}
+
+function addRow(terms: usize, to: usize, into: usize): void {
+  let i = 0;
+  for (; i + 2 <= variants; i += 2) {
+    v128.store(into, f64x2.add(v128.load(to), v128.load(terms)));
+    terms += 16;
+    to += 16;
+    into += 16;
+  }
+  if (i < variants) store<f64>(into, load<f64>(to) + load<f64>(terms));
+}
+
+/** Sharpe ratios by the sums of a half. */
+function ratios(sums: usize, into: usize): void {
+  const half = f64x2.splat(halfCount);
+  const degrees = f64x2.splat(halfCount - 1);
+  const limit = f64x2.splat(least);
+  let means = average;
+  let i = 0;
+  for (; i + 2 <= variants; i += 2) {
+    const sum = v128.load(sums);
+    const squares = f64x2.sub(v128.load(sums + row), f64x2.div(f64x2.mul(sum, sum), half));
+    const variance = f64x2.div(squares, degrees);
+    const ratio = f64x2.div(f64x2.add(v128.load(means), f64x2.div(sum, half)), f64x2.sqrt(variance));
+    v128.store(into, v128.and(f64x2.gt(variance, limit), ratio));
+    sums += 16;
+    means += 16;
+    into += 16;
+  }
+  if (i == variants) return;
+  const sum = load<f64>(sums);
+  const variance = (load<f64>(sums + row) - (sum * sum) / halfCount) / (halfCount - 1);
+  store<f64>(into, variance > least ? (load<f64>(means) + sum / halfCount) / sqrt(variance) : 0);
+}
+
+/** Chooses on one half and looks the choice up on the other. */
+function choose(inside: usize, outside: usize): void {
+  const value = load<f64>(outside + (<usize>best(inside) << 3));
+  store<f64>(next, rankOf(outside, value));
+  store<f64>(next + 8, value);
+  next += 16;
+}
+
+function best(values: usize): i32 {
+  let at = 0;
+  let most = load<f64>(values);
+  for (let i = 1; i < variants; i++) {
+    values += 8;
+    const value = load<f64>(values);
+    if (value > most) {
+      most = value;
+      at = i;
+    }
+  }
+  return at;
+}
+
+function rankOf(values: usize, value: f64): f64 {
+  const own = f64x2.splat(value);
+  // A comparison that holds is -1.
+  let lower = i64x2.splat(0);
+  let alike = i64x2.splat(0);
+  let i = 0;
+  for (; i + 2 <= variants; i += 2) {
+    const values2 = v128.load(values);
+    lower = i64x2.sub(lower, f64x2.lt(values2, own));
+    alike = i64x2.sub(alike, f64x2.eq(values2, own));
+    values += 16;
+  }
+  let below = i64x2.extract_lane(lower, 0) + i64x2.extract_lane(lower, 1);
+  let equal = i64x2.extract_lane(alike, 0) + i64x2.extract_lane(alike, 1);
+  if (i < variants) {
+    const last = load<f64>(values);
+    if (last < value) below++;
+    else if (last == value) equal++;
+  }
+  return <f64>below + <f64>(equal + 1) / 2;
+}

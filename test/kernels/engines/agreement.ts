@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine as plain } from '#kernels/engines/reference.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
-import { halvesOf } from '#kernels/sums/halving-choices.js';
 import { expectEqual } from '../../equal.js';
 import { IS_SOAK } from '../../soak.js';
 import { expectClose, expectCovariance } from '../closeness.js';
@@ -288,24 +287,6 @@ export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS
     const weights = randomPanel(1, count, spread + 1);
     const [actual, expected] = outOf(2 + shares.length, (each, out) =>
       each.weightedPercentiles({ values, weights, count }, shares, out),
-    );
-    expectEqual(actual, expected);
-  });
-
-  test.each([
-    [1, 2],
-    [2, 4],
-    [7, 8],
-    [30, 10],
-  ])('chooses one of %i variants on halves of %i blocks, with the bits of the definition', (variants, blocks) => {
-    const first = randomPanel(blocks, variants);
-    // One variant never moves, two are alike.
-    const second = randomPanel(blocks, variants).map((value, i) => (i % variants === 0 ? 0 : 1 + value * value));
-    const means = randomPanel(1, variants);
-    for (const of of [first, second, means])
-      for (let i = variants - 1; i < of.length; i += variants) of[i] = of[i - Math.min(1, variants - 1)]!;
-    const [actual, expected] = outOf(2 * halvesOf(blocks), (each, out) =>
-      each.halvingChoices({ first, second, means, half: 40, varianceMin: 1e-30 }, out),
     );
     expectEqual(actual, expected);
   });

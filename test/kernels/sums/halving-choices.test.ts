@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'vitest';
+import { KernelFault } from '#kernels/assert.js';
+import { wasmEngine } from '#kernels/engines/wasm.js';
+import { halvesOf, halvingChoices, type BlockSums } from '#kernels/sums/halving-choices.js';
+import { expectEqual } from '../../equal.js';
+import { randomPanel } from '../engines/random-matrices.js';
+
+const SHAPES = [
+  [1, 2],
+  [2, 4],
+  [7, 8],
+  [30, 10],
+] as const;
+
+/** Sums of blocks in which the last two variants are alike, and the first never moves. */
+function sumsOf(variants: number, blocks: number): BlockSums {
+  const first = randomPanel(blocks, variants);
+  const second = randomPanel(blocks, variants).map((value, i) => (i % variants === 0 ? 0 : 1 + value * value));
+  const means = randomPanel(1, variants);
+  for (let i = 0; i < first.length; i += variants) first[i] = 0;
+  for (const rows of [first, second, means])
+    for (let i = variants - 1; i < rows.length && variants > 2; i += variants) rows[i] = rows[i - 1]!;
+  return { first, second, means, half: 40, varianceMin: 1e-30 };
+}
+
+/** Rank and ratio of the choice on the other half for each half of the blocks, with nothing shared, by size. */
+function oneByOne({ first, second, means, half }: BlockSums): number[][] {
+  const variants = means.length;
+  const blocks = first.length / variants;
+  const figures: number[][] = [];
+  for (let mask = 0; mask < 2 ** blocks; mask++) {
+    const isInside = Array.from({ length: blocks }, (_, block) => (mask & (1 << block)) !== 0);
+    if (isInside.filter(Boolean).length !== blocks / 2) continue;
+    const ratiosOf = (wanted: boolean) =>
+      Array.from(means, (mean, n) => {
+        let [sum, squares] = [0, 0];
+        for (let block = 0; block < blocks; block++) {
+          if (isInside[block] !== wanted) continue;
+          sum += first[block * variants + n]!;
+          squares += second[block * variants + n]!;
+        }
+        const variance = (squares - (sum * sum) / half) / (half - 1);
+        return variance > 0 ? (mean + sum / half) / Math.sqrt(variance) : 0;
+      });
+    const [inside, outside] = [ratiosOf(true), ratiosOf(false)];
+    const value = outside[inside.indexOf(Math.max(...inside))]!;
+    const below = outside.filter((one) => one < value).length;
+    const alike = outside.filter((one) => one === value).length;
+    figures.push([below + (alike + 1) / 2, value]);
+  }
+  return figures;
+}
+
+const inOrder = (figures: readonly (readonly number[])[]) => figures.toSorted((a, b) => a[0]! - b[0]! || a[1]! - b[1]!);
+
+describe.each([
+  ['the definition', halvingChoices],
+  ['WebAssembly', wasmEngine().halvingChoices],
+] as const)('%s', (_, choicesOf) => {
+  test.each(SHAPES)('chooses one of %i variants on each half of %i blocks', (variants, blocks) => {
+    const sums = sumsOf(variants, blocks);
+    const out = new Float64Array(2 * halvesOf(blocks));
+    choicesOf(sums, out);
+    const figures = Array.from({ length: halvesOf(blocks) }, (_, i) => [out[2 * i]!, out[2 * i + 1]!]);
+    expect(inOrder(figures)).toEqual(inOrder(oneByOne(sums)));
+  });
+
+  test('refuses an odd number of blocks, too many, and room for other figures', () => {
+    const [three, eighteen, two] = [sumsOf(2, 3), sumsOf(2, 18), sumsOf(2, 2)];
+    expect(() => choicesOf(three, new Float64Array(6))).toThrow(KernelFault);
+    expect(() => choicesOf(eighteen, new Float64Array(2 * halvesOf(18)))).toThrow(KernelFault);
+    expect(() => choicesOf(two, new Float64Array(3))).toThrow(KernelFault);
+  });
+});
+
+test.each(SHAPES)('of %i variants and %i blocks, both in the same order and to the same bits', (variants, blocks) => {
+  const sums = sumsOf(variants, blocks);
+  const [plain, fast] = [new Float64Array(2 * halvesOf(blocks)), new Float64Array(2 * halvesOf(blocks))];
+  halvingChoices(sums, plain);
+  wasmEngine().halvingChoices(sums, fast);
+  expectEqual(fast, plain);
+});

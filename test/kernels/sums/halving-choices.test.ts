@@ -18,8 +18,9 @@ function sumsOf(variants: number, blocks: number): BlockSums {
   const second = randomPanel(blocks, variants).map((value, i) => (i % variants === 0 ? 0 : 1 + value * value));
   const means = randomPanel(1, variants);
   for (let i = 0; i < first.length; i += variants) first[i] = 0;
-  for (const rows of [first, second, means])
-    for (let i = variants - 1; i < rows.length && variants > 2; i += variants) rows[i] = rows[i - 1]!;
+  if (variants > 2)
+    for (const rows of [first, second, means])
+      for (let i = variants - 1; i < rows.length; i += variants) rows[i] = rows[i - 1]!;
   return { first, second, means, half: 40, varianceMin: 1e-30 };
 }
 

@@ -100,16 +100,32 @@ function start(options: LaneThreadsOptions): Threads {
     } satisfies ThreadData & { readonly door: string },
     resourceLimits: { maxOldGenerationSizeMb: heapMegabytes },
     recordTiming: false,
-    loadBalancer: idleThread(preferred),
+    loadBalancer: idleThread(preferred, (thread) => started.has(thread)),
   });
+  const started = startedThreads(piscina);
   return { piscina, running, preferred };
+}
+
+/** Threads that have loaded their entry module, or were there at the beginning, kept up to date by the pool's events. */
+function startedThreads(piscina: Threads['piscina']): ReadonlySet<number> {
+  const started = new Set(piscina.threads.map(({ threadId }) => threadId));
+  piscina.on('workerCreate', ({ id }: { readonly id: number }) => started.add(id)); // Of a thread that has started.
+  piscina.on('workerDestroy', () => {
+    const alive = new Set(piscina.threads.map(({ threadId }) => threadId));
+    for (const id of started) if (!alive.has(id)) started.delete(id);
+  });
+  return started;
 }
 
 type Balancer = NonNullable<NonNullable<ConstructorParameters<typeof Piscina>[0]>['loadBalancer']>;
 
-function idleThread(preferred: { readonly thread: number }): Balancer {
+/**
+ * The preferred thread where it is idle, else any idle one. Piscina offers threads that are still starting as well, and
+ * first: a task given to one would wait while another is idle.
+ */
+export function idleThread(preferred: Threads['preferred'], hasStarted: (thread: number) => boolean): Balancer {
   return (_, workers) => {
-    const idle = workers.filter(({ currentUsage }) => currentUsage === 0);
+    const idle = workers.filter(({ id, currentUsage }) => currentUsage === 0 && hasStarted(id));
     return idle.find(({ id }) => id === preferred.thread) ?? idle[0] ?? null;
   };
 }

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
-import { handThreadsOn, openLaneThreads } from '#jobs/lane-threads.js';
+import { describe, expect, test } from 'vitest';
+import { handThreadsOn, idleThread, openLaneThreads } from '#jobs/lane-threads.js';
 
 const run = promisify(execFile);
 
@@ -32,6 +32,35 @@ test('idle threads serve the next pool of their kind once they are handed on, no
   expect([first.piscina, second.piscina]).not.toContain(fourth.piscina);
   fourth.running[0] = 1;
   await fourth.close();
+});
+
+describe('the thread a task is given to', () => {
+  const chosen = (preferred: number, threads: readonly { readonly id: number; readonly currentUsage: number }[]) => {
+    const hasStarted = (thread: number): boolean => thread < 8;
+    const choose = idleThread({ thread: preferred }, hasStarted) as unknown as (
+      task: unknown,
+      threads: unknown,
+    ) => { readonly id: number } | null;
+    return choose({}, threads)?.id ?? null;
+  };
+  const [idle, other, busy] = [
+    { id: 1, currentUsage: 0 },
+    { id: 3, currentUsage: 0 },
+    { id: 4, currentUsage: Infinity },
+  ];
+  const starting = { id: 8, currentUsage: 0 };
+
+  test('is the preferred one where it is idle, else another idle one', () => {
+    expect(chosen(3, [idle, other])).toBe(3);
+    expect(chosen(4, [busy, other])).toBe(3);
+    expect(chosen(0, [busy, idle])).toBe(1);
+    expect(chosen(4, [busy])).toBeNull();
+  });
+
+  test('is none that is still starting', () => {
+    expect(chosen(0, [starting, busy, idle])).toBe(1);
+    expect(chosen(8, [starting, busy])).toBeNull();
+  });
 });
 
 /** Starts threads as Piscina does and ends them in the middle of it; a process of its own, as it may be ended by that. */

@@ -10,7 +10,7 @@ import { isBlank, referenceSpells, type ReferenceSpell } from './reference-spell
 export function missingRates(market: MarketData, { currency, universe }: IndexDocument): string[] {
   const own = listedNames(universe);
   const listed = own && new Set(own);
-  const held = new Set([...market.identifiers, ...(market.series?.keys() ?? [])]);
+  const held = namesHeld(market);
   const to = majorUnit(currency);
   const missing = new Set<string>();
   for (const [code, names] of namesByCurrency(market)) {
@@ -28,6 +28,14 @@ export const currenciesOf = (market: MarketData): string[] => [
 ];
 
 const cache = new WeakMap<MarketData, ReadonlyMap<string, readonly string[]>>();
+const heldBy = new WeakMap<MarketData, ReadonlySet<string>>();
+
+/** Names and series of a market. @cost O(N) the first time */
+function namesHeld(market: MarketData): ReadonlySet<string> {
+  const known = heldBy.get(market) ?? new Set([...market.identifiers, ...(market.series?.keys() ?? [])]);
+  heldBy.set(market, known);
+  return known;
+}
 
 /** The names of a market that ever had a currency, by its code. @cost O(rows of the reference table) the first time */
 function namesByCurrency(market: MarketData): ReadonlyMap<string, readonly string[]> {

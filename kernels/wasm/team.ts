@@ -187,9 +187,9 @@ function multiplyPart(part: i32, scratch: usize): void {
   );
 }
 
-/** Scratch of X'X: that of a group, and the panels of two slabs. */
+/** Scratch of X'X: of a thread that leads that of a group, and the panels of two slabs. */
 export function teamSymmetricRankKScratch(rows: i32, columns: i32): usize {
-  return GROUP_SCRATCH + 2 * panelsRoom(rows, columns);
+  return leads ? GROUP_SCRATCH + 2 * panelsRoom(rows, columns) : symmetricRankKScratch(rows, columns);
 }
 
 /** Room for the panels of a slab, whole lines. */

@@ -59,8 +59,10 @@ export function productsOn(
       run(() => {
         const px = operands.input(x);
         const [pc, write] = operands.result(out);
-        const scratch = arena.reserve(kernels.teamSymmetricRankKScratch(rows, columns));
-        inTeam((rows * columns * columns) / 2, () => kernels.teamSymmetricRankK(px, rows, columns, pc, scratch));
+        inTeam((rows * columns * columns) / 2, () => {
+          const scratch = arena.reserve(kernels.teamSymmetricRankKScratch(rows, columns)); // More for a thread that leads.
+          kernels.teamSymmetricRankK(px, rows, columns, pc, scratch);
+        });
         write();
       });
     },

@@ -1,5 +1,10 @@
+import { sortedByBits } from './sorted-by-bits.js';
+
 /** Values sorted by insertion before they are merged. */
 const RUN = 12;
+
+/** Values from which on they are sorted by their bits: fewer are sooner merged. */
+const BITS_MIN = 1500;
 
 /**
  * Positions from the best value to the worst, equal values in the order given, those without a value last.
@@ -21,7 +26,11 @@ export function ranked(values: Float64Array, positions: Int32Array, ascending: b
     const value = values[positions[i]!]!;
     if (Number.isNaN(value)) continue;
     order[present] = positions[i]!;
-    keys[present++] = sign * value;
+    keys[present++] = sign * value + 0; // one zero
+  }
+  if (present >= BITS_MIN) {
+    order.set(sortedByBits(keys.subarray(0, present), order));
+    return order;
   }
   sortRuns(keys, order, present);
   let nextOrder = new Int32Array(n);

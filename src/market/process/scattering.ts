@@ -33,7 +33,7 @@ export type ScatterAnswer =
   | { readonly kind: 'failed'; readonly message: string };
 
 /** Bytes of the files of a market from which on threads of their own read it: each takes 0.1 s to start. */
-export const SCATTERED_BYTES_MIN = 16 << 20;
+export const SCATTERED_BYTES_MIN = 64 << 20;
 
 /** Threads that read one market: beyond these the disk and the hashes are slower. */
 const THREADS_MAX = 4;

@@ -1,4 +1,5 @@
 import type { ColumnGroups } from '../algebra/centre-groups.js';
+import type { EigenvalueRange } from '../algebra/eigenvalue-range.js';
 import type { ProductShape } from '../algebra/gemm.js';
 import type { RankOneUpdate } from '../algebra/rank-one-update.js';
 import type { ColumnSelection } from '../algebra/select-columns.js';
@@ -51,6 +52,8 @@ export interface Engine {
   solveLowerTransposed(l: Float64Array, n: number, b: Float64Array): void;
   /** `algebra/symmetric-eigen` */
   symmetricEigenvalues(a: Float64Array, n: number, values: Float64Array): boolean;
+  /** `algebra/eigenvalue-range` */
+  eigenvalueRange(a: Float64Array, n: number): EigenvalueRange | undefined;
   /** `algebra/symmetric-eigen` */
   symmetricEigen(a: Float64Array, n: number, values: Float64Array, vectors: Float64Array): boolean;
   /** `algebra/symmetric-eigen` */

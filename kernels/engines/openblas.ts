@@ -1,3 +1,4 @@
+import { eigenvalueRangeBy } from '../algebra/eigenvalue-range.js';
 import { assertProduct } from '../algebra/gemm.js';
 import { mirrorUpper } from '../algebra/mirror-upper.js';
 import { assertEigen, largestOf, orientRow, scaleOf } from '../algebra/symmetric-eigen.js';
@@ -183,6 +184,11 @@ function engineOn(blas: Routines, description: string, base: Engine): Engine {
       if (b.length > 0) blas.dtrsm(ROW_MAJOR, LEFT, LOWER, trans, NON_UNIT, n, columns, 1, l, n, b, columns);
     };
 
+  const eigenvalues: Engine['symmetricEigenvalues'] = (a, n, values) => {
+    assertEigen(a, n, values);
+    return decompose(blas, 'N', a.slice(), n, values);
+  };
+
   const decomposed: Engine['symmetricEigen'] = (a, n, values, vectors) => {
     assertEigen(a, n, values);
     assert(vectors.length === n * n, `vectors: ${vectors.length} values for ${n} x ${n}`);
@@ -258,11 +264,8 @@ function engineOn(blas: Routines, description: string, base: Engine): Engine {
     solveLower: solve(PLAIN),
     solveLowerTransposed: solve(TRANSPOSED),
 
-    symmetricEigenvalues(a, n, values) {
-      assertEigen(a, n, values);
-      return decompose(blas, 'N', a.slice(), n, values);
-    },
-
+    symmetricEigenvalues: eigenvalues,
+    eigenvalueRange: (a, n) => eigenvalueRangeBy(eigenvalues, a, n),
     symmetricEigen: decomposed,
     largestEigen: (a, n, values, vectors) => largestOf(decomposed, a, n, values, vectors),
   };

@@ -3,6 +3,7 @@ import { centreGroups } from '../algebra/centre-groups.js';
 import { cholesky } from '../algebra/cholesky.js';
 import { columnDeviations } from '../algebra/column-deviations.js';
 import { columnSquares } from '../algebra/column-squares.js';
+import { eigenvalueRangeBy } from '../algebra/eigenvalue-range.js';
 import { gemm } from '../algebra/gemm.js';
 import { gemv, gemvTransposed } from '../algebra/gemv.js';
 import { rankOneUpdate } from '../algebra/rank-one-update.js';
@@ -38,6 +39,7 @@ export const referenceEngine: Engine = {
   solveLower,
   solveLowerTransposed,
   symmetricEigenvalues,
+  eigenvalueRange: (a, n) => eigenvalueRangeBy(symmetricEigenvalues, a, n),
   symmetricEigen,
   largestEigen,
   square,

@@ -42,6 +42,7 @@ export interface KernelExports {
   solveLowerTransposed(l: number, n: number, b: number, columns: number, scratch: number): void;
   symmetricEigenvaluesScratch(n: number): number;
   symmetricEigenvalues(a: number, n: number, values: number, scratch: number): number;
+  symmetricEigenvalueRange(a: number, n: number, range: number, scratch: number): number;
   symmetricEigenScratch(n: number): number;
   symmetricEigen(a: number, n: number, count: number, values: number, vectors: number, scratch: number): number;
   teamSymmetricRankKScratch(rows: number, columns: number): number;
@@ -52,6 +53,7 @@ export interface KernelExports {
   followTeam(board: number, scratch: number): void;
   square(x: number, n: number, out: number): void;
   columnSums(x: number, rows: number, columns: number, weights: number, out: number): void;
+  largestMagnitude(x: number, n: number): number;
   columnSquares(x: number, rows: number, columns: number, out: number): void;
   columnSquaresAbout(x: number, rows: number, columns: number, means: number, out: number): void;
   selectColumns(

@@ -1,5 +1,6 @@
+import type { EigenvalueRange } from '../algebra/eigenvalue-range.js';
 import type { Engine } from '../engines/engine.js';
-import { factorEigenvalues, type EigenvalueRange } from './factor-eigenvalues.js';
+import { factorEigenvalues } from './factor-eigenvalues.js';
 import { denseCovariance, lowRankCovariance, type LowRankCovariance, type Shrinkage } from './low-rank-covariance.js';
 import { structuredCovariance, type StructuredRequest } from './estimators/structured-covariance.js';
 import { repairCovariance } from './repair-covariance.js';
@@ -166,12 +167,9 @@ function conditionOf({ smallest, largest }: EigenvalueRange, assets: number): nu
 }
 
 function rangeOf(engine: Engine, matrix: Float64Array, n: number): EigenvalueRange {
-  return engine.scope(() => {
-    const values = engine.allocate(n);
-    if (!engine.symmetricEigenvalues(matrix, n, values))
-      throw new Error('the covariance has entries that are not finite');
-    return { smallest: values[0]!, largest: values[n - 1]! };
-  });
+  const range = engine.eigenvalueRange(matrix, n);
+  if (range === undefined) throw new Error('the covariance has entries that are not finite');
+  return range;
 }
 
 /**

@@ -1,10 +1,6 @@
+import type { EigenvalueRange } from '../algebra/eigenvalue-range.js';
 import { assert } from '../assert.js';
 import type { Engine } from '../engines/engine.js';
-
-export interface EigenvalueRange {
-  readonly smallest: number;
-  readonly largest: number;
-}
 
 /** Halvings of a range: all digits of a double. */
 const HALVINGS = 60;

@@ -7,10 +7,14 @@ export { navPath } from './nav-path';
 export { writeNumber, writeNumbers } from './number-text';
 export { bootstrapPaths, gaussianPaths } from './simulate-paths';
 export { pairwiseSum } from './sums';
-export { symmetricEigen, symmetricEigenScratch, symmetricEigenvalues, symmetricEigenvaluesScratch } from './symmetric-eigen';
+export {
+  symmetricEigen, symmetricEigenScratch, symmetricEigenvalueRange, symmetricEigenvalues, symmetricEigenvaluesScratch,
+} from './symmetric-eigen';
 export { symmetricRankK, symmetricRankKScratch, symmetricRankKTileRows } from './symmetric-rank-k';
 export { endTeam, followTeam, leadTeam, teamBoardBytes, teamSymmetricRankK, teamSymmetricRankKScratch } from './team';
 export { solveLower, solveLowerTransposed, triangularSolveScratch } from './triangular-solve';
 export { writeTable } from './table-text';
 export { weightedPercentiles, weightedPercentilesScratch } from './weighted-percentiles';
-export { addTransposed, columnSquares, columnSums, gemv, rankOneUpdate, scaleRows, square, subtractRow, symv } from './vectors';
+export {
+  addTransposed, columnSquares, columnSums, gemv, largestMagnitude, rankOneUpdate, scaleRows, square, subtractRow, symv,
+} from './vectors';

@@ -3,13 +3,14 @@ import { gemmScratch } from './gemm';
 import { teamGemm } from './team';
 import { tridiagonalise, tridiagonaliseScratch } from './tridiagonal';
 import { tridiagonalQl } from './tridiagonal-ql';
+import { tridiagonalRange } from './tridiagonal-range';
 import { dot } from './vectors';
 
 /** Householder vectors applied together. */
 const WIDTH: i32 = 64;
 
 export function symmetricEigenvaluesScratch(n: i32): usize {
-  return (<usize>n << 3) * 3 + tridiagonaliseScratch(n);
+  return (<usize>n << 3) * 4 + tridiagonaliseScratch(n);
 }
 
 export function symmetricEigenScratch(n: i32): usize {
@@ -30,6 +31,19 @@ export function symmetricEigenvalues(a: usize, n: i32, values: usize, scratch: u
   tridiagonalise(a, n, values, e, tau, tau + bytes);
   restore(a, n, diagonal);
   return tridiagonalQl(values, e, n, 0, 0, 0);
+}
+
+/** The smallest and the largest of them, [2], by the same scratch. */
+export function symmetricEigenvalueRange(a: usize, n: i32, range: usize, scratch: usize): bool {
+  const bytes = <usize>n << 3;
+  const diagonal = scratch;
+  const e = diagonal + bytes;
+  const tau = e + bytes;
+  const d = tau + bytes;
+  saveDiagonal(a, n, diagonal);
+  tridiagonalise(a, n, d, e, tau, d + bytes);
+  restore(a, n, diagonal);
+  return tridiagonalRange(d, e, n, range);
 }
 
 /**

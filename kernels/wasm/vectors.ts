@@ -304,3 +304,21 @@ export function rankOneUpdate(c: usize, n: i32, x: usize, decay: f64, factor: f6
     if (j < n) store<f64>(row, decay * load<f64>(row) + scaled * load<f64>(other));
   }
 }
+
+/** Largest absolute value of a contiguous vector; NaN where one is. */
+export function largestMagnitude(x: usize, n: i32): f64 {
+  let most = f64x2.splat(0);
+  let second = f64x2.splat(0);
+  let i = 0;
+  for (; i + 4 <= n; i += 4) {
+    most = f64x2.max(most, f64x2.abs(v128.load(x)));
+    second = f64x2.max(second, f64x2.abs(v128.load(x, 16)));
+    x += 32;
+  }
+  for (; i < n; i++) {
+    most = f64x2.max(most, f64x2.abs(v128.load_splat<f64>(x)));
+    x += 8;
+  }
+  most = f64x2.max(most, second);
+  return max(f64x2.extract_lane(most, 0), f64x2.extract_lane(most, 1));
+}

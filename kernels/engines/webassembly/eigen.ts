@@ -1,18 +1,19 @@
 import type { Engine } from '../engine.js';
+import { eigenvalueRangeBy } from '../../algebra/eigenvalue-range.js';
 import {
   assertEigen,
   assertLargest,
   largestEigen,
   orientRow,
-  scaleOf,
   symmetricEigen,
   symmetricEigenvalues,
 } from '../../algebra/symmetric-eigen.js';
 import { assert } from '../../assert.js';
 import { BYTES, type Kernels } from './kernels.js';
 
-/** Entries beyond these powers could overflow or vanish when squared: such a matrix goes the slow, scaled way. */
-const SCALE_MAX = 2 ** 400;
+/** Entries beyond these could overflow or vanish when squared: such a matrix goes the slow, scaled way. */
+const MAGNITUDE_MIN = 2 ** -400;
+const MAGNITUDE_MAX = 2 ** 401;
 
 /** Runs a kernel on a problem of some order, with other threads where it is worth it and there are any. */
 export type InTeam = (n: number, work: () => number) => number;
@@ -21,13 +22,19 @@ export type InTeam = (n: number, work: () => number) => number;
 export function eigenOn(
   { kernels, arena, operands, run }: Kernels,
   inTeam: InTeam,
-): Pick<Engine, 'symmetricEigenvalues' | 'symmetricEigen' | 'largestEigen'> {
+): Pick<Engine, 'symmetricEigenvalues' | 'eigenvalueRange' | 'symmetricEigen' | 'largestEigen'> {
+  /** Squares of the entries would leave the range of float64, or an entry is not finite. */
+  const needsScaling = (pa: number, n: number): boolean => {
+    const largest = kernels.largestMagnitude(pa, n * n);
+    return !(largest === 0 || (largest >= MAGNITUDE_MIN && largest < MAGNITUDE_MAX));
+  };
+
   return {
     symmetricEigenvalues(a, n, values) {
       assertEigen(a, n, values);
-      if (needsScaling(a)) return symmetricEigenvalues(a, n, values);
       return run(() => {
         const pa = operands.input(a);
+        if (needsScaling(pa, n)) return symmetricEigenvalues(a, n, values);
         const [pv, write] = operands.output(values);
         const scratch = arena.reserve(kernels.symmetricEigenvaluesScratch(n));
         const converged = inTeam(n, () => kernels.symmetricEigenvalues(pa, n, pv, scratch));
@@ -37,12 +44,25 @@ export function eigenOn(
       });
     },
 
+    eigenvalueRange(a, n) {
+      assert(n >= 1 && a.length === n * n, `a: ${a.length} values for ${n} x ${n}`);
+      return run(() => {
+        const pa = operands.input(a);
+        if (needsScaling(pa, n)) return eigenvalueRangeBy(symmetricEigenvalues, a, n);
+        const ends = arena.reserve(2 * BYTES);
+        const scratch = arena.reserve(kernels.symmetricEigenvaluesScratch(n));
+        const isFound = inTeam(n, () => kernels.symmetricEigenvalueRange(pa, n, ends, scratch));
+        const [smallest, largest] = arena.view(ends, 2);
+        return isFound === 0 ? undefined : { smallest: smallest!, largest: largest! };
+      });
+    },
+
     symmetricEigen(a, n, values, vectors) {
       assertEigen(a, n, values);
       assert(vectors.length === n * n, `vectors: ${vectors.length} values for ${n} x ${n}`);
-      if (needsScaling(a)) return symmetricEigen(a, n, values, vectors);
       return run(() => {
         const pa = operands.input(a);
+        if (needsScaling(pa, n)) return symmetricEigen(a, n, values, vectors);
         const [pv, writeValues] = operands.output(values);
         const [pz, writeVectors] = operands.output(vectors);
         const scratch = arena.reserve(kernels.symmetricEigenScratch(n));
@@ -56,9 +76,9 @@ export function eigenOn(
 
     largestEigen(a, n, values, vectors) {
       const count = assertLargest(a, n, values, vectors);
-      if (needsScaling(a)) return largestEigen(a, n, values, vectors);
       return run(() => {
         const pa = operands.input(a);
+        if (needsScaling(pa, n)) return largestEigen(a, n, values, vectors);
         const all = arena.reserve(n * BYTES);
         const rows = arena.reserve(n * n * BYTES);
         const scratch = arena.reserve(kernels.symmetricEigenScratch(n));
@@ -70,10 +90,4 @@ export function eigenOn(
       });
     },
   };
-}
-
-/** Squares of the entries would leave the range of float64, or an entry is not finite. */
-function needsScaling(a: Float64Array): boolean {
-  const scale = scaleOf(a);
-  return !(scale <= SCALE_MAX && scale >= 1 / SCALE_MAX);
 }

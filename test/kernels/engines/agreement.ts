@@ -166,6 +166,37 @@ export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS
     expectEqual(a, randomSymmetric(n));
   });
 
+  test.each([...orders.filter((n) => n > 0), 20.1, 20.2, 70.1, 70.2, 140.1, 140.2])(
+    'finds the ends of the eigenvalues of order %d',
+    (kind) => {
+      const n = Math.floor(kind);
+      const a = kind === n ? randomSymmetric(n) : degenerate(n, kind - n < 0.15);
+      const before = a.slice();
+      const values = new Float64Array(n);
+      plain.symmetricEigenvalues(a, n, values);
+      const { smallest, largest } = engine.eigenvalueRange(a, n)!;
+      expectClose([smallest, largest], [values[0]!, values[n - 1]!], 1e-13, Math.max(-values[0]!, values[n - 1]!));
+      expectEqual(a, before);
+    },
+  );
+
+  test('finds the ends of the eigenvalues of a diagonal, equal ones and zeros among them, to the bit', () => {
+    const ends = (...diagonal: readonly number[]) => {
+      const n = diagonal.length;
+      const a = new Float64Array(n * n);
+      diagonal.forEach((value, i) => (a[i * (n + 1)] = value));
+      const { smallest, largest } = engine.eigenvalueRange(a, n)!;
+      return [smallest, largest];
+    };
+    expect(ends(0.1, 0.3, 0.2)).toEqual([0.1, 0.3]);
+    expect(ends(0.7, 0.7, 0.7)).toEqual([0.7, 0.7]);
+    expect(ends(0.7, 0)).toEqual([0, 0.7]);
+    expect(ends(0, 0, 0)).toEqual([0, 0]);
+    expect(ends(-2, -0.5)).toEqual([-2, -0.5]);
+    expect(ends(1 / 3)).toEqual([1 / 3, 1 / 3]);
+    expect(() => engine.eigenvalueRange(new Float64Array(3), 2)).toThrow();
+  });
+
   test.each([...orders, 20.1, 20.2, 70.1, 70.2, 140.1, 140.2])('finds orthonormal eigenvectors of order %d', (kind) => {
     const n = Math.floor(kind);
     const a = kind === n ? randomSymmetric(n) : degenerate(n, kind - n < 0.15);
@@ -231,7 +262,11 @@ export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS
     expect(engine.largestEigen(Float64Array.of(2e200, 1e200, 1e200, 2e200), 2, ...largest)).toBe(true);
     expectClose(largest[0], [3e200], 1e-15);
     expectClose(largest[1], [Math.SQRT1_2, Math.SQRT1_2], 1e-15);
+    expect(engine.eigenvalueRange(Float64Array.of(Number.NaN, 0, 0, 1), 2)).toBeUndefined();
+    expect(engine.eigenvalueRange(Float64Array.of(1, 0, 0, Number.NEGATIVE_INFINITY), 2)).toBeUndefined();
     for (const size of [1e-200, 1e200]) {
+      const ends = engine.eigenvalueRange(Float64Array.of(2 * size, size, size, 2 * size), 2)!;
+      expectClose([ends.smallest, ends.largest], [size, 3 * size], 1e-15);
       const values = new Float64Array(2);
       expect(engine.symmetricEigenvalues(Float64Array.of(2 * size, size, size, 2 * size), 2, values)).toBe(true);
       expectClose(values, [size, 3 * size], 1e-15);

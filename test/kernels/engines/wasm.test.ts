@@ -131,6 +131,9 @@ test(
     const size = Math.max(...alone[0]!.map(Math.abs));
     expectClose([alone[0]!.reduce((sum, value) => sum + value)], [trace], 1e-11, size);
     expectEqual(eigen(4, false), alone);
+    const ends = (threads: number) => wasmEngine({ threads: () => threads, teamOrder: n }).eigenvalueRange(a, n)!;
+    expect(ends(2)).toEqual(ends(1));
+    expectClose([ends(1).smallest, ends(1).largest], [alone[0]![0]!, alone[0]![n - 1]!], 1e-14, size);
     const [one, two] = [eigen(1, true), eigen(2, true)];
     expectEqual(two, one);
   },

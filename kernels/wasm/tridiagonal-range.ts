@@ -1,0 +1,66 @@
+/** Halvings until two ends are neighbours, or as near to zero as rounding beside the largest entry: from 1 to 2^-104, and some. */
+const HALVINGS_MAX: i32 = 128;
+
+/**
+ * Smallest and largest eigenvalue of a symmetric tridiagonal matrix, by halving the range that Gershgorin's circles leave them: how many
+ * eigenvalues lie at or below a value are the negative pivots of the matrix less it. Both ends are sought in the lanes of one vector, which
+ * a division waits for as long as for one. `e` becomes its squares. Returns false when an entry is not finite.
+ */
+export function tridiagonalRange(d: usize, e: usize, n: i32, out: usize): bool {
+  let low = f64.POSITIVE_INFINITY;
+  let high = f64.NEGATIVE_INFINITY;
+  let before: f64 = 0;
+  let square: f64 = 1;
+  for (let i = 0; i < n; i++) {
+    const own = load<f64>(at(d, i));
+    const beside = i < n - 1 ? abs(load<f64>(at(e, i))) : 0;
+    low = min(low, own - (before + beside));
+    high = max(high, own + (before + beside));
+    store<f64>(at(e, i), beside * beside);
+    square = max(square, beside * beside);
+    before = beside;
+  }
+  if (!(high - low < f64.POSITIVE_INFINITY)) return false;
+  const pivot = f64.MIN_NORMAL_VALUE * square;
+  const rounding = f64.EPSILON * f64.EPSILON * max(abs(low), abs(high));
+  const least = notAbove(d, e, n, pivot, f64x2.splat(low));
+  let bottom = low; // Of the smallest: none is at or below.
+  let smallest = i64x2.extract_lane(least, 0) > 0 ? low : high; // At least one is.
+  let top = low; // Of the largest: not all are at or below.
+  let largest = high; // All are.
+  for (let halving = 0; halving < HALVINGS_MAX; halving++) {
+    const a = bottom + (smallest - bottom) / 2;
+    const b = top + (largest - top) / 2;
+    const isFound = a <= bottom || a >= smallest || smallest - bottom <= rounding;
+    if (isFound && (b <= top || b >= largest || largest - top <= rounding)) break;
+    const counts = notAbove(d, e, n, pivot, f64x2.replace_lane(f64x2.splat(a), 1, b));
+    if (i64x2.extract_lane(counts, 0) > 0) smallest = a;
+    else bottom = a;
+    if (i64x2.extract_lane(counts, 1) == n) largest = b;
+    else top = b;
+  }
+  store<f64>(out, smallest);
+  store<f64>(out, largest, 8);
+  return true;
+}
+
+/** Eigenvalues at or below the value of each lane, by pivots no smaller than `pivot`. */
+function notAbove(d: usize, squares: usize, n: i32, pivot: f64, x: v128): v128 {
+  const pivots = f64x2.splat(pivot);
+  const negative = f64x2.splat(-pivot);
+  let counts = i64x2.splat(0);
+  let q = f64x2.sub(v128.load_splat<f64>(d), x);
+  for (let i = 0; i < n; i++) {
+    q = v128.bitselect(negative, q, f64x2.lt(f64x2.abs(q), pivots));
+    counts = i64x2.add(counts, i64x2.shr_u(q, 63));
+    if (i == n - 1) break;
+    q = f64x2.sub(f64x2.sub(v128.load_splat<f64>(at(d, i + 1)), x), f64x2.div(v128.load_splat<f64>(at(squares, i)), q));
+  }
+  return counts;
+}
+
+// @ts-ignore: decorator
+@inline
+function at(p: usize, i: i32): usize {
+  return p + (<usize>i << 3);
+}

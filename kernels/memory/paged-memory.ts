@@ -61,7 +61,7 @@ export function canPage(): boolean {
  */
 export function panelMemory(bytes: number, storeBytes = bytes): SharedArrayBuffer {
   if (!isPaged(storeBytes)) return new SharedArrayBuffer(bytes);
-  return pagedMemory(bytes, { folder: limit.folder!, keepsNames: limit.keepsNames === true }); // `isPaged` has asked for the folder
+  return pagedMemory(bytes, { folder: limit.folder!, keepsNames: limit.keepsNames === true, isOnDisk: true }); // `isPaged` has asked for the folder
 }
 
 /**
@@ -73,7 +73,7 @@ export function handedMemory(bytes: number, storeBytes: number): SharedArrayBuff
   if (folder === undefined || bytes < ALONE_BYTES || isPaged(storeBytes) || systemCalls() === null)
     return panelMemory(bytes, storeBytes);
   try {
-    return pagedMemory(bytes, { folder, keepsNames: true });
+    return pagedMemory(bytes, { folder, keepsNames: true, isOnDisk: false });
   } catch (fault) {
     if (fault instanceof PagingFault && fault.code === 'ENOSPC') return panelMemory(bytes, storeBytes);
     throw fault;
@@ -112,7 +112,11 @@ function isAlone(memory: SharedArrayBuffer): boolean {
  */
 function pagedMemory(
   bytes: number,
-  { folder, keepsNames }: { readonly folder: string; readonly keepsNames: boolean },
+  {
+    folder,
+    keepsNames,
+    isOnDisk,
+  }: { readonly folder: string; readonly keepsNames: boolean; readonly isOnDisk: boolean },
 ): SharedArrayBuffer {
   const memory = new SharedArrayBuffer(bytes);
   const pages = pagesOf(memory);
@@ -131,7 +135,7 @@ function pagedMemory(
   }
   if (keepsName) {
     files.set(memory, { path, before: pages.before, bytes: pages.bytes });
-    written.set(memory, { file, pages });
+    written.set(memory, { file, pages, isOnDisk });
     ended.register(memory, file);
   } else closeSync(file);
   return memory;
@@ -151,6 +155,8 @@ export interface WrittenPlace {
   /** Number of an open file. */
   readonly file: number;
   readonly pages: Pages;
+  /** Whether the file lies on a disk, and not in memory. */
+  readonly isOnDisk: boolean;
 }
 
 /** Where `writeInto` of this thread writes bytes of a memory to; undefined where it has no file. */
@@ -245,7 +251,7 @@ export function emptyMemory(memory: ArrayBufferLike): boolean {
 /** Memory of this thread on files, whose pages come back as they were. */
 const paged = new WeakSet<ArrayBufferLike>();
 
-interface Pages {
+export interface Pages {
   /** Address of the first. */
   readonly from: number;
   /** Bytes of the memory before them. */

@@ -26,8 +26,16 @@ export function blockDigests({ identifiers, dates, fields }: Panels): (block: nu
   return (block) => {
     const from = block * BLOCK_DAYS;
     const to = Math.min(from + BLOCK_DAYS, dates.length);
-    const hash = createHash('sha256').update(dates.subarray(from, to));
-    for (const panel of panels) hash.update(panel.subarray(from * assets, to * assets));
-    return hash.digest();
+    return blockDigest(
+      dates.subarray(from, to),
+      panels.map((panel) => panel.subarray(from * assets, to * assets)),
+    );
   };
+}
+
+/** The digest of one block. @param values of its fields in the order of their names, [days x assets] each */
+export function blockDigest(days: Int32Array, values: readonly Float64Array[]): Uint8Array {
+  const hash = createHash('sha256').update(days);
+  for (const cells of values) hash.update(cells);
+  return hash.digest();
 }

@@ -8,7 +8,7 @@ import type { DayFollower } from './scatter-rows.js';
  * Digests of blocks of days, made as the days are completed: by a thread of their own where the panels are large and in shared
  * memory, else at once, while they are in the processor's cache.
  */
-export interface GrowingDigests extends DayFollower {
+export interface GrowingDigests extends Required<DayFollower> {
   /** Digests of the blocks that were completed since the last `begin`, as far as they could be made; undefined before it. */
   made(): Promise<MadeBlocks | undefined>;
   /** Ends the thread. */
@@ -56,8 +56,10 @@ export function createGrowingDigests(): GrowingDigests {
         order({ kind: 'panels', turn, panels });
       } else digestOf = blockDigests(panels);
     },
+    digested: (block, digest) => void digests.set(block, digest),
     complete(from, to) {
       for (let block = from / BLOCK_DAYS; block * BLOCK_DAYS < to; block++) {
+        if (digests.has(block)) continue;
         if (digestOf !== undefined) digests.set(block, digestOf(block));
         else if (thread !== undefined) {
           awaited += 1;

@@ -20,6 +20,8 @@ export interface Target extends Pick<Panels, 'identifiers' | 'dates'> {
 export interface DayFollower {
   begin(panels: Panels): void;
   complete(from: number, to: number): void;
+  /** Takes the digest of a block of days that whoever fills it has made, before the block is complete. */
+  digested?(block: number, digest: Uint8Array): void;
 }
 
 export interface Scattered {

@@ -1,5 +1,8 @@
 import { writeInto } from '#kernels/memory/paged-memory.js';
+import { openUncachedWrites } from '#kernels/memory/uncached-writes.js';
+import { blockDigest } from './day-blocks.js';
 import { dayPositions } from './market-rows.js';
+import { createStage, emptyUnfilled, type Stage } from './stages.js';
 
 /** Panels that several threads fill, and what those know of each other; arrays are in shared memory. */
 export interface StripeTarget {
@@ -21,6 +24,19 @@ export interface StripeTarget {
   readonly whole: Int32Array;
   /** A flag for each cell of other stripes that is filled, [T x assets]. */
   readonly filled: Uint8Array;
+  /**
+   * Where a stripe is a block of days that is hashed by the thread that fills it, and written past the cache of the system: its fields
+   * in the order in which they are hashed. Null elsewhere.
+   */
+  readonly hashed: readonly number[] | null;
+}
+
+/** Is told of what a thread has filled. */
+export interface StripeListener {
+  /** The last row of a batch has been put into the panels. */
+  complete(batch: number): void;
+  /** A block of days will have this digest, unless something is wrong. */
+  digest(block: number, digest: Uint8Array): void;
 }
 
 /** Rows of a chunk; arrays may be longer. */
@@ -40,19 +56,25 @@ export interface Stripes {
   flush(): void;
   /** False once two rows have shared a cell, or a row had none, or a value that is none. */
   isSound(): boolean;
+  /** Closes what it has opened. */
+  end(): void;
 }
 
 /** Bytes of a stripe of all panels: it stays in the processor's cache until it is written. */
 const STRIPE_BYTES_MAX = 2 << 20;
 
-/** Stripes that a thread fills at a time. */
+/** Stripes that a thread fills at a time, and those that are blocks. */
 const STAGED_MAX = 4;
+export const STAGED_BLOCKS_MAX = 2;
 
 /** Rows come in no order of days when a stripe had less than this share of its rows as others took its place. */
 const ORDERED_SHARE = 1 / 8;
 
 /** Rows of a run on an average from which on runs are copied, and not rows. */
 const RUN_ROWS_MIN = 8;
+
+/** Cells that follow each other from which on they are written to the file of a panel: two pages. */
+const WRITTEN_CELLS_MIN = 1024;
 
 /** Days of a stripe: a power of two, which divides `batchDays` as long as that is a multiple of 64. */
 export function stripeDaysOf({ assets, fields }: { readonly assets: number; readonly fields: number }): number {
@@ -69,26 +91,22 @@ export function rowsTogether(rowsOfDay: Int32Array, days: number): Int32Array {
   return rows;
 }
 
-/** Cells of a stripe before they are in the panels. */
-interface Stage {
-  readonly cells: readonly Float64Array[];
-  readonly flags: Uint8Array;
-  rows: number;
-}
-
 /**
  * Fills panels together with other threads. A stripe of days whose rows come to one thread, as they do in files that are ordered by day,
  * is filled in memory that stays in the cache and written as a whole; every other cell goes to its place in the panels.
- * @param onComplete called by the thread that has put the last row of a batch into the panels
  */
-export function createStripes(target: StripeTarget, onComplete: (batch: number) => void): Stripes {
-  const { panels, assets, batchDays, stripeDays, filled } = target;
+export function createStripes(target: StripeTarget, listener: StripeListener): Stripes {
+  const { panels, assets, batchDays, stripeDays, filled, hashed } = target;
+  const stagedMax = hashed === null ? STAGED_MAX : STAGED_BLOCKS_MAX;
+  const uncached = hashed === null ? undefined : openUncachedWrites(panels.map(({ buffer }) => buffer));
   const stripeCells = stripeDays * assets;
   const expected = rowsTogether(target.rowsOfDay, stripeDays);
   const placesOf = createPlaces(target);
   /** By stripe, the one that was begun first ahead. */
   const staged = new Map<number, Stage>();
   const spare: Stage[] = [];
+  /** The first stripe since the last flush: others may have its first rows. */
+  let first = -1;
   let isDirect = false;
   let isSound = true;
 
@@ -100,24 +118,26 @@ export function createStripes(target: StripeTarget, onComplete: (batch: number) 
   function stageOf(stripe: number): Stage | undefined {
     const known = staged.get(stripe);
     if (known !== undefined || isDirect) return known;
-    if (staged.size === STAGED_MAX) {
+    if (staged.size === stagedMax) {
       const oldest = staged.keys().next().value!; // there is one
       const { rows } = staged.get(oldest)!;
       close(oldest);
-      if (rows < ORDERED_SHARE * expected[oldest]!) {
+      if (oldest !== first && rows < ORDERED_SHARE * expected[oldest]!) {
         isDirect = true;
         flush();
         return undefined;
       }
     }
-    const stage = spare.pop() ?? {
-      cells: panels.map(() => new Float64Array(stripeCells)),
-      flags: new Uint8Array(stripeCells),
-      rows: 0,
-    };
+    const stage = spare.pop() ?? createStage(panels.length, stripeCells);
+    stage.begin((room, f) => uncached?.beginIn(room, panels[f]!.buffer, byteOf(stripe, f)) ?? 0);
+    if (staged.size === 0 && first < 0) first = stripe;
     staged.set(stripe, stage);
     return stage;
   }
+
+  /** Of the memory of a panel, the byte that a stripe begins at. */
+  const byteOf = (stripe: number, f: number): number =>
+    panels[f]!.byteOffset + stripe * stripeCells * Float64Array.BYTES_PER_ELEMENT;
 
   function close(stripe: number): void {
     const stage = staged.get(stripe)!; // whoever asks has it
@@ -131,26 +151,31 @@ export function createStripes(target: StripeTarget, onComplete: (batch: number) 
     told(stripe, rows);
   }
 
-  function writeWhole(stripe: number, { cells, flags, rows }: Stage): void {
+  function writeWhole(stripe: number, stage: Stage): void {
     const [from, to] = cellsOf(stripe);
-    if (emptyUnfilled(cells, flags, to - from) !== rows) isSound = false;
-    for (const [f, { buffer, byteOffset }] of panels.entries())
-      writeInto(
-        buffer,
-        byteOffset + from * Float64Array.BYTES_PER_ELEMENT,
-        new Uint8Array(cells[f]!.buffer, 0, (to - from) * Float64Array.BYTES_PER_ELEMENT),
-      );
+    const cells = stage.cells.map((values) => values.subarray(0, to - from));
+    if (emptyUnfilled(cells, stage.flags, to - from) !== stage.rows) isSound = false;
+    for (const [f, { buffer }] of panels.entries())
+      (uncached?.write ?? writeInto)(buffer, byteOf(stripe, f), bytesOf(cells[f]!));
     Atomics.store(target.whole, stripe, 1);
+    if (hashed === null) return;
+    const days = target.dates.subarray(stripe * stripeDays, (stripe + 1) * stripeDays);
+    const values = hashed.map((f) => cells[f]!);
+    listener.digest(stripe, blockDigest(days, values)); // a stripe is a block
   }
 
   /** The cells of a stripe that others fill, too. */
   function putThrough(stripe: number, { cells, flags }: Stage): void {
-    const [first] = cellsOf(stripe);
+    const [begin] = cellsOf(stripe);
     for (let from = flags.indexOf(1); from >= 0;) {
       const found = flags.indexOf(0, from);
       const to = found < 0 ? flags.length : found;
-      for (const [f, panel] of panels.entries()) panel.set(cells[f]!.subarray(from, to), first + from);
-      filled.fill(1, first + from, first + to);
+      for (const [f, panel] of panels.entries()) {
+        const values = cells[f]!.subarray(from, to);
+        if (to - from < WRITTEN_CELLS_MIN) panel.set(values, begin + from);
+        else writeInto(panel.buffer, byteOf(stripe, f) + from * Float64Array.BYTES_PER_ELEMENT, bytesOf(values));
+      }
+      filled.fill(1, begin + from, begin + to);
       from = flags.indexOf(1, to);
     }
   }
@@ -161,7 +186,7 @@ export function createStripes(target: StripeTarget, onComplete: (batch: number) 
     if (Atomics.sub(target.left, batch, rows) !== rows) return;
     const end = Math.min(((batch + 1) * batchDays) / stripeDays, expected.length);
     for (let s = (batch * batchDays) / stripeDays; s < end; s++) if (Atomics.load(target.whole, s) === 0) complete(s);
-    onComplete(batch);
+    listener.complete(batch);
   }
 
   /** The cells without a row in a stripe whose rows are there. */
@@ -196,10 +221,14 @@ export function createStripes(target: StripeTarget, onComplete: (batch: number) 
 
   function flush(): void {
     for (const stripe of staged.keys()) close(stripe);
+    first = -1;
   }
 
-  return { take, flush, isSound: () => isSound };
+  return { take, flush, isSound: () => isSound, end: () => uncached?.close() };
 }
+
+const bytesOf = ({ buffer, byteOffset, byteLength }: Float64Array): Uint8Array =>
+  new Uint8Array(buffer, byteOffset, byteLength);
 
 /** Where the rows of a chunk go. */
 interface Places {
@@ -307,15 +336,4 @@ function putRun(values: Float64Array, into: Float64Array, first: number, floor: 
     else isSound = false;
   }
   return isSound;
-}
-
-/** Takes the values of cells without a row away. @returns the cells with one */
-function emptyUnfilled(cells: readonly Float64Array[], flags: Uint8Array, count: number): number {
-  if (flags.indexOf(0) < 0) return count;
-  let filled = 0;
-  for (let cell = 0; cell < count; cell++) {
-    if (flags[cell] === 1) filled += 1;
-    else for (const values of cells) values[cell] = Number.NaN;
-  }
-  return filled;
 }

@@ -101,6 +101,7 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
       outgoing?.send(from, to);
       growing.complete(from, to);
     },
+    digested: growing.digested,
   });
   if (made === undefined || problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
   const { content, rows, rowsRead } = made;

@@ -24,8 +24,11 @@ parentPort!.on('message', (message: ScatterMessage) => {
 
 function scatter(open: DirectDuckDb, { target, places, positions, parts, next }: ScatterOrder): ScatterAnswer {
   for (const [f, place] of places.entries()) if (place !== undefined) writeTo(target.panels[f]!.buffer, place);
-  const stripes = createStripes(target, (batch) => {
-    if (stripes.isSound()) answer({ kind: 'complete', batch });
+  const stripes = createStripes(target, {
+    complete(batch) {
+      if (stripes.isSound()) answer({ kind: 'complete', batch });
+    },
+    digest: (block, digest) => answer({ kind: 'digest', block, digest }),
   });
   const { chunkRows } = open;
   const room = (width: number) => ({ into: new Uint8Array(chunkRows * width), width });
@@ -50,6 +53,7 @@ function scatter(open: DirectDuckDb, { target, places, positions, parts, next }:
     });
     stripes.flush();
   }
+  stripes.end();
   open.close();
   return { kind: 'done', rows: rows - reported, isSound: stripes.isSound() };
 }

@@ -1,10 +1,11 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { writtenPlace, type WrittenPlace } from '#kernels/memory/paged-memory.js';
+import { memoryLimit, writtenPlace, type WrittenPlace } from '#kernels/memory/paged-memory.js';
+import { compareText } from '#domain/findings.js';
 import { BLOCK_DAYS } from '../content/day-blocks.js';
 import { floorsOf, type DayFollower, type Scattered, type Target } from '../content/scatter-rows.js';
-import { rowsTogether, stripeDaysOf, type StripeTarget } from '../content/stripes.js';
-import { handedPanel } from '../serving/panels.js';
+import { rowsTogether, STAGED_BLOCKS_MAX, stripeDaysOf, type StripeTarget } from '../content/stripes.js';
+import { handedPanel, panelBytes } from '../serving/panels.js';
 import { batchDays } from '../serving/shared-market.js';
 import { settleAll } from './settle-all.js';
 
@@ -29,6 +30,7 @@ export type ScatterAnswer =
   | { readonly kind: 'ready' }
   | { readonly kind: 'rows'; readonly rows: number }
   | { readonly kind: 'complete'; readonly batch: number }
+  | { readonly kind: 'digest'; readonly block: number; readonly digest: Uint8Array }
   | { readonly kind: 'done'; readonly rows: number; readonly isSound: boolean }
   | { readonly kind: 'failed'; readonly message: string };
 
@@ -37,6 +39,9 @@ export const SCATTERED_BYTES_MIN = 64 << 20;
 
 /** Threads that read one market: beyond these the disk and the hashes are slower. */
 const THREADS_MAX = 4;
+
+/** Of the memory of panels, what threads may take that fill blocks of panels on a disk. */
+const STAGED_SHARE = 0.5;
 
 /** Parts for each thread, so that all of them end at about the same time. */
 const PARTS_PER_THREAD = 4;
@@ -79,11 +84,12 @@ export function startScattering(settings: string): Scattering {
     parts: count * PARTS_PER_THREAD,
     areReady: () => areReady,
     async scatter(reading, target, onRows, follower) {
-      const { order, panels, days } = orderOf(reading, target);
+      const { order, panels, days } = orderOf(reading, target, count);
       const { left } = order.target;
       let rows = 0;
       const onAnswer = (answer: ScatterAnswer): void => {
         if (answer.kind === 'rows') onRows((rows += answer.rows));
+        if (answer.kind === 'digest') follower?.digested?.(answer.block, answer.digest);
         if (answer.kind === 'complete')
           follower?.complete(answer.batch * days, Math.min((answer.batch + 1) * days, target.dates.length));
       };
@@ -112,7 +118,7 @@ function askedOf(
   return new Promise<ScatterAnswer>((resolve, reject) => {
     const onMessage = (answer: ScatterAnswer): void => {
       onAnswer(answer);
-      if (answer.kind === 'rows' || answer.kind === 'complete') return;
+      if (answer.kind === 'rows' || answer.kind === 'complete' || answer.kind === 'digest') return;
       thread.off('message', onMessage);
       thread.off('error', reject);
       resolve(answer);
@@ -127,12 +133,16 @@ function askedOf(
 function orderOf(
   { parts, positions }: Pick<ScatterOrder, 'parts' | 'positions'>,
   { identifiers, dates, fields, rowsOfDay }: Target,
+  threads: number,
 ) {
   const assets = identifiers.length;
   const panels = fields.map(() => handedPanel(dates.length * assets, fields.length));
   const shape = { assets, fields: fields.length };
   const days = batchDays(shape, BLOCK_DAYS);
-  const stripeDays = stripeDaysOf(shape);
+  const places = panels.map(({ buffer }) => writtenPlace(buffer));
+  const isHashed =
+    places.every((place) => place?.isOnDisk) && threads * stagedBytes(shape) <= STAGED_SHARE * memoryLimit().panelBytes;
+  const stripeDays = isHashed ? BLOCK_DAYS : stripeDaysOf(shape);
   const target: StripeTarget = {
     assets,
     dates,
@@ -144,15 +154,19 @@ function orderOf(
     left: sharedIntegers(rowsTogether(rowsOfDay, days)),
     whole: sharedIntegers(new Int32Array(Math.ceil(dates.length / stripeDays))),
     filled: new Uint8Array(new SharedArrayBuffer(dates.length * assets)),
+    hashed: isHashed ? fields.toSorted(compareText).map((name) => fields.indexOf(name)) : null,
   };
   const next = sharedIntegers(new Int32Array(1));
-  const places = panels.map(({ buffer }) => writtenPlace(buffer));
   return {
     order: { target, places, positions, parts, next } satisfies ScatterOrder,
     panels: { identifiers, dates, fields: new Map(fields.map((name, f) => [name, panels[f]!])) },
     days,
   };
 }
+
+/** What a thread takes that fills whole blocks. */
+const stagedBytes = ({ assets, fields }: { readonly assets: number; readonly fields: number }): number =>
+  STAGED_BLOCKS_MAX * panelBytes({ dates: BLOCK_DAYS, identifiers: assets, fields });
 
 function sharedIntegers(values: Int32Array): Int32Array {
   const shared = new Int32Array(new SharedArrayBuffer(values.byteLength));

@@ -1,0 +1,40 @@
+import { SPARE_BYTES } from '#kernels/memory/uncached-writes.js';
+
+/** Cells of a stripe of days before they are in the panels. */
+export interface Stage {
+  /** [field], [days x assets] each. */
+  readonly cells: readonly Float64Array[];
+  /** A flag for each cell that is filled. */
+  readonly flags: Uint8Array;
+  rows: number;
+  /** Puts the cells of each field at a byte of its room, below `SPARE_BYTES`. */
+  begin(byteIn: (room: ArrayBuffer, field: number) => number): void;
+}
+
+export function createStage(fields: number, stripeCells: number): Stage {
+  const bytes = stripeCells * Float64Array.BYTES_PER_ELEMENT + SPARE_BYTES;
+  const rooms = Array.from({ length: fields }, () => new ArrayBuffer(bytes));
+  const cells = rooms.map((room) => new Float64Array(room, 0, stripeCells));
+  return {
+    cells,
+    flags: new Uint8Array(stripeCells),
+    rows: 0,
+    begin(byteIn) {
+      for (const [f, room] of rooms.entries()) {
+        const from = byteIn(room, f);
+        if (cells[f]!.byteOffset !== from) cells[f] = new Float64Array(room, from, stripeCells);
+      }
+    },
+  };
+}
+
+/** Takes the values of cells without a row away. @returns the cells with one */
+export function emptyUnfilled(cells: readonly Float64Array[], flags: Uint8Array, count: number): number {
+  if (flags.indexOf(0) < 0) return count;
+  let filled = 0;
+  for (let cell = 0; cell < count; cell++) {
+    if (flags[cell] === 1) filled += 1;
+    else for (const values of cells) values[cell] = Number.NaN;
+  }
+  return filled;
+}

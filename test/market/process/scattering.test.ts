@@ -3,7 +3,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { once } from '#domain/once.js';
-import { BLOCK_DAYS } from '#market/content/day-blocks.js';
+import { limitMemory, memoryLimit, pagedFile } from '#kernels/memory/paged-memory.js';
+import { BLOCK_DAYS, blockDigests } from '#market/content/day-blocks.js';
 import { createProblems } from '#market/content/problems.js';
 import { columnsOf, marketColumns, scanOf } from '#market/formats/parquet.js';
 import { startScattering } from '#market/process/scattering.js';
@@ -28,8 +29,12 @@ const BARS = `SELECT DATE '2020-01-01' + t::INTEGER AS date, 'ID' || n AS identi
   CLOSE + 1 AS HIGH, CLOSE - 0.5 AS OPEN
   FROM range(${DAYS}) a(t), range(${NAMES}) b(n) WHERE hash(n, t) % 10 > 0`;
 
-/** Files of rows, in parts by a remainder of the day. */
-async function write(rows: string, count = 1): Promise<{ readonly path: string; readonly label: string }[]> {
+/** Files of rows, in parts by a remainder of the day, or otherwise by it. */
+async function write(
+  rows: string,
+  count = 1,
+  fileOf = (t: string) => `${t} % ${count}`,
+): Promise<{ readonly path: string; readonly label: string }[]> {
   const folder = await folderFor();
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
   const files = Array.from({ length: count }, (_, i) => ({
@@ -38,7 +43,7 @@ async function write(rows: string, count = 1): Promise<{ readonly path: string; 
   }));
   for (const [i, { path }] of files.entries())
     await connection.run(
-      `COPY (SELECT date, identifier, CLOSE, VOLUME, HIGH, OPEN FROM (${rows}) WHERE t % ${count} = ${i}) TO '${path}' (FORMAT parquet, CODEC 'zstd', ROW_GROUP_SIZE 2048)`,
+      `COPY (SELECT date, identifier, CLOSE, VOLUME, HIGH, OPEN FROM (${rows}) WHERE ${fileOf('t')} = ${i}) TO '${path}' (FORMAT parquet, CODEC 'zstd', ROW_GROUP_SIZE 2048)`,
     );
   connection.closeSync();
   return files;
@@ -49,6 +54,8 @@ interface Outcome {
   readonly codes: readonly string[];
   /** Days that were told of. */
   readonly days: readonly number[];
+  /** Digests of blocks of days that the threads made. */
+  readonly digests: ReadonlyMap<number, string>;
 }
 
 /** Reads files, by threads of their own or without. */
@@ -63,6 +70,7 @@ async function read(files: Awaited<ReturnType<typeof write>>, isApart: boolean):
     const columns = marketColumns(files, await columnsOf(duck.connection, scan), problems);
     if (columns.kind !== 'typed') throw new Error('the columns are typed');
     const days: number[] = [];
+    const digests = new Map<number, string>();
     const made = await readTypedMarket(
       duck,
       { files, scan, numberedScan: scanOf(files, { withRows: true }), columns, scattering },
@@ -74,9 +82,10 @@ async function read(files: Awaited<ReturnType<typeof write>>, isApart: boolean):
           expect(from % BLOCK_DAYS).toBe(0);
           for (let t = from; t < to; t++) days.push(t);
         },
+        digested: (block, digest) => void digests.set(block, Buffer.from(digest).toString('hex')),
       },
     );
-    return { read: made, codes: problems.findings().map(({ code }) => code), days };
+    return { read: made, codes: problems.findings().map(({ code }) => code), days, digests };
   } finally {
     duck.close();
     await scattering?.end();
@@ -123,6 +132,34 @@ test.runIf(areThere).each([
     expect(close.reduce((held, price) => held + Number(price === price), 0)).toBe(
       expected.filter(([, , price]) => price !== null).length,
     );
+  },
+);
+
+/** Panels of more than 33 MiB each, few of whose cells have a row. */
+const LONG = { days: 1500, names: 3200 };
+const FEW_BARS = `SELECT DATE '2010-01-01' + t::INTEGER AS date, 'ID' || n AS identifier, t, n,
+  1 + hash(t, n) % 1000 AS CLOSE, hash(t, n) % 999 AS VOLUME, 2.5 AS HIGH, 1.5 AS OPEN
+  FROM range(${LONG.days}) a(t), range(${LONG.names}) b(n) WHERE t = 70 OR (n + t) % 400 = 0`;
+
+test.runIf(areThere).each([
+  ['t, n', 1],
+  ['n, t', 1],
+  ['t, n', 3],
+] as const)(
+  'panels on a disk hold the same bits (%s, %i files), and blocks of days have the digests of what they hold',
+  async (order, count) => {
+    const files = await write(`${FEW_BARS} ORDER BY ${order}`, count, (t) => `(${t} // 530)`);
+    const together = await read(files, false);
+    const limit = memoryLimit();
+    limitMemory({ panelBytes: 140 * 2 ** 20, folder: await folderFor(), keepsNames: true });
+    const apart = await read(files, true).finally(() => limitMemory(limit));
+    const { panels } = apart.read!;
+    for (const [name, panel] of together.read!.panels.fields)
+      expect(Buffer.compare(bytesOf(panels.fields.get(name)!), bytesOf(panel)), name).toBe(0);
+    const digestOf = blockDigests(together.read!.panels);
+    for (const [block, digest] of apart.digests) expect(digest).toBe(Buffer.from(digestOf(block)).toString('hex'));
+    const areAlone = [...panels.fields.values()].every(({ buffer }) => pagedFile(buffer) !== undefined);
+    if (order === 't, n' && areAlone) expect(apart.digests.size).toBeGreaterThan(LONG.days / BLOCK_DAYS / 2);
   },
 );
 

@@ -1,0 +1,81 @@
+import { Buffer } from 'node:buffer';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  ALONE_BYTES,
+  canPage,
+  handedMemory,
+  limitMemory,
+  memoryLimit,
+  panelMemory,
+  pagedFile,
+} from '#kernels/memory/paged-memory.js';
+import { openUncachedWrites, SPARE_BYTES } from '#kernels/memory/uncached-writes.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+
+const folderFor = temporaryFolders();
+const usual = memoryLimit();
+
+beforeEach(async () => {
+  limitMemory({ panelBytes: 2 ** 20, folder: await folderFor(), keepsNames: true });
+});
+afterEach(() => void limitMemory(usual));
+
+/** Memory on a file that stays open, where the library asks the system for it alone. */
+function writtenMemory(skip: (reason: string) => never): SharedArrayBuffer {
+  if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
+  const memory = panelMemory(ALONE_BYTES + 100);
+  if (pagedFile(memory) === undefined) skip('memory of this size is not asked of the system alone here');
+  return memory;
+}
+
+const SIZES = [1, 4095, 4096, 4097, 10_240, 100_008];
+
+test.for([0, 8, 16, 4080, 4096, 100_000, ALONE_BYTES - 50_000])(
+  'bytes from byte %i on are in memory as they were written, and none beside them',
+  (offset, { skip }) => {
+    const memory = writtenMemory(skip);
+    const uncached = openUncachedWrites([memory]);
+    if (uncached === undefined) skip('the folder for temporary files takes no writes past the cache');
+    const sizes = [...SIZES, memory.byteLength - offset].filter((size) => offset + size <= memory.byteLength);
+    for (const [turn, size] of sizes.entries()) {
+      const room = new ArrayBuffer(size + SPARE_BYTES);
+      const bytes = new Uint8Array(room, uncached!.beginIn(room, memory, offset), size);
+      for (let i = 0; i < size; i++) bytes[i] = (i * 7 + turn) % 251;
+      const before = Buffer.from(new Uint8Array(memory).slice(Math.max(0, offset - 5000), offset));
+      const behind = Buffer.from(new Uint8Array(memory).slice(offset + size, offset + size + 5000));
+      uncached!.write(memory, offset, bytes);
+      expect(Buffer.compare(Buffer.from(new Uint8Array(memory).slice(offset, offset + size)), bytes)).toBe(0);
+      expect(
+        Buffer.compare(Buffer.from(new Uint8Array(memory).slice(Math.max(0, offset - 5000), offset)), before),
+      ).toBe(0);
+      expect(
+        Buffer.compare(Buffer.from(new Uint8Array(memory).slice(offset + size, offset + size + 5000)), behind),
+      ).toBe(0);
+    }
+    uncached!.close();
+  },
+);
+
+test('bytes that lie otherwise than those of the file are written all the same, and so is what comes after the end', ({
+  skip,
+}) => {
+  const memory = writtenMemory(skip);
+  const uncached = openUncachedWrites([memory]);
+  if (uncached === undefined) skip('the folder for temporary files takes no writes past the cache');
+  const room = new ArrayBuffer(50_000 + SPARE_BYTES);
+  const begin = (uncached!.beginIn(room, memory, 8192) + 24) % SPARE_BYTES;
+  const bytes = new Uint8Array(room, begin, 50_000).fill(3);
+  uncached!.write(memory, 8192, bytes);
+  expect(new Uint8Array(memory, 8192, 50_000).every((byte) => byte === 3)).toBe(true);
+  uncached!.close();
+  uncached!.write(memory, 8192, bytes.fill(4));
+  expect(new Uint8Array(memory, 8192, 50_000).every((byte) => byte === 4)).toBe(true);
+});
+
+test('memory that lies on no disk has none', ({ skip }) => {
+  const memory = writtenMemory(skip);
+  limitMemory({ ...memoryLimit(), panelBytes: 2 ** 40, sharedFolder: memoryLimit().folder! });
+  const shared = handedMemory(ALONE_BYTES, ALONE_BYTES);
+  expect(openUncachedWrites([memory, shared])).toBeUndefined();
+  expect(openUncachedWrites([new SharedArrayBuffer(8)])).toBeUndefined();
+});

@@ -29,7 +29,7 @@ export interface Assembly {
   /** Planes below tails that take part; all that are known unless given. */
   readonly planes?: readonly TailCut[] | undefined;
   /** Radii of soft norms by origin, wider than the client's. */
-  readonly radii?: ReadonlyMap<Origin, number>;
+  readonly radii?: ReadonlyMap<Origin, number> | undefined;
 }
 
 /** A choice among the names that makes the non-convex rows linear. */

@@ -1,13 +1,16 @@
+import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
+import { assembleProgram } from './assemble.js';
 import { choiceMoves, EXACT, firstToGive, jointMoves, namesOfParity } from './choice-relaxation.js';
 import { jointRelaxation } from './joint-relaxation.js';
 import { isCurve } from './curved-rows.js';
 import { movableIn } from './movables.js';
 import { nonConvexRows, type Origin, type Problem } from './problem.js';
 import { conflictRows, findConflict, type Conflict, type ConflictRow } from './proof.js';
-import { singleRelaxations, toRelaxation, type Relaxation } from './relaxation.js';
+import { singleMoves, toRelaxation, type Moved, type Relaxation } from './relaxation.js';
 import { EXACT_NAMES_MAX } from './search.js';
-import { createTrials, type Trials } from './trials.js';
+import { createTrials, WORK_MAX, type Trials } from './trials.js';
+import { limited, usualWork } from './work-meter.js';
 import type { Solvers } from './name-search.js';
 
 /** Why a problem has no answer: the detail of the error INFEASIBLE. */
@@ -18,11 +21,26 @@ export interface Infeasibility {
   readonly relaxations: readonly Relaxation[];
   readonly all_rows_relaxation?: readonly Relaxation[];
   /**
-   * False where the work for a choice of names was spent: rows of the conflict were not all tried, and changes are enough
-   * but may not be the least. Absent otherwise.
+   * False where the work of the explanation was spent: rows of the conflict were not all tried, changes may be missing,
+   * and those there are may not be the least. Absent otherwise.
    */
   readonly exhaustive?: false;
 }
+
+/** Why a problem has no answer, and in words what is no part of the detail. */
+export interface Explanation {
+  readonly detail: Infeasibility;
+  /** Rows that cannot hold together either, by the row of the conflict without which they are left. */
+  readonly remaining: readonly Remaining[];
+}
+
+export interface Remaining {
+  readonly without: RowName;
+  readonly conflict: readonly RowName[];
+}
+
+/** What a row is called by. */
+type RowName = Pick<Origin, 'id' | 'index' | 'type'>;
 
 /** Rows whose part in a conflict over choices of names is tried one by one. */
 const CHOICE_ROWS_MAX = 24;
@@ -30,27 +48,71 @@ const CHOICE_ROWS_MAX = 24;
 /** Share of the work of all trials after which the conflict stays as it is: the rest is for what resolves it. */
 const CONFLICT_SHARE = 0.5;
 
+/** Solves of its size that the explanation of a problem may take at least. */
+const SOLVES_MAX = 200;
+
+/** Multiplications of an explanation: those of all trials of a choice of names, more where a problem is large. */
+function workOf(problem: Problem): number {
+  return Math.max(WORK_MAX, SOLVES_MAX * usualWork(assembleProgram(problem).program));
+}
+
 /**
  * Explains why the rows of a problem cannot hold together: an irreducible set of them, the least change of one
  * parameter that restores feasibility, for each parameter, and the least joint change that honours priorities.
  *
+ * @param workMax  Multiplications after which nothing further is looked for, once there is a proof.
  * @returns  undefined when no conflict can be proven: the solver failed for another reason.
  * @cost     a linear program per row of the problem, and a few per parameter of the conflict.
  */
-export function explainInfeasibility(solvers: Solvers, problem: Problem): Infeasibility | undefined {
-  const conflict = findConflict(solvers.solver, problem);
+export function explainInfeasibility(
+  { solver: inner, algebra }: Solvers,
+  problem: Problem,
+  workMax = workOf(problem),
+): Infeasibility | undefined {
+  return explainRows({ solver: inner, algebra }, problem, workMax)?.detail;
+}
+
+/** The same with what is left without a row of the conflict. */
+export function explainRows(
+  { solver: inner, algebra }: Solvers,
+  problem: Problem,
+  workMax = workOf(problem),
+): Explanation | undefined {
+  const solver = limited(inner, workMax);
+  const solvers = { solver, algebra };
+  const conflict = findConflict(limited(inner, workOf(problem)), problem, { trying: solver });
   if (conflict === null) return undefined;
-  const { origins } = problem;
-  const moves = jointRelaxation(solvers, problem, movableIn(problem, origins));
-  const trials = createTrials(solvers, problem);
-  const joint = moves === undefined ? undefined : jointMoves(solvers, problem, { trials, moves, origins });
-  return {
+  const single = singleMoves(solvers, problem, conflict.origins);
+  const joint = jointChange(solvers, problem, single);
+  const remaining = remainingConflicts(solver, problem, conflict);
+  const detail = {
     proven: true,
     conflict: conflictRows(problem, conflict),
-    relaxations: singleRelaxations(solvers, problem, conflict.origins),
+    relaxations: single.map(toRelaxation),
     ...(joint === undefined ? {} : { all_rows_relaxation: joint.map(toRelaxation) }),
-    ...endOf(trials),
+    ...(solver.hasEnded() ? { exhaustive: false as const } : {}),
   };
+  return { detail, remaining };
+}
+
+/** The least joint change: where one parameter alone may move, the change of that. */
+function jointChange(solvers: Solvers, problem: Problem, single: readonly Moved[]): readonly Moved[] | undefined {
+  const { origins } = problem;
+  const movables = movableIn(problem, origins);
+  if (movables.length === 1 && single.length === 1) return single;
+  const moves = jointRelaxation(solvers, problem, movables);
+  return moves === undefined
+    ? undefined
+    : jointMoves(solvers, problem, { trials: createTrials(solvers, problem), moves, origins });
+}
+
+/** What cannot hold together without one of the client's rows of a conflict. @cost a linear program per row, more where there is any */
+function remainingConflicts(solver: Solver, problem: Problem, { origins }: Conflict): Remaining[] {
+  return origins.flatMap((without) => {
+    if (without.index === null) return [];
+    const left = findConflict(solver, problem, { includes: (origin) => origin !== without });
+    return left === null ? [] : [{ without, conflict: left.origins }];
+  });
 }
 
 /**
@@ -104,19 +166,39 @@ function irreducibleChoice(trials: Trials, problem: Problem): Origin[] {
   return remaining;
 }
 
-/** For a person: which rows cannot hold together, and what curved ones could have. */
+/**
+ * For a person: which rows cannot hold together, what each parameter could have, and which rows cannot hold together
+ * even without one of them.
+ */
 export function infeasibilitySentence(
   problem: Problem,
-  { conflict, relaxations }: Pick<Infeasibility, 'conflict' | 'relaxations'>,
+  { conflict, relaxations, exhaustive }: Pick<Infeasibility, 'conflict' | 'relaxations' | 'exhaustive'>,
+  remaining: readonly Remaining[] = [],
 ): string {
-  const curved = new Set(problem.rows.filter(isCurve).map(({ origin }) => origin.index));
-  const reaches = relaxations.filter(({ index }) => curved.has(index)).map(reachSentence);
+  const more = relaxations.length - REACHES_MAX;
   return [
     conflictSentence(conflict),
-    ...reaches,
+    ...relaxations.slice(0, REACHES_MAX).map(reachSentence),
+    ...(more > 0 ? [`${more} more such ${more === 1 ? 'change is' : 'changes are'} in the detail.`] : []),
+    ...remaining.map(remainingSentence),
     ...nobodySentences(problem, conflict),
     ...paritySentences(problem, conflict),
+    ...(exhaustive === false ? [ENDED] : []),
   ].join(' ');
+}
+
+/** Changes that are told in sentences. */
+const REACHES_MAX = 5;
+
+const ENDED =
+  'The work of this explanation was spent: rows may be named that are not needed, and other or smaller changes may be enough.';
+
+function remainingSentence({ without, conflict }: Remaining): string {
+  return `Without ${nameOf(without)} there is still a conflict: ${lowerFirst(conflictSentence(conflict))}`;
+}
+
+function lowerFirst(text: string): string {
+  return `${text.slice(0, 1).toLowerCase()}${text.slice(1)}`;
 }
 
 /** What parity asks of a choice of names. */
@@ -152,28 +234,45 @@ function nobodySentences({ rows }: Problem, conflict: readonly ConflictRow[]): s
 /** The relaxations of the curved rows of a conflict: what their measures come to at best. */
 export function curvedRelaxations(solvers: Solvers, problem: Problem, { origins }: Conflict): readonly Relaxation[] {
   const curved = new Set(problem.rows.filter(isCurve).map(({ origin }) => origin));
-  return singleRelaxations(
+  const moves = singleMoves(
     solvers,
     problem,
     origins.filter((origin) => curved.has(origin)),
   );
+  return moves.map(toRelaxation);
 }
 
-function reachSentence({ id, index, type, from, to }: Relaxation): string {
-  const isShare = findConstraintClass(type)?.unit === 'fraction';
+function reachSentence(relaxation: Relaxation): string {
+  const { type, parameter, from, to, bound } = relaxation;
+  const isShare = findConstraintClass(type)?.unit === 'fraction' && !COUNTED.has(parameter);
   const text = (value: number) =>
     isShare ? `${Number((100 * value).toPrecision(DIGITS))} %` : String(Number(value.toPrecision(DIGITS)));
-  const name = id === '' ? `${type} (row ${index})` : id;
-  return `${name} asks for ${text(from)}; the ${to > from ? 'lowest' : 'highest'} that the other rows allow is ${text(to)}.`;
+  const asked = SOLE.has(parameter) ? text(from) : `${parameter} ${text(from)}`;
+  const extreme = to > from ? 'lowest' : 'highest';
+  const reach =
+    bound === undefined
+      ? `the ${extreme} that the other rows allow is`
+      : `the ${extreme} that was found to be enough is`;
+  return `${nameOf(relaxation)} asks for ${asked}; ${reach} ${text(to)}.`;
 }
+
+/** Parameters that are the one number of their rows. */
+const SOLE: ReadonlySet<string> = new Set(['limit', 'minimum', 'maximum', 'threshold']);
+
+/** Parameters of rows about fractions that are none. */
+const COUNTED: ReadonlySet<string> = new Set(['days', 'notional']);
 
 /** Digits of limits in sentences. */
 const DIGITS = 4;
 
-function conflictSentence(conflict: readonly ConflictRow[]): string {
-  const names = conflict.map(({ id, index, type }) =>
-    index === null ? (IMPLICIT[type] ?? type) : id === '' ? `${type} (row ${index})` : id,
-  );
+/** How a row is called in sentences. */
+function nameOf({ id, index, type }: RowName): string {
+  if (index === null) return IMPLICIT[type] ?? type;
+  return id === '' ? `${type} (row ${index})` : id;
+}
+
+function conflictSentence(conflict: readonly RowName[]): string {
+  const names = conflict.map(nameOf);
   if (names.length === 0) return 'The constraints cannot hold together.';
   if (names.length === 1) return `Row ${names[0]} cannot hold by itself.`;
   const own = conflict.filter(({ index }) => index !== null).length;

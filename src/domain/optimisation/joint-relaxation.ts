@@ -2,6 +2,7 @@ import { NO_ROWS } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { assembleProgram } from './assemble.js';
 import type { Change } from './change.js';
+import { measureOf } from './curved-rows.js';
 import { fromBestViews, type AverageViews } from './averages.js';
 import type { Movable } from './movables.js';
 import type { Problem } from './problem.js';
@@ -38,7 +39,7 @@ export function jointRelaxation({ solver }: Solvers, problem: Problem, among: re
     (views) => leastJoint(solver, { problem, movables, views }),
     valueIn,
   );
-  return joint === undefined ? undefined : toMoves(movables, joint.moved);
+  return joint === undefined ? undefined : toMoves(movables, measured(problem, movables, joint));
 }
 
 interface JointSearch {
@@ -88,6 +89,19 @@ function leastJoint(solver: Solver, search: JointSearch): Joint | undefined {
   return weightsAt(whole) === undefined
     ? undefined
     : shrunk(movables, { wanted: moved, whole, close: CLOSE }, weightsAt);
+}
+
+/**
+ * Moves of limits on lengths to what the weights have, where rounding of the solver left them short of it: an effective
+ * number of names magnifies it beyond what can be had.
+ */
+function measured(problem: Problem, movables: readonly Movable[], { moved, weights }: Joint): Float64Array {
+  return moved.map((move, k) => {
+    const { origin, from, direction } = movables[k]!;
+    const row = problem.rows.find((placed) => placed.origin === origin)?.row;
+    if (move === 0 || row?.form !== 'norm') return move;
+    return Math.max(move, direction * (row.parameterOf(measureOf(problem, row, weights)) - from));
+  });
 }
 
 /** Movables without those that take a parameter the other way than an earlier one. */

@@ -4,6 +4,7 @@ import { normForce } from '#kernels/optimisation/program/norms.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { cutsAt } from './curved-rows.js';
+import { leastTailStand, type TailStand } from './least-tails.js';
 import { assembleProgram, type Assembled, type Assembly } from './assemble.js';
 import { labelOf, type Origin, type PlacedRow, type Problem } from './problem.js';
 
@@ -32,10 +33,20 @@ export interface ConflictRow {
   readonly multiplier: number;
 }
 
-/** An irreducible set of rows that cannot hold together, null when all can. @cost a linear program per row */
-export function findConflict(solver: Solver, problem: Problem): Conflict | null {
-  const proof = proofOf(solver, problem, {});
-  return proof === null ? null : irreducible(solver, problem, { origins: originsIn(problem, proof), proof });
+/**
+ * An irreducible set of rows that cannot hold together, null when all can.
+ *
+ * @param includes  Rows that take part; all of them unless given.
+ * @param trying    What tries rows one by one once there is a proof; rows stay where it fails.
+ * @cost a linear program per row, and the least average of each tail
+ */
+export function findConflict(
+  solver: Solver,
+  problem: Problem,
+  { includes, trying = solver }: { readonly includes?: (origin: Origin) => boolean; readonly trying?: Solver } = {},
+): Conflict | null {
+  const proof = proofOf(solver, problem, { includes });
+  return proof === null ? null : irreducible(trying, problem, { origins: originsIn(problem, proof), proof });
 }
 
 /** Proof that the rows of an assembly cannot hold together, null when they can. */
@@ -52,6 +63,7 @@ export interface Stand {
 /** The same with weights that show that they can. */
 export function standOf(solver: Solver, problem: Problem, assembly: Assembly): Stand {
   const { includes = () => true } = assembly;
+  let tails: TailStand | undefined;
   for (let round = 0; round < PLANES_MAX; round++) {
     const assembled = assembleProgram(problem, { ...assembly, withTracking: true });
     const { program } = assembled;
@@ -60,8 +72,12 @@ export function standOf(solver: Solver, problem: Problem, assembly: Assembly): S
     const { certificate, x, isReliable } = leastViolation(solver, program);
     if (certificate !== null) return { proof: { assembled, includes, certificate, crossed: null }, weights: null };
     // What holds with the planes that are known below tails may not with those that touch them here.
-    if (cutsAt(problem, assembly, x).length > 0) continue;
-    return { proof: null, weights: isReliable && program.norms.length > 0 ? x : null };
+    if (cutsAt(problem, assembly, x).length === 0)
+      return { proof: null, weights: isReliable && program.norms.length > 0 ? x : null };
+    if (tails === undefined) {
+      tails = leastTailStand(solver, problem, assembly);
+      if (tails.weights !== undefined) return { proof: null, weights: tails.weights };
+    } else if (!tails.isOpen) break;
   }
   return { proof: null, weights: null };
 }

@@ -5,6 +5,7 @@ import type { Change } from './change.js';
 import { fromBestViews, type AverageViews } from './averages.js';
 import { isAccepted, movableIn, type Movable } from './movables.js';
 import type { Origin, Problem } from './problem.js';
+import { leastTail } from './least-tails.js';
 import { gapOf, standOf, type Proof } from './proof.js';
 import { solveProblem } from './search.js';
 import type { Solvers } from './name-search.js';
@@ -58,28 +59,58 @@ const DOUBLINGS_MAX = 60;
  * For each parameter of the given rows the least change that restores feasibility by itself, proven by solving again,
  * cheapest first. Rows of priority 0 never move.
  */
-export function singleRelaxations(solvers: Solvers, problem: Problem, origins: readonly Origin[]): Relaxation[] {
+export function singleMoves(solvers: Solvers, problem: Problem, origins: readonly Origin[]): Moved[] {
   return movableIn(problem, origins)
     .flatMap((movable) => {
       const least = leastValue(solvers.solver, problem, movable);
-      const moved = least === undefined ? undefined : roundedOutward(solvers, problem, [{ movable, to: least }]);
-      return moved?.map(toRelaxation) ?? [];
+      const moved = least === undefined ? undefined : roundedOutward(solvers, problem, [{ movable, to: least.to }]);
+      return moved?.map((move) => withBound(move, least?.bound)) ?? [];
     })
-    .toSorted((a, b) => Math.abs(a.change) - Math.abs(b.change) || (a.index ?? Infinity) - (b.index ?? Infinity));
+    .toSorted((a, b) => Math.abs(a.change) - Math.abs(b.change) || positionOf(a) - positionOf(b));
+}
+
+function positionOf({ movable: { origin } }: Moved): number {
+  return origin.index ?? Infinity;
+}
+
+/** Distance of a move to what is proven, relative to one and the value, that is rounding. */
+const OPEN_MIN = 2e-9;
+
+function withBound(move: Moved, bound: number | undefined): Moved {
+  return bound === undefined || Math.abs(move.to - bound) <= OPEN_MIN * (1 + Math.abs(bound))
+    ? move
+    : { ...move, bound };
 }
 
 /** The least value of a parameter at which the rows hold together, undefined when moving it does not help. */
-function leastValue(solver: Solver, problem: Problem, movable: Movable): number | undefined {
+function leastValue(solver: Solver, problem: Problem, movable: Movable): Omit<Least, 'weights'> | undefined {
+  const tail = leastAverage(solver, problem, movable);
+  if (tail !== undefined) return tail;
   return fromBestViews(
     [movable],
     problem.index,
     (views) => leastFrom(solver, problem, movable, views),
     ({ to }) => to,
-  )?.to;
+  );
+}
+
+/** The least limit of a tail is the least average within the other rows; undefined for other rows. */
+function leastAverage(solver: Solver, problem: Problem, { origin, from }: Movable): Least | undefined {
+  const row = problem.rows.find((placed) => placed.origin === origin)?.row;
+  if (row?.form !== 'tail') return undefined;
+  const least = leastTail(solver, problem, row.goal, {
+    includes: (other) => other !== origin,
+    beside: 'others',
+  });
+  if (least === undefined || !(least.objective > from)) return undefined;
+  const { objective: to, bound, weights } = least;
+  return { to, weights, bound: Math.max(from, bound) };
 }
 
 interface Least {
   readonly to: number;
+  /** The value up to which none is enough, where that is not `to` within rounding. */
+  readonly bound?: number;
   /** Weights with the parameter there. */
   readonly weights: Float64Array;
 }

@@ -7,8 +7,9 @@ import { cutsAt, excessOf, isCurve, largestOf, measureOf, parameterAt, type Plac
 import { isPureTracking } from '../objectives/goal.js';
 import { goalValue } from './goals/goal-value.js';
 import { pricesOf } from './goals/prices.js';
-import { solveGoal } from './goals/solve-goal.js';
+import { solveGoal, type GoalAnswer } from './goals/solve-goal.js';
 import type { TailStart } from './goals/solve-tail.js';
+import { pricedTail, type ExceededTail } from './priced-tails.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
 import type { TailCut } from './tail-cuts.js';
 
@@ -46,6 +47,9 @@ export interface ConvexOptions extends Assembly {
 
 /** Programmes with more and more planes below tails; five to thirty are usual. */
 const PLANES_MAX = 400;
+
+/** Planes that touch a tail at single weights before others are found as well: answers of usual limits need no more. */
+const TOUCHING = 30;
 
 /** Halvings in the search for the limit at which a soft row costs what it saves. */
 const LIMIT_STEPS = 60;
@@ -108,18 +112,48 @@ interface Attempt extends ConvexOptions {
 
 /** Solves with the planes that are known below tails, and again with those that the answer adds. */
 function attempt(solver: Solver, problem: Problem, options: Attempt): ConvexSolution | undefined {
-  let { warm, planes } = options;
+  let { warm, planes, radii } = options;
   let iterations = options.iterations ?? 0;
   for (let round = 0; round < PLANES_MAX; round++) {
-    const found = solveRows(solver, problem, { ...options, planes, warm, iterations });
+    const found = solveRows(solver, problem, { ...options, planes, warm, iterations, radii });
     if (found === undefined || !options.withCurves) return found;
-    const cuts = cutsAt(problem, options, found.weights, planes);
-    if (cuts.length === 0) return found;
+    const touching = cutsAt(problem, { ...options, radii }, found.weights, planes);
+    if (touching.length === 0) return found;
+    const cuts = [...touching];
+    for (const tail of round < TOUCHING ? [] : exceededTails(problem, found.weights, options)) {
+      const { planes: priced, attained, optimum } = pricedTail(solver, problem.tails, tail, found);
+      const solution =
+        optimum === null ? undefined : solutionAt(problem, { ...optimum, iterations: found.iterations }, options);
+      if (solution !== undefined && exceededTails(problem, solution.weights, options).length === 0) return solution;
+      cuts.push(...priced);
+      if (attained !== null) radii = new Map([...(radii ?? []), [tail.placed.origin, attained]]);
+    }
     if (planes !== undefined) planes = [...planes, ...cuts];
     warm = withIdleRows(found, found.assembled.program.rows.count + cuts.length);
     iterations = found.iterations;
   }
   return undefined;
+}
+
+/** Rows that take part whose tails are above their limits. */
+function exceededTails(problem: Problem, weights: Float64Array, options: Attempt): ExceededTail[] {
+  return curvesIn(problem, options).flatMap(({ origin, row }) => {
+    if (row.form !== 'tail' || (origin.soft !== null && options.radii?.get(origin) === undefined)) return [];
+    const placed = { origin, row };
+    return excessOf(problem, placed, weights, options) > 0 ? [{ placed, most: largestOf(placed, options) }] : [];
+  });
+}
+
+/** The optimum of a quadratic objective that was found with a tail as a part of it; undefined for other objectives. */
+function solutionAt(
+  problem: Problem,
+  { assembled, answer, iterations }: Pick<ConvexSolution, 'assembled' | 'answer' | 'iterations'>,
+  options: Attempt,
+): ConvexSolution | undefined {
+  const { goal, costs, robustness } = problem;
+  if (goal.form !== 'quadratic' || (costs?.impact ?? 0) > 0 || robustness !== null) return undefined;
+  const found = { program: assembled.program, answer, priceScale: 1, penaltyScale: 1 };
+  return toSolution(problem, assembled, found, { ...options, iterations });
 }
 
 /** The active set of an answer for a programme with further rows at its end. */
@@ -130,8 +164,6 @@ function withIdleRows({ answer: { state } }: ConvexSolution, count: number): Act
 }
 
 function solveRows(solver: Solver, problem: Problem, options: Attempt): ConvexSolution | undefined {
-  const { goal, index, costs } = problem;
-  const isPure = isPureTracking(goal, index, costs);
   const whole = wholeProgram(problem, options);
   const assembled = options.withCurves ? whole : withoutCurves(whole);
   const rows = assembled.program;
@@ -144,7 +176,17 @@ function solveRows(solver: Solver, problem: Problem, options: Attempt): ConvexSo
     charge: chargeOf(problem, options.radii),
   });
   if (found === undefined) return undefined;
-  const { program, answer, priceScale, penaltyScale, open = 0 } = found;
+  return toSolution(problem, assembled, found, options);
+}
+
+function toSolution(
+  problem: Problem,
+  assembled: Assembled,
+  { program, answer, priceScale, penaltyScale, open = 0, tail }: GoalAnswer,
+  options: Attempt,
+): ConvexSolution {
+  const { goal, index, costs } = problem;
+  const isPure = isPureTracking(goal, index, costs);
   const weights = withoutDust(answer.point.x);
   const priced = pricedViolations(problem, assembled, weights, options);
   const objective = isPure ? trackingVariance(problem, weights) : goalValue(problem, weights);
@@ -158,7 +200,7 @@ function solveRows(solver: Solver, problem: Problem, options: Attempt): ConvexSo
     penaltyScale,
     answer,
     iterations: (options.iterations ?? 0) + answer.iterations,
-    tail: found.tail,
+    tail,
     planes: bindingPlanes(problem, assembled, answer, options),
   };
 }

@@ -16,6 +16,8 @@ export interface TailCuts {
   readonly known: readonly TailCut[];
   /** Adds the plane that touches a tail at some weights. @cost T N */
   add(goal: TailGoal, weights: Float64Array): TailCut;
+  /** Adds a plane that was proven to lie below a tail. */
+  hold(cut: TailCut): void;
 }
 
 /** @param scenarios simple returns by scenario, [T x N] */
@@ -35,5 +37,6 @@ export function createTailCuts(names: number, scenarios: (terms: ScenarioTerms) 
       known.push(cut);
       return cut;
     },
+    hold: (cut) => void known.push(cut),
   };
 }

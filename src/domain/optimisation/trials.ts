@@ -7,7 +7,7 @@ import { metered } from './work-meter.js';
  * Multiplications of all trials of one problem together: about a minute where tails make a solve a hundred times as dear
  * as a variance. Counted, not timed, so that the same request has the same explanation.
  */
-const WORK_MAX = 2e10;
+export const WORK_MAX = 2e10;
 
 /** Whether a problem would have an answer with some rows or parameters changed, tried until the work for it is spent. */
 export interface Trials {

@@ -1,7 +1,7 @@
 import type { Undecided } from '../backtest/simulate/decider.js';
 import { Refusal } from '../refusal.js';
 import type { DerivedOutcome, DerivedSolve } from './derived-solve.js';
-import { curvedRelaxations, explainChoice, explainInfeasibility, infeasibilitySentence } from './infeasibility.js';
+import { curvedRelaxations, explainChoice, explainRows, infeasibilitySentence } from './infeasibility.js';
 import { insufficientRisk, riskSentence } from './insufficient-risk.js';
 import type { Problem } from './problem.js';
 import { conflictRows, findConflict } from './proof.js';
@@ -14,12 +14,13 @@ type Unsolved = Pick<DerivedSolve, 'problem' | 'outcome'>;
 /** The refusal of a problem that has no answer, with its explanation. */
 export function refusalOf(solvers: Solvers, { problem, outcome }: Unsolved): Refusal {
   if (outcome.kind === 'no-risk') return insufficientRisk(outcome.coverage, problem.index.length);
-  const detail =
+  const explained =
     outcome.kind === 'no-choice'
-      ? explainChoice(solvers, problem, outcome.isProven)
-      : explainInfeasibility(solvers, problem);
-  if (detail === undefined) return unattained(solvers, problem);
-  return new Refusal('INFEASIBLE', infeasibilitySentence(problem, detail), { ...detail });
+      ? { detail: explainChoice(solvers, problem, outcome.isProven), remaining: [] }
+      : explainRows(solvers, problem);
+  if (explained === undefined) return unattained(solvers, problem);
+  const { detail, remaining } = explained;
+  return new Refusal('INFEASIBLE', infeasibilitySentence(problem, detail, remaining), { ...detail });
 }
 
 /** The refusal where the rows hold together and no weights were found that have what the objective asks for. */

@@ -1,3 +1,6 @@
+import { coldState } from '#kernels/optimisation/active-set/active-state.js';
+import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import { checkKkt } from '#kernels/optimisation/program/kkt.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { Problem } from './problem.js';
@@ -33,6 +36,52 @@ export function metered(solver: Solver): MeteredSolver {
       return solver.nearly(program);
     },
   };
+}
+
+/** A solver that ends with its work. */
+export interface LimitedSolver extends MeteredSolver {
+  /** Whether it refused a programme. */
+  hasEnded(): boolean;
+}
+
+/** A solver that fails at once where its work is spent. @param workMax multiplications */
+export function limited(solver: Solver, workMax: number): LimitedSolver {
+  const inner = metered(solver);
+  let ended = false;
+  const isLeft = () => {
+    ended ||= inner.spent() >= workMax;
+    return !ended;
+  };
+  return {
+    spent: inner.spent,
+    hasEnded: () => ended,
+    solve: (program, options) => (isLeft() ? inner.solve(program, options) : unsolvedAnswer(program)),
+    nearly: (program) => (isLeft() ? inner.nearly(program) : betweenBounds(program)),
+  };
+}
+
+/** The answer of a solver that did nothing. */
+function unsolvedAnswer(program: Program): ProgramAnswer {
+  const point = {
+    x: betweenBounds(program),
+    rowMultipliers: new Float64Array(program.rows.count),
+    kinkMultipliers: Float64Array.from(program.kinks, ({ limit }) => (limit === null ? 1 : 0)),
+    normMultipliers: new Float64Array(program.norms.length),
+  };
+  const kkt = checkKkt(program, point);
+  return { status: 'failed', point, state: coldState(program), kkt, iterations: 0, route: 'centre' };
+}
+
+function betweenBounds({ centre, lower, upper }: Program): Float64Array {
+  return centre.map((value, i) => Math.min(Math.max(value, lower[i]!), upper[i]!));
+}
+
+/** Iterations of a usual solve. */
+const ITERATIONS = 30;
+
+/** Multiplications of a usual solve of a problem's rows. */
+export function usualWork(program: Program): number {
+  return STATED + ITERATIONS * workOf(program);
 }
 
 /**

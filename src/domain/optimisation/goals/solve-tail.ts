@@ -152,7 +152,7 @@ function better(best: Proven | undefined, found: TailAnswer, unit: number): Prov
 }
 
 /** What some weights lose most in. */
-function setAt(goal: TailGoal, weights: Float64Array): TailSet {
+export function setAt(goal: TailGoal, weights: Float64Array): TailSet {
   const size = Math.max(tailSize(goal), 1);
   const outcomes = outcomesAt(goal, weights);
   return {
@@ -210,24 +210,35 @@ function solveSet(solver: Solver, terms: ModelledTerms, set: TailSet, unit: numb
   const answer = solveWith(solver, program, terms);
   if (answer === undefined || answer.status !== 'solved') return undefined;
   const { n } = rows;
-  const { x, rowMultipliers, kinkMultipliers, normMultipliers } = answer.point;
-  const shares = tailShares(goal, set, rowMultipliers.subarray(rowsBefore));
+  const shares = tailShares(goal, set, answer.point.rowMultipliers.subarray(rowsBefore));
   const forces = tailForces(goal, shares, n);
-  const weights = x.slice(0, n);
+  const { point, state } = firstVariables(program, answer, n, rowsBefore);
+  const weights = point.x;
   const slope = rows.linear.slice();
   curved?.addModel(weights, { slope, curvature: new Float64Array(n) });
   const tangent = { ...rows, curvature: 0, linear: slope.map((value, i) => value + forces[i]!) };
-  const point = { x: weights, rowMultipliers: rowMultipliers.slice(0, rowsBefore), kinkMultipliers, normMultipliers };
-  const { names, sides, rows: held } = answer.state;
-  const state = {
-    ...answer.state,
-    names: names.slice(0, n),
-    sides: Int8Array.from({ length: rows.kinks.length * n }, (_, e) => sides[Math.floor(e / n) * program.n + (e % n)]!),
-    rows: held.slice(0, rowsBefore),
-  };
   const kkt = checkKkt(tangent, point);
   if (!isOptimal(kkt)) return undefined;
   return { program: tangent, answer: { ...answer, point, state, kkt }, bound: dot(forces, weights), shares };
+}
+
+/** An answer to a programme with further variables and rows, without these. */
+export function firstVariables(program: Program, answer: ProgramAnswer, n: number, rows: number): ProgramAnswer {
+  const { x, rowMultipliers } = answer.point;
+  const { names, sides, rows: held } = answer.state;
+  return {
+    ...answer,
+    point: { ...answer.point, x: x.slice(0, n), rowMultipliers: rowMultipliers.slice(0, rows) },
+    state: {
+      ...answer.state,
+      names: names.slice(0, n),
+      sides: Int8Array.from(
+        { length: program.kinks.length * n },
+        (_, e) => sides[Math.floor(e / n) * program.n + (e % n)]!,
+      ),
+      rows: held.slice(0, rows),
+    },
+  };
 }
 
 /** The programme of a set, with the curved costs of the weights among its variables. */
@@ -284,12 +295,13 @@ function withPeaksNear(solver: Solver, { goal, rows, unit, isWithin }: NearTerms
   return set;
 }
 
-function united(a: TailSet, b: TailSet): TailSet {
+/** All of both. */
+export function united(a: TailSet, b: TailSet): TailSet {
   return { scenarios: union(a.scenarios, b.scenarios), peaks: union(a.peaks, b.peaks) };
 }
 
 /** Of sets one of which has all of the other. */
-function isSame(a: TailSet, b: TailSet): boolean {
+export function isSame(a: TailSet, b: TailSet): boolean {
   return a.scenarios.length === b.scenarios.length && a.peaks.length === b.peaks.length;
 }
 

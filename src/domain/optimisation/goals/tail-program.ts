@@ -25,14 +25,21 @@ export interface TailProgram {
  * the best level. Variables beside the weights: the level, and for drawdowns how far the highest value up to each peak
  * is above the value there.
  *
- * @param rows  The rest of the objective and the rows, without curvature.
+ * @param rows  The rest of the objective and the rows.
  * @param unit  What the further variables are measured in: the size of a loss.
+ * @param price What a unit of the average costs beside the rest of the objective.
  * @cost        a copy of the returns of the set.
  * @source      Rockafellar & Uryasev (2000), Optimization of conditional value-at-risk, Journal of Risk 2(3); for
  *   drawdowns Chekhlov, Uryasev & Zabarankin (2005), Drawdown measure in portfolio optimization, International Journal
  *   of Theoretical and Applied Finance 8(1).
  */
-export function tailProgram(goal: TailGoal, rows: Program, { scenarios, peaks }: TailSet, unit: number): TailProgram {
+export function tailProgram(
+  goal: TailGoal,
+  rows: Program,
+  { scenarios, peaks }: TailSet,
+  unit: number,
+  price = 1,
+): TailProgram {
   const { n } = rows;
   const width = n + 1 + peaks.length;
   const count = rows.rows.count + scenarios.length + peaks.length;
@@ -59,17 +66,16 @@ export function tailProgram(goal: TailGoal, rows: Program, { scenarios, peaks }:
   }
   const penalty = new Float64Array(count).fill(Infinity);
   penalty.set(rows.rows.penalty);
-  penalty.fill(1 / Math.max(tailSize(goal), 1), rows.rows.count, rows.rows.count + scenarios.length);
+  penalty.fill(price / Math.max(tailSize(goal), 1), rows.rows.count, rows.rows.count + scenarios.length);
   const linear = widened(rows.linear, width);
-  linear[n] = unit;
-  linear.fill(NEGLIGIBLE * unit, n + 1);
+  linear[n] = price * unit;
+  linear.fill(NEGLIGIBLE * price * unit, n + 1);
   return {
     rowsBefore: rows.rows.count,
     program: {
       ...rows,
       n: width,
-      metric: null,
-      curvature: 0,
+      metric: rows.curvature === 0 ? null : widenedMetric(rows.metric!, width), // What is curved has a metric.
       centre: widened(rows.centre, width),
       linear,
       lower: withLevel(widened(rows.lower, width), n),

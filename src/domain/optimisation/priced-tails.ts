@@ -1,0 +1,236 @@
+import { UPPER } from '#kernels/optimisation/active-set/active-state.js';
+import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
+import type { Solver } from '#kernels/optimisation/solve-program.js';
+import type { TailRow } from '../constraints/program-row.js';
+import { dot } from '../dot.js';
+import { outcomesAt, tailAverage, tailSize, type TailGoal } from '../objectives/tail.js';
+import type { Assembled } from './assemble.js';
+import type { PlacedCurve } from './curved-rows.js';
+import { amongAll, restingAt, withResting } from './goals/resting-names.js';
+import { firstVariables, isSame, setAt, united } from './goals/solve-tail.js';
+import { tailForces, tailProgram, tailShares, type TailSet } from './goals/tail-program.js';
+import type { PlacedRow } from './problem.js';
+import type { ConvexSolution } from './solve-convex.js';
+import type { TailCut, TailCuts } from './tail-cuts.js';
+import { withUpperRows } from './upper-rows.js';
+
+/** A row whose tail is above its limit. */
+export interface ExceededTail {
+  readonly placed: PlacedCurve & { readonly row: TailRow };
+  /** The largest average that it may have. */
+  readonly most: number;
+}
+
+/** What a search for the price of a tail found. */
+export interface PricedTail {
+  /** Planes that hold it, new ones. */
+  readonly planes: readonly TailCut[];
+  /** The average at the right price, the limit within rounding; null where no price holds it there. */
+  readonly attained: number | null;
+  /** The optimum at that price, as one with the last plane for its row; null where it is none, or there is no such price. */
+  readonly optimum: { readonly assembled: Assembled; readonly answer: ProgramAnswer } | null;
+}
+
+/** Prices that are tried for one tail; five to fifteen are usual. */
+const PRICES_MAX = 30;
+
+/** Growth of a price that leaves the tail above its limit. */
+const GROWTH = 4;
+
+/** Prices in a row that change nothing: what grows further is the price alone. */
+const IDLE_MAX = 2;
+
+/** Distance of an average to its limit at which both are the same, relative to one and the limit. */
+const MET = 1e-9;
+
+/** Ratio of the least price that holds a tail to one that does not, at which the first is the price. */
+const NARROW = 1.2;
+
+/**
+ * Planes that hold a tail at its limit where those that touch it at single weights approach it by hundreds, as near the
+ * least it can be: the weights of the least objective plus a price times the tail are those of a limit, and the forces
+ * of their scenarios are one plane that has them as its answer.
+ *
+ * @param found  An answer with the planes known so far, whose price for them the search begins with.
+ * @cost         for each price about 20 factors of N^3 / 6 + S N^2 / 2 for the S scenarios that the weights lose most in
+ * @source       Lemaréchal, Nemirovskii & Nesterov (1995), New variants of bundle methods, Mathematical Programming 69,
+ *   for planes that are aggregated.
+ */
+export function pricedTail(
+  solver: Solver,
+  tails: TailCuts,
+  { placed, most }: ExceededTail,
+  { assembled, answer }: ConvexSolution,
+): PricedTail {
+  const { goal } = placed.row;
+  const { x, rowMultipliers } = answer.point;
+  const { bare, price: first } = withoutTail(assembled, goal, rowMultipliers);
+  if (bare.program.curvature === 0 || !(first > 0)) return { planes: [], attained: null, optimum: null };
+  const size = tailSize(goal);
+  const unit = tailAverage(outcomesAt(goal, x).map(Math.abs), Math.max(size, 1)) || 1;
+  const planes: TailCut[] = [];
+  let set = setAt(goal, x);
+  let last: Optimum | undefined;
+  const resting = restingAt(bare.program, x);
+  const attained = searchPrice({ first, most }, (price) => {
+    const known = set;
+    const terms = { goal, bare, set, unit, price };
+    const found = optimumAmong(solver, terms, x, resting) ?? optimumAt(solver, terms, bare.program);
+    if (found === undefined) return undefined;
+    const tail = tailAverage(outcomesAt(goal, found.weights), size);
+    if (Math.abs(tail - most) <= MET * (1 + most)) last = found;
+    planes.push(found.plane);
+    set = united(known, setAt(goal, found.weights));
+    return { tail, isWhole: isSame(set, known) };
+  });
+  for (const plane of planes) tails.hold(plane);
+  return { planes, attained, optimum: last === undefined ? null : withPlane(bare, placed, last) };
+}
+
+interface PricedTerms {
+  readonly goal: TailGoal;
+  /** The rows without the planes below the tail. */
+  readonly bare: Assembled;
+  readonly set: TailSet;
+  readonly unit: number;
+  readonly price: number;
+}
+
+/** Weights of the least objective with a tail at a price. */
+interface Optimum {
+  readonly weights: Float64Array;
+  readonly plane: TailCut;
+  /** What the plane costs. */
+  readonly price: number;
+  readonly answer: ProgramAnswer;
+}
+
+/** @param rows as those of the terms, with bounds that may be narrower */
+function optimumAt(solver: Solver, { goal, set, unit, price }: PricedTerms, rows: Program): Optimum | undefined {
+  const { n } = rows;
+  const { program, rowsBefore } = tailProgram(goal, rows, set, unit, price);
+  const answer = solver.solve(program, { effort: 'quick' });
+  if (answer.status !== 'solved') return undefined;
+  const multipliers = answer.point.rowMultipliers.subarray(rowsBefore);
+  // The price but for rounding, without which the forces are those of an average.
+  const total = multipliers.subarray(0, set.scenarios.length).reduce((sum, value) => sum + value, 0);
+  const slopes = tailForces(goal, tailShares(goal, set, multipliers), n).map((force) => force / total);
+  const own = firstVariables(program, answer, n, rowsBefore);
+  return { weights: own.point.x, plane: { goal, slopes }, price: total, answer: own };
+}
+
+/** Rounds in which names are let go that rested. */
+const LET_GO_MAX = 12;
+
+/** The same while names rest at bounds that would not better it; those that would are let go. */
+function optimumAmong(
+  solver: Solver,
+  terms: PricedTerms,
+  near: Float64Array,
+  resting: Uint8Array | null,
+): Optimum | undefined {
+  if (resting === null) return undefined;
+  const { program } = terms.bare;
+  for (let round = 0; round < LET_GO_MAX; round++) {
+    const rows = withResting(program, resting, near);
+    const found = optimumAt(solver, terms, rows);
+    if (found === undefined) return undefined;
+    const { plane, price, answer } = found;
+    const linear = rows.linear.map((value, i) => value + price * plane.slopes[i]!);
+    const whole = amongAll({ program: { ...rows, linear }, answer }, program);
+    if (whole === undefined) return undefined;
+    if (whole.pulled.length === 0) return { ...found, answer: whole.answer };
+    for (const i of whole.pulled) resting[i] = 0;
+  }
+  return undefined;
+}
+
+/** The optimum as one whose row has its plane as a limit. */
+function withPlane(
+  bare: Assembled,
+  placed: PlacedRow,
+  { weights, plane, price, answer }: Optimum,
+): PricedTail['optimum'] {
+  const { slopes } = plane;
+  const program = withUpperRows(bare.program, [{ coefficients: slopes, upper: dot(slopes, weights) }]);
+  const { point, state } = answer;
+  const own = { ...point, rowMultipliers: Float64Array.of(...point.rowMultipliers, price) };
+  const kkt = checkKkt(program, own);
+  if (!isOptimal(kkt)) return null;
+  return {
+    assembled: { ...bare, program, linear: [...bare.linear, placed], planes: bare.planes + 1 },
+    answer: { ...answer, point: own, state: { ...state, rows: Int8Array.of(...state.rows, UPPER) }, kkt },
+  };
+}
+
+interface PriceSearch {
+  readonly first: number;
+  readonly most: number;
+}
+
+interface PricedPoint {
+  /** The average at the weights of a price. */
+  readonly tail: number;
+  /** Whether the scenarios of the programme were all that these lose most in: else others may have less of it. */
+  readonly isWhole: boolean;
+}
+
+/** Tries prices, by secants and geometric means in turns, until the tail is at its limit. */
+function searchPrice({ first, most }: PriceSearch, tailAt: (price: number) => PricedPoint | undefined): number | null {
+  const met = MET * (1 + most);
+  let [low, above] = [0, 0];
+  let [high, below] = [Infinity, 0];
+  let price = first;
+  let idle = 0;
+  let attained: number | null = null;
+  for (let step = 0; step < PRICES_MAX && idle < IDLE_MAX; step++) {
+    const point = tailAt(price);
+    if (point === undefined) break;
+    const excess = point.tail - most;
+    if (Math.abs(excess) <= met) {
+      attained = point.tail;
+      if (excess > 0) break;
+    }
+    if (excess > 0 && !point.isWhole) continue;
+    idle = high === Infinity && excess === above ? idle + 1 : 0;
+    if (excess > 0) [low, above] = [price, excess];
+    else [high, below] = [price, excess];
+    if (attained !== null && high <= NARROW * low) break;
+    if (high === Infinity) price = GROWTH * low;
+    else if (low === 0) price = high / GROWTH;
+    else if (attained !== null || step % 2 === 0) price = Math.sqrt(low * high);
+    else price = low + ((high - low) * above) / (above - below);
+  }
+  return attained;
+}
+
+/** The rows without the planes below a tail, and what they cost together. */
+function withoutTail(
+  assembled: Assembled,
+  goal: TailGoal,
+  multipliers: Float64Array,
+): { readonly bare: Assembled; readonly price: number } {
+  const { program, linear, planes } = assembled;
+  const { n, rows } = program;
+  const kept: number[] = [];
+  let price = 0;
+  for (let r = 0; r < rows.count; r++) {
+    const row = linear[r]?.row;
+    if (row?.form === 'tail' && row.goal === goal) price += multipliers[r]!;
+    else kept.push(r);
+  }
+  const coefficients = new Float64Array(kept.length * n);
+  kept.forEach((r, k) => coefficients.set(rows.coefficients.subarray(r * n, r * n + n), k * n));
+  const pick = (values: Float64Array) => Float64Array.from(kept, (r) => values[r]!);
+  const { lower, upper, penalty } = rows;
+  const own = { count: kept.length, coefficients, lower: pick(lower), upper: pick(upper), penalty: pick(penalty) };
+  const bare = {
+    ...assembled,
+    program: { ...program, rows: own },
+    linear: kept.map((r) => linear[r]),
+    planes: planes - (rows.count - kept.length),
+  };
+  return { bare, price };
+}

@@ -3,7 +3,7 @@ import { nonConvexRows, type Origin, type Problem } from './problem.js';
 import { roundedOutward, type Move, type Moved } from './relaxation.js';
 import type { Solvers } from './name-search.js';
 import { costOf } from './goals/prices.js';
-import { leastProblem, LEAST_WITHIN } from './least-problem.js';
+import { isRuledOut, leastProblem, LEAST_WITHIN } from './least-problem.js';
 import { leastChoice } from './search.js';
 import type { Trials } from './trials.js';
 
@@ -143,8 +143,8 @@ export interface ChoiceMoves {
   readonly origins: readonly Origin[];
   /** Distance to the least move, relative to one and the parameter. */
   readonly within: number;
-  /** Convex rows that are moved as well: limits on distances need no halving. */
-  readonly convex: 'all' | 'distances';
+  /** Convex rows that are moved as well: limits on distances need no halving, and caps beside counts little. */
+  readonly convex: 'all' | 'caps' | 'distances';
 }
 
 /** Least moves of one parameter at which the search succeeds, cheapest first; not the least where the work of the trials is spent. */
@@ -155,7 +155,9 @@ export function choiceMoves(
 ): Moved[] {
   const distances = new Set(problem.rows.filter(({ row }) => row.form === 'distance').map(({ origin }) => origin));
   const convex = movableIn(problem, origins)
-    .filter(({ origin }) => which === 'all' || distances.has(origin))
+    .filter(
+      (movable) => which === 'all' || distances.has(movable.origin) || (which === 'caps' && isCap(problem, movable)),
+    )
     .map(({ origin, parameter, from, direction, room, size }): Way => ({
       origin,
       parameter,
@@ -168,6 +170,13 @@ export function choiceMoves(
   return [...near!, ...waysOf(problem, origins), ...others!]
     .flatMap((way) => leastMove(solvers, problem, { ...way, trials, within }) ?? [])
     .toSorted((a, b) => Math.abs(a.change) - Math.abs(b.change));
+}
+
+/** Whether a parameter is the most that single names may have. */
+function isCap({ rows }: Problem, { origin, parameter }: Movable): boolean {
+  return rows.some(
+    (each) => each.origin === origin && each.row.form === 'name' && each.row.upper?.parameter === parameter,
+  );
 }
 
 /**
@@ -219,10 +228,23 @@ function leastByHalving(problem: Problem, search: Search): Least | undefined {
     if (standing === 'ruled-out' && Math.abs(to - from) > Math.abs(bound - from)) bound = to;
     return standing === 'solved';
   };
+  const first = isWhole ? undefined : leastByCounts(problem, search);
+  if (first !== undefined && succeeds(first)) return { to: first, bound: first };
   if (!succeeds(end)) return undefined;
   const to = halved(search, succeeds);
   return { to, bound: isWhole && Math.abs(to - bound) === 1 ? to : bound };
 }
+
+/** The least value that the counts alone do not rule out; undefined where they rule nothing out, or all. */
+function leastByCounts(problem: Problem, search: Search): number | undefined {
+  const { origin, parameter, from, end } = search;
+  const isOut = (to: number) => isRuledOut(problem, { changes: [{ origin, parameter, to }] });
+  if (!isOut(from) || isOut(end)) return undefined;
+  return halved({ ...search, within: ROUNDING }, (to) => !isOut(to)) * (1 + ROUNDING);
+}
+
+/** Rounding of sums of weights. */
+const ROUNDING = 2e-10;
 
 /** Names that a count has at least: parity holds every name with a budget of risk. */
 export function namesOfParity({ goal, rows }: Problem, counted: Origin): number {

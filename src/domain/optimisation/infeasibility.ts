@@ -140,7 +140,7 @@ export function explainChoice(solvers: Solvers, problem: Problem, proven: boolea
     trials,
     origins,
     within: EXACT,
-    convex: problem.index.length <= EXACT_NAMES_MAX ? 'all' : 'distances',
+    convex: problem.index.length <= EXACT_NAMES_MAX ? 'all' : 'caps',
   });
   const joint = firstToGive(single) ?? jointMoves(solvers, problem, { trials, moves: [], origins: problem.origins });
   return {

@@ -2,7 +2,7 @@ import { factorMetric, metricDiagonal } from '#kernels/optimisation/program/metr
 import { costOf } from './goals/prices.js';
 import type { QuadraticGoal } from '../objectives/goal.js';
 import { movedRadius, movedTo, movedValue, type Assembly } from './assemble.js';
-import type { DistanceRow, LinearRow } from '../constraints/program-row.js';
+import type { CountRow, DistanceRow, LinearRow } from '../constraints/program-row.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
 
 /** Rows that take part, and their parameters moved. */
@@ -45,8 +45,9 @@ export function leastProblem(problem: Problem, placed: PlacedRow, options: RowOp
   return { problem: { ...alone, rows, goal, costs, metric }, floor: leastByCounts(row, rows, options), limit };
 }
 
-/** Whether a distance or a length is one that no weights can hold, whatever names they choose: as the counts alone have it. */
+/** Whether no weights can hold the budget, a distance or a length, whatever names they choose: as the counts alone have it. */
 export function isRuledOut(problem: Problem, options: RowOptions): boolean {
+  if (isShort(problem, options)) return true;
   return problem.rows.some(({ origin, row }) => {
     if (origin.soft !== null || options.includes?.(origin) === false) return false;
     if (row.form === 'norm' && row.metric === 'identity' && row.centre === null)
@@ -58,6 +59,41 @@ export function isRuledOut(problem: Problem, options: RowOptions): boolean {
 
 /** How far a distance may be above its limit by rounding. */
 const HELD = 1e-8;
+
+/** Whether so few names of so much each do not reach what has to be invested. */
+function isShort({ rows, index }: Problem, { includes, changes }: RowOptions): boolean {
+  const upper = new Float64Array(index.length).fill(Infinity);
+  const counted = new Map<Origin, CountRow[]>();
+  let invested = 0;
+  for (const { origin, row } of rows) {
+    if (origin.soft !== null || includes?.(origin) === false) continue;
+    if (row.form === 'name' && row.upper !== null)
+      upper[row.name] = Math.min(upper[row.name]!, Math.max(movedValue(row.upper, origin, changes, 1), 0));
+    if (row.form === 'linear' && isBudget(row) && row.lower !== null)
+      invested = Math.max(invested, movedValue(row.lower, origin, changes, -1));
+    if (row.form === 'count')
+      counted.set(origin, [
+        ...(counted.get(origin) ?? []),
+        { ...row, maximum: movedTo(origin, 'maximum', changes) ?? row.maximum },
+      ]);
+  }
+  return [...counted.values()].some((groups) => reachOf(groups, upper) < invested - SHORT);
+}
+
+/** The most that names can sum to of which so many may be held; the groups of one row share no names. */
+function reachOf(groups: readonly CountRow[], upper: Float64Array): number {
+  const free = upper.slice();
+  let reach = 0;
+  for (const { members, maximum } of groups) {
+    const own = Float64Array.from(members, (i) => upper[i]!).sort();
+    for (const i of members) free[i] = 0;
+    reach += own.subarray(Math.max(0, own.length - maximum)).reduce((sum, most) => sum + most, 0);
+  }
+  return free.reduce((sum, most) => sum + most, reach);
+}
+
+/** How far names may stay short of what has to be invested by rounding. */
+const SHORT = 1e-10;
 
 /**
  * The least distance of so few names: what the others of the reference weigh is sold, and bought where the sum of the

@@ -1,3 +1,4 @@
+import type { Program } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { TailGoal } from '../objectives/tail.js';
 import { assembleProgram, type Assembly, type Restriction } from './assemble.js';
@@ -28,7 +29,9 @@ export function leastTailStand(solver: Solver, problem: Problem, rows: Rows): Ta
     .filter(isCurve)
     .filter(({ row, origin }) => row.form === 'tail' && origin.soft === null && rows.includes?.(origin) !== false);
   const goals = [...new Set(limited.flatMap(({ row }) => (row.form === 'tail' ? [row.goal] : [])))];
-  const box = boxOf(problem, rows);
+  const { program } = assembleProgram(problem, { ...rows, withTracking: true });
+  if (holdsNothing(program)) return { weights: new Float64Array(program.n), isOpen: false };
+  const box = boxOf(program);
   for (const beside of goals.length > 1 ? (['none', 'others'] as const) : (['none'] as const)) {
     for (const goal of goals) {
       const least = leastTail(solver, problem, goal, { ...rows, beside, restriction: box });
@@ -78,12 +81,23 @@ const ALL_MAX = 2000;
 const BOX = 10;
 
 /** Bounds for names that have none: the least tail of any leverage is none. */
-function boxOf(problem: Problem, rows: Rows): Restriction | undefined {
-  const { lower } = assembleProgram(problem, rows).program;
+function boxOf({ lower }: Program): Restriction | undefined {
   if (!lower.includes(-Infinity)) return undefined;
   return {
     least: lower.map((bound) => (bound === -Infinity ? -BOX : -Infinity)),
     most: lower.map((bound) => (bound === -Infinity ? BOX : Infinity)),
     sums: [],
   };
+}
+
+/** Whether no weights at all are within the rows: these have no tail. Planes below tails pass through them. */
+function holdsNothing({ lower, upper, rows, kinks, norms }: Program): boolean {
+  return (
+    kinks.length === 0 &&
+    norms.length === 0 &&
+    lower.every((bound) => bound <= 0) &&
+    upper.every((bound) => bound >= 0) &&
+    rows.lower.every((bound, r) => bound <= 0 || Number.isFinite(rows.penalty[r]!)) &&
+    rows.upper.every((bound, r) => bound >= 0 || Number.isFinite(rows.penalty[r]!))
+  );
 }

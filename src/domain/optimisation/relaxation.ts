@@ -6,7 +6,7 @@ import { fromBestViews, type AverageViews } from './averages.js';
 import { isAccepted, movableIn, type Movable } from './movables.js';
 import type { Origin, Problem } from './problem.js';
 import { leastTail } from './least-tails.js';
-import { gapOf, standOf, type Proof } from './proof.js';
+import { gapOf, proofOf, standOf, type Proof } from './proof.js';
 import { solveProblem } from './search.js';
 import type { Solvers } from './name-search.js';
 import { solveConvex } from './solve-convex.js';
@@ -82,29 +82,26 @@ function withBound(move: Moved, bound: number | undefined): Moved {
     : { ...move, bound };
 }
 
-/** The least value of a parameter at which the rows hold together, undefined when moving it does not help. */
+/**
+ * The least value of a parameter at which the rows hold together, undefined when moving it does not help. Of a limit on a
+ * tail it is the least average within the other rows.
+ */
 function leastValue(solver: Solver, problem: Problem, movable: Movable): Omit<Least, 'weights'> | undefined {
-  const tail = leastAverage(solver, problem, movable);
-  if (tail !== undefined) return tail;
+  const { origin, from } = movable;
+  const row = problem.rows.find((placed) => placed.origin === origin)?.row;
+  if (row?.form === 'tail') {
+    const includes = (other: Origin) => other !== origin;
+    if (proofOf(solver, problem, { includes }) !== null) return undefined;
+    const least = leastTail(solver, problem, row.goal, { includes, beside: 'others' });
+    if (least !== undefined && least.objective > from)
+      return { to: least.objective, bound: Math.max(from, least.bound) };
+  }
   return fromBestViews(
     [movable],
     problem.index,
     (views) => leastFrom(solver, problem, movable, views),
     ({ to }) => to,
   );
-}
-
-/** The least limit of a tail is the least average within the other rows; undefined for other rows. */
-function leastAverage(solver: Solver, problem: Problem, { origin, from }: Movable): Least | undefined {
-  const row = problem.rows.find((placed) => placed.origin === origin)?.row;
-  if (row?.form !== 'tail') return undefined;
-  const least = leastTail(solver, problem, row.goal, {
-    includes: (other) => other !== origin,
-    beside: 'others',
-  });
-  if (least === undefined || !(least.objective > from)) return undefined;
-  const { objective: to, bound, weights } = least;
-  return { to, weights, bound: Math.max(from, bound) };
 }
 
 interface Least {

@@ -52,7 +52,9 @@ describe('explainInfeasibility', () => {
         },
       ],
     });
-    expect(infeasibilitySentence(problem, detail)).toBe('Row pos and the full-investment budget cannot hold together.');
+    expect(infeasibilitySentence(problem, detail)).toBe(
+      'Row pos and the full-investment budget cannot hold together. pos asks for upper 5 %; the lowest that the other rows allow is 6.667 %.',
+    );
   });
 
   test('rows of higher priority give way first, rows of priority zero never', () => {
@@ -123,7 +125,7 @@ describe('explainInfeasibility', () => {
     const groups = { field: 'SECTOR', groups: ['Technology'], lower: 0.1 };
     const problem = smallProblem({ names: 12, seed: 3, rows: [{ id: 'tech', type: 'GroupBounds', params: groups }] });
     expect(infeasibilitySentence(problem, explainInfeasibility(solvers, problem)!)).toBe(
-      'Row tech cannot hold by itself. No candidate has the SECTOR Technology.',
+      'Row tech cannot hold by itself. tech asks for lower 10 %; the highest that the other rows allow is 0 %. No candidate has the SECTOR Technology.',
     );
     const parity = smallProblem({
       names: 12,

@@ -77,7 +77,7 @@ export function standOf(solver: Solver, problem: Problem, assembly: Assembly): S
     if (tails === undefined) {
       tails = leastTailStand(solver, problem, assembly);
       if (tails.weights !== undefined) return { proof: null, weights: tails.weights };
-    } else if (!tails.isOpen) break;
+    } else if (!tails.isOpen || !isReliable) break;
   }
   return { proof: null, weights: null };
 }

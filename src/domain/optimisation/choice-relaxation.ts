@@ -143,8 +143,8 @@ export interface ChoiceMoves {
   readonly origins: readonly Origin[];
   /** Distance to the least move, relative to one and the parameter. */
   readonly within: number;
-  /** Convex rows that are moved as well: limits on distances need no halving, and caps beside counts little. */
-  readonly convex: 'all' | 'caps' | 'distances';
+  /** Convex rows that are moved as well: limits on distances and tails need no halving, and caps beside counts little. */
+  readonly convex: 'all' | 'sought' | 'distances';
 }
 
 /** Least moves of one parameter at which the search succeeds, cheapest first; not the least where the work of the trials is spent. */
@@ -156,7 +156,8 @@ export function choiceMoves(
   const distances = new Set(problem.rows.filter(({ row }) => row.form === 'distance').map(({ origin }) => origin));
   const convex = movableIn(problem, origins)
     .filter(
-      (movable) => which === 'all' || distances.has(movable.origin) || (which === 'caps' && isCap(problem, movable)),
+      (movable) =>
+        which === 'all' || distances.has(movable.origin) || (which === 'sought' && isSought(problem, movable)),
     )
     .map(({ origin, parameter, from, direction, room, size }): Way => ({
       origin,
@@ -172,10 +173,12 @@ export function choiceMoves(
     .toSorted((a, b) => Math.abs(a.change) - Math.abs(b.change));
 }
 
-/** Whether a parameter is the most that single names may have. */
-function isCap({ rows }: Problem, { origin, parameter }: Movable): boolean {
+/** Whether a parameter is a limit on a tail, or the most that single names may have. */
+function isSought({ rows }: Problem, { origin, parameter }: Movable): boolean {
   return rows.some(
-    (each) => each.origin === origin && each.row.form === 'name' && each.row.upper?.parameter === parameter,
+    (each) =>
+      each.origin === origin &&
+      (each.row.form === 'tail' || (each.row.form === 'name' && each.row.upper?.parameter === parameter)),
   );
 }
 
@@ -199,7 +202,7 @@ interface Least {
 
 /** The least move of one parameter at which the search succeeds. */
 function leastMove(solvers: Solvers, problem: Problem, search: Search): Moved[] | undefined {
-  const least = leastDistance(problem, search) ?? leastByHalving(problem, search);
+  const least = leastDistance(problem, search) ?? leastTail(problem, search) ?? leastByHalving(problem, search);
   if (least === undefined) return undefined;
   const moved = roundedOutward(solvers, problem, [{ movable: search, to: least.to }]);
   const isProven = Math.abs(least.to - least.bound) <= toleranceAt(search, least.to);
@@ -218,6 +221,21 @@ function leastDistance(problem: Problem, { trials, origin, from, end }: Search):
   const to = at(costOf(calm.problem.costs, least.weights));
   if (to <= from || to > end) return undefined;
   return { to, bound: least.isHeuristic ? Math.min(to, at(Math.max(least.bound - LEAST_WITHIN, calm.floor))) : to };
+}
+
+/** The least limit on a tail is the least average of the choices within the other rows. */
+function leastTail(problem: Problem, { trials, origin, from, end }: Search): Least | undefined {
+  const row = problem.rows.find((each) => each.origin === origin)?.row;
+  if (row?.form !== 'tail' || !trials.isWithin(1)) return undefined;
+  const { goal } = row;
+  const rows = problem.rows.filter(
+    (each) => each.origin.soft === null && (each.row.form !== 'tail' || each.row.goal !== goal),
+  );
+  const alone = { ...problem, goal, rows, costs: null, robustness: null };
+  const least = leastChoice(trials.solvers, { problem: alone, floor: -Infinity, limit: null });
+  if (least === undefined || least.objective <= from || least.objective > end) return undefined;
+  const to = least.objective;
+  return { to, bound: least.isHeuristic ? Math.min(to, Math.max(from, least.bound)) : to };
 }
 
 function leastByHalving(problem: Problem, search: Search): Least | undefined {

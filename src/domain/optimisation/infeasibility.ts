@@ -1,7 +1,7 @@
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
 import { assembleProgram } from './assemble.js';
-import { choiceMoves, EXACT, firstToGive, jointMoves, namesOfParity } from './choice-relaxation.js';
+import { choiceMoves, type ChoiceMoves, EXACT, firstToGive, jointMoves, namesOfParity } from './choice-relaxation.js';
 import { jointRelaxation } from './joint-relaxation.js';
 import { isCurve } from './curved-rows.js';
 import { movableIn } from './movables.js';
@@ -82,28 +82,49 @@ export function explainRows(
   const solvers = { solver, algebra };
   const conflict = findConflict(limited(inner, workOf(problem)), problem, { trying: solver });
   if (conflict === null) return undefined;
-  const single = singleMoves(solvers, problem, conflict.origins);
-  const joint = jointChange(solvers, problem, single);
+  const trials = createTrials(solvers, problem);
+  const convex = singleMoves(solvers, problem, conflict.origins);
+  const single =
+    convex.length > 0 ? convex : movesBesideChoices(solvers, problem, { trials, origins: conflict.origins });
+  const joint = jointChange(solvers, problem, { trials, single });
   const remaining = remainingConflicts(solver, problem, conflict);
   const detail = {
     proven: true,
     conflict: conflictRows(problem, conflict),
     relaxations: single.map(toRelaxation),
     ...(joint === undefined ? {} : { all_rows_relaxation: joint.map(toRelaxation) }),
-    ...(solver.hasEnded() ? { exhaustive: false as const } : {}),
+    ...(solver.hasEnded() || trials.hasEnded() ? { exhaustive: false as const } : {}),
   };
   return { detail, remaining };
 }
 
 /** The least joint change: where one parameter alone may move, the change of that. */
-function jointChange(solvers: Solvers, problem: Problem, single: readonly Moved[]): readonly Moved[] | undefined {
+function jointChange(
+  solvers: Solvers,
+  problem: Problem,
+  { trials, single }: { readonly trials: Trials; readonly single: readonly Moved[] },
+): readonly Moved[] | undefined {
   const { origins } = problem;
   const movables = movableIn(problem, origins);
   if (movables.length === 1 && single.length === 1) return single;
   const moves = jointRelaxation(solvers, problem, movables);
-  return moves === undefined
-    ? undefined
-    : jointMoves(solvers, problem, { trials: createTrials(solvers, problem), moves, origins });
+  return moves === undefined ? undefined : jointMoves(solvers, problem, { trials, moves, origins });
+}
+
+/** Moves where those that are enough for the convex rows leave no choice of names. */
+function movesBesideChoices(
+  solvers: Solvers,
+  problem: Problem,
+  among: Pick<ChoiceMoves, 'trials' | 'origins'>,
+): readonly Moved[] {
+  return nonConvexRows(problem).length === 0
+    ? []
+    : choiceMoves(solvers, problem, { ...among, within: EXACT, convex: movedBeside(problem) });
+}
+
+/** Convex rows that are moved beside choices: all where a search is short. */
+function movedBeside({ index }: Problem): ChoiceMoves['convex'] {
+  return index.length <= EXACT_NAMES_MAX ? 'all' : 'sought';
 }
 
 /** What cannot hold together without one of the client's rows of a conflict. @cost a linear program per row, more where there is any */
@@ -140,7 +161,7 @@ export function explainChoice(solvers: Solvers, problem: Problem, proven: boolea
     trials,
     origins,
     within: EXACT,
-    convex: problem.index.length <= EXACT_NAMES_MAX ? 'all' : 'caps',
+    convex: movedBeside(problem),
   });
   const joint = firstToGive(single) ?? jointMoves(solvers, problem, { trials, moves: [], origins: problem.origins });
   return {

@@ -12,7 +12,6 @@ import { amongAll, restingAt, withResting } from './goals/resting-names.js';
 import { firstVariables, isSame, setAt, united } from './goals/solve-tail.js';
 import { tailForces, tailProgram, tailShares, type TailSet } from './goals/tail-program.js';
 import type { PlacedRow } from './problem.js';
-import type { ConvexSolution } from './solve-convex.js';
 import type { TailCut, TailCuts } from './tail-cuts.js';
 import { withUpperRows } from './upper-rows.js';
 
@@ -30,7 +29,13 @@ export interface PricedTail {
   /** The average at the right price, the limit within rounding; null where no price holds it there. */
   readonly attained: number | null;
   /** The optimum at that price, as one with the last plane for its row; null where it is none, or there is no such price. */
-  readonly optimum: { readonly assembled: Assembled; readonly answer: ProgramAnswer } | null;
+  readonly optimum: Answered | null;
+}
+
+/** An answer to the programme of some rows. */
+interface Answered {
+  readonly assembled: Assembled;
+  readonly answer: ProgramAnswer;
 }
 
 /** Prices that are tried for one tail; five to fifteen are usual. */
@@ -62,7 +67,7 @@ export function pricedTail(
   solver: Solver,
   tails: TailCuts,
   { placed, most }: ExceededTail,
-  { assembled, answer }: ConvexSolution,
+  { assembled, answer }: Answered,
 ): PricedTail {
   const { goal } = placed.row;
   const { x, rowMultipliers } = answer.point;
@@ -148,11 +153,7 @@ function optimumAmong(
 }
 
 /** The optimum as one whose row has its plane as a limit. */
-function withPlane(
-  bare: Assembled,
-  placed: PlacedRow,
-  { weights, plane, price, answer }: Optimum,
-): PricedTail['optimum'] {
+function withPlane(bare: Assembled, placed: PlacedRow, { weights, plane, price, answer }: Optimum): Answered | null {
   const { slopes } = plane;
   const program = withUpperRows(bare.program, [{ coefficients: slopes, upper: dot(slopes, weights) }]);
   const { point, state } = answer;

@@ -43,27 +43,6 @@ export function tailProgram(
   const { n } = rows;
   const width = n + 1 + peaks.length;
   const count = rows.rows.count + scenarios.length + peaks.length;
-  const coefficients = new Float64Array(count * width);
-  for (let r = 0; r < rows.rows.count; r++)
-    coefficients.set(rows.rows.coefficients.subarray(r * n, r * n + n), r * width);
-  let row = rows.rows.count * width;
-  let before = -1;
-  for (const t of scenarios) {
-    while (before + 1 < peaks.length && peaks[before + 1]! <= t) before++;
-    addReturns(row, t, -1);
-    if (before >= 0) addReturns(row, peaks[before]!, 1);
-    if (before >= 0) coefficients[row + n + 1 + before] = unit;
-    coefficients[row + n] = -unit;
-    row += width;
-  }
-  for (let j = 0; j < peaks.length; j++) {
-    // The highest value up to a peak is at least that up to the one before, and that of the start, which is zero.
-    if (j > 0) addReturns(row, peaks[j - 1]!, 1);
-    if (j > 0) coefficients[row + n + j] = unit;
-    addReturns(row, peaks[j]!, -1);
-    coefficients[row + n + 1 + j] = -unit;
-    row += width;
-  }
   const penalty = new Float64Array(count).fill(Infinity);
   penalty.set(rows.rows.penalty);
   penalty.fill(price / Math.max(tailSize(goal), 1), rows.rows.count, rows.rows.count + scenarios.length);
@@ -82,7 +61,7 @@ export function tailProgram(
       upper: widened(rows.upper, width, Infinity),
       rows: {
         count,
-        coefficients,
+        coefficients: coefficientsOf(goal, rows, { scenarios, peaks }, unit),
         lower: widened(rows.rows.lower, count, -Infinity),
         upper: widened(rows.rows.upper, count),
         penalty,
@@ -96,6 +75,37 @@ export function tailProgram(
       norms: rows.norms.map((norm) => widenedNorm(norm, rows, width)),
     },
   };
+}
+
+/** Coefficients of the rows that there are, of the scenarios and of the peaks. */
+function coefficientsOf(
+  goal: TailGoal,
+  { n, rows: { count: before, coefficients: own } }: Program,
+  { scenarios, peaks }: TailSet,
+  unit: number,
+): Float64Array {
+  const width = n + 1 + peaks.length;
+  const coefficients = new Float64Array((before + scenarios.length + peaks.length) * width);
+  for (let r = 0; r < before; r++) coefficients.set(own.subarray(r * n, r * n + n), r * width);
+  let row = before * width;
+  let last = -1;
+  for (const t of scenarios) {
+    while (last + 1 < peaks.length && peaks[last + 1]! <= t) last++;
+    addReturns(row, t, -1);
+    if (last >= 0) addReturns(row, peaks[last]!, 1);
+    if (last >= 0) coefficients[row + n + 1 + last] = unit;
+    coefficients[row + n] = -unit;
+    row += width;
+  }
+  for (let j = 0; j < peaks.length; j++) {
+    // The highest value up to a peak is at least that up to the one before, and that of the start, which is zero.
+    if (j > 0) addReturns(row, peaks[j - 1]!, 1);
+    if (j > 0) coefficients[row + n + j] = unit;
+    addReturns(row, peaks[j]!, -1);
+    coefficients[row + n + 1 + j] = -unit;
+    row += width;
+  }
+  return coefficients;
 
   function addReturns(at: number, t: number, times: number): void {
     for (let i = 0; i < n; i++) coefficients[at + i]! += times * goal.returns[t * n + i]!;

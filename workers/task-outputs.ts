@@ -10,7 +10,10 @@ type Written<C extends Content> = C extends null ? null : ArtifactRef;
 /** Content of an artifact, on memory that outlasts the task's arena. */
 export const outputContent = (content: string | Uint8Array): Uint8Array<ArrayBuffer> => answerBytes(content).bytes;
 
-/** Writes the artifacts of a task under the names it was given. @throws Refusal STORAGE_FULL */
+/**
+ * Writes the artifacts of a task under the names it was given, which are on disk once the attempt has completed.
+ * @throws Refusal STORAGE_FULL
+ */
 export async function writeOutputs<C extends Readonly<Record<string, Content>>>(
   { destination, names }: TaskOutputs<Extract<keyof C, string>>,
   contents: C,
@@ -19,7 +22,7 @@ export async function writeOutputs<C extends Readonly<Record<string, Content>>>(
     const bytes = contents[file]!;
     return bytes === null ? [] : [{ file, name: names[file as keyof typeof names], bytes }];
   });
-  const refs = await openArtifactWriter(destination).write(files);
+  const refs = await openArtifactWriter(destination).write(files, { isSettledLater: true });
   const byFile = new Map(files.map(({ file }, i) => [file, refs[i]!]));
   // Null where there was no content, and for nothing else.
   return Object.fromEntries(Object.keys(contents).map((file) => [file, byFile.get(file) ?? null])) as {

@@ -29,6 +29,8 @@ export interface AttemptOrder {
   readonly payload: unknown;
   /** Parts to compute of a job that runs elsewhere; the whole job without. */
   readonly parts?: readonly number[] | undefined;
+  /** Called when its work says that it computes no more. */
+  readonly onComputed: () => void;
 }
 
 export interface AttemptDependencies {
@@ -41,7 +43,7 @@ export interface AttemptDependencies {
 
 /** Starts the work of a kind with everything an attempt may use, and keeps account of it. */
 export function startAttempt(
-  { kind, lease, payload, parts }: AttemptOrder,
+  { kind, lease, payload, parts, onComputed }: AttemptOrder,
   { pool, artifacts, clock, offered }: AttemptDependencies,
 ): RunningAttempt {
   const ending = new AbortController();
@@ -74,6 +76,7 @@ export function startAttempt(
       reported = Math.max(reported, fraction);
       said = message ?? said;
     },
+    computed: onComputed,
     outputs(files) {
       const names = files.map((file) => [file, artifacts.newName()] as const);
       written.push(...names.map(([, name]) => name));

@@ -61,6 +61,11 @@ export interface Attempt<T extends TaskName = TaskName> {
   inParts<O>(parts: Parts<O>): Promise<O[]>;
   /** Progress of work that runs outside the pool (a child process that reads a store), besides the shares of tasks. */
   report(fraction: number, message?: string): void;
+  /**
+   * Says that it computes no more: another job may have its place while its files and documents are written. A task that
+   * it runs all the same waits for a thread as any other.
+   */
+  computed(): void;
   /** Aborted when the job is cancelled, times out or the service stops. */
   readonly signal: AbortSignal;
   /**
@@ -71,7 +76,8 @@ export interface Attempt<T extends TaskName = TaskName> {
   /** Removes what tasks have written and the completion will not own. */
   drop(names: readonly string[]): Promise<void>;
   /**
-   * Keeps the bytes of artifacts of others under names of the completion's own.
+   * Keeps the bytes of artifacts of others under names of the completion's own. The names are on disk before its effect is
+   * written, as those of its outputs are.
    * @throws Refusal DOCUMENT_UNREADABLE when some are gone
    */
   share(files: readonly ArtifactLink[]): Promise<readonly ArtifactRef[]>;

@@ -7,17 +7,29 @@ export interface Places {
   isFree(lane: Lane): boolean;
   /** Owners that hold all the places of a lane that one of them may. */
   fullOwners(lane: Lane): ReadonlySet<string>;
-  /** Takes a place for a job where there is one and the memory besides. @returns whether it did */
-  take(job: WaitingJob, lane: Lane): boolean;
-  giveBack(job: WaitingJob, lane: Lane): void;
+  /** Takes a place for a job where there is one and the memory besides; undefined where there is not. */
+  take(job: WaitingJob, lane: Lane): Place | undefined;
   /** Memory that the jobs which hold places leave. */
   freeBytes(): number;
+}
+
+/** A place that a job holds. */
+export interface Place {
+  /**
+   * Leaves it to another job before this one is over, which computes no more. As many may end beside those that hold
+   * places as there are places; one more keeps its own.
+   */
+  leave(): void;
+  /** The job is over. */
+  giveBack(): void;
 }
 
 const NOBODY: ReadonlySet<string> = new Set();
 
 export function createPlaces({ runningMax, ownerRunningMax, memoryBytes }: NodeLimits): Places {
   const held: Record<Lane, number> = { heavy: 0, light: 0 };
+  /** Jobs that have left their places and are not over. */
+  const ending: Record<Lane, number> = { heavy: 0, light: 0 };
   /** Places of the heavy lane by owner. */
   const heldBy = new Map<string, number>();
   let reservedBytes = 0;
@@ -31,6 +43,24 @@ export function createPlaces({ runningMax, ownerRunningMax, memoryBytes }: NodeL
     else heldBy.delete(owner);
   }
 
+  function takePlace(job: WaitingJob, lane: Lane): Place {
+    let state: 'held' | 'left' | 'over' = 'held';
+    hold(job, lane, 1);
+    return {
+      leave() {
+        if (state !== 'held' || ending[lane] >= runningMax[lane]) return;
+        state = 'left';
+        ending[lane]++;
+        hold(job, lane, -1);
+      },
+      giveBack() {
+        if (state === 'held') hold(job, lane, -1);
+        if (state === 'left') ending[lane]--;
+        state = 'over';
+      },
+    };
+  }
+
   return {
     isFree: (lane) => held[lane] < runningMax[lane],
     fullOwners(lane) {
@@ -39,10 +69,8 @@ export function createPlaces({ runningMax, ownerRunningMax, memoryBytes }: NodeL
     },
     take(job, lane) {
       const isFitting = reservedBytes === 0 || reservedBytes + job.estimated_bytes <= memoryBytes;
-      if (isFitting) hold(job, lane, 1);
-      return isFitting;
+      return isFitting ? takePlace(job, lane) : undefined;
     },
-    giveBack: (job, lane) => hold(job, lane, -1),
     freeBytes: () => Math.max(0, memoryBytes - reservedBytes),
   };
 }

@@ -8,8 +8,8 @@ import type { NodeLimits } from './job-system.js';
 import type { Completion, JobKind } from './job-kind.js';
 import { traced, type JobIdentity } from './job-record.js';
 import { createOutageLog } from './outage-log.js';
-import { createPlaces } from './places.js';
-import type { Claim, Ending, JobLog, JobQueue, Lease, Node, WaitingJob } from './queue.js';
+import { createPlaces, type Place } from './places.js';
+import type { Claim, Ending, JobLog, JobQueue, Lease, Node } from './queue.js';
 
 /** One node: claims jobs while it has room for them, runs their attempts and watches over them. */
 export interface Scheduler extends Node {
@@ -81,7 +81,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
 
   /** @returns whether a job was taken at once, so that the next may be asked for */
   function claimNext(lane: Lane): boolean {
-    let taken: WaitingJob | undefined;
+    let place: Place | undefined;
     let isAnswered = false;
     let isReturned = false;
     asking[lane] = true;
@@ -92,15 +92,19 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
       take(job) {
         isAnswered = true;
         asking[lane] = false;
-        if (places.take(job, lane)) taken = job;
-        if (isReturned && taken !== undefined) fill(lane);
-        return taken !== undefined;
+        place = places.take(job, lane);
+        if (isReturned && place !== undefined) fill(lane);
+        return place !== undefined;
       },
     });
-    const performed = perform(claimed).finally(() => {
+    const leave = (): void => {
+      place?.leave();
+      fillAll();
+    };
+    const performed = perform(claimed, leave).finally(() => {
       performing.delete(performed);
-      if (taken !== undefined) {
-        places.giveBack(taken, lane);
+      if (place !== undefined) {
+        place.giveBack();
         fillAll();
       } else if (!isAnswered) {
         asking[lane] = false;
@@ -109,14 +113,17 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     });
     performing.add(performed);
     isReturned = true;
-    return taken !== undefined;
+    return place !== undefined;
   }
 
-  /** One claim from its start to the end of the attempt. Never rejects. */
-  async function perform(claimed: Promise<Claim | undefined>): Promise<void> {
+  /**
+   * One claim from its start to the end of the attempt. Never rejects.
+   * @param leave its place, once it computes no more
+   */
+  async function perform(claimed: Promise<Claim | undefined>, leave: () => void): Promise<void> {
     let entry: Running | undefined;
     try {
-      entry = await begin(claimed);
+      entry = await begin(claimed, leave);
       if (entry !== undefined) await Promise.race([settle(entry), graceAfterEnd(entry.attempt)]);
     } catch (thrown) {
       outage.failed(thrown, entry && traced(entry.job));
@@ -126,11 +133,11 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
   }
 
   /** Begins the attempt of a claim; undefined where there is none to begin. */
-  async function begin(claimed: Promise<Claim | undefined>): Promise<Running | undefined> {
+  async function begin(claimed: Promise<Claim | undefined>, leave: () => void): Promise<Running | undefined> {
     const claim = await claimed;
     if (claim === undefined || claim.lease.isLost) return undefined;
     const { lease, job } = claim;
-    const attempt = isOpen ? attemptOf(claim) : undefined;
+    const attempt = isOpen ? attemptOf(claim, leave) : undefined;
     if (attempt === undefined || attempt instanceof Refusal) {
       await queue.complete(lease, attempt ? { type: 'fail', error: attempt.toDetail() } : STOPPED);
       return undefined;
@@ -143,13 +150,19 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
   }
 
   /** The started work of a claimed job, or why it cannot start. */
-  function attemptOf({ lease, job: { kind: name }, input, parts }: Claim): RunningAttempt | Refusal {
+  function attemptOf(
+    { lease, job: { kind: name }, input, parts }: Claim,
+    onComputed: () => void,
+  ): RunningAttempt | Refusal {
     const kind = kinds.get(name);
     if (kind === undefined) return new Refusal('NOT_SUPPORTED', `This build does not run jobs of the kind ${name}.`);
     const payload = input && kind.decode(input.payload);
     if (payload === undefined)
       return new Refusal('DOCUMENT_UNREADABLE', `The stored input of ${lease.jobId} cannot be read.`);
-    return startAttempt({ kind, lease, payload, parts }, { pool, artifacts, clock, offered: queue.parts });
+    return startAttempt(
+      { kind, lease, payload, parts, onComputed },
+      { pool, artifacts, clock, offered: queue.parts },
+    );
   }
 
   async function settle(entry: Running): Promise<void> {
@@ -244,13 +257,18 @@ async function discard({ written }: RunningAttempt, artifacts: ArtifactStore): P
   if (written.length > 0) await artifacts.remove(written);
 }
 
-/** An attempt whose store went away is no failure of the job, which is made again. @returns undefined then */
+/**
+ * What an attempt comes to, once the names of its files are on disk: its effect refers to them. An attempt whose store
+ * went away is no failure of the job, which is made again. @returns undefined then
+ */
 async function completionOf(
   attempt: RunningAttempt,
-  { health }: Pick<ArtifactStore, 'health'>,
+  { health, settle }: Pick<ArtifactStore, 'health' | 'settle'>,
 ): Promise<Completion | undefined> {
   try {
-    return await attempt.completion;
+    const completion = await attempt.completion;
+    if (attempt.written.length > 0) await settle();
+    return completion;
   } catch (thrown) {
     if (attempt.isEnded || thrown instanceof TaskStopped || thrown instanceof WorkerLost) throw thrown;
     const cause = isUnavailable(thrown) || health === undefined ? thrown : await health.explain(thrown);

@@ -12,10 +12,10 @@ export function openArtifactWriter(destination: ArtifactDestination): ArtifactWr
     return createFolderWriter(folder, watchFreeSpace(folder, lowWaterMark, gaugeBy(guard.call)), guard);
   }
   return {
-    async write(contents) {
+    async write(contents, options) {
       // Loaded by those alone who use it.
       const { openObjectWriter } = await import('./s3/object-writer.js');
-      return (await openObjectWriter(destination)).write(contents);
+      return (await openObjectWriter(destination)).write(contents, options);
     },
   };
 }

@@ -244,7 +244,12 @@ export interface ArtifactWriter {
    * @throws Refusal STORAGE_FULL
    * @cost one pass of SHA-256; the memory of a part beside the bytes
    */
-  write(contents: readonly ArtifactContent[]): Promise<readonly ArtifactRef[]>;
+  write(contents: readonly ArtifactContent[], options?: WriteOptions): Promise<readonly ArtifactRef[]>;
+}
+
+export interface WriteOptions {
+  /** Whether their names are on disk only once whoever owns them has called `settle` of the store. */
+  readonly isSettledLater?: boolean;
 }
 
 export interface SweepOptions {
@@ -279,11 +284,13 @@ export interface ArtifactStore {
   /** A name for an artifact to come. */
   newName(): string;
   /**
-   * The files of artifacts under other names, so that they stay when the first ones go. Not yet owned, as `write`. When
-   * one cannot be had, none is.
+   * The files of artifacts under other names, so that they stay when the first ones go. Not yet owned, as `write`, and on
+   * disk once `settle` is called. When one cannot be had, none is.
    * @throws Refusal DOCUMENT_UNREADABLE when a file is missing or has another length
    */
   link(files: readonly ArtifactLink[]): Promise<readonly ArtifactRef[]>;
+  /** Puts on disk the names of all that was linked or written to be settled later: before a document refers to them. */
+  settle(): Promise<void>;
   /**
    * A readable stream over the bytes with those of an inset, or over a byte range of the file (`end` exclusive). A
    * whole stream is checked against its hashes while it passes and breaks off before the last chunk of a file that was

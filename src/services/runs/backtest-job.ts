@@ -108,6 +108,7 @@ async function resumed(
 ): Promise<ResumedRun> {
   const outputs = attempt.outputs(RUN_FILES);
   const output = await unlessGone(attempt.compute('backtest', { ...task, outputs, stored: stored.run }));
+  attempt.computed();
   if (output?.extendedFrom === null) return { output, before: null };
   const before = output && (await shared(attempt, { artifacts, stored, earlierFiles: output.earlierFiles }));
   if (output && before) return { output, before };
@@ -135,7 +136,9 @@ async function made(
 ): Promise<ResumedRun> {
   if (stored !== null && typeof stored !== 'string') return resumed(attempt, { artifacts, stored, task });
   const input = { ...task, outputs: attempt.outputs(RUN_FILES), stored };
-  return { output: await attempt.compute('backtest', input, share), before: null };
+  const output = await attempt.compute('backtest', input, share);
+  attempt.computed();
+  return { output, before: null };
 }
 
 /** Whether a run was made from what the market holds and its store declares now. */

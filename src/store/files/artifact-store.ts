@@ -85,13 +85,12 @@ export async function openArtifacts(
   async function linkAll(files: readonly ArtifactLink[], isAgain: boolean): Promise<readonly ArtifactRef[]> {
     const names = files.map(({ name }) => name);
     if (isAgain) await remove(names);
-    try {
-      for (const { ref, name } of files) await linkOne(ref, name);
-    } catch (thrown) {
+    const outcomes = await Promise.allSettled(files.map(({ ref, name }) => linkOne(ref, name)));
+    const failure = outcomes.find((outcome) => outcome.status === 'rejected');
+    if (failure !== undefined) {
       await remove(names).catch(() => {}); // They go with the garbage.
-      throw thrown;
+      throw failure.reason;
     }
-    await flushFolder(folder, call);
     return files.map(({ ref, name }) => ({ ...ref, name }));
   }
 
@@ -113,6 +112,7 @@ export async function openArtifacts(
     },
     newName: newArtifactName,
     link: (files) => guard.work((isAgain) => linkAll(files, isAgain)),
+    settle: () => guard.work(() => flushFolder(folder, call)),
     async stream(ref, range) {
       const file = await opened(ref);
       if (range) return streamFrom([{ file, ...range }], call);

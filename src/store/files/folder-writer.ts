@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ArtifactContent, ArtifactRef, ArtifactWriter } from '../port.js';
+import type { ArtifactContent, ArtifactRef, ArtifactWriter, WriteOptions } from '../port.js';
 import { ownFolder, type FolderGuard } from '../place/folder-guard.js';
 import { ownCall, WRITE_MS, type FolderCall } from '../place/folder-calls.js';
 import { closeBy, flushFolder, openBy, PART_BYTES, writePart } from './flush-folder.js';
@@ -22,13 +22,16 @@ export function createFolderWriter(
   freeSpace: FreeSpace,
   guard: FolderGuard = ownFolder,
 ): ArtifactWriter {
-  async function write(contents: readonly ArtifactContent[]): Promise<readonly ArtifactRef[]> {
+  async function write(
+    contents: readonly ArtifactContent[],
+    { isSettledLater = false }: WriteOptions,
+  ): Promise<readonly ArtifactRef[]> {
     await freeSpace.admit(contents.reduce((sum, { bytes }) => sum + bytes.length, 0));
     const outcomes = await Promise.allSettled(contents.map((content) => writeFile(folder, content, guard.call)));
     try {
       const failure = outcomes.find((outcome) => outcome.status === 'rejected');
       if (failure !== undefined) throw failure.reason;
-      await flushFolder(folder, guard.call);
+      if (!isSettledLater) await flushFolder(folder, guard.call);
     } catch (thrown) {
       await removeFiles(folder, namesOf(contents), guard.call).catch(() => {}); // They go with the garbage.
       throw thrown;
@@ -37,10 +40,10 @@ export function createFolderWriter(
   }
 
   return {
-    write: (contents) =>
+    write: (contents, options = {}) =>
       guard.work(async (isAgain) => {
         if (isAgain) await removeFiles(folder, namesOf(contents), guard.call);
-        return write(contents);
+        return write(contents, options);
       }),
   };
 }

@@ -34,6 +34,7 @@ export function watchedArtifacts(artifacts: ArtifactStore, health: ArtifactHealt
     write: (bytes, sha256) => written(() => artifacts.write(bytes, sha256)),
     writeFile: (path) => written(() => artifacts.writeFile(path)),
     link: (files) => written(() => artifacts.link(files)),
+    settle: () => written(() => artifacts.settle()),
     stream: (ref, range) => explained(() => artifacts.stream(ref, range)),
     read: (ref, range) => explained(() => artifacts.read(ref, range)),
     file: (ref) => explained(() => artifacts.file(ref)),

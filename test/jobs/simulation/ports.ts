@@ -107,8 +107,23 @@ export function createArtifacts(world: World, owner: number): ArtifactStore {
     file: never,
     claim: never,
     link: never,
+    settle: () => settle(world, owner),
     sweep: never,
   };
+}
+
+/** The names of files on disk: of those that were written when it was asked to. */
+function settle(world: World, owner: number): Promise<void> {
+  const names = [...world.unsettled];
+  return new Promise((resolve, reject) => {
+    world.later(owner, world.between(0, 5), () => {
+      try {
+        if (world.callPort(() => names.forEach((name) => world.unsettled.delete(name)))) resolve();
+      } catch (thrown) {
+        reject(thrown);
+      }
+    });
+  });
 }
 
 /** What a thread does with the content of an artifact. */
@@ -117,12 +132,17 @@ export function writeFile(world: World, owner: number, name: string): Promise<Ar
     world.later(owner, world.between(0, 10), () => {
       if (world.chance(DISK_FULL)) return reject(new Refusal('STORAGE_FULL', 'simulated'));
       try {
-        if (world.callPort(() => world.files.set(name, owner))) resolve({ name, bytes: 1, sha256: '' });
+        if (world.callPort(() => written(world, owner, name))) resolve({ name, bytes: 1, sha256: '' });
       } catch (thrown) {
         reject(thrown);
       }
     });
   });
+}
+
+function written(world: World, owner: number, name: string): void {
+  world.files.set(name, owner);
+  world.unsettled.add(name);
 }
 
 /** Threads that finish, refuse, die, fall silent, or ignore a cancel and answer too late. */

@@ -201,6 +201,7 @@ function artifactsOf({ files }: NodeWorld): ArtifactStore {
     file: never,
     claim: never,
     link: never,
+    settle: async () => {},
     sweep: never,
   };
 }

@@ -80,7 +80,10 @@ export function createWitness(world: World, jobIds: readonly string[], limits: W
     const successCount = successes.get(token) ?? 0;
     if (count > successCount) say(`the effect of ${token} happened ${count} times in ${successCount} successes`);
     if (!disk.has(`render/${token}`) || !disk.has(`watchlist/${token}`)) say(`the effect of ${token} is half on disk`);
-    for (const { name } of refs) if (!world.files.has(name)) say(`the artifact ${name} of ${token} is gone`);
+    for (const { name } of refs) {
+      if (!world.files.has(name)) say(`the artifact ${name} of ${token} is gone`);
+      if (world.unsettled.has(name)) say(`the run of ${token} refers to ${name}, whose name is not on disk`);
+    }
   }
 
   function checkJob(jobId: string): void {

@@ -30,6 +30,8 @@ export interface World {
   readonly disk: Map<string, string>;
   /** Name of an artifact -> the process that wrote it. */
   readonly files: Map<string, number>;
+  /** Names of artifacts that the end of the machine could take away. */
+  readonly unsettled: Set<string>;
   readonly fault: Fault | undefined;
   /** Number of the living process. */
   process: number;
@@ -84,6 +86,7 @@ export function createWorld(seed: number, fault: Fault | undefined): World {
       for (const name of names) if (!owned.includes(name)) world.files.delete(name);
     },
     disk: new Map(),
+    unsettled: new Set(),
     files: new Map(),
     fault,
     process: 0,

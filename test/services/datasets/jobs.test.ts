@@ -109,6 +109,7 @@ const attempt = (outcome?: unknown): Attempt => ({
   signal: new AbortController().signal,
   report: () => {},
   compute: async () => outcome as never, // the one task that is asked for
+  computed: () => {},
   inParts: () => Promise.reject(new Error('it has one part')),
   outputs: () => {
     throw new Error('nothing is kept');

@@ -110,6 +110,7 @@ export async function withDesk(work: (desk: Desk) => Promise<void>, mapping: Map
     signal: new AbortController().signal,
     report: () => {},
     compute: async (_task, input) => refreshMarket(input as RefreshMarketInput, { report: () => {} }) as never, // the one task that is asked for
+    computed: () => {},
     outputs: () => {
       throw new Error('nothing is kept');
     },

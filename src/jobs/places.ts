@@ -26,7 +26,8 @@ export interface Place {
 
 const NOBODY: ReadonlySet<string> = new Set();
 
-export function createPlaces({ runningMax, ownerRunningMax, memoryBytes }: NodeLimits): Places {
+/** @param onFree called when a place may have become free */
+export function createPlaces({ runningMax, ownerRunningMax, memoryBytes }: NodeLimits, onFree: () => void): Places {
   const held: Record<Lane, number> = { heavy: 0, light: 0 };
   /** Jobs that have left their places and are not over. */
   const ending: Record<Lane, number> = { heavy: 0, light: 0 };
@@ -52,11 +53,13 @@ export function createPlaces({ runningMax, ownerRunningMax, memoryBytes }: NodeL
         state = 'left';
         ending[lane]++;
         hold(job, lane, -1);
+        onFree();
       },
       giveBack() {
         if (state === 'held') hold(job, lane, -1);
         if (state === 'left') ending[lane]--;
         state = 'over';
+        onFree();
       },
     };
   }

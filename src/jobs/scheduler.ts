@@ -52,7 +52,7 @@ interface Running {
 export function createScheduler(dependencies: SchedulerDependencies): Scheduler {
   const { queue, kinds, artifacts, pool, clock, limits, log } = dependencies;
   const outage = createOutageLog(log, () => clock.monotonicMs());
-  const places = createPlaces(limits);
+  const places = createPlaces(limits, fillAll);
   const running = new Map<Lease, Running>();
   /** Claims from their start to the end of what they began. */
   const performing = new Set<Promise<void>>();
@@ -97,16 +97,10 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
         return place !== undefined;
       },
     });
-    const leave = (): void => {
-      place?.leave();
-      fillAll();
-    };
-    const performed = perform(claimed, leave).finally(() => {
+    const performed = perform(claimed, () => place?.leave()).finally(() => {
       performing.delete(performed);
-      if (place !== undefined) {
-        place.giveBack();
-        fillAll();
-      } else if (!isAnswered) {
+      if (place !== undefined) place.giveBack();
+      else if (!isAnswered) {
         asking[lane] = false;
         if (news[lane]) fill(lane);
       }
@@ -116,10 +110,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     return place !== undefined;
   }
 
-  /**
-   * One claim from its start to the end of the attempt. Never rejects.
-   * @param leave its place, once it computes no more
-   */
+  /** One claim from its start to the end of the attempt. Never rejects. @param leave its place: it computes no more */
   async function perform(claimed: Promise<Claim | undefined>, leave: () => void): Promise<void> {
     let entry: Running | undefined;
     try {

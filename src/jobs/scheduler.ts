@@ -150,10 +150,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     const payload = input && kind.decode(input.payload);
     if (payload === undefined)
       return new Refusal('DOCUMENT_UNREADABLE', `The stored input of ${lease.jobId} cannot be read.`);
-    return startAttempt(
-      { kind, lease, payload, parts, onComputed },
-      { pool, artifacts, clock, offered: queue.parts },
-    );
+    return startAttempt({ kind, lease, payload, parts, onComputed }, { pool, artifacts, clock, offered: queue.parts });
   }
 
   async function settle(entry: Running): Promise<void> {

@@ -1,37 +1,59 @@
 import { assert } from '../assert.js';
 
+/** What the rows of a panel count for. */
+export interface RowWeights {
+  /** [rows] summing to 1, of the means; undefined for equal ones. */
+  readonly weights: Float64Array | undefined;
+  /** [rows], not negative: row t is multiplied by the square root of its factor, so that X'X weighs it by the factor. */
+  readonly factors: Float64Array;
+}
+
 /**
- * Subtracts the (weighted) mean of each column of a panel in place.
+ * Subtracts the (weighted) mean of each column of a panel and multiplies its rows, in place, and sums what comes out
+ * squared.
  *
- * @param x        [rows x columns] row-major; becomes deviations from the column means.
- * @param weights  [rows] summing to 1, or undefined for equal weights.
+ * @param x        [rows x columns] row-major; becomes deviations from the column means by the roots of the factors.
+ * @param rows     Weights of the means, and factors.
  * @param means    [columns], overwritten with the column means.
- * @returns        Nothing; `x` is centred.
+ * @param squares  [columns], overwritten with the sums of the squares of the columns as they are then.
+ * @returns        Nothing; `x` is centred and scaled.
  * @throws         KernelFault on a shape mismatch.
  * @cost           Two passes over the panel.
  * @source         Definition. Each column is summed first row to last, whatever stands beside it: every engine gives
  *   the same bits.
  */
-export function centreColumns(x: Float64Array, weights: Float64Array | undefined, means: Float64Array): void {
+export function centreColumns(x: Float64Array, rows: RowWeights, means: Float64Array, squares: Float64Array): void {
   const columns = means.length;
-  const rows = assertCentre(x, weights, means);
+  const { weights, factors } = rows;
+  const count = assertCentre(x, rows, means, squares);
   means.fill(0);
-  for (let t = 0, row = 0; t < rows; t++, row += columns) {
+  for (let t = 0, row = 0; t < count; t++, row += columns) {
     const weight = weights === undefined ? 1 : weights[t]!;
     for (let i = 0; i < columns; i++) means[i]! += weight * x[row + i]!;
   }
-  if (weights === undefined) for (let i = 0; i < columns; i++) means[i]! /= rows;
-  for (let t = 0, row = 0; t < rows; t++, row += columns) subtractRow(x, row, means);
+  if (weights === undefined) for (let i = 0; i < columns; i++) means[i]! /= count;
+  squares.fill(0);
+  for (let t = 0, row = 0; t < count; t++, row += columns) {
+    const scale = Math.sqrt(factors[t]!);
+    for (let i = 0; i < columns; i++) {
+      const value = scale * (x[row + i]! - means[i]!);
+      x[row + i] = value;
+      squares[i]! += value * value;
+    }
+  }
 }
 
 /** @returns the rows of a panel. @throws KernelFault */
-export function assertCentre(x: Float64Array, weights: Float64Array | undefined, means: Float64Array): number {
+export function assertCentre(
+  x: Float64Array,
+  { weights, factors }: RowWeights,
+  means: Float64Array,
+  squares: Float64Array,
+): number {
   const rows = x.length / means.length;
   assert(means.length >= 1 && Number.isInteger(rows), `x: ${x.length} values over ${means.length} columns`);
   assert(weights === undefined || weights.length === rows, `weights: ${weights?.length} for ${rows} rows`);
+  assert(factors.length === rows, `factors: ${factors.length} for ${rows} rows`);
+  assert(squares.length === means.length, `squares: ${squares.length} for ${means.length} columns`);
   return rows;
-}
-
-function subtractRow(x: Float64Array, row: number, means: Float64Array): void {
-  for (let i = 0; i < means.length; i++) x[row + i]! -= means[i]!;
 }

@@ -1,4 +1,4 @@
-import { assertColumns } from './column-squares.js';
+import { assert } from '../assert.js';
 
 /**
  * Sum of the squared deviations of each column of a panel from its mean.
@@ -8,8 +8,7 @@ import { assertColumns } from './column-squares.js';
  * @returns    Nothing; the sums are in `out`.
  * @throws     KernelFault on a shape mismatch.
  * @cost       Two passes over the panel.
- * @source     Definition: what `centreColumns` and `columnSquares` give one after the other, bit for bit, on every
- *   engine.
+ * @source     Definition: what `centreColumns` gives for factors of 1, bit for bit, on every engine.
  */
 export function columnDeviations(x: Float64Array, out: Float64Array): void {
   const columns = out.length;
@@ -24,4 +23,11 @@ export function columnDeviations(x: Float64Array, out: Float64Array): void {
       out[i]! += deviation * deviation;
     }
   }
+}
+
+/** @returns the rows of a panel. @throws KernelFault */
+export function assertColumns(x: Float64Array, out: Float64Array): number {
+  const rows = x.length / out.length;
+  assert(out.length >= 1 && Number.isInteger(rows), `x: ${x.length} values over ${out.length} columns`);
+  return rows;
 }

@@ -1,3 +1,4 @@
+import type { RowWeights } from '../algebra/centre-columns.js';
 import type { ColumnGroups } from '../algebra/centre-groups.js';
 import type { EigenvalueRange } from '../algebra/eigenvalue-range.js';
 import type { ProductShape } from '../algebra/gemm.js';
@@ -60,12 +61,8 @@ export interface Engine {
   largestEigen(a: Float64Array, n: number, values: Float64Array, vectors: Float64Array): boolean;
   /** `algebra/square` */
   square(x: Float64Array, out: Float64Array): void;
-  /** `algebra/scale-rows` */
-  scaleRows(x: Float64Array, columns: number, factors: Float64Array): void;
   /** `algebra/centre-columns`; the same bits on every engine. */
-  centreColumns(x: Float64Array, weights: Float64Array | undefined, means: Float64Array): void;
-  /** `algebra/column-squares`; the same bits on every engine. */
-  columnSquares(x: Float64Array, out: Float64Array): void;
+  centreColumns(x: Float64Array, rows: RowWeights, means: Float64Array, squares: Float64Array): void;
   /** `algebra/column-deviations`; the same bits on every engine. */
   columnDeviations(x: Float64Array, out: Float64Array): void;
   /** `algebra/select-columns`; the same bits on every engine. */

@@ -2,12 +2,10 @@ import { centreColumns } from '../algebra/centre-columns.js';
 import { centreGroups } from '../algebra/centre-groups.js';
 import { cholesky } from '../algebra/cholesky.js';
 import { columnDeviations } from '../algebra/column-deviations.js';
-import { columnSquares } from '../algebra/column-squares.js';
 import { eigenvalueRangeBy } from '../algebra/eigenvalue-range.js';
 import { gemm } from '../algebra/gemm.js';
 import { gemv, gemvTransposed } from '../algebra/gemv.js';
 import { rankOneUpdate } from '../algebra/rank-one-update.js';
-import { scaleRows } from '../algebra/scale-rows.js';
 import { selectColumns } from '../algebra/select-columns.js';
 import { square } from '../algebra/square.js';
 import { largestEigen, symmetricEigen, symmetricEigenvalues } from '../algebra/symmetric-eigen.js';
@@ -43,9 +41,7 @@ export const referenceEngine: Engine = {
   symmetricEigen,
   largestEigen,
   square,
-  scaleRows,
   centreColumns,
-  columnSquares,
   columnDeviations,
   selectColumns,
   centreGroups,

@@ -54,7 +54,6 @@ export interface KernelExports {
   square(x: number, n: number, out: number): void;
   columnSums(x: number, rows: number, columns: number, weights: number, out: number): void;
   largestMagnitude(x: number, n: number): number;
-  columnSquares(x: number, rows: number, columns: number, out: number): void;
   columnSquaresAbout(x: number, rows: number, columns: number, means: number, out: number): void;
   selectColumns(
     x: number,
@@ -74,8 +73,7 @@ export interface KernelExports {
     count: number,
     means: number,
   ): void;
-  subtractRow(x: number, rows: number, columns: number, means: number): void;
-  scaleRows(x: number, rows: number, columns: number, factors: number): void;
+  centreRows(x: number, rows: number, columns: number, means: number, factors: number, squares: number): void;
   rankOneUpdate(c: number, n: number, x: number, decay: number, factor: number): void;
   pairwiseSum(values: number, n: number): number;
   weightedPercentilesScratch(count: number, shares: number): number;

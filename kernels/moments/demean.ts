@@ -15,18 +15,21 @@ export interface Demeaned {
    * Sum of the squared factors over their sum: 1/(T-1) for equal weights, the variance of a weighted mean in general.
    */
   readonly dispersion: number;
+  /** Variances of the columns, [assets]: the diagonal of S. */
+  readonly variances: Float64Array;
 }
 
 /**
- * Subtracts the (weighted) mean of each column in place and returns the factors that turn products into covariances.
+ * Subtracts the (weighted) mean of each column in place and multiplies the rows so that products become covariances.
  *
- * @param x        [observations x assets] row-major returns, finite; becomes deviations from the column means.
+ * @param x        [observations x assets] row-major returns, finite; becomes deviations from the column means by the
+ *   square roots of the row factors.
  * @param assets   Columns of `x`, at least 1.
  * @param weights  [observations] summing to 1, or undefined for equal weights (factors 1/(observations - 1), ddof 1).
  * @param means    [assets], overwritten with the column means.
  * @param engine   Engine that centres (plain loops when absent).
- * @returns        Factors v_t = w_t / (1 - sum w^2) and their dispersion: covariance S_ij = sum_t v_t x_ti x_tj is
- *   unbiased.
+ * @returns        Factors v_t = w_t / (1 - sum w^2), their dispersion and the variances: covariance S_ij = sum_t v_t x_ti
+ *   x_tj of the deviations is unbiased.
  * @throws         KernelFault on a shape mismatch or fewer than two observations.
  * @cost           two passes over the panel; no scratch beyond the factors.
  * @source         ISO/GUM reliability weights; equal weights give the textbook ddof 1.
@@ -46,11 +49,13 @@ export function demean(
     `weights: ${weights?.length} for ${observations} observations`,
   );
   assert(means.length === assets, `means: ${means.length} for ${assets} assets`);
-  centreColumns(x, weights, means);
-  return factorsOf(observations, weights);
+  const { rowFactors, dispersion } = factorsOf(observations, weights);
+  const variances = new Float64Array(assets);
+  centreColumns(x, { weights, factors: rowFactors }, means, variances);
+  return { rowFactors, dispersion, variances };
 }
 
-function factorsOf(observations: number, weights: Float64Array | undefined): Demeaned {
+function factorsOf(observations: number, weights: Float64Array | undefined): Omit<Demeaned, 'variances'> {
   const rowFactors = new Float64Array(observations);
   if (weights === undefined) {
     rowFactors.fill(1 / (observations - 1));

@@ -6,11 +6,8 @@ import { ledoitWolfIntensity, targetDistances, type Distances } from './ledoit-w
 import { targetOf, type ShrinkageTarget, type Target } from './shrinkage-target.js';
 
 /** What an engine must offer to work with a covariance that is never formed, and to estimate it. */
-type PanelEngine = Pick<
-  Engine,
-  'symmetricRankK' | 'gemm' | 'gemv' | 'gemvTransposed' | 'scaleRows' | 'allocate' | 'scope'
->;
-type EstimatingEngine = PanelEngine & Pick<Engine, 'centreColumns' | 'columnSquares'>;
+type PanelEngine = Pick<Engine, 'symmetricRankK' | 'gemm' | 'gemv' | 'gemvTransposed' | 'allocate' | 'scope'>;
+type EstimatingEngine = PanelEngine & Pick<Engine, 'centreColumns'>;
 
 /**
  * A squared distance below this share of |S|^2 has lost digits as the difference of two norms: it is taken entry by
@@ -67,7 +64,7 @@ export interface LowRankCovariance {
  * @param shrinkage  Target, intensity, weights and scale.
  * @returns          The covariance; its panel is `panel`.
  * @throws           KernelFault on a shape mismatch, fewer than two observations or an intensity outside [0, 1].
- * @cost             Four passes over the panel; the Ledoit-Wolf intensity multiplies the panel once with itself, the shorter way. It is NaN,
+ * @cost             Three passes over the panel; the Ledoit-Wolf intensity multiplies the panel once with itself, the shorter way. It is NaN,
  *                   and so is the covariance, when powers of the returns are no finite numbers any more.
  * @source           Ledoit & Wolf (2004), J. Portfolio Management 30(4), 110-119; mean correlation in one pass:
  *                   sum_ij r_ij = sum_t (sum_i x_ti / s_i)^2.
@@ -79,9 +76,8 @@ export function lowRankCovariance(
   shrinkage: Shrinkage,
 ): LowRankCovariance {
   const demeaned = demean(panel, assets, shrinkage.weights, new Float64Array(assets), engine);
-  engine.scaleRows(panel, assets, demeaned.rowFactors);
   const observations = demeaned.rowFactors.length;
-  const { variances, correlation } = (shrinkage.remember ?? measured)(() => sampleMoments(engine, panel, assets));
+  const { variances, correlation } = (shrinkage.remember ?? measured)(() => sampleMoments(panel, demeaned.variances));
   const target = targetOf(shrinkage.target, variances, correlation);
   const given = shrinkage.intensity;
   assert(given === null || (given >= 0 && given <= 1), `intensity: ${given}, outside [0, 1]`);
@@ -160,9 +156,7 @@ export function denseCovariance(
 
 const measured = (measure: () => SampleMoments): SampleMoments => measure();
 
-function sampleMoments(engine: EstimatingEngine, panel: Float64Array, assets: number): SampleMoments {
-  const variances = new Float64Array(assets);
-  engine.columnSquares(panel, variances);
+function sampleMoments(panel: Float64Array, variances: Float64Array): SampleMoments {
   return { variances, correlation: meanCorrelation(panel, variances) };
 }
 

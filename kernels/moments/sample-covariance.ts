@@ -1,14 +1,13 @@
 import { centreColumns } from '../algebra/centre-columns.js';
-import { scaleRows } from '../algebra/scale-rows.js';
 import { symmetricRankK } from '../algebra/symmetric-rank-k.js';
 import { assert } from '../assert.js';
 import type { Engine } from '../engines/engine.js';
 import { demean, type Demeaned } from './demean.js';
 
 /** What a covariance needs of an engine. */
-export type RankKProduct = Pick<Engine, 'symmetricRankK' | 'scaleRows' | 'centreColumns'>;
+export type RankKProduct = Pick<Engine, 'symmetricRankK' | 'centreColumns'>;
 
-const PLAIN: RankKProduct = { symmetricRankK, scaleRows, centreColumns };
+const PLAIN: RankKProduct = { symmetricRankK, centreColumns };
 
 /**
  * Sample covariance of a panel of returns, ddof 1, or its weighted form.
@@ -34,7 +33,6 @@ export function sampleCovariance(
   assert(out.length === assets * assets, `out: ${out.length} values for ${assets} assets`);
   const engine = options.engine ?? PLAIN;
   const demeaned = demean(x, assets, options.weights, new Float64Array(assets), engine);
-  engine.scaleRows(x, assets, demeaned.rowFactors);
   engine.symmetricRankK(x, assets, out);
   return demeaned;
 }

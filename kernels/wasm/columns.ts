@@ -1,6 +1,6 @@
 // Passes over chosen columns of a row-major panel.
 
-/** Rows whose groups are summed at a time: the four additions of a column do not wait for each other. */
+/** Rows that are passed together: the additions to a group do not wait for each other, and sums of columns are read once. */
 const BAND: i32 = 4;
 
 /** out := columns of x, less a constant: see `algebra/select-columns`. `columns` are int32 positions. */
@@ -112,4 +112,102 @@ export function columnSquaresAbout(x: usize, rows: i32, columns: i32, means: usi
       x += 8;
     }
   }
+}
+
+/** out := sums of the columns of a [rows x columns] panel, row t times weight t where there are weights. Every column first row to last. */
+export function columnSums(x: usize, rows: i32, columns: i32, weights: usize, out: usize): void {
+  const row = <usize>columns << 3;
+  const even = row & ~15;
+  memory.fill(out, 0, row);
+  let t = 0;
+  for (; t + BAND <= rows; t += BAND) {
+    const w0 = weightAt(weights, t);
+    const w1 = weightAt(weights, t + 1);
+    const w2 = weightAt(weights, t + 2);
+    const w3 = weightAt(weights, t + 3);
+    for (let j: usize = 0; j < even; j += 16) {
+      const at = x + j;
+      let sum = f64x2.add(v128.load(out + j), f64x2.mul(w0, v128.load(at)));
+      sum = f64x2.add(sum, f64x2.mul(w1, v128.load(at + row)));
+      sum = f64x2.add(sum, f64x2.mul(w2, v128.load(at + 2 * row)));
+      v128.store(out + j, f64x2.add(sum, f64x2.mul(w3, v128.load(at + 3 * row))));
+    }
+    if (even < row) for (let k = 0; k < BAND; k++) addLast(weightAt(weights, t + k), x + <usize>k * row + even, out + even);
+    x += BAND * row;
+  }
+  for (; t < rows; t++) {
+    const w = weightAt(weights, t);
+    for (let j: usize = 0; j < even; j += 16) v128.store(out + j, f64x2.add(v128.load(out + j), f64x2.mul(w, v128.load(x + j))));
+    if (even < row) addLast(w, x + even, out + even);
+    x += row;
+  }
+}
+
+// @ts-ignore: decorator
+@inline
+function weightAt(weights: usize, t: i32): v128 {
+  return weights === 0 ? f64x2.splat(1) : v128.load_splat<f64>(weights + (<usize>t << 3));
+}
+
+// @ts-ignore: decorator
+@inline
+function addLast(weight: v128, x: usize, out: usize): void {
+  store<f64>(out, load<f64>(out) + f64x2.extract_lane(weight, 0) * load<f64>(x));
+}
+
+/**
+ * Rows of a [rows x columns] panel less the means, row t by the root of its factor, in place; `squares` := sums of the squares of the
+ * columns that come out, every column first row to last.
+ */
+export function centreRows(x: usize, rows: i32, columns: i32, means: usize, factors: usize, squares: usize): void {
+  const row = <usize>columns << 3;
+  memory.fill(squares, 0, row);
+  let t = 0;
+  for (; t + BAND <= rows; t += BAND) {
+    centreBand(x, row, means, factors + (<usize>t << 3), squares);
+    x += BAND * row;
+  }
+  for (; t < rows; t++) {
+    const scale = sqrt(load<f64>(factors + (<usize>t << 3)));
+    for (let j: usize = 0; j < row; j += 8) centreCell(scale, x + j, means + j, squares + j);
+    x += row;
+  }
+}
+
+function centreBand(x: usize, row: usize, means: usize, factors: usize, squares: usize): void {
+  const even = row & ~15;
+  const roots = f64x2.sqrt(v128.load(factors));
+  const later = f64x2.sqrt(v128.load(factors, 16));
+  const s0 = v128.shuffle<f64>(roots, roots, 0, 0);
+  const s1 = v128.shuffle<f64>(roots, roots, 1, 1);
+  const s2 = v128.shuffle<f64>(later, later, 0, 0);
+  const s3 = v128.shuffle<f64>(later, later, 1, 1);
+  for (let j: usize = 0; j < even; j += 16) {
+    const at = x + j;
+    const mean = v128.load(means + j);
+    const a = f64x2.mul(s0, f64x2.sub(v128.load(at), mean));
+    const b = f64x2.mul(s1, f64x2.sub(v128.load(at + row), mean));
+    const c = f64x2.mul(s2, f64x2.sub(v128.load(at + 2 * row), mean));
+    const d = f64x2.mul(s3, f64x2.sub(v128.load(at + 3 * row), mean));
+    v128.store(at, a);
+    v128.store(at + row, b);
+    v128.store(at + 2 * row, c);
+    v128.store(at + 3 * row, d);
+    let sum = f64x2.add(v128.load(squares + j), f64x2.mul(a, a));
+    sum = f64x2.add(sum, f64x2.mul(b, b));
+    sum = f64x2.add(sum, f64x2.mul(c, c));
+    v128.store(squares + j, f64x2.add(sum, f64x2.mul(d, d)));
+  }
+  if (even === row) return;
+  for (let k = 0; k < BAND; k++) {
+    centreCell(sqrt(load<f64>(factors + (<usize>k << 3))), x + <usize>k * row + even, means + even, squares + even);
+  }
+}
+
+// @ts-ignore: decorator
+@inline
+function centreCell(scale: f64, cell: usize, mean: usize, squares: usize): void {
+  const value = scale * (load<f64>(cell) - load<f64>(mean));
+  store<f64>(cell, value);
+  store<f64>(squares, load<f64>(squares) + value * value);
 }

@@ -1,5 +1,5 @@
 export { cholesky, choleskyScratch } from './cholesky';
-export { centreGroups, columnSquaresAbout, selectColumns } from './columns';
+export { centreGroups, centreRows, columnSquaresAbout, columnSums, selectColumns } from './columns';
 export { gemm, gemmScratch } from './gemm';
 export { halvingChoices, halvingChoicesScratch } from './halving-choices';
 export { holdingValues } from './holding-values';
@@ -15,6 +15,4 @@ export { endTeam, followTeam, leadTeam, teamBoardBytes, teamSymmetricRankK, team
 export { solveLower, solveLowerTransposed, triangularSolveScratch } from './triangular-solve';
 export { writeTable } from './table-text';
 export { weightedPercentiles, weightedPercentilesScratch } from './weighted-percentiles';
-export {
-  addTransposed, columnSquares, columnSums, gemv, largestMagnitude, rankOneUpdate, scaleRows, square, subtractRow, symv,
-} from './vectors';
+export { addTransposed, gemv, largestMagnitude, rankOneUpdate, square, symv } from './vectors';

@@ -1,11 +1,10 @@
 import type { Engine } from '../engine.js';
 import { assertCentre } from '../../algebra/centre-columns.js';
 import { assertGroups, type ColumnGroups } from '../../algebra/centre-groups.js';
-import { assertColumns } from '../../algebra/column-squares.js';
+import { assertColumns } from '../../algebra/column-deviations.js';
 import { assertSelection } from '../../algebra/select-columns.js';
 import { assertHalving } from '../../sums/halving-choices.js';
 import { assertPercentiles } from '../../sums/weighted-percentiles.js';
-import { assert } from '../../assert.js';
 import { BYTES, type Kernels } from './kernels.js';
 
 /** Sums, means and squares of columns and of groups of them. */
@@ -17,37 +16,28 @@ export function columnsOn({
 }: Kernels): Pick<
   Engine,
   | 'centreColumns'
-  | 'columnSquares'
   | 'columnDeviations'
   | 'selectColumns'
   | 'centreGroups'
-  | 'scaleRows'
   | 'pairwiseSum'
   | 'weightedPercentiles'
   | 'halvingChoices'
 > {
   return {
-    centreColumns(x, weights, means) {
-      const rows = assertCentre(x, weights, means);
+    centreColumns(x, of, means, squares) {
+      const rows = assertCentre(x, of, means, squares);
+      const { weights, factors } = of;
       run(() => {
         const [px, writeRows] = operands.inPlace(x);
-        const [pm, writeMeans] = operands.inPlace(means);
-        const sums = arena.view(pm, means.length);
+        const [pm, writeMeans] = operands.result(means);
+        const [ps, writeSquares] = operands.result(squares);
         kernels.columnSums(px, rows, means.length, weights === undefined ? 0 : operands.input(weights), pm);
+        const sums = arena.view(pm, means.length);
         if (weights === undefined) for (let i = 0; i < sums.length; i++) sums[i]! /= rows;
-        kernels.subtractRow(px, rows, means.length, pm);
+        kernels.centreRows(px, rows, means.length, pm, operands.input(factors), ps);
         writeRows();
         writeMeans();
-      });
-    },
-
-    columnSquares(x, out) {
-      const rows = assertColumns(x, out);
-      run(() => {
-        const px = operands.input(x);
-        const [po, write] = operands.output(out);
-        kernels.columnSquares(px, rows, out.length, po);
-        write();
+        writeSquares();
       });
     },
 
@@ -93,16 +83,6 @@ export function columnsOn({
         );
         writeRows();
         writeMeans();
-      });
-    },
-
-    scaleRows(x, columns, factors) {
-      assert(x.length === columns * factors.length, `x: ${x.length} values for ${factors.length} x ${columns}`);
-      run(() => {
-        const pf = operands.input(factors);
-        const [px, write] = operands.inPlace(x);
-        kernels.scaleRows(px, factors.length, columns, pf);
-        write();
       });
     },
 

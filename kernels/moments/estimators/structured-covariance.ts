@@ -48,7 +48,6 @@ export function structuredCovariance(
   const returns = estimator === 'gerber' ? panel.slice() : panel;
   const own = estimator === 'newey_west' ? weights : undefined;
   const { rowFactors } = demean(panel, assets, own, new Float64Array(assets), engine);
-  engine.scaleRows(panel, assets, rowFactors);
   if (estimator === 'newey_west') neweyWest(engine, panel, { assets, lags }, out);
   else engine.symmetricRankK(panel, assets, out);
   const deviations = Float64Array.from({ length: assets }, (_, i) => Math.sqrt(Math.max(0, out[i * (assets + 1)]!)));

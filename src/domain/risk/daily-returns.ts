@@ -116,10 +116,11 @@ function readRows({ closes, sessions, coverage, effects }: Reading, out: Float64
   const at = coverage.columns.map((place) => columns[place]!);
   const n = at.length;
   const placeEffects = effectPlacer({ effects, close, width, columns: at });
+  const divide = at.every((column, place) => column === at[0]! + place) ? divideRun : divideRow;
   for (let t = 0; t < coverage.sessions.length; t++) {
     const session = coverage.sessions[t]!;
     const [from, to] = [rows[session - 1]! * width, rows[session]! * width];
-    divideRow(close, { from, to, columns: at }, out, t * n);
+    divide(close, { from, to, columns: at }, out, t * n);
     // Those of days between the two sessions take effect on the second.
     const first = firstAtLeast(effects.days, sessions[session - 1]! + 1);
     placeEffects({ session, first, day: sessions[session]!, from, to }, out, t * n);
@@ -138,6 +139,13 @@ function divideRow(close: Float64Array, { from, to, columns }: RowOfCloses, out:
     const column = columns[k]!;
     out[at + k] = close[to + column]! / close[from + column]! - 1;
   }
+}
+
+/** The same of columns that follow each other, without a look at which they are. */
+function divideRun(close: Float64Array, { from, to, columns }: RowOfCloses, out: Float64Array, at: number): void {
+  const before = from + columns[0]!;
+  const after = to + columns[0]!;
+  for (let k = 0; k < columns.length; k++) out[at + k] = close[after + k]! / close[before + k]! - 1;
 }
 
 interface Placing {

@@ -1,38 +1,65 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { centreColumns } from '#kernels/algebra/centre-columns.js';
+import { symmetricRankK } from '#kernels/algebra/symmetric-rank-k.js';
 import { KernelFault } from '#kernels/assert.js';
 
-test('takes the mean from every value of its column', () => {
+test('takes the mean from every value of its column, and sums what is left squared', () => {
   const x = Float64Array.of(1, 10, 2, 20, 6, 30);
-  const means = new Float64Array(2);
-  centreColumns(x, undefined, means);
+  const [means, squares] = [new Float64Array(2), Float64Array.of(7, 7)];
+  centreColumns(x, { weights: undefined, factors: Float64Array.of(1, 1, 1) }, means, squares);
   expect([...means]).toEqual([3, 20]);
   expect([...x]).toEqual([-2, -10, -1, 0, 3, 10]);
+  expect([...squares]).toEqual([4 + 1 + 9, 200]);
 });
 
 test('weighs the rows of the mean', () => {
   const x = Float64Array.of(1, 3);
   const means = new Float64Array(1);
-  centreColumns(x, Float64Array.of(0.75, 0.25), means);
+  centreColumns(
+    x,
+    { weights: Float64Array.of(0.75, 0.25), factors: Float64Array.of(1, 1) },
+    means,
+    new Float64Array(1),
+  );
   expect([...means, ...x]).toEqual([1.5, -0.5, 1.5]);
+});
+
+test('makes the product of the panel with itself weigh its rows by their factors', () => {
+  const x = Float64Array.of(-1, -2, 1, 2);
+  const squares = new Float64Array(2);
+  centreColumns(x, { weights: undefined, factors: Float64Array.of(4, 9) }, new Float64Array(2), squares);
+  const product = new Float64Array(4);
+  symmetricRankK(x, 2, product);
+  expect([...product]).toEqual([13, 26, 26, 52]);
+  expect([...squares]).toEqual([13, 52]);
 });
 
 test('a column is centred the same whatever stands beside it', () => {
   const column = fc.array(fc.double({ min: -1e3, max: 1e3, noNaN: true }), { minLength: 5, maxLength: 5 });
+  const of = { weights: undefined, factors: Float64Array.of(1, 0.5, 3, 0, 2) };
   fc.assert(
     fc.property(column, column, (a, b) => {
       const alone = Float64Array.from(a);
       const beside = Float64Array.from(a.flatMap((value, t) => [b[t]!, value]));
-      centreColumns(alone, undefined, new Float64Array(1));
-      centreColumns(beside, undefined, new Float64Array(2));
+      centreColumns(alone, of, new Float64Array(1), new Float64Array(1));
+      centreColumns(beside, of, new Float64Array(2), new Float64Array(2));
       expect(beside.filter((_, i) => i % 2 === 1)).toEqual(alone);
     }),
   );
 });
 
-test('refuses panels that are none and a weight too few', () => {
-  expect(() => centreColumns(new Float64Array(5), undefined, new Float64Array(2))).toThrow(KernelFault);
-  expect(() => centreColumns(new Float64Array(4), undefined, new Float64Array(0))).toThrow(KernelFault);
-  expect(() => centreColumns(new Float64Array(4), Float64Array.of(1), new Float64Array(2))).toThrow(KernelFault);
+test('refuses panels that are none, a weight, a factor or a sum too few', () => {
+  const centre = (values: number, weights: number | undefined, factors: number, means: number, squares = means) => {
+    const of = {
+      weights: weights === undefined ? undefined : new Float64Array(weights),
+      factors: new Float64Array(factors),
+    };
+    return () => centreColumns(new Float64Array(values), of, new Float64Array(means), new Float64Array(squares));
+  };
+  expect(centre(5, undefined, 2, 2)).toThrow(KernelFault);
+  expect(centre(4, undefined, 2, 0)).toThrow(KernelFault);
+  expect(centre(4, 1, 2, 2)).toThrow(KernelFault);
+  expect(centre(4, undefined, 1, 2)).toThrow(KernelFault);
+  expect(centre(4, undefined, 2, 2, 1)).toThrow(KernelFault);
 });

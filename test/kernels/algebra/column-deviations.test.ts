@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { centreColumns } from '#kernels/algebra/centre-columns.js';
 import { columnDeviations } from '#kernels/algebra/column-deviations.js';
-import { columnSquares } from '#kernels/algebra/column-squares.js';
 import { KernelFault } from '#kernels/assert.js';
 
 test('sums the squares of what is beside the mean of each column, and leaves the panel as it was', () => {
@@ -12,12 +11,11 @@ test('sums the squares of what is beside the mean of each column, and leaves the
   expect([...x]).toEqual([1, 2, 3, 6]);
 });
 
-test('gives the bits of centring and squaring one after the other', () => {
+test('gives the bits of centring by factors of 1', () => {
   const x = Float64Array.from({ length: 40 * 7 }, (_, k) => Math.sin(k * k + 1));
   const [squares, expected] = [new Float64Array(7), new Float64Array(7)];
   columnDeviations(x, squares);
-  centreColumns(x, undefined, new Float64Array(7));
-  columnSquares(x, expected);
+  centreColumns(x, { weights: undefined, factors: new Float64Array(40).fill(1) }, new Float64Array(7), expected);
   expect([...squares]).toEqual([...expected]);
 });
 

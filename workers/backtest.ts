@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { Engine } from '#kernels/engines/engine.js';
-import { emptyMemory } from '#kernels/memory/paged-memory.js';
 import { calledRebalances } from '#domain/backtest/called-rebalances.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
@@ -19,7 +18,6 @@ import type { Task, ThreadInput, TaskOutput } from '#jobs/tasks.js';
 import type { KnownFiles } from '#jobs/tasks/files.js';
 import type { ResumableRun, RunFileName } from '#jobs/tasks/runs.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
-import type { ArtifactRef } from '#store/port.js';
 import type { TextRoom } from '#views/json-writer.js';
 import type { RunStamp } from '#views/provenance-json.js';
 import { snapshotsText, writeOverview, writeResult } from '#views/run-json.js';
@@ -45,16 +43,14 @@ export const backtest: Task<'backtest'> = async (input, control) => {
   const { contents, snapshotsAt, prices, ...made } = await onEngine((engine) => runOn(engine, input, control));
   control.report(0.95);
   const plan = outputContent(canonicalJson(input.plan));
-  const own = prices !== null && prices.stored === undefined ? prices : null;
-  const beside = own !== null && own.bytes < LATE_BYTES_MIN ? own.write() : null;
+  const own = prices?.stored === undefined ? prices : null;
   const {
     snapshots,
-    prices: side,
+    prices: written,
     ...files
-  } = await writeOutputs(input.outputs, { plan, ...contents, prices: beside });
+  } = await writeOutputs(input.outputs, { plan, ...contents, prices: own });
   memory.giveBack();
   texts.giveBack();
-  const written = side ?? (own && (await writeLate(input.outputs, own)));
   if (prices && written) rememberPrices(prices.key, written.sha256);
   return {
     ...made,
@@ -63,21 +59,6 @@ export const backtest: Task<'backtest'> = async (input, control) => {
     snapshots: { at: snapshotsAt, text: snapshots },
   };
 };
-
-/** Prices from which on they are made once the memory of the columns is given back, and not written side by side with them. */
-const LATE_BYTES_MIN = 64 * 2 ** 20;
-
-async function writeLate(
-  outputs: ThreadInput<'backtest'>['outputs'],
-  { write }: Pick<PricesOfRun, 'write'>,
-): Promise<ArtifactRef> {
-  const bytes = write();
-  try {
-    return (await writeOutputs(outputs, { prices: bytes })).prices;
-  } finally {
-    emptyMemory(bytes.buffer);
-  }
-}
 
 /** The run of a plan, made and thrown away: its code is compiled then, and the market is ready for runs. */
 export async function practiseRun(market: MarketHandle, plan: BacktestPlan, control: TaskControl): Promise<void> {
@@ -99,7 +80,7 @@ interface MadeRun extends Omit<TaskOutput<'backtest'>, RunFileName> {
   readonly snapshotsAt: number;
 }
 
-interface PricesOfRun extends Pick<PricesApart, 'write' | 'bytes'> {
+interface PricesOfRun extends Pick<PricesApart, 'length' | 'parts'> {
   readonly key: string;
   readonly stored: string | undefined;
 }
@@ -152,7 +133,7 @@ function wholeRun(
       columns,
       checkpoint: state && outputContent(state),
     },
-    prices: prices && { key: key!, stored, write: prices.write, bytes: prices.bytes },
+    prices: prices && { key: key!, stored, length: prices.length, parts: prices.parts },
     snapshotsAt: snapshots.at,
     runAt,
     start,

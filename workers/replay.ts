@@ -2,10 +2,12 @@ import { readFileSync } from 'node:fs';
 import { firstDifference, type RunDifference } from '#domain/backtest/run-file/compare.js';
 import { PRICES } from '#domain/backtest/run-file/prices-apart.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
+import { keptMemory } from '#domain/kept-memory.js';
 import type { ReadRange } from '#domain/backtest/run-file/segments.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Task } from '#jobs/tasks.js';
 import type { ReplayInput } from '#jobs/tasks/runs.js';
+import { wholeOf } from '#store/made-bytes.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { replayView } from '#views/replay-view.js';
 import { withInset } from '#views/run-json.js';
@@ -59,7 +61,8 @@ export const replay: Task<'replay'> = async (input, control) => {
 type Outputs = ReturnType<typeof runForDataset>['outputs'];
 
 function differenceOf({ paths }: ReplayInput, outputs: Outputs): RunDifference | null {
-  const prices = outputs.prices?.write();
+  const made = outputs.prices;
+  const prices = made === null ? undefined : wholeOf(made, keptMemory(made.length)); // Those of many names lie on the disk.
   const areSame =
     isEqual(readStored(paths.columns), outputs.columns) &&
     (prices === undefined || isEqual(readStored(besidePath(paths.columns, PRICES)), prices));

@@ -1,10 +1,10 @@
 import { openArtifactWriter } from '#artifact-writer';
 import type { TaskOutputs } from '#jobs/tasks/files.js';
-import type { ArtifactRef } from '#store/port.js';
+import type { ArtifactRef, MadeBytes } from '#store/port.js';
 import { answerBytes } from './hand-over.js';
 
 /** Bytes of an artifact of a task, or null where there is none. */
-type Content = Uint8Array<ArrayBuffer> | null;
+type Content = Uint8Array<ArrayBuffer> | MadeBytes | null;
 type Written<C extends Content> = C extends null ? null : ArtifactRef;
 
 /** Content of an artifact, on memory that outlasts the task's arena. */

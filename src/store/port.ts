@@ -234,7 +234,15 @@ export type ArtifactDestination =
 /** Bytes under the name that their artifact is to have. */
 export interface ArtifactContent {
   readonly name: string;
-  readonly bytes: Uint8Array;
+  readonly bytes: Uint8Array | MadeBytes;
+}
+
+/** Bytes that are made as they are written, so that they are nowhere as a whole. */
+export interface MadeBytes {
+  /** Of all parts. */
+  readonly length: number;
+  /** From the first on. Each is read before the next is asked for, which may take its memory. */
+  parts(): Iterable<Uint8Array>;
 }
 
 export interface ArtifactWriter {

@@ -55,18 +55,48 @@ async function writeFile(folder: string, { name, bytes }: ArtifactContent, call:
   const hash = createHash('sha256');
   const handle = await openBy(call, draftOf(path), 'wx');
   try {
-    for (let at = 0; at < bytes.length; at += PART_BYTES) {
-      const part = bytes.subarray(at, at + PART_BYTES);
+    const flushing = flushBehind(() => call(() => handle.datasync(), WRITE_MS));
+    for (const part of bytes instanceof Uint8Array ? partsOf(bytes) : bytes.parts()) {
       const writing = writePart(call, handle, part);
       hash.update(part); // While another thread writes it.
       await writing;
+      await flushing.written(part.length);
     }
-    await call(() => handle.datasync(), WRITE_MS);
+    await flushing.end();
   } finally {
     await closeBy(call, handle);
   }
   await call(() => rename(draftOf(path), path), WRITE_MS);
   return { name, bytes: bytes.length, sha256: hash.digest('hex') };
+}
+
+function* partsOf(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += PART_BYTES) yield bytes.subarray(at, at + PART_BYTES);
+}
+
+/** Bytes after which a file goes to disk while more of it is written. */
+const FLUSHED_BYTES = 64 * 2 ** 20;
+
+/** Flushes a file while it is written, one flush at a time. Each throws what the system tells of the bytes before it. */
+function flushBehind(flush: () => Promise<void>) {
+  let flushing = Promise.resolve();
+  let unflushed = 0;
+  async function next(): Promise<void> {
+    await flushing;
+    unflushed = 0;
+    flushing = flush();
+    flushing.catch(() => {}); // Whoever waits for it hears of it.
+  }
+  return {
+    written: async (bytes: number): Promise<void> => {
+      unflushed += bytes;
+      if (unflushed >= FLUSHED_BYTES) await next();
+    },
+    async end(): Promise<void> {
+      await next();
+      await flushing;
+    },
+  };
 }
 
 /** Removes files of a folder, whole or half written; absent ones are fine. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ArtifactDestination, ArtifactWriter } from '../port.js';
+import { wholeOf } from '../made-bytes.js';
 import { openObjectCache } from './object-cache.js';
 import { createS3Client } from './s3-client.js';
 
@@ -12,7 +13,8 @@ export async function openObjectWriter(
   return {
     async write(contents) {
       const outcomes = await Promise.allSettled(
-        contents.map(async ({ name, bytes }) => {
+        contents.map(async ({ name, bytes: content }) => {
+          const bytes = content instanceof Uint8Array ? content : wholeOf(content); // It is signed by its hash before it is sent.
           const sha256 = createHash('sha256').update(bytes).digest('hex');
           await client.put(name, bytes, sha256);
           await cache.put(name, bytes, sha256);

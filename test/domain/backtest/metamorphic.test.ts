@@ -13,6 +13,7 @@ import { createRunMemory } from '#workers/run-memory.js';
 import { contentOf, cut as rowsUpTo, opened } from './extend/extended.js';
 import { randomMarket } from './random-market.js';
 import { runRecordJson } from './run-record.js';
+import { wholeOf } from '#store/made-bytes.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from './random-run.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 20);
@@ -180,7 +181,7 @@ describe('on random markets', () => {
         const options = { contentHash: 's', inPlace: true, apartBytesMin: is ? 0 : Infinity };
         const { columns, prices } = runToFiles(around, options);
         if (columns.buffer === around.portfolio.weights.buffer) placed++;
-        if (prices) expect(contentOf(opened(columns, [prices.write()]))).toEqual(contentOf(opened(expected)));
+        if (prices) expect(contentOf(opened(columns, [wholeOf(prices)]))).toEqual(contentOf(opened(expected)));
         else expect(blocksOf(columns)).toEqual(blocksOf(expected));
         memory.giveBack();
       }),

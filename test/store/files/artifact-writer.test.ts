@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { cpSync } from 'node:fs';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, unlink, writeFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openArtifactWriter } from '#store/artifact-writer.js';
 import { newArtifactName } from '#store/files/artifact-owners.js';
 import { openArtifacts } from '#store/files/artifact-store.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
-import type { ArtifactContent, ArtifactDestination } from '#store/port.js';
+import { wholeOf } from '#store/made-bytes.js';
+import type { ArtifactContent, ArtifactDestination, MadeBytes } from '#store/port.js';
 import { interceptFiles, watchCalls } from '../../durability/counted-calls.js';
 import { temporaryFolders } from '../temporary-folder.js';
 
@@ -36,6 +37,56 @@ test('what is written beside the store is read by it, with the hash of its defin
   expect(refs).toEqual(contents.map(({ name, bytes }) => ({ name, bytes: bytes.length, sha256: sha256(bytes) })));
   for (const [i, ref] of refs.entries())
     expect(Buffer.compare(await artifacts.read(ref), contents[i]!.bytes), `${SIZES[i]} bytes`).toBe(0);
+});
+
+/** Parts of one value each in the same memory. */
+const madeOf = (sizes: readonly number[]): MadeBytes => ({
+  length: sizes.reduce((sum, size) => sum + size, 0),
+  *parts() {
+    const room = new Uint8Array(Math.max(...sizes));
+    for (const [i, size] of sizes.entries()) yield room.subarray(0, size).fill(i + 1);
+  },
+});
+
+test('bytes that are made in parts are written as a whole of them is', async () => {
+  const artifacts = await openArtifacts(await newFolder());
+  const name = artifacts.newName();
+  const made = madeOf([3, PART + 1, 1]);
+  const [ref] = await openArtifactWriter(artifacts.destination).write([{ name, bytes: made }]);
+  const bytes = new Uint8Array(PART + 5)
+    .fill(1, 0, 3)
+    .fill(2, 3, PART + 4)
+    .fill(3, PART + 4);
+  expect(ref).toEqual({ name, bytes: bytes.length, sha256: sha256(bytes) });
+  expect(Buffer.compare(await artifacts.read(ref!), bytes)).toBe(0);
+  expect(Buffer.compare(wholeOf(made), bytes)).toBe(0);
+});
+
+test('a large file is flushed while it is written and once more, and none is there when any flush fails', async () => {
+  const large = madeOf(Array.from({ length: 130 }, () => PART));
+  const folder = await newFolder();
+  const handle = await open(join(folder, 'other'), 'w');
+  const files = Object.getPrototypeOf(handle) as FileHandle; // Of every open file.
+  await handle.close();
+  await unlink(join(folder, 'other'));
+  const { datasync } = files;
+  let count = 0;
+  try {
+    for (const refused of [1, 2, 3, 4]) {
+      count = 0;
+      files.datasync = function (this: FileHandle) {
+        if (++count === refused) return Promise.reject(new Error('EIO'));
+        return Reflect.apply(datasync, this, []);
+      };
+      const written = openArtifactWriter(destinationOf(folder)).write([{ name: `${refused}.art`, bytes: large }]);
+      if (refused < 4) await expect(written).rejects.toThrow('EIO');
+      else await written;
+      expect(await readdir(folder)).toEqual(refused < 4 ? [] : ['4.art']);
+    }
+    expect(count).toBe(3);
+  } finally {
+    files.datasync = datasync;
+  }
 });
 
 test('all are written or none, whichever call the disk refuses', async () => {

@@ -8,10 +8,10 @@ export const APART_BYTES_MIN = 1 << 20;
 export interface PricesApart {
   readonly identifiers: readonly string[];
   readonly days: Int32Array;
-  /** Of the file. */
-  readonly bytes: number;
-  /** The file. @cost one pass over [T x H] closes */
-  write(): Uint8Array<ArrayBuffer>;
+  /** Bytes of the file. */
+  readonly length: number;
+  /** The file, some sessions at a time in the same memory. @cost one pass over [T x H] closes */
+  parts(): Iterable<Uint8Array<ArrayBuffer>>;
 }
 
 /**

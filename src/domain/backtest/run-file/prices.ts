@@ -1,3 +1,4 @@
+import type { Book } from '../simulate/book.js';
 import type { Block } from './block.js';
 import { sessionsBefore } from './effects.js';
 import { filled, priceRows } from './panels.js';
@@ -34,3 +35,20 @@ export const joinedPrice: Block<'f64'> = {
     return append(...Array.from(source.joined, (column) => filled(priceRows(sm, Int32Array.of(column), sessions))));
   },
 };
+
+/** Least bytes of prices that are made at a time, but for the last: whole sessions. */
+const PART_BYTES_MIN = 2 ** 20;
+
+/** Prices of a book as bytes, some sessions at a time, each in the memory of the one before. */
+export function* pricesInParts(
+  { sm, from, length }: Pick<Book, 'sm' | 'from' | 'length'>,
+  names: Int32Array,
+): Generator<Uint8Array<ArrayBuffer>> {
+  const count = Math.ceil(PART_BYTES_MIN / Math.max(1, Float64Array.BYTES_PER_ELEMENT * names.length));
+  const room = new Float64Array(Math.min(count, length) * names.length);
+  for (let t = 0; t < length; t += count) {
+    const rows = priceRows(sm, names, { from: from + t, to: from + Math.min(t + count, length) });
+    rows.writeTo(room);
+    yield new Uint8Array(room.buffer, 0, Float64Array.BYTES_PER_ELEMENT * rows.length);
+  }
+}

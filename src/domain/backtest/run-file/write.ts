@@ -1,4 +1,3 @@
-import { keptFloats } from '../../kept-memory.js';
 import { exchangeRates } from '../../market/exchange-rates.js';
 import { isEqual } from '../numbers.js';
 import { packRecord } from '../record/pack.js';
@@ -10,7 +9,7 @@ import { createColumns, type BlockInPlace, type ColumnsWriter, type EarlierFiles
 import { foreignRates } from './foreign-rates.js';
 import { wholeHeader } from './header.js';
 import { APART_BYTES_MIN, PRICES, type PricesApart } from './prices-apart.js';
-import { price } from './prices.js';
+import { price, pricesInParts } from './prices.js';
 import { BLOCK_NAMES, blockOf, type BlockName } from './schema.js';
 
 export interface ColumnsOptions {
@@ -65,12 +64,8 @@ export function runToFiles(
     prices: {
       identifiers: Array.from(source.names, (column) => portfolio.sm.identifiers[column]!),
       days,
-      bytes: Float64Array.BYTES_PER_ELEMENT * prices.length,
-      write() {
-        const values = keptFloats(prices.length); // Those of many names lie on the disk.
-        prices.writeTo(values);
-        return new Uint8Array(values.buffer as ArrayBuffer); // What writes and reads files takes shared memory too.
-      },
+      length: Float64Array.BYTES_PER_ELEMENT * prices.length,
+      parts: () => pricesInParts(portfolio, source.names),
     },
   };
 }

@@ -16,6 +16,7 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import { actionsOf, openMarketSince, shareMarket } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { settledDay } from '#market/content/prefix.js';
+import { wholeOf } from '#store/made-bytes.js';
 import { recordJson } from '#views/record-json.js';
 import { snapshotsText, withInset, writeResult, type WrittenResult } from '#views/run-json.js';
 import { expectEqual } from '../../../equal.js';
@@ -145,7 +146,7 @@ export function opened(bytes: Uint8Array, files: readonly Uint8Array[] = []): Ru
 /** A whole run as two files: its prices, and its columns. */
 export function filesOf(run: Run): Uint8Array[] {
   const { columns, prices } = runToFiles(run, { contentHash: 's', apartBytesMin: 0 });
-  return [prices!.write(), columns];
+  return [wholeOf(prices!), columns];
 }
 
 /** The files of an extended run: the earlier ones, and its own. */

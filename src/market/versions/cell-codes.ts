@@ -27,7 +27,10 @@ const NAN_HIGH = 0x7ff80000;
 
 const WIDTH = Int32Array.BYTES_PER_ELEMENT;
 
-/** @param assets cells of a day @returns bytes from which `decodeCells` makes the same bits */
+/**
+ * @param assets cells of a day
+ * @returns bytes from which `decodeCells` makes the same bits, in memory that the next call takes
+ */
 export function encodeCells(cells: Float64Array, assets: number): Uint8Array {
   for (const end of [-NONE, LONG_END]) {
     for (
@@ -40,11 +43,21 @@ export function encodeCells(cells: Float64Array, assets: number): Uint8Array {
       if (integers !== undefined) return longPlanesOf(integers, assets, decimals);
     }
   }
-  const bytes = new Uint8Array(1 + cells.byteLength);
+  const bytes = bytesOf(1 + cells.byteLength);
   bytes[0] = DOUBLES;
   bytes.set(new Uint8Array(cells.buffer, cells.byteOffset, cells.byteLength), 1);
   return bytes;
 }
+
+/** Memory of this thread for integers and for bytes: new memory for each part would stay until the next collection. */
+const room = { integers: new ArrayBuffer(0), bytes: new ArrayBuffer(0) };
+
+function roomOf(what: keyof typeof room, bytes: number): ArrayBuffer {
+  if (room[what].byteLength < bytes) room[what] = new ArrayBuffer(bytes);
+  return room[what];
+}
+
+const bytesOf = (length: number): Uint8Array<ArrayBuffer> => new Uint8Array(roomOf('bytes', length), 0, length);
 
 /** Fewest decimals, from so many on, that the first value has. */
 function firstFit(cells: Float64Array, from: number, end: number): number {
@@ -71,7 +84,8 @@ function isExact(
 function integersOf(cells: Float64Array, decimals: number, end: number): Int32Array | Float64Array | undefined {
   const form = { scale: 10 ** decimals, end };
   const halves = new Uint32Array(cells.buffer, cells.byteOffset, 2 * cells.length);
-  const integers = end === LONG_END ? new Float64Array(cells.length) : new Int32Array(cells.length);
+  const memory = roomOf('integers', cells.byteLength);
+  const integers = new (end === LONG_END ? Float64Array : Int32Array)(memory, 0, cells.length);
   for (let i = 0; i < cells.length; i++) {
     const value = cells[i]!;
     if (value !== value) {
@@ -89,7 +103,7 @@ function integersOf(cells: Float64Array, decimals: number, end: number): Int32Ar
 /** Differences in the order of their size, so that those below zero have few bytes too, byte by byte. */
 function planesOf(integers: Int32Array, assets: number, decimals: number): Uint8Array {
   const count = integers.length;
-  const bytes = new Uint8Array(1 + WIDTH * count);
+  const bytes = bytesOf(1 + WIDTH * count);
   bytes[0] = decimals;
   for (let i = 0; i < count; i++) {
     const difference = (integers[i]! - (i < assets ? 0 : integers[i - assets]!)) | 0;
@@ -105,7 +119,7 @@ function planesOf(integers: Int32Array, assets: number, decimals: number): Uint8
 /** As `planesOf`, of long integers. */
 function longPlanesOf(integers: Float64Array, assets: number, decimals: number): Uint8Array {
   const count = integers.length;
-  const bytes = new Uint8Array(1 + LONG_WIDTH * count);
+  const bytes = bytesOf(1 + LONG_WIDTH * count);
   bytes[0] = LONG + decimals;
   for (let i = 0; i < count; i++) {
     const difference = integers[i]! - (i < assets ? 0 : integers[i - assets]!);

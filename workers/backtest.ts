@@ -9,10 +9,10 @@ import { summaryOf } from '#domain/backtest/run-summary.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import type { Memory } from '#domain/backtest/run-file/placed.js';
 import { keptMemory } from '#domain/kept-memory.js';
-import type { PricesApart } from '#domain/backtest/run-file/prices-apart.js';
 import { runToFiles } from '#domain/backtest/run-file/write.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { formatDay } from '#domain/days.js';
+import type { MadeBytes } from '#domain/made-bytes.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
 import type { Task, ThreadInput, TaskOutput } from '#jobs/tasks.js';
 import type { KnownFiles } from '#jobs/tasks/files.js';
@@ -80,7 +80,7 @@ interface MadeRun extends Omit<TaskOutput<'backtest'>, RunFileName> {
   readonly snapshotsAt: number;
 }
 
-interface PricesOfRun extends Pick<PricesApart, 'length' | 'parts'> {
+interface PricesOfRun extends MadeBytes {
   readonly key: string;
   readonly stored: string | undefined;
 }

@@ -7,7 +7,7 @@ import type { ReadRange } from '#domain/backtest/run-file/segments.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Task } from '#jobs/tasks.js';
 import type { ReplayInput } from '#jobs/tasks/runs.js';
-import { wholeOf } from '#store/made-bytes.js';
+import { wholeOf } from '#domain/made-bytes.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { replayView } from '#views/replay-view.js';
 import { withInset } from '#views/run-json.js';

@@ -1,6 +1,7 @@
 import { openArtifactWriter } from '#artifact-writer';
+import type { MadeBytes } from '#domain/made-bytes.js';
 import type { TaskOutputs } from '#jobs/tasks/files.js';
-import type { ArtifactRef, MadeBytes } from '#store/port.js';
+import type { ArtifactRef } from '#store/port.js';
 import { answerBytes } from './hand-over.js';
 
 /** Bytes of an artifact of a task, or null where there is none. */

@@ -1,3 +1,4 @@
+import type { MadeBytes } from '#domain/made-bytes.js';
 import type { CommitEvent, CommitEventType } from '#domain/commit-events.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { LowWaterMark } from './files/free-space.js';
@@ -235,14 +236,6 @@ export type ArtifactDestination =
 export interface ArtifactContent {
   readonly name: string;
   readonly bytes: Uint8Array | MadeBytes;
-}
-
-/** Bytes that are made as they are written, so that they are nowhere as a whole. */
-export interface MadeBytes {
-  /** Of all parts. */
-  readonly length: number;
-  /** From the first on. Each is read before the next is asked for, which may take its memory. */
-  parts(): Iterable<Uint8Array>;
 }
 
 export interface ArtifactWriter {

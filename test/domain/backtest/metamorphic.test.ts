@@ -13,7 +13,7 @@ import { createRunMemory } from '#workers/run-memory.js';
 import { contentOf, cut as rowsUpTo, opened } from './extend/extended.js';
 import { randomMarket } from './random-market.js';
 import { runRecordJson } from './run-record.js';
-import { wholeOf } from '#store/made-bytes.js';
+import { wholeOf } from '#domain/made-bytes.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from './random-run.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 20);

@@ -8,7 +8,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { canPage, limitMemory, memoryLimit } from '#kernels/memory/paged-memory.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { zeroPanel } from '#market/serving/panels.js';
-import { wholeOf } from '#store/made-bytes.js';
+import { wholeOf } from '#domain/made-bytes.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 import { market } from '../../workers/bits-market.js';
 import { plainDecider } from './test-deciders.js';

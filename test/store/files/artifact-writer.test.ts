@@ -3,12 +3,12 @@ import { cpSync } from 'node:fs';
 import { mkdir, open, readdir, unlink, writeFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { wholeOf, type MadeBytes } from '#domain/made-bytes.js';
 import { openArtifactWriter } from '#store/artifact-writer.js';
 import { newArtifactName } from '#store/files/artifact-owners.js';
 import { openArtifacts } from '#store/files/artifact-store.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
-import { wholeOf } from '#store/made-bytes.js';
-import type { ArtifactContent, ArtifactDestination, MadeBytes } from '#store/port.js';
+import type { ArtifactContent, ArtifactDestination } from '#store/port.js';
 import { interceptFiles, watchCalls } from '../../durability/counted-calls.js';
 import { temporaryFolders } from '../temporary-folder.js';
 

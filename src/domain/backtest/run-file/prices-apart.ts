@@ -1,3 +1,5 @@
+import type { MadeBytes } from '../../made-bytes.js';
+
 /** Name that the header of a whole run has for the file with its prices. */
 export const PRICES = 'prices';
 
@@ -5,13 +7,9 @@ export const PRICES = 'prices';
 export const APART_BYTES_MIN = 1 << 20;
 
 /** The prices of a run, to lie in a file of their own, which runs of the same names and days share. */
-export interface PricesApart {
+export interface PricesApart extends MadeBytes {
   readonly identifiers: readonly string[];
   readonly days: Int32Array;
-  /** Bytes of the file. */
-  readonly length: number;
-  /** The file, some sessions at a time in the same memory. @cost one pass over [T x H] closes */
-  parts(): Iterable<Uint8Array<ArrayBuffer>>;
 }
 
 /**

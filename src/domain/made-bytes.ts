@@ -1,4 +1,10 @@
-import type { MadeBytes } from './port.js';
+/** Bytes that are made as they are written, so that they are nowhere as a whole. */
+export interface MadeBytes {
+  /** Of all parts. */
+  readonly length: number;
+  /** From the first on. Each is read before the next is asked for, which may take its memory. */
+  parts(): Iterable<Uint8Array<ArrayBuffer>>;
+}
 
 /** Bytes that are made in parts, as a whole. @param memory for them, in place of new one */
 export function wholeOf(

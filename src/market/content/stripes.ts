@@ -328,6 +328,10 @@ function putRows(
 
 /** The hot loop: one column of rows whose cells follow each other. */
 function putRun(values: Float64Array, into: Float64Array, first: number, floor: number): boolean {
+  if (areAboveZero(values, floor)) {
+    into.set(values, first);
+    return true;
+  }
   let isSound = true;
   for (let i = 0; i < values.length; i++) {
     const value = values[i]!;
@@ -336,4 +340,11 @@ function putRun(values: Float64Array, into: Float64Array, first: number, floor: 
     else isSound = false;
   }
   return isSound;
+}
+
+/** Whether all values are above zero, not below their floor and finite, so that they are as they are to be. */
+function areAboveZero(values: Float64Array, floor: number): boolean {
+  const least = Math.max(floor, Number.MIN_VALUE);
+  for (let i = 0; i < values.length; i++) if (!(values[i]! >= least && values[i]! <= Number.MAX_VALUE)) return false;
+  return true;
 }

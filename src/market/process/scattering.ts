@@ -70,22 +70,24 @@ export interface Scattering {
 /** Starts the threads that read a market. @param settings of their DuckDBs */
 export function startScattering(settings: string): Scattering {
   const count = Math.min(THREADS_MAX, availableParallelism());
-  const threads = Array.from({ length: count }, () => new Worker(new URL('./scattering-thread.js', import.meta.url)));
-  for (const thread of threads) thread.on('error', () => {}); // and it exits
-  const ready = threads.map(async (thread) => {
-    const asked = askedOf(thread, { kind: 'open', settings: `SET threads = 1; ${settings}` }, () => {});
-    return (await asked).kind === 'ready';
-  });
-  const areReady = Promise.all(ready).then(
-    (each) => each.every(Boolean),
-    () => false,
-  );
+  const start = (): StartedThread => {
+    const thread = new Worker(new URL('./scattering-thread.js', import.meta.url));
+    thread.on('error', () => {}); // and it exits
+    const opened = askedOf(thread, { kind: 'open', settings: `SET threads = 1; ${settings}` }, () => {});
+    const isReady = opened.then(
+      ({ kind }) => kind === 'ready',
+      () => false,
+    );
+    return { thread, isReady };
+  };
+  const started = Array.from({ length: count }, start);
   return {
     parts: count * PARTS_PER_THREAD,
-    areReady: () => areReady,
+    areReady: async () => (await Promise.all(started.map(({ isReady }) => isReady))).every(Boolean),
     async scatter(reading, target, onRows, follower) {
-      const { order, panels, days } = orderOf(reading, target, count);
-      const { left } = order.target;
+      const { order, panels, days } = orderOf(reading, target, count + 1);
+      const { left, hashed } = order.target;
+      if (hashed !== null) started.push(start()); // while one waits for the disk
       let rows = 0;
       const onAnswer = (answer: ScatterAnswer): void => {
         if (answer.kind === 'rows') onRows((rows += answer.rows));
@@ -94,8 +96,12 @@ export function startScattering(settings: string): Scattering {
           follower?.complete(answer.batch * days, Math.min((answer.batch + 1) * days, target.dates.length));
       };
       follower?.begin(panels);
-      const ended = await settleAll(threads.map((thread) => askedOf(thread, { kind: 'scatter', order }, onAnswer)));
-      let isSound = left.every((count) => count === 0);
+      const ended = await settleAll(
+        started.map(async ({ thread, isReady }) =>
+          (await isReady) ? askedOf(thread, { kind: 'scatter', order }, onAnswer) : NOTHING_READ,
+        ),
+      );
+      let isSound = left.every((rest) => rest === 0);
       for (const answer of ended) {
         if (answer.kind === 'failed') throw new Error(answer.message);
         if (answer.kind === 'done') rows += answer.rows;
@@ -104,10 +110,19 @@ export function startScattering(settings: string): Scattering {
       return { panels, rows, isSound };
     },
     async end() {
-      await Promise.all(threads.map((thread) => thread.terminate()));
+      await Promise.all(started.map(({ thread }) => thread.terminate()));
     },
   };
 }
+
+interface StartedThread {
+  readonly thread: Worker;
+  /** Whether it can read, once that is known. */
+  readonly isReady: Promise<boolean>;
+}
+
+/** What is said of a thread that could not be opened: the others read its parts. */
+const NOTHING_READ: ScatterAnswer = { kind: 'done', rows: 0, isSound: true };
 
 /** The last answer of a thread to a message. @throws Error when it ends without one */
 function askedOf(

@@ -4,7 +4,7 @@ import { referenceEngine } from './reference.js';
 import { tensorflowEngine } from './tensorflow.js';
 import { relaxedWasmEngine, wasmEngine } from './wasm.js';
 
-/** What the setting `numerics` may say; `auto` takes the fastest float64 engine that works here. */
+/** What the setting `numerics` may say; `auto` takes OpenBLAS where there is one, else `wasm`. */
 export type EngineSetting = EngineName | 'auto';
 
 /** The engine that runs, and why others do not. */

@@ -108,7 +108,7 @@ export const SETTINGS = {
     flag: 'numerics',
     variable: 'DIVISOR_NUMERICS',
     otherwise: () => 'wasm',
-    help: `Engine of the kernels, ${[...ENGINE_NAMES, 'auto'].join(', ')}: wasm gives the same bits on every machine, auto takes the fastest of this one.`,
+    help: `Engine of the kernels, ${[...ENGINE_NAMES, 'auto'].join(', ')}: wasm gives the same bits on every machine, auto takes openblas where there is one and wasm elsewhere.`,
     schema: z.enum([...ENGINE_NAMES, 'auto']),
   }),
   panelMegabytes: PANEL_MEGABYTES,

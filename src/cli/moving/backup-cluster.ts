@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { assertFree, finishBackup } from '#store/home/backup-home.js';
 import type { BackupFile, BackupManifest } from '#store/home/backup-manifest.js';
 import { HOME_FORMAT, homeFolders, type HomeFolders } from '#store/home/home.js';
 import { digestFile } from '#store/files/file-digest.js';
+import { makeFolder } from '#store/files/make-folder.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { openSnapshot } from '#store/postgres/snapshot.js';
 import { assertMigrated } from '#store/postgres/migrate.js';
@@ -60,7 +61,7 @@ export async function backupCluster(options: ClusterBackupOptions): Promise<Clus
 }
 
 async function copyRound({ settings, onProgress }: ClusterBackupOptions, folders: HomeFolders, from: FilePlace) {
-  await mkdir(folders.path, { recursive: true, mode: 0o700 });
+  await makeFolder(folders.path, 0o700);
   const clock = { ms: 0 };
   const source = await openSnapshot(settings.database!);
   try {

@@ -4,6 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { MANIFEST_FORMAT, MANIFEST_NAME, type BackupFile, type BackupManifest } from './backup-manifest.js';
 import { copyFlushed } from '../files/file-digest.js';
 import { flushFolder } from '../files/flush-folder.js';
+import { makeFolder } from '../files/make-folder.js';
 import { readFormat, type HomeFolders } from './home.js';
 import { probeDocuments } from '../lmdb/probe-documents.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
@@ -203,7 +204,7 @@ async function resealed(
 
 /** Makes sure that a backup may be written here. @throws StartRefusal 78 */
 export async function assertFree(target: string): Promise<void> {
-  await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+  await makeFolder(dirname(target), 0o700);
   const names = await readdir(target).catch((thrown: NodeJS.ErrnoException) => {
     if (thrown.code === 'ENOENT') return [];
     throw new StartRefusal(EXIT_CONFIGURATION, `The backup cannot be written to ${target}: ${thrown.message}.`);

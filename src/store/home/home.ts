@@ -1,6 +1,7 @@
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { flushFolder } from '../files/flush-folder.js';
+import { makeFolder } from '../files/make-folder.js';
 import { lockHome } from './home-lock.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 
@@ -93,7 +94,7 @@ async function opened(path: string, prepare: (home: HomeFolders) => Promise<void
 /** Readable by the service's user only: documents hold digests of keys and locations of databases. */
 async function makeFolders(folders: readonly string[]): Promise<void> {
   try {
-    for (const folder of folders) await mkdir(folder, { recursive: true, mode: 0o700 });
+    for (const folder of folders) await makeFolder(folder, 0o700);
   } catch (cause) {
     throw unwritable(folders[0]!, cause);
   }

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { readManifest, type BackupFile, type BackupManifest } from './backup-manifest.js';
 import { copyFlushed, digestFile } from '../files/file-digest.js';
 import { flushFolder } from '../files/flush-folder.js';
+import { makeFolder } from '../files/make-folder.js';
 import { HOME_FORMAT, homeFolders, readFormat, RESTORING, writeFormat, type HomeFolders } from './home.js';
 import { lockHome } from './home-lock.js';
 import { probeDocuments } from '../lmdb/probe-documents.js';
@@ -44,7 +45,7 @@ export async function restoreHome({
   await probeDocuments(join(backup, 'documents'));
 
   const home = homeFolders(path);
-  await mkdir(home.path, { recursive: true, mode: 0o700 });
+  await makeFolder(home.path, 0o700);
   const lock = await lockHome(home.path);
   try {
     const held = await partsHeld(home);

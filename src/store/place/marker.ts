@@ -1,11 +1,12 @@
 import { Buffer } from 'node:buffer';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, readFile, rename, stat } from 'node:fs/promises';
+import { readFile, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { ArtifactPlace } from '../artifact-place.js';
 import { newArtifactName } from '../files/artifact-owners.js';
 import { flushFolder, writeFlushed } from '../files/flush-folder.js';
+import { makeFolder } from '../files/make-folder.js';
 import { removeFiles } from '../files/folder-writer.js';
 import type { S3Patience } from '../s3/s3-client.js';
 import { callsTo } from './folder-calls.js';
@@ -60,12 +61,12 @@ function folderMarker(folder: string): PlaceMarker {
       return text === undefined ? undefined : storeIdIn(text);
     },
     async write(storeId) {
-      const made = await call(() => mkdir(folder, { recursive: true }));
+      const isNew = await call(() => makeFolder(folder));
       const draft = path(`${MARKER}.${randomBytes(8).toString('hex')}`);
       await writeFlushed(draft, Buffer.from(markerText(storeId)), call);
       await call(() => rename(draft, path(MARKER)));
       await flushFolder(folder, call);
-      return made !== undefined;
+      return isNew;
     },
     has: async (name) => (await call(() => stat(path(name))).catch(unlessAbsent)) !== undefined,
     probe: () =>

@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { link, mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { link, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Refusal } from '#domain/refusal.js';
 import { sha256OfFile } from '../files/file-digest.js';
+import { makeFolder } from '../files/make-folder.js';
 import type { OpenObject } from './s3-client.js';
 
 /**
@@ -40,7 +41,7 @@ const LOOK_SHARE = 0.05;
 const SUM = '.sha256';
 
 export async function openObjectCache({ folder, bytesMax, now = Date.now }: ObjectCacheOptions): Promise<ObjectCache> {
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   const path = (name: string): string => join(folder, name);
   /** Files that were compared with their hash, as they were then. */
   const known = new Map<string, string>();
@@ -107,7 +108,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
    * has gone: it holds copies alone, and somebody may have tidied it away.
    */
   async function newDraft(): Promise<string> {
-    await mkdir(folder, { recursive: true });
+    await makeFolder(folder);
     return path(`${randomBytes(8).toString('hex')}.part`);
   }
 

@@ -147,3 +147,16 @@ test('a home that cannot be made is refused with status 78', async () => {
   await writeFile(file, '');
   await expect(openHome(join(file, 'home'))).rejects.toMatchObject({ exitStatus: 78 });
 });
+
+const hasProc = existsSync('/proc/self');
+if (!hasProc) console.log('not tested: a home below /proc, for there is no /proc');
+
+test.skipIf(!hasProc)(
+  'a home below /proc, which says that /proc itself is absent, is refused with status 78',
+  async () => {
+    await expect(openHome('/proc/nohome')).rejects.toMatchObject({
+      exitStatus: 78,
+      message: "The home /proc/nohome cannot be written: ENOENT: no such file or directory, mkdir '/proc/nohome'.",
+    });
+  },
+);

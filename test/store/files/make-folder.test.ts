@@ -1,0 +1,28 @@
+import { stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { makeFolder } from '#store/files/make-folder.js';
+import { temporaryFolders } from '../temporary-folder.js';
+
+const newFolder = temporaryFolders();
+
+test('a folder is made with those above it, of the mode that is asked for, and found the second time', async () => {
+  const above = join(await newFolder(), 'a');
+  const path = join(above, 'b', 'c');
+  expect(await makeFolder(path, 0o700)).toBe(true);
+  for (const folder of [above, path]) expect((await stat(folder)).mode & 0o777).toBe(0o700);
+  expect(await makeFolder(path, 0o700)).toBe(false);
+});
+
+test('of many that make the same folder one does, and none is refused', async () => {
+  const path = join(await newFolder(), 'a', 'b');
+  const made = await Promise.all(Array.from({ length: 16 }, () => makeFolder(path)));
+  expect(made.filter(Boolean)).toHaveLength(1);
+});
+
+test('a file in the way is refused, as the folder or above it', async () => {
+  const file = join(await newFolder(), 'file');
+  await writeFile(file, '');
+  await expect(makeFolder(file)).rejects.toMatchObject({ code: 'EEXIST' });
+  await expect(makeFolder(join(file, 'a'))).rejects.toMatchObject({ code: 'ENOTDIR' });
+});

@@ -280,7 +280,11 @@ export interface ArtifactStore {
    * Writes and flushes bytes whose hash the caller already knows. Not yet owned: commit a document that refers to it.
    */
   write(bytes: Uint8Array, sha256: string): Promise<ArtifactRef>;
-  /** Writes and flushes the bytes of a file. Not yet owned, as `write`. @cost memory for some pieces of it */
+  /**
+   * Writes and flushes the bytes of a file. Not yet owned, as `write`. One that was claimed here stays where it is on the disk, and is
+   * changed no more.
+   * @cost one read of it; memory for some pieces
+   */
   writeFile(path: string): Promise<ArtifactRef>;
   /** A name for an artifact to come. */
   newName(): string;

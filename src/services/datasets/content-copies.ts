@@ -22,7 +22,7 @@ export interface ContentCopies {
    * other work is done.
    * @throws Refusal STORAGE_FULL, OVERLOADED
    * @cost of its panels 3 to 10 ms a megabyte in a thread of the heavy lane, some tenths of a second at a time, and a sixth
-   *   to a half of their bytes on disk, twice that while it is made; memory for a piece
+   *   to a half of their bytes on disk, twice that while it is made for a bucket; memory for a piece
    */
   of(market: ServedMarket, signal?: AbortSignal): Promise<DataCopy | null>;
   /** As `of`; null where there is no room, too: that is no reason not to serve a content. */

@@ -8,15 +8,15 @@ import {
   read as readCallback,
 } from 'node:fs';
 import { access, link, mkdir, readdir, rename, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { Refusal } from '#domain/refusal.js';
 import { isArtifactName, newArtifactName } from './artifact-owners.js';
 import type { ArtifactInset, ArtifactLink, ArtifactRef, ArtifactStore } from '../port.js';
-import { copyFlushed, sha256OfFile, type FileDigest } from './file-digest.js';
+import { copyFlushed, digestFile, sha256OfFile, type FileDigest } from './file-digest.js';
 import { WRITE_MS, type FolderCall } from '../place/folder-calls.js';
 import { guardFolder, ownFolder } from '../place/folder-guard.js';
-import { flushFolder, writeFlushed } from './flush-folder.js';
+import { closeBy, flushFolder, openBy as openHandle, writeFlushed } from './flush-folder.js';
 import { draftOf, removeFiles, withoutDraft } from './folder-writer.js';
 import { watchFreeSpace, type FreeSpace } from './free-space.js';
 
@@ -70,10 +70,11 @@ export async function openArtifacts(
   }
 
   async function copyIn(file: string, size: number): Promise<ArtifactRef> {
-    await freeSpace.admit(size);
     const name = newArtifactName();
     try {
-      const copied = await copyWhole(file, path(name), call);
+      const linked = dirname(file) === folder ? await linkedWhole(file, path(name), call) : undefined;
+      if (linked === undefined) await freeSpace.admit(size);
+      const copied = linked ?? (await copyWhole(file, path(name), call));
       await flushFolder(folder, call);
       return { name, ...copied };
     } catch (thrown) {
@@ -191,6 +192,24 @@ async function copyWhole(from: string, to: string, call: FolderCall): Promise<Fi
   const copied = await copyFlushed(from, draftOf(to), call);
   await call(() => rename(draftOf(to), to), WRITE_MS);
   return copied;
+}
+
+/** Another name for a file of the folder, all of it on disk; undefined where the file system has no second names. */
+async function linkedWhole(from: string, to: string, call: FolderCall): Promise<FileDigest | undefined> {
+  const file = await openHandle(call, from, 'r+');
+  try {
+    await call(() => file.datasync(), WRITE_MS);
+  } finally {
+    await closeBy(call, file);
+  }
+  const digest = await digestFile(from);
+  try {
+    await call(() => link(from, to), WRITE_MS);
+  } catch (thrown) {
+    if (thrown instanceof Refusal || isAbsent(thrown)) throw thrown;
+    return undefined;
+  }
+  return digest;
 }
 
 async function assertThere(path: string, name: string, call: FolderCall): Promise<void> {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { lengthOf } from '#store/port.js';
@@ -45,6 +45,19 @@ test('a file of any size is kept as it lies on disk, and one changed byte of it 
   expect(await artifacts.isIntact(ref)).toBe(true);
   await writeFile(await artifacts.file(ref), 'x', { flag: 'r+' });
   expect(await artifacts.isIntact(ref)).toBe(false);
+});
+
+test('a file that was claimed is kept without a copy, and outlasts its first name', async () => {
+  const artifacts = await openArtifacts(await newFolder());
+  const claimed = await artifacts.claim(CONTENT.length);
+  const path = await artifacts.file({ name: claimed });
+  await writeFile(path, CONTENT);
+  const { ino } = await stat(path);
+  const ref = await artifacts.writeFile(path);
+  expect(ref).toMatchObject({ bytes: CONTENT.length, sha256: SHA256 });
+  expect(await stat(await artifacts.file(ref))).toMatchObject({ ino });
+  await artifacts.remove([claimed]);
+  expect(Buffer.compare(await artifacts.read(ref), CONTENT)).toBe(0);
 });
 
 test('an artifact is read within another one, at whatever place', async () => {

@@ -45,7 +45,7 @@ type RowName = Pick<Origin, 'id' | 'index' | 'type'>;
 /** Rows whose part in a conflict over choices of names is tried one by one. */
 const CHOICE_ROWS_MAX = 24;
 
-/** Share of the work of all trials after which the conflict stays as it is: the rest is for what resolves it. */
+/** Share of the work of an explanation after which the conflict stays as it is: the rest is for what resolves it. */
 const CONFLICT_SHARE = 0.5;
 
 /** Solves of its size that the explanation of a problem may take at least. */
@@ -78,10 +78,11 @@ export function explainRows(
   problem: Problem,
   workMax = workOf(problem),
 ): Explanation | undefined {
-  const solver = limited(inner, workMax);
-  const solvers = { solver, algebra };
-  const conflict = findConflict(limited(inner, workOf(problem)), problem, { trying: solver });
+  const trying = limited(inner, CONFLICT_SHARE * workMax);
+  const conflict = findConflict(limited(inner, workOf(problem)), problem, { trying });
   if (conflict === null) return undefined;
+  const solver = limited(inner, (1 - CONFLICT_SHARE) * workMax);
+  const solvers = { solver, algebra };
   const trials = createTrials(solvers, problem);
   const convex = singleMoves(solvers, problem, conflict.origins);
   const single =
@@ -93,7 +94,7 @@ export function explainRows(
     conflict: conflictRows(problem, conflict),
     relaxations: single.map(toRelaxation),
     ...(joint === undefined ? {} : { all_rows_relaxation: joint.map(toRelaxation) }),
-    ...(solver.hasEnded() || trials.hasEnded() ? { exhaustive: false as const } : {}),
+    ...([trying, solver, trials].some((each) => each.hasEnded()) ? { exhaustive: false as const } : {}),
   };
   return { detail, remaining };
 }

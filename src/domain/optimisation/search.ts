@@ -4,7 +4,7 @@ import { branchAndBound, type BranchOutcome } from './branch-and-bound.js';
 import type { Change } from './change.js';
 import { isLeast, isRuledOut, leastProblem, type LeastProblem, type RowOptions } from './least-problem.js';
 import { type Origin, type Problem, nonConvexRows } from './problem.js';
-import { holds, supportOf } from './restriction.js';
+import { holds, restrictionOf, shortSide, supportOf } from './restriction.js';
 import { type ConvexSolution, solveConvex, wholeProgram } from './solve-convex.js';
 import { countHeld } from './dropped-names.js';
 import { type SearchInput, type Solvers, createSearch } from './name-search.js';
@@ -65,7 +65,8 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
   const found =
     search.from(startsOf(problem, rows, relaxed)) ??
     search.from(largestOf(problem, rows)) ??
-    fromLeast(solvers, problem, rows, options);
+    fromLeast(solvers, problem, rows, options) ??
+    fromRoomiest(search, solvers, { problem, rows, options: restricted, relaxed });
   if (isAnyEnough && found !== undefined)
     return { kind: 'solved', solution: { ...found, isHeuristic: true, bound: relaxed.bound } };
   if (found !== undefined && isLeast(problem, found, floor))
@@ -134,6 +135,30 @@ function fromLeast(
     if (found !== undefined) return found;
   }
   return undefined;
+}
+
+/**
+ * A choice among the names that may weigh most, and all that are not counted, where others do not reach the budget.
+ * @cost a solve where these do not either
+ */
+function fromRoomiest(
+  search: ReturnType<typeof createSearch>,
+  { solver }: Solvers,
+  { problem, rows, options, relaxed }: Omit<SearchInput, 'isAnyEnough' | 'floor'>,
+): ConvexSolution | undefined {
+  const counts = rows.filter((row) => row.form === 'count');
+  if (counts.length === 0) return undefined;
+  const { weights, assembled } = relaxed;
+  const { upper } = assembled.program;
+  const held = new Uint8Array(problem.index.length).fill(1);
+  for (const { members, maximum } of counts) {
+    const roomiest = members.toSorted((a, b) => upper[b]! - upper[a]! || weights[b]! - weights[a]! || a - b);
+    for (const i of roomiest.subarray(maximum)) held[i] = 0;
+  }
+  const large = rows.filter((row) => row.form === 'concentration').map(() => new Uint8Array(held.length).fill(1));
+  const restriction = restrictionOf(rows, { held, short: shortSide(weights), large, isFinal: false });
+  const isHeld = solveConvex(solver, problem, { ...options, restriction: { ...restriction, sums: [] } }) !== undefined;
+  return isHeld ? search.from([held]) : undefined;
 }
 
 /** The answer to the problem of the least that a row can measure. */

@@ -28,7 +28,7 @@ import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedModels } from './opened-models.js';
 import { createRunMemory, createTextMemory } from './run-memory.js';
-import { outputContent, writeOutputs } from './task-outputs.js';
+import { outputContent, storedAlready, writeOutputs } from './task-outputs.js';
 import { hashOfPrices, pricesKey, rememberPrices } from './written-prices.js';
 
 /** Of this thread, which does one task at a time. */
@@ -42,13 +42,10 @@ const texts = createTextMemory();
 export const backtest: Task<'backtest'> = async (input, control) => {
   const { contents, snapshotsAt, prices, ...made } = await onEngine((engine) => runOn(engine, input, control));
   control.report(0.95);
-  const plan = outputContent(canonicalJson(input.plan));
+  const whole = { ...contents, plan: outputContent(canonicalJson(input.plan)) };
+  const again = storedAlready(input.outputs, whole, input.storedFiles);
   const own = prices?.stored === undefined ? prices : null;
-  const {
-    snapshots,
-    prices: written,
-    ...files
-  } = await writeOutputs(input.outputs, { plan, ...contents, prices: own });
+  const { snapshots, prices: written, ...files } = await writeOutputs(input.outputs, { ...whole, prices: own }, again);
   memory.giveBack();
   texts.giveBack();
   if (prices && written) rememberPrices(prices.key, written.sha256);
@@ -56,6 +53,7 @@ export const backtest: Task<'backtest'> = async (input, control) => {
     ...made,
     ...files,
     prices: prices && { sha256: written?.sha256 ?? prices.stored!, written },
+    unwritten: [...again.keys()] as RunFileName[], // Of its own contents.
     snapshots: { at: snapshotsAt, text: snapshots },
   };
 };
@@ -68,7 +66,7 @@ export async function practiseRun(market: MarketHandle, plan: BacktestPlan, cont
 }
 
 /** A run that is made, before its files are written. */
-interface MadeRun extends Omit<TaskOutput<'backtest'>, RunFileName> {
+interface MadeRun extends Omit<TaskOutput<'backtest'>, RunFileName | 'unwritten'> {
   readonly contents: {
     readonly [F in Exclude<RunFileName, 'plan' | 'prices'>]: F extends 'snapshots' | 'checkpoint'
       ? Bytes | null

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -130,6 +131,25 @@ export function hashFile(path: string, look = (): void => {}): string | null {
     closeSync(file);
   }
   return hash.digest('hex');
+}
+
+/** Whether a stored file is there and has these bytes. @cost one read of it up to the first that differs */
+export function isContentOf(path: string, bytes: Uint8Array): boolean {
+  let file: number;
+  try {
+    file = openSync(path, 'r');
+  } catch {
+    return false;
+  }
+  const room = (part ??= new Uint8Array(PART_BYTES));
+  try {
+    let at = 0;
+    for (let count = readNext(file, room); count !== 0; at += count, count = readNext(file, room))
+      if (count === null || Buffer.compare(room.subarray(0, count), bytes.subarray(at, at + count)) !== 0) return false;
+    return at === bytes.length;
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** @returns null from a bad sector, which has no bytes to hash */

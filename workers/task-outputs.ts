@@ -1,8 +1,10 @@
+import { join } from 'node:path';
 import { openArtifactWriter } from '#artifact-writer';
 import type { MadeBytes } from '#domain/made-bytes.js';
 import type { TaskOutputs } from '#jobs/tasks/files.js';
 import type { ArtifactRef } from '#store/port.js';
 import { answerBytes } from './hand-over.js';
+import { isContentOf } from './run-file.js';
 
 /** Bytes of an artifact of a task, or null where there is none. */
 type Content = Uint8Array<ArrayBuffer> | MadeBytes | null;
@@ -13,20 +15,48 @@ export const outputContent = (content: string | Uint8Array): Uint8Array<ArrayBuf
 
 /**
  * Writes the artifacts of a task under the names it was given, which are on disk once the attempt has completed.
+ * @param again what is not written: it is answered as if it were
  * @throws Refusal STORAGE_FULL
  */
 export async function writeOutputs<C extends Readonly<Record<string, Content>>>(
   { destination, names }: TaskOutputs<Extract<keyof C, string>>,
   contents: C,
+  again: StoredAlready = new Map(),
 ): Promise<{ readonly [F in keyof C]: Written<C[F]> }> {
   const files = Object.keys(contents).flatMap((file) => {
     const bytes = contents[file]!;
     return bytes === null ? [] : [{ file, name: names[file as keyof typeof names], bytes }];
   });
-  const refs = await openArtifactWriter(destination).write(files, { isSettledLater: true });
-  const byFile = new Map(files.map(({ file }, i) => [file, refs[i]!]));
+  const written = files.filter(({ file }) => !again.has(file));
+  const refs = await openArtifactWriter(destination).write(written, { isSettledLater: true });
+  const byFile = new Map(written.map(({ file }, i) => [file, refs[i]!]));
+  for (const { file, name, bytes } of files)
+    if (again.has(file)) byFile.set(file, { name, bytes: bytes.length, sha256: again.get(file)! });
   // Null where there was no content, and for nothing else.
   return Object.fromEntries(Object.keys(contents).map((file) => [file, byFile.get(file) ?? null])) as {
     readonly [F in keyof C]: Written<C[F]>;
   };
+}
+
+/** SHA-256 of contents of a task that need not be written, by what they hold: stored files have the same bytes. */
+export type StoredAlready = ReadonlyMap<string, string>;
+
+/**
+ * Looks which contents are stored already, in a folder of this machine: a file that has the bytes is not damaged, and its
+ * hash need not be made again.
+ * @cost one read of the files of the same size, up to the first byte that differs
+ */
+export function storedAlready(
+  { destination }: Pick<TaskOutputs<string>, 'destination'>,
+  contents: Readonly<Record<string, Uint8Array | null>>,
+  stored: Readonly<Record<string, ArtifactRef | undefined>> = {},
+): StoredAlready {
+  const again = new Map<string, string>();
+  if (destination.kind !== 'folder' || destination.storeId !== undefined) return again;
+  for (const [file, bytes] of Object.entries(contents)) {
+    const known = stored[file];
+    if (!bytes || known?.bytes !== bytes.length) continue;
+    if (isContentOf(join(destination.folder, known.name), bytes)) again.set(file, known.sha256);
+  }
+  return again;
 }

@@ -24,6 +24,8 @@ export interface BacktestInput {
   readonly stored?: ResumableRun | FullRunReason | null;
   /** SHA-256 of stored files with prices of runs: one that has those of the run is not written again. */
   readonly storedPrices?: readonly string[];
+  /** Files of the stored run: what comes out with the bytes of one is not written again. */
+  readonly storedFiles?: Partial<Readonly<Record<RunFileName, ArtifactRef>>>;
   readonly outputs: TaskOutputs<RunFileName>;
 }
 
@@ -61,6 +63,8 @@ export interface BacktestOutput {
    * Null where the columns have them.
    */
   readonly prices: { readonly sha256: string; readonly written: ArtifactRef | null } | null;
+  /** Those of its files that were not written, as the stored run has the same bytes. */
+  readonly unwritten: readonly RunFileName[];
   /** Capture time of the run, ISO-8601 UTC with offset. */
   readonly runAt: string;
   /** First and last date of the run, YYYY-MM-DD. */

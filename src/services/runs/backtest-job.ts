@@ -13,7 +13,7 @@ import type { HashedReference, StoredRunReferences } from '#jobs/tasks/reference
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactInset, ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
 import { columnsOf, earlierFiles, findRun, readRun, referenceTo } from './run-documents.js';
-import { createStoredPrices, storedOnce } from './stored-once.js';
+import { createStoredPrices, storedFilesOf, storedOnce } from './stored-once.js';
 import { modelReferences, plannedFiles } from '../risk/used-models.js';
 import { putRun } from './kept-runs.js';
 import type { DataVersions } from '../datasets/data-versions.js';
@@ -225,26 +225,41 @@ export function createBacktestJob({
     attempt: Attempt<PortableTaskName>,
     { plan, task, stored }: { readonly plan: BacktestPlan } & Pick<MakeInput, 'task' | 'stored'>,
   ) {
-    let offered = prices.with(await findRun(documents, plan.runId));
+    const last = await findRun(documents, plan.runId);
+    let offered = { prices: prices.with(last), files: last ? storedFilesOf(last) : {} };
     for (let share = 1; ; share = 0) {
-      const order = { ...task, storedPrices: [...offered.keys()] };
+      const order = { ...task, storedPrices: [...offered.prices.keys()], storedFiles: offered.files };
       const { output, before } = await made(attempt, { artifacts, stored, task: order, share });
-      const { overview, columns, checkpoint } = output;
+      const { overview, columns, checkpoint, snapshots } = output;
       const newest = await findRun(documents, plan.runId);
+      const own = {
+        overview,
+        columns,
+        ...(checkpoint ? { checkpoint } : {}),
+        ...(snapshots.text ? { snapshots: snapshots.text } : {}),
+        plan: output.plan,
+      };
+      const { unwritten } = output;
       const once = await storedOnce(attempt, artifacts, {
-        own: { overview, columns, ...(checkpoint ? { checkpoint } : {}), plan: output.plan },
+        own,
+        unwritten,
         prices: output.prices,
         newest,
-        stored: offered,
+        stored: offered.prices,
       });
-      offered = new Map();
-      if (once === undefined) continue; // Whoever deleted the other run took its prices away: they are written now.
+      if (once === undefined) {
+        // Whoever deleted the other run took its files away: they are written now.
+        await attempt.drop([output.result, ...Object.values(own)].map(({ name }) => name));
+        offered = { prices: new Map(), files: {} };
+        continue;
+      }
       if (once.prices) prices.remember(once.prices);
+      const { snapshots: text = before?.snapshots, ...files } = once.files;
       return {
         output,
-        before,
         newest,
-        files: once.files,
+        files,
+        snapshots: text!, // Its own, or those of the run that it extends.
         begun: before?.earlier ?? (once.prices ? [once.prices] : []),
       };
     }
@@ -264,8 +279,7 @@ export function createBacktestJob({
       engineVersion,
     };
     const stored = payload.data_version === undefined ? await storedRun(payload, identity) : null;
-    const { output, before, files: own, begun, newest } = await filesOf(attempt, { plan, task, stored });
-    const snapshots = output.snapshots.text ?? before!.snapshots; // Those of the stored run.
+    const { output, snapshots, files: own, begun, newest } = await filesOf(attempt, { plan, task, stored });
     const called = output.called ?? newest?.called ?? [];
     const files = {
       ...own,

@@ -3,6 +3,7 @@ import { pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Attempt } from '#jobs/job-kind.js';
 import type { PortableTaskName, TaskOutput } from '#jobs/tasks.js';
+import type { RunFileName } from '#jobs/tasks/runs.js';
 import type { ArtifactRef, ArtifactStore } from '#store/port.js';
 import { earlierFiles } from './run-documents.js';
 
@@ -34,6 +35,8 @@ type Sharing = Pick<Attempt<PortableTaskName>, 'share' | 'drop'>;
 interface MadeFiles<F> {
   /** Files of a run that are new. */
   readonly own: F;
+  /** Those of them that were not written, as the stored run had the same. */
+  readonly unwritten: readonly string[];
   readonly prices: TaskOutput<'backtest'>['prices'];
   /** The newest stored run, which may have the same. */
   readonly newest: RunDocument | undefined;
@@ -50,36 +53,51 @@ interface OnceStored<F> {
 
 /**
  * The files of a run; one that the stored run has with the same bytes is that file under another name, and prices are
- * those of another run. Undefined where prices that were not written are no longer stored.
+ * those of another run. Undefined where something that was not written is no longer stored.
  */
 export async function storedOnce<F extends Readonly<Record<string, ArtifactRef> & { readonly columns: ArtifactRef }>>(
   attempt: Sharing,
   artifacts: Pick<ArtifactStore, 'newName'>,
-  { own, prices, newest, stored }: MadeFiles<F>,
+  { own, unwritten, prices, newest, stored }: MadeFiles<F>,
 ): Promise<OnceStored<F> | undefined> {
-  const { overview, columns, checkpoint, plan } = newest?.artifacts ?? {};
-  const known = new Map([overview, columns, checkpoint, plan].flatMap((ref) => (ref ? [[ref.sha256, ref]] : [])));
+  const { overview, columns, checkpoint, plan, snapshots } = newest ? storedFilesOf(newest) : {};
+  const files = [overview, columns, checkpoint, plan, unwritten.includes('snapshots') ? snapshots : undefined];
+  const known = new Map(files.flatMap((ref) => (ref ? [[ref.sha256, ref]] : [])));
   const same = Object.entries(own).flatMap(([part, { sha256 }]) => {
     const ref = known.get(sha256);
     return ref === undefined ? [] : [{ part, link: { ref, name: artifacts.newName() } }];
   });
   const names = Object.fromEntries(same.map(({ part, link }) => [part, link.name]));
+  if (unwritten.some((part) => names[part] === undefined)) return undefined;
   const written = prices?.written ?? undefined;
   const source = prices === null ? undefined : (written ?? stored.get(prices.sha256));
   const beside = source && { ref: source, name: pricesFileOf(names['columns'] ?? own.columns.name) };
   if (same.length === 0 && !beside) return { files: own, prices: null };
   const linked = await linkedOrGone(attempt, [...same.map(({ link }) => link), ...(beside ? [beside] : [])]);
   if (linked !== undefined) {
-    await attempt.drop([...same.map(({ part }) => own[part]!.name), ...(written ? [written.name] : [])]);
-    const files = { ...own, ...Object.fromEntries(same.map(({ part }, i) => [part, linked[i]!])) };
-    return { files, prices: beside ? linked.at(-1)! : null };
+    const twice = same.filter(({ part }) => !unwritten.includes(part)).map(({ part }) => own[part]!.name);
+    await attempt.drop([...twice, ...(written ? [written.name] : [])]);
+    const once = { ...own, ...Object.fromEntries(same.map(({ part }, i) => [part, linked[i]!])) };
+    return { files: once, prices: beside ? linked.at(-1)! : null };
   }
   // Something has gone meanwhile.
+  if (unwritten.length > 0) return undefined;
   if (prices === null) return { files: own, prices: null };
   if (written === undefined) return undefined;
   const [again] = await attempt.share([{ ref: written, name: pricesFileOf(own.columns.name) }]);
   await attempt.drop([written.name]);
   return { files: own, prices: again! }; // As many as were asked for.
+}
+
+/** Files of a stored run that a run made again may have as well. */
+export function storedFilesOf({ artifacts }: RunDocument): Partial<Record<RunFileName, ArtifactRef>> {
+  const { overview, columns, checkpoint, plan, result } = artifacts;
+  const files = { overview, columns, checkpoint, plan, snapshots: result?.inset };
+  return Object.fromEntries(
+    Object.entries(files).flatMap(([file, ref]) =>
+      ref ? [[file, { name: ref.name, bytes: ref.bytes, sha256: ref.sha256 }]] : [],
+    ),
+  );
 }
 
 async function linkedOrGone(

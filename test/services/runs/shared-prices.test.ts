@@ -94,3 +94,29 @@ test('prices that have gone meanwhile are written with the run', async () => {
   expect(await views('SECOND')).toEqual(before);
   expect(await replayed('SECOND')).toMatchObject(SAME);
 });
+
+test('a run that comes out as the stored one shares all files with it but the result', async () => {
+  const inodes = async (): Promise<ReadonlySet<number>> => {
+    const names = await readdir(folder());
+    return new Set(await Promise.all(names.map(async (name) => (await stat(join(folder(), name))).ino)));
+  };
+  const [shown, before] = [await views('SECOND'), await inodes()];
+  await ran('/analytics/SECOND/backtest', {});
+  expect([...(await inodes())].filter((file) => !before.has(file))).toHaveLength(1); // It says when it was made.
+  expect(await views('SECOND')).toEqual(shown);
+  expect(await replayed('SECOND')).toMatchObject(SAME);
+});
+
+test('a run of other costs shares the snapshots of what it holds', async () => {
+  const snapshots = async () => {
+    const names = await readdir(folder());
+    const texts = names.filter((name) => readFileSync(join(folder(), name), 'latin1').startsWith('{"date"'));
+    return Promise.all(texts.map(async (name) => (await stat(join(folder(), name))).ino));
+  };
+  const before = await snapshots();
+  await ran('/analytics/SECOND/backtest', { transaction_cost_bps: 30 });
+  const after = await snapshots();
+  expect(after.length).toBeGreaterThan(before.length);
+  expect(new Set(after)).toEqual(new Set(before));
+  expect(await replayed('SECOND')).toMatchObject(SAME);
+});

@@ -63,6 +63,8 @@ export interface Engine {
   square(x: Float64Array, out: Float64Array): void;
   /** `algebra/centre-columns`; the same bits on every engine. */
   centreColumns(x: Float64Array, rows: RowWeights, means: Float64Array, squares: Float64Array): void;
+  /** `algebra/squared-row-sums`; the same bits on every engine. */
+  squaredRowSums(x: Float64Array, weights: Float64Array): number;
   /** `algebra/column-deviations`; the same bits on every engine. */
   columnDeviations(x: Float64Array, out: Float64Array): void;
   /** `algebra/select-columns`; the same bits on every engine. */

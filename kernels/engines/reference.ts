@@ -8,6 +8,7 @@ import { gemv, gemvTransposed } from '../algebra/gemv.js';
 import { rankOneUpdate } from '../algebra/rank-one-update.js';
 import { selectColumns } from '../algebra/select-columns.js';
 import { square } from '../algebra/square.js';
+import { squaredRowSums } from '../algebra/squared-row-sums.js';
 import { largestEigen, symmetricEigen, symmetricEigenvalues } from '../algebra/symmetric-eigen.js';
 import { symmetricRankK } from '../algebra/symmetric-rank-k.js';
 import { symv } from '../algebra/symv.js';
@@ -42,6 +43,7 @@ export const referenceEngine: Engine = {
   largestEigen,
   square,
   centreColumns,
+  squaredRowSums,
   columnDeviations,
   selectColumns,
   centreGroups,

@@ -53,6 +53,7 @@ export interface KernelExports {
   followTeam(board: number, scratch: number): void;
   square(x: number, n: number, out: number): void;
   columnSums(x: number, rows: number, columns: number, weights: number, out: number): void;
+  squaredRowSums(x: number, rows: number, columns: number, weights: number): number;
   largestMagnitude(x: number, n: number): number;
   columnSquaresAbout(x: number, rows: number, columns: number, means: number, out: number): void;
   selectColumns(

@@ -7,7 +7,7 @@ import { targetOf, type ShrinkageTarget, type Target } from './shrinkage-target.
 
 /** What an engine must offer to work with a covariance that is never formed, and to estimate it. */
 type PanelEngine = Pick<Engine, 'symmetricRankK' | 'gemm' | 'gemv' | 'gemvTransposed' | 'allocate' | 'scope'>;
-type EstimatingEngine = PanelEngine & Pick<Engine, 'centreColumns'>;
+type EstimatingEngine = PanelEngine & Pick<Engine, 'centreColumns' | 'squaredRowSums'>;
 
 /**
  * A squared distance below this share of |S|^2 has lost digits as the difference of two norms: it is taken entry by
@@ -77,7 +77,9 @@ export function lowRankCovariance(
 ): LowRankCovariance {
   const demeaned = demean(panel, assets, shrinkage.weights, new Float64Array(assets), engine);
   const observations = demeaned.rowFactors.length;
-  const { variances, correlation } = (shrinkage.remember ?? measured)(() => sampleMoments(panel, demeaned.variances));
+  const { variances, correlation } = (shrinkage.remember ?? measured)(() =>
+    sampleMoments(engine, panel, demeaned.variances),
+  );
   const target = targetOf(shrinkage.target, variances, correlation);
   const given = shrinkage.intensity;
   assert(given === null || (given >= 0 && given <= 1), `intensity: ${given}, outside [0, 1]`);
@@ -156,43 +158,18 @@ export function denseCovariance(
 
 const measured = (measure: () => SampleMoments): SampleMoments => measure();
 
-function sampleMoments(panel: Float64Array, variances: Float64Array): SampleMoments {
-  return { variances, correlation: meanCorrelation(panel, variances) };
+function sampleMoments(engine: EstimatingEngine, panel: Float64Array, variances: Float64Array): SampleMoments {
+  return { variances, correlation: meanCorrelation(engine, panel, variances) };
 }
 
 /** Mean off-diagonal correlation; a name without variance counts with correlation 0. */
-function meanCorrelation(panel: Float64Array, variances: Float64Array): number {
+function meanCorrelation(engine: EstimatingEngine, panel: Float64Array, variances: Float64Array): number {
   const assets = variances.length;
   if (assets === 1) return 0;
   const inverses = variances.map((variance) => (variance > 0 ? 1 / Math.sqrt(variance) : 0));
   let moving = 0;
   for (let i = 0; i < assets; i++) if (variances[i]! > 0) moving++;
-  let total = 0;
-  let row = 0;
-  // Four rows at a time: the additions of one do not wait for those of the others, and each has the bits it has alone.
-  for (; row + 4 * assets <= panel.length; row += 4 * assets) {
-    let sum0 = 0;
-    let sum1 = 0;
-    let sum2 = 0;
-    let sum3 = 0;
-    for (let i = 0, at = row; i < assets; i++, at++) {
-      const inverse = inverses[i]!;
-      sum0 += panel[at]! * inverse;
-      sum1 += panel[at + assets]! * inverse;
-      sum2 += panel[at + 2 * assets]! * inverse;
-      sum3 += panel[at + 3 * assets]! * inverse;
-    }
-    total += sum0 * sum0;
-    total += sum1 * sum1;
-    total += sum2 * sum2;
-    total += sum3 * sum3;
-  }
-  for (; row < panel.length; row += assets) {
-    let sum = 0;
-    for (let i = 0; i < assets; i++) sum += panel[row + i]! * inverses[i]!;
-    total += sum * sum;
-  }
-  return (total - moving) / (assets * (assets - 1));
+  return (engine.squaredRowSums(panel, inverses) - moving) / (assets * (assets - 1));
 }
 
 type PanelMoments = Pick<LowRankCovariance, 'panel' | 'observations' | 'target' | 'variances'>;

@@ -211,3 +211,48 @@ function centreCell(scale: f64, cell: usize, mean: usize, squares: usize): void 
   store<f64>(cell, value);
   store<f64>(squares, load<f64>(squares) + value * value);
 }
+
+/** Sum of the squares of the weighted sums of the rows of a [rows x columns] panel: see `algebra/squared-row-sums`. */
+export function squaredRowSums(x: usize, rows: i32, columns: i32, weights: usize): f64 {
+  const row = <usize>columns << 3;
+  const even = row & ~15;
+  let total: f64 = 0;
+  let t = 0;
+  for (; t + BAND <= rows; t += BAND) {
+    let upper = f64x2.splat(0); // Of the first two rows.
+    let lower = f64x2.splat(0);
+    for (let j: usize = 0; j < even; j += 16) {
+      const at = x + j;
+      const a = v128.load(at);
+      const b = v128.load(at + row);
+      const c = v128.load(at + 2 * row);
+      const d = v128.load(at + 3 * row);
+      const first = v128.load_splat<f64>(weights + j);
+      const second = v128.load_splat<f64>(weights + j, 8);
+      upper = f64x2.add(upper, f64x2.mul(v128.shuffle<f64>(a, b, 0, 2), first));
+      lower = f64x2.add(lower, f64x2.mul(v128.shuffle<f64>(c, d, 0, 2), first));
+      upper = f64x2.add(upper, f64x2.mul(v128.shuffle<f64>(a, b, 1, 3), second));
+      lower = f64x2.add(lower, f64x2.mul(v128.shuffle<f64>(c, d, 1, 3), second));
+    }
+    if (even < row) {
+      const at = x + even;
+      const last = v128.load_splat<f64>(weights + even);
+      upper = f64x2.add(upper, f64x2.mul(f64x2.replace_lane(v128.load_splat<f64>(at), 1, load<f64>(at + row)), last));
+      lower = f64x2.add(lower, f64x2.mul(f64x2.replace_lane(v128.load_splat<f64>(at + 2 * row), 1, load<f64>(at + 3 * row)), last));
+    }
+    upper = f64x2.mul(upper, upper);
+    lower = f64x2.mul(lower, lower);
+    total += f64x2.extract_lane(upper, 0);
+    total += f64x2.extract_lane(upper, 1);
+    total += f64x2.extract_lane(lower, 0);
+    total += f64x2.extract_lane(lower, 1);
+    x += BAND * row;
+  }
+  for (; t < rows; t++) {
+    let sum: f64 = 0;
+    for (let j: usize = 0; j < row; j += 8) sum += load<f64>(x + j) * load<f64>(weights + j);
+    total += sum * sum;
+    x += row;
+  }
+  return total;
+}

@@ -1,5 +1,5 @@
 export { cholesky, choleskyScratch } from './cholesky';
-export { centreGroups, centreRows, columnSquaresAbout, columnSums, selectColumns } from './columns';
+export { centreGroups, centreRows, columnSquaresAbout, columnSums, selectColumns, squaredRowSums } from './columns';
 export { gemm, gemmScratch } from './gemm';
 export { halvingChoices, halvingChoicesScratch } from './halving-choices';
 export { holdingValues } from './holding-values';

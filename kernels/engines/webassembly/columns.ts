@@ -3,6 +3,7 @@ import { assertCentre } from '../../algebra/centre-columns.js';
 import { assertGroups, type ColumnGroups } from '../../algebra/centre-groups.js';
 import { assertColumns } from '../../algebra/column-deviations.js';
 import { assertSelection } from '../../algebra/select-columns.js';
+import { assertRowSums } from '../../algebra/squared-row-sums.js';
 import { assertHalving } from '../../sums/halving-choices.js';
 import { assertPercentiles } from '../../sums/weighted-percentiles.js';
 import { BYTES, type Kernels } from './kernels.js';
@@ -16,6 +17,7 @@ export function columnsOn({
 }: Kernels): Pick<
   Engine,
   | 'centreColumns'
+  | 'squaredRowSums'
   | 'columnDeviations'
   | 'selectColumns'
   | 'centreGroups'
@@ -39,6 +41,11 @@ export function columnsOn({
         writeMeans();
         writeSquares();
       });
+    },
+
+    squaredRowSums(x, weights) {
+      const rows = assertRowSums(x, weights);
+      return run(() => kernels.squaredRowSums(operands.input(x), rows, weights.length, operands.input(weights)));
     },
 
     columnDeviations(x, out) {

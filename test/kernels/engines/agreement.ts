@@ -187,6 +187,9 @@ export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS
         });
         expectEqual(all, expected);
       }
+      const shares = randomPanel(1, columns);
+      const x = randomPanel(rows, columns);
+      expect(engine.squaredRowSums(x, shares)).toBe(plain.squaredRowSums(x, shares));
       const [deviations, expectedDeviations] = outOf(columns, (each, out) =>
         each.columnDeviations(randomPanel(rows, columns), out),
       );

@@ -37,7 +37,7 @@ function waitForTask(): void {
       async (outcome) => {
         await report(outcome);
         if (process.memoryUsage.rss() > REUSED_BYTES_MAX) return process.disconnect();
-        prepareDuckDb(); // a new one: that of the task remembers the files that it has read
+        prepareDuckDb(); // a new one: that of the task is confined to its files
         waitForTask();
         await report({ kind: 'free' });
       },

@@ -31,7 +31,7 @@ const MEMORY_LIMIT = '1GiB';
 export interface DuckDb {
   readonly connection: DuckDBConnection;
   connect(): Promise<DuckDBConnection>;
-  /** Closes every connection, and the DuckDB with what it remembers of files. */
+  /** Closes every connection, and the DuckDB. */
   close(): void;
 }
 
@@ -75,13 +75,17 @@ interface Readable {
   readonly attach?: { readonly path: string; readonly name: string };
 }
 
-/** The statements that confine a DuckDB to what it may read. */
+/**
+ * The statements that confine a DuckDB to what it may read. It keeps nothing of the files that it has read: the system does
+ * already, and memory that is touched for the first time costs more than to read again.
+ */
 export function settingsFor({ files = [], attach }: Readable): string {
   return `
     SET memory_limit = '${MEMORY_LIMIT}';
     SET autoinstall_known_extensions = false;
     SET autoload_known_extensions = false;
     SET temp_directory = '';
+    SET enable_external_file_cache = false;
     ${attach === undefined ? '' : `ATTACH ${sqlText(attach.path)} AS ${sqlName(attach.name)} (READ_ONLY);`}
     SET allowed_paths = [${files.map(sqlText).join(', ')}];
     SET enable_external_access = false;

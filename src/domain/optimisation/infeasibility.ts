@@ -7,7 +7,7 @@ import { isCurve } from './curved-rows.js';
 import { movableIn } from './movables.js';
 import { nonConvexRows, type Origin, type Problem } from './problem.js';
 import { conflictRows, findConflict, type Conflict, type ConflictRow } from './proof.js';
-import { singleMoves, toRelaxation, type Moved, type Relaxation } from './relaxation.js';
+import { singleMoves, toRelaxation, type Move, type Moved, type Relaxation } from './relaxation.js';
 import { EXACT_NAMES_MAX } from './search.js';
 import { createTrials, WORK_MAX, type Trials } from './trials.js';
 import { limited, usualWork } from './work-meter.js';
@@ -109,7 +109,18 @@ function jointChange(
   const movables = movableIn(problem, origins);
   if (movables.length === 1 && single.length === 1) return single;
   const moves = jointRelaxation(solvers, problem, movables);
-  return moves === undefined ? undefined : jointMoves(solvers, problem, { trials, moves, origins });
+  if (moves === undefined) return undefined;
+  const known = moves.length === 1 ? single.find((each) => isSameMove(each, moves[0]!)) : undefined;
+  return known === undefined ? jointMoves(solvers, problem, { trials, moves, origins }) : [known];
+}
+
+/** Distance of two values of a parameter that is rounding, relative to one and the value. */
+const SAME = 2e-9;
+
+function isSameMove(a: Move, b: Move): boolean {
+  const { origin, parameter } = a.movable;
+  const isOwn = origin === b.movable.origin && parameter === b.movable.parameter;
+  return isOwn && Math.abs(a.to - b.to) <= SAME * (1 + Math.abs(b.to));
 }
 
 /** Moves where those that are enough for the convex rows leave no choice of names. */

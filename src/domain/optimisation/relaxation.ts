@@ -60,7 +60,12 @@ const DOUBLINGS_MAX = 60;
  * cheapest first. Rows of priority 0 never move.
  */
 export function singleMoves(solvers: Solvers, problem: Problem, origins: readonly Origin[]): Moved[] {
-  return movableIn(problem, origins)
+  const tails = new Set(problem.rows.flatMap(({ origin, row }) => (row.form === 'tail' ? [origin] : [])));
+  // Tails first: their least is one programme, and others beside them may spend what work there is.
+  const movables = movableIn(problem, origins).toSorted(
+    (a, b) => Number(tails.has(b.origin)) - Number(tails.has(a.origin)),
+  );
+  return movables
     .flatMap((movable) => {
       const least = leastValue(solvers.solver, problem, movable);
       const moved = least === undefined ? undefined : roundedOutward(solvers, problem, [{ movable, to: least.to }]);

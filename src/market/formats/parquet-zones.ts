@@ -1,6 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { sqlText } from '../sources/duckdb.js';
 import { columnsOf, scanOf, type ParquetFile, type TypedColumn } from './parquet.js';
+import { withKeys } from './parquet-keys.js';
 import { assertTimeZone } from './time-zones.js';
 
 const WITH_ZONE = 'TIMESTAMP WITH TIME ZONE';
@@ -8,7 +9,7 @@ const WITH_ZONE = 'TIMESTAMP WITH TIME ZONE';
 /** What a scan makes of them where a file has a zone. */
 const LOCAL = 'TIMESTAMP';
 
-/** Files with their time zones, and the columns of the scan of them. */
+/** Files with their time zones and the keys of their folders that are read, and the columns of the scan of them. */
 export interface ZonedFiles<F extends ParquetFile> {
   readonly files: readonly F[];
   readonly columns: readonly TypedColumn[];
@@ -17,14 +18,17 @@ export interface ZonedFiles<F extends ParquetFile> {
 /**
  * Files with the time zones in which their columns were written: Parquet keeps moments, and midnight in Berlin is the day
  * before in UTC. Pandas and Arrow write the zone beside the table; a file that does not say is read in UTC.
+ * @param isKey whether a key of their folders is a column where they lack it; by default all are
  * @throws Error of a zone that is not known, and what DuckDB throws for a file that it cannot read
  * @cost one look at the columns of all files; where one is of moments, their footers too
  */
 export async function withZones<F extends ParquetFile>(
   connection: DuckDBConnection,
-  files: readonly F[],
+  listed: readonly F[],
+  isKey: (name: string) => boolean = () => true,
 ): Promise<ZonedFiles<F>> {
-  const columns = await columnsOf(connection, scanOf(files, { withRows: false }));
+  const own = await columnsOf(connection, scanOf(listed, { withRows: false }));
+  const { files, columns } = withKeys(listed, own, isKey);
   const moments = columns.flatMap(({ name, type }) => (type === WITH_ZONE ? [name] : []));
   if (moments.length === 0) return { files, columns };
   const paths = files.map(({ path }) => sqlText(path)).join(', ');

@@ -1,6 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Mapping } from '#domain/documents/mapping.js';
-import { columnName } from '../content/table-kinds.js';
 import { ADJUSTED_CLOSE, renamed } from '../mapping/mapped-columns.js';
 import { hasPlainRows } from '../mapping/market-tables.js';
 import { sqlName, sqlText } from '../sources/duckdb.js';
@@ -16,6 +15,8 @@ export interface ParquetFile {
   readonly label: string;
   /** Time zones in which columns of moments were written; UTC where there is none. */
   readonly zones?: ReadonlyMap<string, string>;
+  /** Keys of the folders it lies in that are columns of its scan. */
+  readonly keys?: readonly string[];
 }
 
 /** Columns of a Parquet source with their DuckDB types. */
@@ -28,15 +29,30 @@ const NUMERIC =
   /^(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT|UTINYINT|USMALLINT|UINTEGER|UBIGINT|UHUGEINT|FLOAT|DOUBLE|DECIMAL\(.*\))$/;
 const TIMESTAMP = /^TIMESTAMP/;
 
-/** SQL that reads all files of a dataset as one table: columns by name, hive partition keys as text. */
+/**
+ * SQL that reads all files of a dataset as one table: columns by name, and as text the keys of folders that files take.
+ * The reader's own keys would stand in place of columns that files have.
+ */
 export function scanOf(files: readonly ParquetFile[], options: { readonly withRows: boolean }): string {
   const paths = files.map(({ path }) => sqlText(path)).join(', ');
   const rows = options.withRows ? ', file_row_number = true, filename = true' : '';
-  const scan = `read_parquet([${paths}], union_by_name = true, hive_partitioning = ${hasHiveKeys(files)}, hive_types_autocast = 0${rows})`;
+  const scan = `read_parquet([${paths}], union_by_name = true, hive_partitioning = false${rows})`;
   const local = [...new Set(files.flatMap(({ zones }) => [...(zones?.keys() ?? [])]))].map(
     (column) => `${localTime(files, column)} AS ${sqlName(column)}`,
   );
-  return local.length === 0 ? scan : `(SELECT * REPLACE (${local.join(', ')}) FROM ${scan})`;
+  const keys = [...new Set(files.flatMap((file) => file.keys ?? []))].map(
+    (key) => `, ${keyText(key)} AS ${sqlName(key)}`,
+  );
+  if (local.length + keys.length === 0) return scan;
+  const replaced = local.length === 0 ? '' : ` REPLACE (${local.join(', ')})`;
+  return `(SELECT *${replaced}${keys.join('')} FROM ${scan})`;
+}
+
+/** SQL for what the folders of a file say of a key, as text. */
+function keyText(key: string): string {
+  const folder = `.*/${key.replace(/[^\p{L}\p{N}_]/gu, '\\$&')}=([^/]*)/`;
+  const text = `url_decode(regexp_extract(filename, ${sqlText(folder)}, 1))`;
+  return `nullif(nullif(${text}, '__HIVE_DEFAULT_PARTITION__'), '')`;
 }
 
 /** SQL for the moments of a column as clocks of the zones of its files have them. */
@@ -54,24 +70,6 @@ function localTime(files: readonly ParquetFile[], column: string): string {
   });
   if (cases.length === 1) return cases[0]!.time;
   return `CASE ${cases.map(({ time, paths }) => `WHEN filename IN (${paths}) THEN ${time}`).join(' ')} END`;
-}
-
-const hasHiveKeys = (files: readonly ParquetFile[]) =>
-  files.some(({ label }) =>
-    label
-      .split('/')
-      .slice(1, -1)
-      .some((part) => part.includes('=')),
-  );
-
-/** Partition keys that are only folders' names: data when they are a key of the dataset, else left out. */
-function isPartitionOnly(files: readonly ParquetFile[], column: string): boolean {
-  return files.some(({ label }) =>
-    label
-      .split('/')
-      .slice(1, -1)
-      .some((part) => part.startsWith(`${column}=`)),
-  );
 }
 
 /**
@@ -110,16 +108,11 @@ export interface CheckedColumns {
 
 /** Looks at the columns of a market source before any row of it is read. */
 export function marketColumns(
-  files: readonly ParquetFile[],
-  columns: readonly TypedColumn[],
+  dataColumns: readonly TypedColumn[],
   problems: Problems,
   mapping: Mapping | null = null,
 ): MarketColumns {
-  if (mapping !== null) return mappedMarketColumns(mapping, columns);
-  const dataColumns = columns.filter(({ name }) => {
-    const known = columnName('market', name);
-    return known === 'identifier' || known === 'date' || !isPartitionOnly(files, name);
-  });
+  if (mapping !== null) return mappedMarketColumns(mapping, dataColumns);
   const before = problems.errors;
   const names = namedColumns(
     'market',

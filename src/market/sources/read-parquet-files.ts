@@ -7,6 +7,8 @@ import { cellOf, chunksOf, reasonOf, settingsFor, sqlName } from './duckdb.js';
 import { tableName, type SourceFile } from './folder.js';
 import { marketRowsOn } from '../mapping/mapped-content.js';
 import { columnsOf, marketColumns, scanOf } from '../formats/parquet.js';
+import { reportColumns } from '../formats/parquet-checks.js';
+import { isBarKey, reportKeys } from '../formats/parquet-keys.js';
 import { withZones } from '../formats/parquet-zones.js';
 import { reportMarketProblems } from '../formats/parquet-problems.js';
 import { readTypedMarket, type MarketRead, type OnNames } from './read-typed-market.js';
@@ -32,9 +34,17 @@ export async function readParquetMarket(
   try {
     const duck = await open();
     const { connection } = duck;
-    const { files, columns: typed } = await withZones(connection, listed);
+    const { files, columns: typed } = await withZones(
+      connection,
+      listed,
+      (key) => terms.mapping !== null || isBarKey(key),
+    );
+    const before = problems.errors;
+    await reportColumns(connection, files, { columns: typed, table: 'market' }, problems);
+    if (terms.mapping === null) await reportKeys(connection, files, typed, problems);
+    if (problems.errors > before) return undefined;
     const scan = scanOf(files, { withRows: false });
-    const columns = marketColumns(files, typed, problems, terms.mapping);
+    const columns = marketColumns(typed, problems, terms.mapping);
     if (columns.kind === 'refused') {
       await reportMarketProblems(
         duck,
@@ -116,6 +126,9 @@ export async function readParquetTable<T>(
     for (const listed of files) {
       const { files: zoned, columns: typed } = await withZones(connection, [listed]);
       const columns = typed.map(({ name }) => name);
+      const before = problems.errors;
+      await reportColumns(connection, zoned, { columns: typed, table: listed.label }, problems);
+      if (problems.errors > before) continue;
       const addRow = rows.beginFile(listed.label, columns);
       if (addRow !== undefined) await cellsFrom(connection, zoned[0]!, zoned, columns, addRow);
     }

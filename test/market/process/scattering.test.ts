@@ -67,7 +67,7 @@ async function read(files: Awaited<ReturnType<typeof write>>, isApart: boolean):
     if (scattering !== undefined) expect(await scattering.areReady()).toBe(true);
     const problems = createProblems();
     const scan = scanOf(files, { withRows: false });
-    const columns = marketColumns(files, await columnsOf(duck.connection, scan), problems);
+    const columns = marketColumns(await columnsOf(duck.connection, scan), problems);
     if (columns.kind !== 'typed') throw new Error('the columns are typed');
     const days: number[] = [];
     const digests = new Map<number, string>();

@@ -72,7 +72,7 @@ async function readTables(
   onProgress(0.2, 'reading market');
   const [first = 'market', ...others] = tables.market;
   const scan = scanOf(first);
-  const columns = marketColumns([], await columnsOf(duck.connection, scan), problems, reading.terms.mapping);
+  const columns = marketColumns(await columnsOf(duck.connection, scan), problems, reading.terms.mapping);
   const numberedScan = `(SELECT 'market' AS filename, row_number() OVER () - 1 AS file_row_number, * FROM ${scan})`;
   if (columns.kind === 'refused') {
     await reportMarketProblems(duck, { files: [], numberedScan, columns: columns.rest }, problems);

@@ -1,0 +1,147 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { describe, expect, test } from 'vitest';
+import { formatDay } from '#domain/days.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+import { contentOf, readFolder, writeFiles } from '../store-folder.js';
+
+const folderFor = temporaryFolders();
+
+/** A folder with files of queries, by their names. */
+async function folderOf(files: Readonly<Record<string, string>>): Promise<string> {
+  const folder = await folderFor();
+  const connection = await (await DuckDBInstance.create(':memory:')).connect();
+  for (const [name, query] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, name)), { recursive: true });
+    await connection.run(`COPY (${query}) TO '${join(folder, name)}' (FORMAT parquet)`);
+  }
+  connection.closeSync();
+  return folder;
+}
+
+const findingsOf = async (files: Readonly<Record<string, string>>) =>
+  (await readFolder(await folderOf(files))).findings.map(({ severity, code, path, message }) => [
+    severity,
+    `${code} ${path}`,
+    message,
+  ]);
+
+const BAR = "SELECT 'N106' AS identifier, DATE '2015-01-02' AS date, 5.5 AS CLOSE";
+
+describe('keys of folders', () => {
+  test.each([
+    ['a date that the file has', 'market/date=2015-01-05/a.parquet', BAR, ['date', '2015-01-05', '2015-01-02']],
+    ['a name that the file has', 'market/identifier=AAA/a.parquet', BAR, ['identifier', 'AAA', 'N106']],
+    [
+      'a date that the file has in another case',
+      'market/DATE=2015-01-05/a.parquet',
+      BAR,
+      ['date', '2015-01-05', '2015-01-02'],
+    ],
+    ['a year for the date that the file has', 'market/date=2015/a.parquet', BAR, undefined],
+    ['what the file says as well', 'market/date=2015-01-02/identifier=N106/a.parquet', BAR, undefined],
+  ])('do not stand in place of the column: %s', async (_what, name, query, told) => {
+    const { read, findings } = await readFolder(await folderOf({ [name]: query }));
+    expect([read?.content.identifiers, [...(read?.content.dates ?? [])].map(formatDay)]).toEqual([
+      ['N106'],
+      ['2015-01-02'],
+    ]);
+    expect(findings.map(({ severity, code, path }) => [severity, `${code} ${path}`])).toEqual(
+      told === undefined ? [] : [['warning', `COLUMN_IGNORED ${name}`]],
+    );
+    for (const part of told ?? []) expect(findings[0]!.message).toContain(part);
+  });
+
+  test('that are no key of a bar leave columns of the files as they are', async () => {
+    const { fields } = await contentOf(
+      await folderOf({ 'market/year=2015/VOLUME=7/CLOSE=9/a.parquet': `${BAR}, 1234 AS VOLUME` }),
+    );
+    expect([...fields].map(([name, panel]) => [name, ...panel])).toEqual([
+      ['CLOSE', 5.5],
+      ['VOLUME', 1234],
+    ]);
+  });
+
+  test('fill what the files lack, beside keys that they have, decoded', async () => {
+    const files = {
+      'market/date=2015-01-02/CLOSE=1/identifier=A%20B/a.parquet': 'SELECT 5.5 AS CLOSE',
+      'market/date=2015-01-05/CLOSE=1/identifier=C/a.parquet': 'SELECT 6.5 AS CLOSE',
+      'reference/CURRENCY=EUR/a.parquet': "SELECT 'C' AS identifier, 'Gamma' AS NAME",
+    };
+    const { identifiers, dates, fields, reference } = await contentOf(await folderOf(files));
+    expect([identifiers, [...dates].map(formatDay), [...fields.get('CLOSE')!]]).toEqual([
+      ['A B', 'C'],
+      ['2015-01-02', '2015-01-05'],
+      [5.5, Number.NaN, Number.NaN, 6.5],
+    ]);
+    expect([reference.columns, reference.rows.get('C')?.[0]?.values]).toEqual([
+      ['NAME', 'CURRENCY'],
+      ['Gamma', 'EUR'],
+    ]);
+  });
+
+  test('that are no date where the files have none are told with the folder', async () => {
+    const query = "SELECT 'A' AS identifier, 1.0 AS CLOSE";
+    expect(await findingsOf({ 'market/date=2015/a.parquet': query, 'market/date=2015/b.parquet': query })).toEqual([
+      ['error', 'BAD_DATE market/date=2015', 'The folder key date=2015 is no date; YYYY-MM-DD is needed.'],
+    ]);
+  });
+});
+
+test('two columns that differ in case are refused with both names', async () => {
+  const folder = await folderOf({ 'market.parquet': `${BAR}, 7 AS CLOSF, 8 AS X_1, 9 AS X` });
+  const path = join(folder, 'market.parquet');
+  await renameColumn(path, 'CLOSF', 'close');
+  const { findings } = await readFolder(folder);
+  expect(findings.map(({ code, path: at, message }) => [`${code} ${at}`, message])).toEqual([
+    [
+      'DUPLICATE_KEY market.close',
+      'market has the columns CLOSE and close, which are one name in any case; it may have one of them.',
+    ],
+  ]);
+});
+
+/** Gives a column another name of the same length wherever the file says it. */
+async function renameColumn(path: string, from: string, to: string): Promise<void> {
+  const text = (await readFile(path)).toString('latin1');
+  expect(text).toContain(from);
+  await writeFile(path, Buffer.from(text.replaceAll(from, to), 'latin1'));
+}
+
+/** One bar of 29.4 as pyarrow 25 writes it, of as many digits and four decimals. */
+const DECIMALS = {
+  38: [
+    'UEFSMRUAFRYVFiwVAhUAFQYVBhwAAAACAAAAAgEBAAAAQRUAFRQVFCwVAhUAFQYVBhwAAAACAAAAAgE1QAAAFQAVLBUsLBUCFQAVBhUGHAAA',
+    'AAIAAAACAQAAAAAAAAAAAAAAAAAEfHAVBBlMNQAYBnNjaGVtYRUGABUMJQIYCmlkZW50aWZpZXIlAEwcAAAAFQIlAhgEZGF0ZSUMTGwAAAAV',
+    'DhUgFQIYBUNMT1NFJQoVCBVMLFwVCBVMAAAAFgIZHBk8JgAcFQwZJQYAGRgKaWRlbnRpZmllchUAFgIWPBY8JghJHBUAFQAVAgA8FgIZBhkm',
+    'AAIAAAAmABwVAhklBgAZGARkYXRlFQAWAhY6FjomREkcFQAVABUCADwpBhkmAAIAAAAmABwVDhklBgAZGAVDTE9TRRUAFgIWUhZSJn5JHBUA',
+    'FQAVAgA8KQYZJgACAAAAFsgBFgImCBbIAQAoIHBhcnF1ZXQtY3BwLWFycm93IHZlcnNpb24gMjUuMC4xGTwcAAAcAAAcAAAAJAEAAFBBUjE=',
+  ],
+  60: [
+    'UEFSMRUAFRYVFiwVAhUAFQYVBhwAAAACAAAAAgEBAAAAQRUAFRQVFCwVAhUAFQYVBhwAAAACAAAAAgE1QAAAFQAVQBVALBUCFQAVBhUGHAAA',
+    'AAIAAAACAQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAABHxwFQQZTDUAGAZzY2hlbWEVBgAVDCUCGAppZGVudGlmaWVyJQBMHAAAABUCJQIYBGRh',
+    'dGUlDExsAAAAFQ4VNBUCGAVDTE9TRSUKFQgVeCxcFQgVeAAAABYCGRwZPCYAHBUMGSUGABkYCmlkZW50aWZpZXIVABYCFjwWPCYISRwVABUA',
+    'FQIAPBYCGQYZJgACAAAAJgAcFQIZJQYAGRgEZGF0ZRUAFgIWOhY6JkRJHBUAFQAVAgA8KQYZJgACAAAAJgAcFQ4ZJQYAGRgFQ0xPU0UVABYC',
+    'FmYWZiZ+SRwVABUAFQIAPCkGGSYAAgAAABbcARYCJggW3AEAKCBwYXJxdWV0LWNwcC1hcnJvdyB2ZXJzaW9uIDI1LjAuMRk8HAAAHAAAHAAA',
+    'ACQBAABQQVIx',
+  ],
+} as const;
+
+test('a decimal of more digits than the reader takes is refused, one of 38 is read', async () => {
+  const [short, long] = [await folderFor(), await folderFor()];
+  const bytesOf = (digits: 38 | 60) => Buffer.from(DECIMALS[digits].join(''), 'base64');
+  await writeFiles(short, { 'market.parquet': bytesOf(38) });
+  await writeFiles(long, { 'market/a.parquet': bytesOf(38), 'market/b.parquet': bytesOf(60) });
+  expect([...(await contentOf(short)).fields.get('CLOSE')!]).toEqual([29.4]);
+  const { read, findings } = await readFolder(long);
+  expect([read, findings.map(({ code, path, message }) => [`${code} ${path}`, message])]).toEqual([
+    undefined,
+    [
+      [
+        'NOT_A_NUMBER market.CLOSE',
+        'The column CLOSE of market/b.parquet is of type DECIMAL(60,4); decimals of at most 38 digits are read.',
+      ],
+    ],
+  ]);
+});

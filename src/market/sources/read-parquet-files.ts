@@ -9,7 +9,7 @@ import { marketRowsOn } from '../mapping/mapped-content.js';
 import { columnsOf, marketColumns, scanOf } from '../formats/parquet.js';
 import { reportColumns } from '../formats/parquet-checks.js';
 import { isBarKey, reportKeys } from '../formats/parquet-keys.js';
-import { withZones } from '../formats/parquet-zones.js';
+import { withZones, type ZonedFiles } from '../formats/parquet-zones.js';
 import { reportMarketProblems } from '../formats/parquet-problems.js';
 import { readTypedMarket, type MarketRead, type OnNames } from './read-typed-market.js';
 import type { TableRows } from '../content/table-rows.js';
@@ -34,15 +34,9 @@ export async function readParquetMarket(
   try {
     const duck = await open();
     const { connection } = duck;
-    const { files, columns: typed } = await withZones(
-      connection,
-      listed,
-      (key) => terms.mapping !== null || isBarKey(key),
-    );
-    const before = problems.errors;
-    await reportColumns(connection, files, { columns: typed, table: 'market' }, problems);
-    if (terms.mapping === null) await reportKeys(connection, files, typed, problems);
-    if (problems.errors > before) return undefined;
+    const sound = await soundFiles(connection, listed, terms, problems);
+    if (sound === undefined) return undefined;
+    const { files, columns: typed } = sound;
     const scan = scanOf(files, { withRows: false });
     const columns = marketColumns(typed, problems, terms.mapping);
     if (columns.kind === 'refused') {
@@ -90,6 +84,20 @@ export async function readParquetMarket(
   } finally {
     await digest();
   }
+}
+
+/** The files of a market with the columns of their scan; undefined, with a finding, where the scan would read others. */
+async function soundFiles(
+  connection: DuckDBConnection,
+  listed: readonly SourceFile[],
+  { mapping }: Reading['terms'],
+  problems: Problems,
+): Promise<ZonedFiles<SourceFile> | undefined> {
+  const before = problems.errors;
+  const found = await withZones(connection, listed, (key) => mapping !== null || isBarKey(key));
+  await reportColumns(connection, found.files, { columns: found.columns, table: 'market' }, problems);
+  if (mapping === null) await reportKeys(connection, found.files, found.columns, problems);
+  return problems.errors > before ? undefined : found;
 }
 
 /** What is wrong with a file that DuckDB does not read. */

@@ -2,7 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Cell } from '../formats/cells.js';
 import { digestFiles } from './digest-file.js';
 import { digestFilesApart } from '../process/hashing.js';
-import { SCATTERED_BYTES_MIN, startScattering } from '../process/scattering.js';
+import { SCATTERED_BYTES_MIN, startScattering, type Scattering } from '../process/scattering.js';
 import { cellOf, chunksOf, reasonOf, settingsFor, sqlName } from './duckdb.js';
 import { tableName, type SourceFile } from './folder.js';
 import { marketRowsOn } from '../mapping/mapped-content.js';
@@ -48,11 +48,7 @@ export async function readParquetMarket(
       return undefined;
     }
     if (columns.kind === 'typed') {
-      const bytes = listed.reduce((sum, file) => sum + file.bytes, 0);
-      const scattering =
-        bytes < SCATTERED_BYTES_MIN
-          ? undefined
-          : startScattering(settingsFor({ files: files.map(({ path }) => path) }));
+      const scattering = scatteringOf(listed);
       return await readTypedMarket(
         duck,
         { files, scan, numberedScan: scanOf(files, { withRows: true }), columns, isPart, onNames, scattering },
@@ -84,6 +80,14 @@ export async function readParquetMarket(
   } finally {
     await digest();
   }
+}
+
+/** Threads that read a market, where it is large enough for them. */
+function scatteringOf(files: readonly SourceFile[]): Scattering | undefined {
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  return bytes < SCATTERED_BYTES_MIN
+    ? undefined
+    : startScattering(settingsFor({ files: files.map(({ path }) => path) }));
 }
 
 /** The files of a market with the columns of their scan; undefined, with a finding, where the scan would read others. */

@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url';
 import type { Limits } from '#cli/bench/machine.js';
 import type { Timing } from './kernels/measure.js';
 import { keyOf, RESULTS, storedTimings } from './stored-results.js';
-import { EXIT_USAGE, refuse } from './variables.js';
+import { DECLARED, KEEPS, variablesOf } from './declared-variables.js';
+import { EXIT_USAGE, refuse, unknownVariable } from './variables.js';
 
 /**
  * Runs the benchmarks one after the other, each in a process of its own.
@@ -18,7 +19,9 @@ import { EXIT_USAGE, refuse } from './variables.js';
  *     npm run bench -- report                what jobs cost as they grow, drawn and held to the stored results
  *     npm run bench -- goals                 the table of goals in docs/performance.md but its large stores: two hours,
  *                                            a free machine
- *     npm run bench -- --json                stores the timings of kernels, objectives, peers and growth in bench/results
+ *     npm run bench -- --help                the benches with their variables, and the words for several
+ *     npm run bench -- --json                stores the timings of kernels, objectives, peers and growth in bench/results, and
+ *                                            the picture of growth; nothing else writes there
  *     npm run bench -- --compare             prints each against the last that was stored of it
  */
 const folder = fileURLToPath(new URL('.', import.meta.url));
@@ -39,8 +42,11 @@ interface StoredResults {
 
 const flags = new Set(process.argv.slice(2).filter((word) => word.startsWith('--')));
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'));
-const unknown = [...flags].filter((flag) => !['--json', '--compare'].includes(flag));
-if (unknown.length > 0) refuse(`unknown option ${unknown.join(', ')}; --json and --compare are known`);
+const FLAGS = ['--json', '--compare', '--help'];
+const unknown = [...flags].filter((flag) => !FLAGS.includes(flag));
+if (unknown.length > 0) refuse(`unknown option ${unknown.join(', ')}; ${FLAGS.join(', ')} are known`);
+const misnamed = unknownVariable(process.env);
+if (misnamed !== undefined) refuse(misnamed);
 
 /** Words that stand for benches. */
 const ALIASES: Readonly<Record<string, readonly string[]>> = {
@@ -67,17 +73,19 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-const benches = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-  .filter(
-    (file) =>
-      file.endsWith('.bench.js') &&
-      words.every((word) => (ALIASES[word] ?? [word]).some((part) => file.includes(part))),
-  )
+const all = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.bench.js'))
   .toSorted();
+if (flags.has('--help')) {
+  console.log(`npm run bench -- [WORDS] [--json] [--compare]\n\n${listed()}`);
+  process.exit(0);
+}
+const benches = all.filter((file) =>
+  words.every((word) => (ALIASES[word] ?? [word]).some((part) => file.includes(part))),
+);
 if (benches.length === 0)
-  refuse(
-    `no benchmark has ${words.map((word) => `"${word}"`).join(' and ')} in its path, for instance kernels/algebra/cholesky; docs/performance.md lists them`,
-  );
+  refuse(`no benchmark has ${words.map((word) => `"${word}"`).join(' and ')} in its path; there are\n${listed()}`);
+tellUnread();
 const processor = `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores`;
 const date = new Date().toISOString().slice(0, 10);
 console.log(`${processor}, Node ${process.version}, ${date}`);
@@ -93,6 +101,7 @@ for (const bench of benches) {
   const child = start(bench, {
     ...free,
     ...(limits && { BENCH_LIMITS: JSON.stringify(limits.free) }),
+    ...(flags.has('--json') && { [KEEPS]: 'on' }),
   });
   child.on('message', (timing) => timings.push(timing as Timing)); // sent as timings alone
   const [status] = (await once(child, 'close')) as [number | null];
@@ -102,6 +111,20 @@ for (const bench of benches) {
 if (flags.has('--compare')) compare();
 if (flags.has('--json') && timings.length > 0)
   keep({ date, processor, node: process.version, timings, ...(limits && { limits }) });
+
+/** The benches with their variables, and the words for several. */
+function listed(): string {
+  const lines = all.map((file) => [file.replace('.bench.js', ''), ...variablesOf(file)].join('  '));
+  const several = Object.entries(ALIASES).map(([word, parts]) => `${word}: ${parts.join(', ')}`);
+  return [...lines, '', ...several].join('\n');
+}
+
+/** Says which variables the chosen benches do not read. */
+function tellUnread(): void {
+  const read = new Set(benches.flatMap(variablesOf).map((variable) => variable.split('=', 1)[0]));
+  const given = [...DECLARED.keys()].filter((name) => process.env[name] !== undefined && !read.has(name));
+  if (given.length > 0) console.log(`not read by what runs: ${given.join(', ')}`);
+}
 
 function start(file: string, env: NodeJS.ProcessEnv): ChildProcess {
   return fork(`${folder}${file}`, { env, stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });

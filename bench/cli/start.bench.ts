@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { SPARE_WAIT_MS } from '#market/process/process-pool.js';
 import { percentile } from '../percentiles.js';
+import { SETTLED_MS } from '../declared-variables.js';
 import { numberFrom } from '../variables.js';
 
 /**
@@ -15,10 +15,9 @@ import { numberFrom } from '../variables.js';
  * service that has been idle for so long that no process waits to read stores. Goals on a free machine: 0.3 s, 1.5 s by `npm start` with nothing to build, 160 MB.
  * START_TURNS takes fewer turns than seven, START_IDLE_MS waits less for the memory, which is then not that of an idle service.
  */
-const TURNS = numberFrom('START_TURNS', { otherwise: 7 });
-/** Until what begins after the start has ended, in the last turn also the process that waits for a store to read. */
-const SETTLED_MS = 3000;
-const IDLE_MS = numberFrom('START_IDLE_MS', { otherwise: SPARE_WAIT_MS + SETTLED_MS, least: 0 });
+const TURNS = numberFrom('START_TURNS');
+/** Of the last turn: until the process that waits for a store to read has ended, too. */
+const IDLE_MS = numberFrom('START_IDLE_MS');
 const TICK_MS = 10;
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));

@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { startService } from '../http/service.js';
 import { treeMs } from '../thread-time.js';
+import { textFrom } from '../variables.js';
 
 /**
  * A large frame by the Python client, phase by phase, into a service in a process of its own: 592,000 rows of eight columns, 32 MB as
@@ -30,7 +31,7 @@ interface Round {
   readonly served: number;
 }
 
-const python = process.env['BENCH_PYTHON'] ?? 'python3';
+const python = textFrom('BENCH_PYTHON')!;
 const clients = fileURLToPath(new URL('../../../src/clients/python', import.meta.url));
 // The script lies beside the sources: only TypeScript is compiled.
 const script = fileURLToPath(new URL('../../../bench/clients/import-frame.py', import.meta.url));

@@ -9,26 +9,29 @@ import { drawGrowths, type DrawnGrowth } from './growth/draw.js';
 import { prepareGrowths, type Growth, type Point } from './growth/growths.js';
 import { isSlower, slope, spreadOf, type Cost, type Spread } from './growth/trend.js';
 import { yardstick } from './growth/yardstick.js';
-import { numberFrom } from '../variables.js';
+import { VARIABLES } from '../declared-variables.js';
+import { isKept, numberFrom } from '../variables.js';
 
 /**
  * What jobs of the running service cost as sessions, names, rebalances and constraints grow: processor time of all
  * threads, from submitted to finished. The sizes take turns, in either order, and each turn stands beside one of a fixed piece of work,
  * so that a machine that other work slows changes both. Prints the exponents, marks what is slower than the stored
- * results in every turn, and draws it all in `growth.svg`. GROWTH_TURNS=1 makes it quicker and GROWTH_SIZES=2 takes the first two
- * sizes of each growth alone; the picture then goes to the folder for temporary files.
+ * results in every turn, and draws it all: in `bench/results/growth.svg` with `--json`, else in the folder for temporary
+ * files. GROWTH_TURNS=1 makes it quicker and GROWTH_SIZES=2 takes the first two sizes of each growth alone; such a picture
+ * is not kept.
  */
-const WHOLE_TURNS = 5;
-const TURNS = numberFrom('GROWTH_TURNS', { otherwise: WHOLE_TURNS });
-const SIZES = numberFrom('GROWTH_SIZES', { otherwise: Infinity });
+const TURNS = numberFrom('GROWTH_TURNS');
+const SIZES = numberFrom('GROWTH_SIZES');
 
 /** Jobs of a turn: what a clock of the kernel rounds counts less. */
 const JOBS = 2;
 
-const isWhole = TURNS >= WHOLE_TURNS && SIZES === Infinity;
-const PICTURE = isWhole
-  ? fileURLToPath(new URL('../../../bench/results/growth.svg', import.meta.url))
-  : join(tmpdir(), 'growth.svg');
+const { GROWTH_TURNS, GROWTH_SIZES } = VARIABLES;
+const isWhole = TURNS >= GROWTH_TURNS.of['http/growth'] && SIZES === GROWTH_SIZES.of['http/growth'];
+const PICTURE =
+  isWhole && isKept()
+    ? fileURLToPath(new URL('../../../bench/results/growth.svg', import.meta.url))
+    : join(tmpdir(), 'growth.svg');
 
 const stored = storedCosts();
 console.log('makes the market and one run of each size');

@@ -1,5 +1,6 @@
 import { finished, processorTime, settled, startService, watchMemory, type RunningService } from './service.js';
 import { send } from './peers/work.js';
+import { FEWEST_NAMES } from '../declared-variables.js';
 import { numberFrom } from '../variables.js';
 
 /**
@@ -7,10 +8,8 @@ import { numberFrom } from '../variables.js';
  * has it, and the memory that takes beyond what the service held. Goal: 15 s and 200 MB on two workers.
  * MANY_INDICES and MANY_NAMES (500) make it smaller.
  */
-/** Names of the smallest index. */
-const FEWEST = 20;
-const INDICES = numberFrom('MANY_INDICES', { otherwise: 1000 });
-const NAMES = numberFrom('MANY_NAMES', { otherwise: 500, least: FEWEST + 1 });
+const INDICES = numberFrom('MANY_INDICES');
+const NAMES = numberFrom('MANY_NAMES');
 /** As many as a batch takes, with room in the queue. */
 const BATCH = 100;
 const DAYS = 3;
@@ -37,7 +36,7 @@ try {
 async function defineIndices(of: RunningService): Promise<readonly string[]> {
   const ids = Array.from({ length: INDICES }, (_, i) => `I${String(i).padStart(4, '0')}`);
   for (const [i, id] of ids.entries()) {
-    const count = FEWEST + ((7 * i) % (NAMES - FEWEST));
+    const count = FEWEST_NAMES + ((7 * i) % (NAMES - FEWEST_NAMES));
     await send(of, 'POST', '/indices', {
       id,
       name: id,

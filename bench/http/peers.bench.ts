@@ -6,7 +6,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { seededMarket, writePanels } from '../domain/seeded-market.js';
 import { settled, startService, type RunningService } from './service.js';
-import { percentile } from '../percentiles.js';
+import { median } from '../percentiles.js';
 import { startPython, type Done, type PythonPeer } from './peers/python-peer.js';
 import { byPeer, byService, send, type SharedMarket, type Work } from './peers/work.js';
 import { WORKS } from './peers/works.js';
@@ -77,7 +77,7 @@ async function compare(work: Work, service: RunningService, peer: PythonPeer, ma
     theirs.push(b!);
   }
   const ratios = ours.map(({ processor }, i) => processor / theirs[i]!.processor);
-  const ratio = middle(ratios);
+  const ratio = median(ratios);
   console.log(
     `${work.name.padEnd(56)} ${cell(ours)}  ${cell(theirs)}  ${ratio.toFixed(2).padStart(5)}  ${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}  ${verdict(work, ratio, ours)}`,
   );
@@ -91,7 +91,7 @@ async function compare(work: Work, service: RunningService, peer: PythonPeer, ma
       size: `${market.names} x ${market.sessions}`,
       engine,
       minMs: Math.min(...times),
-      medianMs: middle(times),
+      medianMs: median(times),
     });
   }
 }
@@ -128,12 +128,5 @@ function cell(done: readonly Done[]): string {
 }
 
 function medianOf(done: readonly Done[], of: 'processor' | 'wall'): number {
-  return middle(done.map((each) => each[of]));
-}
-
-function middle(values: readonly number[]): number {
-  return percentile(
-    values.toSorted((a, b) => a - b),
-    0.5,
-  );
+  return median(done.map((each) => each[of]));
 }

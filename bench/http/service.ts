@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { processClock, timesOfThreads } from '../process-clock.js';
 
 export interface RunningService {
   readonly url: string;
@@ -76,23 +77,17 @@ export async function settled(service: RunningService): Promise<void> {
 
 /** Time of each thread of the service in ms, by its id. */
 export function threadTimes({ pid }: RunningService): ReadonlyMap<string, number> {
-  const NS_PER_MS = 1e6;
-  const folder = `/proc/${pid}/task`;
-  return new Map(
-    readdirSync(folder).map((id) => [
-      id,
-      Number(readFileSync(`${folder}/${id}/schedstat`, 'utf8').split(' ', 1)[0]) / NS_PER_MS,
-    ]),
-  );
+  return timesOfThreads(pid);
 }
+
+/** Clocks of the services that were asked. */
+const clocks = new Map<number, () => number>();
 
 /** Time of all threads of the service in ms, which other work on the machine hardly adds to. */
 export function processorTime({ pid }: RunningService): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /, '')
-    .split(' ');
-  const TICK_MS = 10;
-  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+  let clock = clocks.get(pid);
+  if (clock === undefined) clocks.set(pid, (clock = processClock(pid)));
+  return clock();
 }
 
 /** Follows a job to its success by its events, which do not carry its result. */

@@ -8,6 +8,7 @@ import { writeMarket } from '#market/content/write-market.js';
 import { folderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
 import { readSource } from '#market/sources/read-source.js';
+import { textFrom } from '../variables.js';
 import { contentChange, decodeChange, encodeChange } from '#market/versions/content-change.js';
 import { decodeContent, encodeContent } from '#market/versions/content-copy.js';
 import { earlierContent } from '#market/versions/earlier-content.js';
@@ -64,7 +65,7 @@ const changes: Uint8Array[] = [];
 const BACK = [0, 1, 252, 500];
 const VERSIONS = APPENDED + CORRECTIONS;
 /** Whether each of all versions is made again and compared by its hash, too: some minutes. */
-const IS_EVERY = process.env['EVERY_VERSION'] !== undefined;
+const IS_EVERY = textFrom('EVERY_VERSION') !== undefined;
 const hashes = new Map<number, string>();
 let fields: ReadonlyMap<string, Float64Array> = panels;
 let content = upTo(DAYS - APPENDED);

@@ -6,43 +6,104 @@ import { shareMarket } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { RiskModelRequest } from '#domain/documents/risk-model-document.js';
 import { estimateModel } from '#workers/estimate-risk-model.js';
+import { writePanels } from '../domain/seeded-market.js';
+import { startPython, type PythonPeer } from '../http/peers/python-peer.js';
 import { seededPanel } from '../kernels/measure.js';
+import { median } from '../percentiles.js';
+import { textFrom } from '../variables.js';
 
 /**
  * The whole task of a risk model as a worker runs it: sessions and returns of the names out of a store of 1.2 times as many, product,
  * shrinkage, eigenvalues, packing, hash. Processor time of the task on a warm thread, and the memory it added beyond the store.
+ * With BENCH_PEERS two sizes stand beside numpy, in turns, diagnostics compared: the whole task, which also packs, writes and hashes.
  * Goals of the task: 500 names x 2,520 returns within 120 ms; 3,000 x 756 within 4 s and 2.2 matrices of memory. `http/peers` has those of the job.
  */
+const PAIRS = 5;
+/** Diagnostics and those of numpy, relative. */
+const SAME = 1e-6;
+
 const folder = mkdtempSync(join(tmpdir(), 'bench-'));
 const destination = { kind: 'folder', folder, lowWaterMark: {} } as const;
+const peer = textFrom('BENCH_PEERS') === undefined ? 'BENCH_PEERS is not given' : await startPython();
+if (typeof peer === 'string') console.log(`no comparison with numpy: ${peer}`);
 for (const [assets, observations] of [
   [3000, 756],
   [2000, 1260],
+  [1500, 756],
   [500, 2520],
   [500, 756],
 ] as const) {
-  const handle = shareMarket(randomMarket(Math.ceil(1.2 * assets), observations + 1));
-  const identifiers = Array.from({ length: assets }, (_, i) => nameOf(i));
-  const request = RiskModelRequest.parse({ identifiers });
-  const input = { market: handle, universe: { kind: 'names', identifiers }, request } as const;
+  const market = randomMarket(Math.ceil(1.2 * assets), observations + 1);
+  const task = taskOf(market, assets);
   const before = process.memoryUsage.rss();
   const times: number[] = [];
   let matrices = Number.NaN;
   for (let repeat = 0; repeat < (assets > 500 ? 2 : 5); repeat++) {
+    times.push((await task()).processor);
+    // The largest problem comes first: later ones find its peak already there.
+    if (repeat === 0) matrices = (1024 * process.resourceUsage().maxRSS - before) / (8 * assets * assets);
+  }
+  console.log(
+    `${assets} names x ${observations} returns: first ${times[0]!.toFixed(0)} ms, then ${Math.min(...times.slice(1)).toFixed(0)} ms of the processor${assets === 3000 ? `; peak memory grew by ${matrices.toFixed(2)} matrices` : ''}`,
+  );
+  if (typeof peer !== 'string' && (assets === 1500 || observations === 2520)) await compare(peer, market, assets, task);
+}
+if (typeof peer !== 'string') await peer.stop();
+rmSync(folder, { recursive: true });
+
+interface Estimated {
+  /** Milliseconds of all threads. */
+  readonly processor: number;
+  /** What the peer answers, too: average correlation, condition number, smallest eigenvalue. */
+  readonly answer: readonly number[];
+}
+
+/** The task of the first names of a market. */
+function taskOf(market: MarketData, assets: number): () => Promise<Estimated> {
+  const handle = shareMarket(market);
+  const identifiers = Array.from({ length: assets }, (_, i) => nameOf(i));
+  const request = RiskModelRequest.parse({ identifiers });
+  const input = { market: handle, universe: { kind: 'names', identifiers }, request } as const;
+  return async () => {
     const start = process.cpuUsage();
     const outputs = { destination, names: { covariance: randomUUID(), factors: randomUUID() } };
     const { diagnostics } = await estimateModel({ ...input, outputs }, { report: () => {} });
     const { user, system } = process.cpuUsage(start);
-    times.push((user + system) / 1000);
-    // The largest problem comes first: later ones find its peak already there.
-    if (repeat === 0) matrices = (1024 * process.resourceUsage().maxRSS - before) / (8 * assets * assets);
     if (diagnostics.assets !== assets) throw new Error(`${diagnostics.assets} names estimated`);
+    const { average_correlation, condition_number, smallest_eigenvalue } = diagnostics;
+    return {
+      processor: (user + system) / 1000,
+      answer: [average_correlation, condition_number, smallest_eigenvalue].map(Number),
+    };
+  };
+}
+
+/** Prints both in turns, and fails where their answers differ. */
+async function compare(
+  python: PythonPeer,
+  market: MarketData,
+  assets: number,
+  task: () => Promise<Estimated>,
+): Promise<void> {
+  // The peer reads a panel of shares, too, and makes nothing of it.
+  const fields = new Map([...market.fields, ['SHARES_OUTSTANDING', market.fields.get('CLOSE')!]]);
+  const size = writePanels(folder, { ...market, fields });
+  const request = { work: 'risk_model', folder, ...size, names_used: assets, from: 0, to: size.sessions - 1 };
+  const [ours, theirs]: [number[], number[]] = [[], []];
+  for (let pair = -1; pair < PAIRS; pair++) {
+    const here = await task();
+    const there = await python.ask(request);
+    const differs = here.answer.map((value, i) => Math.abs(value / there.answer[i]! - 1));
+    if (!(Math.max(...differs) <= SAME)) throw new Error(`${here.answer} here, ${there.answer} by numpy`);
+    if (pair < 0) continue; // The first of the peer is not warm.
+    ours.push(here.processor);
+    theirs.push(there.processor);
   }
+  const ratios = ours.map((time, i) => time / theirs[i]!);
   console.log(
-    `${assets} names x ${observations} returns: first ${times[0]!.toFixed(0)} ms, then ${Math.min(...times.slice(1)).toFixed(0)} ms${assets === 3000 ? `; peak memory grew by ${matrices.toFixed(2)} matrices` : ''}`,
+    `  processor, medians of ${PAIRS} pairs in turns: here ${median(ours).toFixed(0)} ms, numpy ${median(theirs).toFixed(0)} ms; of numpy ${median(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)})`,
   );
 }
-rmSync(folder, { recursive: true });
 
 function nameOf(i: number): string {
   return `N${String(i).padStart(5, '0')}`;

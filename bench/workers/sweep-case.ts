@@ -1,5 +1,4 @@
-/** Numbers of names that the variants of a sweep hold. */
-const COUNTS = 20;
+import { SWEEP_COUNTS } from '../declared-variables.js';
 
 /** The base: 500 names, quarterly, total return. */
 export const SWEEP_DOCUMENT = {
@@ -15,12 +14,11 @@ export const SWEEP_DOCUMENT = {
   },
 };
 
-/** Variants of as many definitions, at least so many, and how many there are. */
+/** Variants of as many definitions. @param variants a multiple of `SWEEP_COUNTS` */
 export function sweepGrid(variants: number) {
-  const caps = Math.ceil(variants / COUNTS);
-  const grid = {
+  const caps = variants / SWEEP_COUNTS;
+  return {
     '/document/pipeline/weighting/cap': Array.from({ length: caps }, (_, i) => 0.01 + i / 1000),
-    '/document/pipeline/selection/0/params/count': Array.from({ length: COUNTS }, (_, i) => 500 - 5 * i),
+    '/document/pipeline/selection/0/params/count': Array.from({ length: SWEEP_COUNTS }, (_, i) => 500 - 5 * i),
   };
-  return { grid, count: caps * COUNTS };
 }

@@ -22,8 +22,10 @@ import { runOverviewJson, runResultJson } from '#views/run-json.js';
 
 /**
  * Whole backtests as a worker runs them, monthly, capped, total return, with costs: decisions, books, columns, JSON and hashes; beside that the record, which is written when it is read.
- * Beside them the same outputs from vectorised numpy, in processor time of either thread, and whether both come to the same level.
- * Goals: 500 names x 5,040 sessions <= 150 ms, 3,000 x 2,520 <= 500 ms; the simulation at most numpy's time.
+ * Beside them vectorised numpy, in processor time of either thread, and whether both come to the same levels, costs and units. numpy makes arrays:
+ * levels, weights, trades with units and costs, gaps, metrics. The part of the task that makes the same, decisions included, stands beside
+ * it, and so does the whole task, which also writes columns and texts and hashes them.
+ * Goals: 500 names x 5,040 sessions <= 150 ms, 3,000 x 2,520 <= 500 ms; the part with the same outputs at most numpy's time.
  */
 const SIZES = [
   { names: 500, sessions: 5040 },
@@ -41,10 +43,11 @@ for (const size of SIZES) {
   const best = { total: Infinity, process: Infinity, simulation: Infinity, decided: Infinity };
   let run: Run | undefined;
   let columns: Uint8Array | undefined;
+  let trades: TradeColumns | undefined;
   const first = once(market);
   for (let i = 0; i < REPEATS; i++) {
     const timed = once(market);
-    ({ run, columns } = timed);
+    ({ run, columns, trades } = timed);
     best.total = Math.min(best.total, timed.total);
     best.process = Math.min(best.process, timed.process);
     best.simulation = Math.min(best.simulation, timed.simulation);
@@ -52,15 +55,17 @@ for (const size of SIZES) {
   }
   const megabytes = (first.bytes / 1e6).toFixed(0);
   console.log(
-    `${size.names} names x ${size.sessions} sessions: first ${first.total.toFixed(0)} ms, then ${best.total.toFixed(0)} ms of the thread (${best.process.toFixed(0)} of the process) for ${megabytes} MB of results; decided in ${best.decided.toFixed(0)} ms, decided, simulated and measured in ${best.simulation.toFixed(0)} ms`,
+    `${size.names} names x ${size.sessions} sessions: first ${first.total.toFixed(0)} ms, then ${best.total.toFixed(0)} ms of the thread (${best.process.toFixed(0)} of the process) for ${megabytes} MB of results; decided in ${best.decided.toFixed(0)} ms, decided, simulated, traded and measured in ${best.simulation.toFixed(0)} ms`,
   );
   readRecordOf(columns!);
-  compareWithNumpy(market, run!, best.simulation);
+  compareWithNumpy(market, run!, { ...best, trades: trades! });
 }
 
 interface Timed {
   readonly run: Run;
-  /** Processor milliseconds of the thread: of everything, of the run without its serialisation, and of its decisions. */
+  /** Units, money and cost of every trade, as numpy makes them. */
+  readonly trades: TradeColumns;
+  /** Processor milliseconds of the thread: of everything, of the run and its trades without serialisation, and of its decisions. */
   readonly total: number;
   /** The same of everything with the threads that compile and collect beside it. */
   readonly process: number;
@@ -98,6 +103,7 @@ function once(market: MarketData): Timed {
       request: { benchmark: null, start: null, end: null, initial_capital: 1_000_000, transaction_cost_bps: COST_BPS },
     },
   });
+  const trades = tradeColumns(run, market);
   const simulation = threadMs() - begin;
   const columns = runToColumns(run, { contentHash: '', inPlace: true });
   const outputs = [columns, runResultJson(run, STAMP), runOverviewJson(run)];
@@ -105,6 +111,7 @@ function once(market: MarketData): Timed {
   const total = threadMs() - begin;
   return {
     run,
+    trades,
     simulation,
     decided,
     total,
@@ -123,8 +130,32 @@ function readRecordOf(columns: Uint8Array): void {
   );
 }
 
+interface TradeColumns {
+  /** [trades] each, on the share basis of their session. */
+  readonly units: Float64Array;
+  readonly money: Float64Array;
+  readonly costs: Float64Array;
+}
+
+/** What the service writes of trades when it writes columns: numpy makes it with the run. */
+function tradeColumns({ trades, portfolio }: Run, market: MarketData): TradeColumns {
+  const { count, at, slot, notional } = trades;
+  const close = market.fields.get('CLOSE')!;
+  const width = market.identifiers.length;
+  const [units, money, costs] = [new Float64Array(count), new Float64Array(count), new Float64Array(count)];
+  for (let i = 0; i < count; i++) {
+    const price = close[at[i]! * width + portfolio.columns[slot[i]!]!]!; // The run has every session of the market.
+    money[i] = Math.abs(notional[i]!);
+    units[i] = notional[i]! / price;
+    costs[i] = (COST_BPS / 10_000) * money[i]!;
+  }
+  return { units, money, costs };
+}
+
+type Compared = Pick<Timed, 'trades' | 'simulation' | 'total' | 'process'>;
+
 /** Runs the peer in a process of its own where there is one. */
-function compareWithNumpy(market: MarketData, run: Run, milliseconds: number): void {
+function compareWithNumpy(market: MarketData, run: Run, { trades, ...times }: Compared): void {
   const folder = mkdtempSync(join(tmpdir(), 'bench-backtest-'));
   try {
     const { names, sessions } = writePanels(folder, market);
@@ -145,9 +176,13 @@ function compareWithNumpy(market: MarketData, run: Run, milliseconds: number): v
       [peer.level, run.index.book.value.at(-1)!],
       [peer.value, run.portfolio.value.at(-1)!],
       [peer.uncapped, run.uncapped!.at(-1)!],
+      [peer.costs, sumOf(trades.costs)],
+      [peer.units, sumOf(trades.units.map(Math.abs))],
     ].map(([a, b]) => Math.abs(a - b) / b);
+    const [numpy] = peer.ms;
+    const ratio = (milliseconds: number): string => (milliseconds / numpy).toFixed(2);
     console.log(
-      `  numpy ${peer.numpy}: ${peer.ms[0].toFixed(0)} ms; ratio ${(milliseconds / peer.ms[0]).toFixed(2)}; levels differ by ${Math.max(...differs).toExponential(1)}`,
+      `  numpy ${peer.numpy}: ${numpy.toFixed(0)} ms; of numpy: the part with the same outputs ${ratio(times.simulation)}, the whole task ${ratio(times.total)} (thread; ${ratio(times.process)} by the process); levels, costs and units differ by ${Math.max(...differs).toExponential(1)}`,
     );
   } catch (failure) {
     console.log(
@@ -156,4 +191,8 @@ function compareWithNumpy(market: MarketData, run: Run, milliseconds: number): v
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function sumOf(values: Float64Array): number {
+  return values.reduce((sum, value) => sum + value, 0);
 }

@@ -68,7 +68,7 @@ def simulate(close, shares, cash, rebalances, cap, c):
         raw_level[start + 1:end + 1] = raw_level[start] * (path @ u)
         weights[start + 1:end + 1] = grown / total[:, None]
         price_level[start + 1:end + 1] = price_level[start] * (np.cumprod(price_growth[start + 1:end + 1], axis=0) @ w)
-        held = weights[end]
+        held = weights[end].copy()  # the row becomes that of the targets
     gaps = np.argwhere(np.isnan(close) & (weights > 0))
     returns = value[1:] / value[:-1] - 1
     drawdown = value / np.maximum.accumulate(value) - 1
@@ -89,6 +89,6 @@ if __name__ == "__main__":
     times = []
     for _ in range(shape["repeats"]):
         begin = time.process_time()
-        level, value, raw_level, price_level, *_ = simulate(close, shares, cash, rebalances, shape["cap"], shape["cost"])
+        level, value, raw_level, price_level, _, trades, *_ = simulate(close, shares, cash, rebalances, shape["cap"], shape["cost"])
         times.append(1000 * (time.process_time() - begin))
-    print(json.dumps({"ms": sorted(times), "level": level[-1], "value": value[-1], "uncapped": raw_level[-1], "price": price_level[-1], "numpy": np.__version__}))
+    print(json.dumps({"ms": sorted(times), "level": level[-1], "value": value[-1], "uncapped": raw_level[-1], "price": price_level[-1], "costs": sum(costs.sum() for _, _, costs in trades), "units": sum(np.abs(units).sum() for units, _, _ in trades), "numpy": np.__version__}))

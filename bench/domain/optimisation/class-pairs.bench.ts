@@ -6,7 +6,7 @@ import { RESULTS } from '../../stored-results.js';
 import { costOf, solvedMs, type Cost } from './pairs/cost.js';
 import { rowsOf } from './pairs/rows.js';
 import { problemFamily } from './problem-family.js';
-import { numberFrom, refuse, wordsFrom } from '../../variables.js';
+import { numberFrom, refuse, textFrom, wordFrom, wordsFrom } from '../../variables.js';
 
 /**
  * Every class of constraints by itself and every pair of them, binding, with both frontiers: what a combination costs beside its
@@ -19,14 +19,14 @@ import { numberFrom, refuse, wordsFrom } from '../../variables.js';
  *     PAIRS_RESULTS=FILE         where costs are kept, bench/results/class-pairs/<names>.json unless given
  *     PAIRS_AGAIN=slow           measures those above four times their parts again; `all` everything
  */
-const NAMES = numberFrom('PAIRS_NAMES', { otherwise: 500 });
+const NAMES = numberFrom('PAIRS_NAMES');
 const CLASSES = CONSTRAINT_CLASSES.map(({ type }) => type);
 const WITH = wordsFrom('PAIRS_WITH', CLASSES);
-const [PART, PARTS] = (process.env['PAIRS_PART'] ?? '1/1').split('/').map(Number) as [number, number];
-if (!(PART >= 1 && PART <= PARTS)) refuse(`PAIRS_PART is "${process.env['PAIRS_PART']}"; it looks like 2/5`);
-const SECONDS = numberFrom('PAIRS_SECONDS', { otherwise: Infinity });
-const KEPT = process.env['PAIRS_RESULTS'] ?? `${RESULTS}class-pairs/${NAMES}.json`;
-const AGAIN = process.env['PAIRS_AGAIN'];
+const [PART, PARTS] = textFrom('PAIRS_PART')!.split('/').map(Number) as [number, number];
+if (!(PART >= 1 && PART <= PARTS)) refuse(`PAIRS_PART is "${textFrom('PAIRS_PART')}"; it looks like 2/5`);
+const SECONDS = numberFrom('PAIRS_SECONDS');
+const KEPT = textFrom('PAIRS_RESULTS') ?? `${RESULTS}class-pairs/${NAMES}.json`;
+const AGAIN = wordFrom('PAIRS_AGAIN', ['slow', 'all']);
 const RATIO_MAX = 4;
 /** Combinations below this are not distinguished from noise, in milliseconds. */
 const NEGLIGIBLE = 50;

@@ -25,7 +25,7 @@ import {
   type ObjectiveName,
   type Outcome,
 } from './objectives/cases.js';
-import { listFrom, numberFrom, wordsFrom } from '../../variables.js';
+import { listFrom, numberFrom, textFrom, wordsFrom } from '../../variables.js';
 
 /**
  * Every objective but the tails, which `tails` has, beside cvxopt, SLSQP (of scipy), quadprog and ECOS (of R), HiGHS and Clarabel: each in
@@ -35,12 +35,12 @@ import { listFrom, numberFrom, wordsFrom } from '../../variables.js';
  * may take PEER_SECONDS. BENCH_PEERS as in the bench of the kernels, BENCH_PYTHON another python3. A peer that is not there says so;
  * quadprog, ECOS, HiGHS and Clarabel get quadratic programmes alone.
  */
-const sizes = listFrom('SIZES', { shape: /^[1-9]\d*$/, otherwise: ['134', '334', '667', '1334'] }).map(Number);
+const sizes = listFrom('SIZES', /^[1-9]\d*$/).map(Number);
 const objectives = wordsFrom('OBJECTIVES', OBJECTIVES);
-const rounds = numberFrom('ROUNDS', { otherwise: 3 });
+const rounds = numberFrom('ROUNDS');
 
 /** Seconds that a peer may take. */
-const peerSeconds = numberFrom('PEER_SECONDS', { otherwise: 60 });
+const peerSeconds = numberFrom('PEER_SECONDS');
 
 /** Seconds from which a peer is asked once. */
 const REPEAT_SECONDS = 5;
@@ -48,7 +48,7 @@ const REPEAT_SECONDS = 5;
 const SCRIPT = fileURLToPath(new URL('../../../../bench/domain/optimisation/objectives.py', import.meta.url));
 const OWN = fileURLToPath(new URL('./objectives/own-process.js', import.meta.url));
 const FILE = join(scratch, 'case');
-const python = process.env['BENCH_PYTHON'] ?? 'python3';
+const python = textFrom('BENCH_PYTHON')!;
 const engine = wasmEngine();
 
 interface Told extends Times {

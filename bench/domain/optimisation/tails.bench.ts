@@ -13,7 +13,7 @@ import { wasmEngine } from '#kernels/engines/wasm.js';
 import { denseMetric } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
-import { listFrom, numberFrom, wordsFrom } from '../../variables.js';
+import { listFrom, numberFrom, textFrom, wordsFrom } from '../../variables.js';
 
 /**
  * The least CVaR and CDaR at 0.95 beside HiGHS (of scipy) and cvxopt: processor time and the distance of each optimum from ours.
@@ -25,10 +25,9 @@ import { listFrom, numberFrom, wordsFrom } from '../../variables.js';
 const GROUPS = 11;
 const CONFIDENCE = 0.95;
 const FACTORS = 10;
-const DEFAULT = ['134x1000', '334x2000', '500x5000', '134x500d', '500x504ds', '500x100000'];
 
 /** Solves of ours, the least of which counts. */
-const ROUNDS = numberFrom('ROUNDS', { otherwise: 3 });
+const ROUNDS = numberFrom('ROUNDS');
 
 /** Of each name at most, where short positions are allowed. */
 const SHORT = 0.01;
@@ -41,13 +40,13 @@ const LIMITS_MS: Readonly<Record<string, number>> = { '500x5000': 2000 };
 const PEER_SCENARIOS_MAX = 20_000;
 
 /** Seconds that a peer may take. */
-const PEER_SECONDS = numberFrom('PEER_SECONDS', { otherwise: 60 });
+const PEER_SECONDS = numberFrom('PEER_SECONDS');
 
 const SCRIPT = fileURLToPath(new URL('../../../../bench/domain/optimisation/tails.py', import.meta.url));
-const python = process.env['BENCH_PYTHON'] ?? 'python3';
+const python = textFrom('BENCH_PYTHON')!;
 const scratch = mkdtempSync(join(tmpdir(), 'tails-'));
 const engine = wasmEngine();
-const sizes = listFrom('SIZES', { shape: /^[1-9]\d*x[1-9]\d*d?s?$/, otherwise: DEFAULT });
+const sizes = listFrom('SIZES', /^[1-9]\d*x[1-9]\d*d?s?$/);
 const peers = wordsFrom('PEERS', ['ours', 'highs-ds', 'highs-ipm', 'cvxopt']).filter((name) => {
   if (name === 'ours') return false; // it is always there
   try {

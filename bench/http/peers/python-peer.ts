@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { textFrom } from '../../variables.js';
 
 /** What one side did once: times in ms, and the numbers that both sides must agree on. */
 export interface Done {
@@ -27,10 +28,11 @@ export interface PythonPeer {
  * @returns a sentence where there is no numpy
  */
 export async function startPython(): Promise<PythonPeer | string> {
-  const own = join(process.env['BENCH_PEERS'] ?? '', 'bin', 'python3');
+  const folder = textFrom('BENCH_PEERS');
+  const own = folder === undefined ? undefined : join(folder, 'bin', 'python3');
   // The script lies beside the sources: only TypeScript is compiled.
   const script = fileURLToPath(new URL('../../../../bench/http/peers/peer.py', import.meta.url));
-  const child = spawn(process.env['BENCH_PEERS'] !== undefined && existsSync(own) ? own : 'python3', [script], {
+  const child = spawn(own !== undefined && existsSync(own) ? own : 'python3', [script], {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { ...process.env, OPENBLAS_NUM_THREADS: '1', OMP_NUM_THREADS: '1' },
   });

@@ -7,7 +7,7 @@ import { startPostgresql } from '../../../test/postgresql/postgresql-server.js';
 import { spread } from '../../percentiles.js';
 import type { LoadNews, LoadOrder, Submissions, Timed } from './load-nodes.js';
 import { serverProcess } from './server-process.js';
-import { numberFrom } from '../../variables.js';
+import { numberFrom, wordFrom } from '../../variables.js';
 
 /**
  * A cluster under load: workers with a connection each, and one that listens, that sleep through their jobs, two fronts
@@ -16,15 +16,15 @@ import { numberFrom } from '../../variables.js';
  * LOAD_SECONDS=600 LOAD_OLD_JOBS=1000000. Goals: at most 60 % of a core for 10,000 jobs a minute, starts within 500 ms
  * (p99).
  */
-const SECONDS = numberFrom('LOAD_SECONDS', { otherwise: 15 });
-const JOBS_PER_MINUTE = numberFrom('LOAD_JOBS_PER_MINUTE', { otherwise: 10_000 });
-const WORKERS = numberFrom('LOAD_WORKERS', { otherwise: 300 });
-const OLD = numberFrom('LOAD_OLD_JOBS', { otherwise: 100_000, least: 0 });
+const SECONDS = numberFrom('LOAD_SECONDS');
+const JOBS_PER_MINUTE = numberFrom('LOAD_JOBS_PER_MINUTE');
+const WORKERS = numberFrom('LOAD_WORKERS');
+const OLD = numberFrom('LOAD_OLD_JOBS');
 /** As long as half of the workers are busy with at the full rate. */
-const WORK_MS = numberFrom('LOAD_WORK_MS', { otherwise: 500, least: 0 });
-const PROCESSES = numberFrom('LOAD_PROCESSES', { otherwise: 4 });
+const WORK_MS = numberFrom('LOAD_WORK_MS');
+const PROCESSES = numberFrom('LOAD_PROCESSES');
 /** Each worker has a second connection, which is asked every 2 s whether it lives; off: the connections of the goal. */
-const HAS_LISTENERS = process.env['LOAD_LISTENERS'] !== 'off';
+const HAS_LISTENERS = wordFrom('LOAD_LISTENERS', ['on', 'off']) === 'on';
 const FRONTS = 2;
 /** Until nodes know how many they are. */
 const SETTLE_MS = 8000;

@@ -28,7 +28,7 @@ const CANCELS = 300;
 const READS = 10_000;
 const AT_ONCE = 20;
 const BATCH = 500;
-const OLD = numberFrom('BENCH_OLD_JOBS', { otherwise: 100_000, least: 0 });
+const OLD = numberFrom('BENCH_OLD_JOBS');
 
 const quiet = { info: () => {}, warn: () => {}, error: console.error };
 const limits = { ...nodeLimits({ workers: 2, memoryBytes: 1e12 }), queueMax: 1e6, endedMax: 1e9 };

@@ -13,8 +13,8 @@ import { numberFrom } from '../../variables.js';
  * in turns, because other work on the machine meets both; wall time and processor time of all processes of the product.
  * Goal: within 15 % for 1,000 variants, SWEEP_VARIANTS=1000: some 40 s of processor time a sweep, of which there are eight.
  */
-const VARIANTS = numberFrom('SWEEP_VARIANTS', { otherwise: 200 });
-const ROUNDS = numberFrom('SWEEP_ROUNDS', { otherwise: 3 });
+const VARIANTS = numberFrom('SWEEP_VARIANTS');
+const ROUNDS = numberFrom('SWEEP_ROUNDS');
 const WORKERS = 4;
 
 const folder = await mkdtemp(join(tmpdir(), 'bench-shared-'));
@@ -35,7 +35,7 @@ async function post<T>({ url }: RunningService, path: string, body: unknown): Pr
   return (await answer.json()) as T; // The service's own answer.
 }
 
-const { grid } = sweepGrid(VARIANTS);
+const grid = sweepGrid(VARIANTS);
 
 async function job(service: RunningService, path: string, body: unknown): Promise<void> {
   await finished(service, (await post<{ job_id: string }>(service, path, body)).job_id);

@@ -1,0 +1,67 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** What the clock reads: the times of threads by their ids, and the time of the whole process in coarse ticks. */
+export interface ThreadTimes {
+  /** Milliseconds of each thread that lives. */
+  threads(): ReadonlyMap<string, number>;
+  /** Milliseconds of all threads, those that ended among them, rounded down. */
+  whole(): number;
+}
+
+/**
+ * Processor milliseconds of a process so far, all threads: nanoseconds of the scheduler for those that live, and for those
+ * that ended what they had when they were last seen. Where that is behind the coarse time of the process, which knows them
+ * whole and is rounded down, the coarse time is the nearer.
+ */
+export function createClock({ threads, whole }: ThreadTimes): () => number {
+  const seen = new Map<string, number>();
+  let ended = 0;
+  return () => {
+    const now = threads();
+    for (const [id, time] of seen)
+      if (!now.has(id)) {
+        ended += time;
+        seen.delete(id);
+      }
+    let sum = ended;
+    for (const [id, time] of now) {
+      seen.set(id, time);
+      sum += time;
+    }
+    return Math.max(sum, whole());
+  };
+}
+
+/** The clock of a process of this machine. */
+export function processClock(pid: number): () => number {
+  return createClock({ threads: () => timesOfThreads(pid), whole: () => ticksOf(pid) });
+}
+
+/** Processor milliseconds of each thread of a process, by its id. */
+export function timesOfThreads(pid: number): ReadonlyMap<string, number> {
+  const NS_PER_MS = 1e6;
+  const folder = `/proc/${pid}/task`;
+  const times = new Map<string, number>();
+  for (const id of readdirSync(folder)) {
+    const nanoseconds = Number(read(`${folder}/${id}/schedstat`)?.split(' ', 1)[0]);
+    if (Number.isFinite(nanoseconds)) times.set(id, nanoseconds / NS_PER_MS); // One that ended meanwhile is not there.
+  }
+  return times;
+}
+
+/** Of the process and those of its threads that ended, in whole ticks. */
+function ticksOf(pid: number): number {
+  const TICK_MS = 10;
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+}
+
+function read(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,96 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { DECLARED, variablesOf } from '../../bench/declared-variables.js';
+import { createClock } from '../../bench/process-clock.js';
+import { median } from '../../bench/percentiles.js';
+import { unknownVariable } from '../../bench/variables.js';
+import { sweepGrid } from '../../bench/workers/sweep-case.js';
+
+const sources = readdirSync('bench', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+const page = readFileSync('docs/performance.md', 'utf8');
+const run = (words: readonly string[], variables: Readonly<Record<string, string>> = {}) =>
+  spawnSync(process.execPath, ['dist/bench/main.js', ...words], {
+    encoding: 'utf8',
+    env: { ...process.env, ...variables },
+  });
+
+test('every variable belongs to a bench that is there, and the page has its default', () => {
+  const benches = sources.filter((file) => file.endsWith('.bench.ts'));
+  for (const [name, { of }] of DECLARED) {
+    expect(page).toContain(`\`${name}\``);
+    for (const [word, otherwise] of Object.entries(of)) {
+      expect(benches.some((file) => file.includes(word))).toBe(true);
+      if (typeof otherwise === 'number' && otherwise !== Infinity)
+        expect(page).toContain(`\`${name}\` (${otherwise.toLocaleString('en')})`);
+    }
+  }
+});
+
+test('no bench reads a variable of its own past the declarations', () => {
+  const own = new Set(['BENCH_LIMITS', 'BARE_BODY']); // Given by a bench to its own processes.
+  const read = sources.flatMap((file) =>
+    [...readFileSync(`bench/${file}`, 'utf8').matchAll(/process\.env\['([A-Z_]+)'\]/g)].map(([, name]) => name!),
+  );
+  expect(read.filter((name) => !own.has(name))).toEqual([]);
+});
+
+test('a misspelt variable of a bench is told with the nearest known, those of others are let alone', () => {
+  expect(unknownVariable({ GROWTH_TURNZ: '3' })).toBe(
+    'no benchmark reads the variable GROWTH_TURNZ; known are GROWTH_TURNS, GROWTH_SIZES. Did you mean GROWTH_TURNS?',
+  );
+  expect(unknownVariable({ GROWTH_TURNS: '3', PATH: '/bin', HOME: '/', TURNS: '1' })).toBeUndefined();
+});
+
+test('a wrong option, word, value or variable ends with 64 and says what is known', () => {
+  const [option, word, value, variable] = [
+    run(['--jsn']),
+    run(['nothere']),
+    run(['workers/sweep'], { SWEEP_VARIANTS: '30' }),
+    run(['report'], { GROWTH_TURNZ: '3' }),
+  ] as const;
+  expect([option, word, value, variable].map(({ status }) => status)).toEqual([64, 64, 64, 64]);
+  expect(option.stderr).toBe('unknown option --jsn; --json, --compare, --help are known\n');
+  for (const file of sources.filter((name) => name.endsWith('.bench.ts')))
+    expect(word.stderr).toContain(file.replace('.bench.ts', ''));
+  expect(value.stderr).toBe('SWEEP_VARIANTS is "30"; it must be a multiple of 20 of at least 20\n');
+  expect(variable.stderr).toContain('Did you mean GROWTH_TURNS?');
+});
+
+test('the help lists the benches with their variables', () => {
+  const help = execFileSync(process.execPath, ['dist/bench/main.js', '--help'], { encoding: 'utf8' });
+  expect(help).toContain('\nhttp/growth  GROWTH_TURNS=5  GROWTH_SIZES=all\n');
+  expect(help).toContain('\njobs/postgres/shared-sweep  SWEEP_VARIANTS=200  SWEEP_ROUNDS=3\n');
+  expect(help).toContain('\nreport: http/growth\n');
+  expect(variablesOf('http/requests.bench.js')).toEqual([]);
+});
+
+test('a sweep has as many variants as are asked for', () => {
+  for (const variants of [20, 60, 1000]) {
+    const product = Object.values(sweepGrid(variants)).reduce((count, values) => count * values.length, 1);
+    expect(product).toBe(variants);
+  }
+});
+
+test('the middle of an even number is the mean of two', () => {
+  expect(median([4, 1, 3, 2])).toBe(2.5);
+  expect(median([9, 1, 5])).toBe(5);
+  expect(median([])).toBeNaN();
+});
+
+test('the clock of a process keeps what ended threads had, and follows the coarse time where that is ahead', () => {
+  const threads = new Map([
+    ['1', 10.25],
+    ['2', 3.5],
+  ]);
+  let whole = 10;
+  const clock = createClock({ threads: () => new Map(threads), whole: () => whole });
+  expect(clock()).toBe(13.75);
+  threads.delete('2');
+  threads.set('1', 11.25);
+  expect(clock()).toBe(14.75);
+  whole = 40; // A thread came and went unseen.
+  expect(clock()).toBe(40);
+  threads.set('3', 30);
+  expect(clock()).toBe(44.75);
+});

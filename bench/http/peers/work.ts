@@ -25,6 +25,8 @@ export interface Work {
   readonly needs: 'numpy' | 'pandas' | 'cvxopt';
   /** What must be there before, and the request that the peer gets. */
   prepare(service: RunningService, market: SharedMarket): Promise<object>;
+  /** What is changed before a turn, untimed, so that its outcome is new, and what that changes of the peer's request. */
+  vary?(service: RunningService, market: SharedMarket, turn: number): Promise<object>;
   /** Once, from submitted to finished. */
   run(service: RunningService): Promise<void>;
   answer(service: RunningService): Promise<readonly number[]>;

@@ -3,6 +3,8 @@ import { get, job, send, type SharedMarket, type Work } from './work.js';
 
 const INDEX = 'BENCH';
 const CAP = 0.02;
+/** Step of the caps from turn to turn: each backtest has another outcome than the stored run. */
+const CAP_STEP = 1e-6;
 const COST_BPS = 10;
 
 /** Of one basis point. */
@@ -26,6 +28,7 @@ const SAME_OPTIMUM = 1e-6;
 export const WORKS: readonly Work[] = [
   backtest('quarterly', 2.2, { processor: 150, wall: 120 }),
   backtest('monthly', 2.2),
+  backtestAgain('monthly'),
   backtestBySession('quarterly'),
   sweep(24),
   riskModel(500, 2520, 2.5),
@@ -45,9 +48,20 @@ function backtest(frequency: 'quarterly' | 'monthly', limit: number, goal: Work[
       await this.run(service);
       return { work: 'backtest', costs: [COST_BPS * BPS], cap: CAP, rebalances: await rebalances(service, market) };
     },
+    async vary(service, market, turn) {
+      const cap = CAP - CAP_STEP * (turn + 1);
+      await defineIndex(service, market, frequency, cap);
+      return { cap };
+    },
     run: (service) => job(service, `/analytics/${INDEX}/backtest`, { transaction_cost_bps: COST_BPS }),
     answer: growths,
   };
+}
+
+/** A run that comes out as the stored one did. */
+function backtestAgain(frequency: 'monthly'): Work {
+  const { vary: _, ...again } = backtest(frequency, 2.2);
+  return { ...again, name: `backtest, ${frequency}, once more` };
 }
 
 /** The same by a loop over sessions, as a notebook would: index and portfolio alone. */
@@ -185,15 +199,19 @@ function frontier(names: number, sessions: number): Work {
   };
 }
 
-async function defineIndex(service: RunningService, { dates }: SharedMarket, frequency: string): Promise<void> {
-  await fetch(`${service.url}/indices/${INDEX}`, { method: 'DELETE' });
-  await send(service, 'POST', '/indices', {
+async function defineIndex(
+  service: RunningService,
+  { dates }: SharedMarket,
+  frequency: string,
+  cap = CAP,
+): Promise<void> {
+  await send(service, 'PUT', `/indices/${INDEX}`, {
     id: INDEX,
     name: 'Bench',
     calendar: 'XNYS',
     base_date: dates[0],
     rebalance: { frequency },
-    pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: CAP } },
+    pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap } },
   });
 }
 

@@ -4,6 +4,7 @@ import { orderFindings, type Finding } from '#domain/findings.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import { actionDoubts } from './doubtful-actions.js';
 import type { MarketContent } from './market-content.js';
+import { warnOfHoles } from './market-holes.js';
 import { warnOfMarket } from './market-warnings.js';
 import { partialDates } from './partial-dates.js';
 import type { Problems } from './problems.js';
@@ -31,6 +32,7 @@ export interface DoubtTerms {
 export function doubtsOf(content: MarketContent, terms: DoubtTerms, problems: Problems): Finding[] {
   const { adjustment, calendars } = terms;
   warnOfMarket(content, problems);
+  warnOfHoles(content.dates, problems);
   for (const { code, message, action } of actionDoubts(content, adjustment))
     problems.warning({ code, path: `corporate_actions[${action.identifier} ${formatDay(action.exDay)}]`, message });
   for (const { identifier, table, currency, message } of unknownCurrencies(content))

@@ -23,9 +23,20 @@ export function badDay(path: string, column: string, text: string | null, format
   };
 }
 
-/** The problem of a market row whose keys an earlier row has. */
-export function repeatedKey(path: string, identifier: string, day: Day): Problem {
-  return { code: 'DUPLICATE_KEY', path, message: `An earlier row already holds ${identifier} on ${formatDay(day)}.` };
+/**
+ * The problem of a market row whose keys an earlier row has.
+ * @param earlier where that row is and how its values compare, as far as it is known
+ */
+export function repeatedKey(path: string, identifier: string, day: Day, earlier?: EarlierRow): Problem {
+  const where = earlier === undefined ? '' : `: ${earlier.path}, with ${earlier.isSame ? 'the same' : 'other'} values`;
+  const message = `An earlier row already holds ${identifier} on ${formatDay(day)}${where}.`;
+  return { code: 'DUPLICATE_KEY', path, message };
+}
+
+/** A row that another one repeats the keys of. */
+export interface EarlierRow {
+  readonly path: string;
+  readonly isSame: boolean;
 }
 
 /** What a price of zero or less is told, and how a mapping reads it. */

@@ -2,7 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { isAssetIdentifier } from '#domain/shape.js';
 import { dayIn } from './cells.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from '../content/table-kinds.js';
-import { cellOf, chunksOf, sqlName, type DuckDb } from '../sources/duckdb.js';
+import { cellOf, chunksOf, sqlName, sqlText, type DuckDb } from '../sources/duckdb.js';
 import { badDay, badIdentifier, nonPositivePrice, repeatedKey } from '../content/key-problems.js';
 import {
   dayExpressionIfAny,
@@ -32,7 +32,7 @@ export async function reportMarketProblems(duck: DuckDb, source: NumberedSource,
   if (date !== undefined) await reportBadDays(connection, source, date, problems);
   for (const field of fields) await reportBadValues(connection, source, field, problems);
   if (identifier !== undefined && date !== undefined)
-    await reportRepeatedKeys(connection, source, { identifier, date }, problems);
+    await reportRepeatedKeys(connection, source, { identifier, date, fields }, problems);
 }
 
 async function reportBadIdentifiers(
@@ -127,15 +127,43 @@ async function reportBadValues(
 async function reportRepeatedKeys(
   connection: DuckDBConnection,
   { numberedScan, files }: NumberedSource,
-  { identifier, date }: { readonly identifier: string; readonly date: TypedColumn },
+  { identifier, date, fields }: RowColumns,
   problems: Problems,
 ): Promise<void> {
   const name = `trim(${sqlName(identifier)}::VARCHAR)`;
   const numbered = `SELECT filename, file_row_number, ${name} AS name, ${dayExpressionIfAny(date)} AS day FROM ${numberedScan}`;
   const from = `(SELECT *, row_number() OVER (PARTITION BY name, day ORDER BY filename, file_row_number) AS occurrence FROM (${numbered}) WHERE name <> '' AND day IS NOT NULL) WHERE occurrence > 1`;
-  await reportRows(connection, { selected: 'name, day', from, files }, problems, (path, [repeated, day]) =>
-    repeatedKey(path, String(repeated), Number(day)),
+  const selected = 'name, day, filename, file_row_number';
+  const listed = await listedRows(connection, { selected, from, files });
+  if (listed.length === 0) return;
+  // A second look at the few keys that are listed: to carry values along would sort all of them.
+  const keys = listed.map(({ values: [key, day] }) => `(${sqlText(String(key))}, ${String(day)})`);
+  const values = fields.map(({ column }, i) => `, ${sqlName(column)}::DOUBLE AS value_${i}`).join('');
+  const same = await connection.runAndReadAll(
+    `SELECT * FROM (SELECT ${name} AS name, ${dayExpressionIfAny(date)} AS day, filename, file_row_number${values} FROM ${numberedScan}) AS numbered WHERE (name, day) IN (${keys.join(', ')}) ORDER BY 3, 4`,
   );
+  const found = same.getRows().map(([key, day, ...rest]) => ({ key: `${String(day)} ${String(key)}`, rest }));
+  const textOf = (rest: readonly unknown[]): string => rest.slice(2).map(String).join();
+  for (const { path, times, values: row } of listed) {
+    const [key, day, file, at] = row.map(String) as [string, string, string, string];
+    const alike = found.filter((each) => each.key === `${day} ${key}`).map(({ rest }) => rest);
+    const own = alike.find(([filename, number]) => filename === file && String(number) === at);
+    const first = alike[0];
+    const earlier = first && own && { path: rowPath(files, first), isSame: textOf(first) === textOf(own) };
+    problems.error(repeatedKey(path, key, Number(day), earlier), times);
+  }
+}
+
+/** Columns of the keys and the numbers of rows. */
+interface RowColumns extends Pick<CheckedColumns, 'fields'> {
+  readonly identifier: string;
+  readonly date: TypedColumn;
+}
+
+/** Where a row stands that begins with its file and its number there. */
+function rowPath(files: readonly ParquetFile[], [file, row]: readonly unknown[]): string {
+  const label = files.find(({ path }) => path === String(file))?.label ?? 'market';
+  return cellPath(label, Number(row) + 1, '');
 }
 
 interface BadRows {
@@ -149,17 +177,29 @@ interface BadRows {
 /** Reports the rows of a query: as many as are listed each, the last of them standing for all that follow. */
 async function reportRows(
   connection: DuckDBConnection,
-  { selected, from, files }: BadRows,
+  rows: BadRows,
   problems: Problems,
   problemOf: (path: string, values: readonly unknown[]) => Problem,
 ): Promise<void> {
+  for (const { path, times, values } of await listedRows(connection, rows))
+    problems.error(problemOf(path, values), times);
+}
+
+interface ListedRow {
+  readonly path: string;
+  /** Rows that it stands for. */
+  readonly times: number;
+  readonly values: readonly unknown[];
+}
+
+async function listedRows(connection: DuckDBConnection, { selected, from, files }: BadRows): Promise<ListedRow[]> {
   const listed = ALIKE_MAX + 1;
   const result = await connection.runAndReadAll(
     `SELECT filename, file_row_number, count(*) OVER (), ${selected} FROM ${from} ORDER BY 1, 2 LIMIT ${listed}`,
   );
-  result.getRows().forEach(([file, row, count, ...values], i) => {
-    const label = files.find(({ path }) => path === String(file))?.label ?? 'market';
-    const times = i === ALIKE_MAX ? Number(count) - ALIKE_MAX : 1;
-    problems.error(problemOf(cellPath(label, Number(row) + 1, ''), values), times);
-  });
+  return result.getRows().map(([file, row, count, ...values], i) => ({
+    path: rowPath(files, [file, row]),
+    times: i === ALIKE_MAX ? Number(count) - ALIKE_MAX : 1,
+    values,
+  }));
 }

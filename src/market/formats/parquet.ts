@@ -187,7 +187,7 @@ function refuseTypes(names: readonly string[], dataColumns: readonly TypedColumn
       problems.error({
         code: 'BAD_DATE',
         path: `market.${name}`,
-        message: `The column ${name} is of type ${type.slice(0, 80)}; DATE, TIMESTAMP or text written YYYY-MM-DD is needed.`,
+        message: `The column ${name} is of type ${type.slice(0, 80)}; DATE, TIMESTAMP or text written YYYY-MM-DD is needed.${NUMERIC.test(type) ? ' Numbers such as 20240102 are read by a mapping with date_format: YYYYMMDD.' : ''}`,
       });
     } else if (NO_NUMBERS.test(type))
       problems.error({

@@ -281,12 +281,12 @@ async function filesAt(
   }
 
   for (const [path, label] of places) await visit(path, label, 0);
-  const formats = new Set(found.map(({ format }) => format));
+  const formats = new Map(found.toReversed().map(({ format, path }) => [format, basename(path)]));
   if (formats.size > 1) {
     problems.error({
       code: 'UNREADABLE_FILE',
       path: table,
-      message: `The files are of ${[...formats].join(' and ')}; the files of one dataset must be of one kind.`,
+      message: `The files are of ${[...formats].map(([format, name]) => `${format} (${name.slice(0, 80)})`).join(' and ')}; the files of one dataset must be of one kind.`,
     });
     return [];
   }
@@ -294,6 +294,9 @@ async function filesAt(
     problems.error({ code: 'EMPTY_DATASET', path: table, message: 'The folder holds no file of the dataset.' });
   return found;
 }
+
+/** Whether a file is no longer what it was when it was listed. */
+export const isChanged = async ({ path, identity }: SourceFile) => (await identityOfFile(path)) !== identity;
 
 /** The identity of a file that is there, undefined of one that is not. */
 export async function identityOfFile(path: string): Promise<string | undefined> {

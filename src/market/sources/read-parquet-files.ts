@@ -4,7 +4,7 @@ import { digestFiles } from './digest-file.js';
 import { digestFilesApart } from '../process/hashing.js';
 import { SCATTERED_BYTES_MIN, startScattering, type Scattering } from '../process/scattering.js';
 import { cellOf, chunksOf, reasonOf, settingsFor, sqlName } from './duckdb.js';
-import { tableName, type SourceFile } from './folder.js';
+import { isChanged, tableName, type SourceFile } from './folder.js';
 import { marketRowsOn } from '../mapping/mapped-content.js';
 import { columnsOf, marketColumns, scanOf } from '../formats/parquet.js';
 import { reportColumns } from '../formats/parquet-checks.js';
@@ -75,6 +75,8 @@ export async function readParquetMarket(
     onNames(rows.names());
     return panels && { panels, rows: rows.rows };
   } catch (error) {
+    const areChanged = await Promise.all(listed.map(isChanged));
+    if (areChanged.includes(true)) return undefined; // which is reported of each when all tables are read
     if (!(await reportUnreadable(listed, open, problems))) refuse(error);
     return undefined;
   } finally {
@@ -108,8 +110,14 @@ async function soundFiles(
 export const unreadableFile = ({ label }: SourceFile, error: unknown): Problem => ({
   code: 'UNREADABLE_FILE',
   path: label,
-  message: `The file cannot be read: ${reasonOf(error)}`,
+  message: readerFault(error) ?? `The file cannot be read: ${reasonOf(error)}`,
 });
+
+/** What is wrong with a file, where the reader's own words for it are no sentence. */
+function readerFault(error: unknown): string | undefined {
+  const isCut = error instanceof Error && /no magic bytes found at end of file/i.test(error.message);
+  return isCut ? 'The file is cut off, or is no Parquet file: there is no Parquet footer at its end.' : undefined;
+}
 
 /** Reports each of the files whose columns cannot be read. @returns whether there is any */
 async function reportUnreadable(
@@ -145,7 +153,9 @@ export async function readParquetTable<T>(
       if (addRow !== undefined) await cellsFrom(connection, zoned[0]!, zoned, columns, addRow);
     }
   } catch (error) {
-    problems.error({ code: 'UNREADABLE_FILE', path: label, message: `The files cannot be read: ${reasonOf(error)}` });
+    if ((await Promise.all(files.map(isChanged))).includes(true)) return; // as for a market
+    const message = readerFault(error) ?? `The files cannot be read: ${reasonOf(error)}`;
+    problems.error({ code: 'UNREADABLE_FILE', path: label, message });
   }
 }
 

@@ -9,7 +9,7 @@ import { createMarketRecords } from '../formats/csv.js';
 import { rowsByTable, type TableKind } from '../content/table-kinds.js';
 import { type FileDigest, digestFiles } from './digest-file.js';
 import { openDuckDb, type DuckDb } from './duckdb.js';
-import { fileName, identityOfFile, tableName, type TableFiles, type SourceFile } from './folder.js';
+import { fileName, isChanged, tableName, type TableFiles, type SourceFile } from './folder.js';
 import { noPanels } from '../serving/panels.js';
 import type { MarketRead } from './read-typed-market.js';
 import type { Problems } from '../content/problems.js';
@@ -96,8 +96,8 @@ const parquetPaths = (files: readonly SourceFile[]) =>
 /** Files that are no longer what they were when they were listed. */
 async function changedFiles(files: TableFiles): Promise<SourceFile[]> {
   const all = TABLE_KINDS.flatMap((tableKind) => files[tableKind]);
-  const identities = await Promise.all(all.map(({ path }) => identityOfFile(path)));
-  return all.filter(({ identity }, i) => identity !== identities[i]);
+  const areChanged = await Promise.all(all.map(isChanged));
+  return all.filter((_, i) => areChanged[i]);
 }
 
 async function readMarket(

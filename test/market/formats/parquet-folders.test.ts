@@ -3,6 +3,10 @@ import { dirname, join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { describe, expect, test } from 'vitest';
 import { formatDay } from '#domain/days.js';
+import { createProblems } from '#market/content/problems.js';
+import { folderFiles } from '#market/sources/folder.js';
+import { createLocations } from '#market/sources/locations.js';
+import { readSource } from '#market/sources/read-source.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 import { contentOf, readFolder, writeFiles } from '../store-folder.js';
 
@@ -144,4 +148,64 @@ test('a decimal of more digits than the reader takes is refused, one of 38 is re
       ],
     ],
   ]);
+});
+
+test('a repeated key says where the earlier row is, and whether its values are the same', async () => {
+  const bar = (close: number) =>
+    `SELECT 'A' AS identifier, DATE '2015-01-02' AS date, ${close}.0 AS CLOSE, NULL::DOUBLE AS VOLUME`;
+  const other = "SELECT 'B' AS identifier, DATE '2015-01-02' AS date, 1.0 AS CLOSE, NULL::DOUBLE AS VOLUME";
+  const files = {
+    'market/a.parquet': `${other} UNION ALL ${bar(5)}`,
+    'market/b.parquet': bar(5),
+    'market/c.parquet': bar(6),
+  };
+  expect(await findingsOf(files)).toEqual([
+    [
+      'error',
+      'DUPLICATE_KEY market/b.parquet[row 1]',
+      'An earlier row already holds A on 2015-01-02: market/a.parquet[row 2], with the same values.',
+    ],
+    [
+      'error',
+      'DUPLICATE_KEY market/c.parquet[row 1]',
+      'An earlier row already holds A on 2015-01-02: market/a.parquet[row 2], with other values.',
+    ],
+  ]);
+});
+
+describe('files that are not as they should be', () => {
+  test('of another kind are named', async () => {
+    const folder = await folderOf({ 'market/a.parquet': BAR });
+    await writeFiles(folder, { 'market/readme.txt': 'Prices.\n' });
+    const { findings } = await readFolder(folder);
+    expect(findings.map(({ message }) => message)).toEqual([expect.stringContaining('readme.txt')]);
+  });
+
+  test('are said to be cut off', async () => {
+    const folder = await folderOf({ 'market/a.parquet': BAR, 'market/b.parquet': BAR.replace('-02', '-05') });
+    const path = join(folder, 'market/b.parquet');
+    await writeFile(path, (await readFile(path)).subarray(0, -20));
+    const { findings } = await readFolder(folder);
+    expect(findings.map(({ path: at, message }) => [at, message])).toEqual([
+      ['market/b.parquet', 'The file is cut off, or is no Parquet file: there is no Parquet footer at its end.'],
+    ]);
+  });
+
+  test('are said to have changed where they did so before they were read, whatever the reader says of them', async () => {
+    const folder = await folderOf({ 'market/a.parquet': BAR });
+    const problems = createProblems();
+    const files = await folderFiles(folder, { tables: {}, mapping: null }, createLocations([folder]), problems);
+    await writeFile(join(folder, 'market/a.parquet'), 'other');
+    await readSource(files, problems, () => {});
+    expect(problems.findings().map(({ path, message }) => [path, message])).toEqual([
+      ['market/a.parquet', 'The file changed while it was read.'],
+    ]);
+  });
+
+  test('with numbers for dates are led to the mapping that reads them', async () => {
+    const found = await findingsOf({ 'market.parquet': BAR.replace("DATE '2015-01-02'", '20150102::BIGINT') });
+    expect(found.map(([, place, message]) => [place, message])).toEqual([
+      ['BAD_DATE market.date', expect.stringContaining('date_format: YYYYMMDD')],
+    ]);
+  });
 });

@@ -1,0 +1,38 @@
+import { formatDay, weekdayOf, type Day } from '#domain/days.js';
+import type { Problems } from './problems.js';
+import { GAP_SESSIONS_MAX } from './market-warnings.js';
+
+/** Days of a week, and those of them on which markets trade. */
+const WEEK = 7;
+const WEEKDAYS = 5;
+
+/**
+ * Warns of holes of a whole market: more than ten weekdays in a row without a bar of any name (GAP_LONG), which no name
+ * can tell, as the sessions are the dates of the store. A market most of whose dates are as far apart as that (monthly
+ * closes) has none.
+ * @param dates of the store, ascending
+ * @cost O(dates)
+ */
+export function warnOfHoles(dates: Int32Array, problems: Problems): void {
+  const holes: { readonly to: number; readonly days: number }[] = [];
+  for (let t = 1; t < dates.length; t++) {
+    const days = weekdaysBetween(dates[t - 1]!, dates[t]!);
+    if (days > GAP_SESSIONS_MAX) holes.push({ to: t, days });
+  }
+  if (2 * holes.length >= dates.length - 1) return;
+  for (const { to, days } of holes)
+    problems.warning({
+      code: 'GAP_LONG',
+      path: `market[${formatDay(dates[to]!)}]`,
+      message: `The market has no bar of any name on ${days} weekdays between ${formatDay(dates[to - 1]!)} and ${formatDay(dates[to]!)}; up to ${GAP_SESSIONS_MAX} are ordinary.`,
+    });
+}
+
+/** Weekdays after a day and before another, Monday to Friday. */
+function weekdaysBetween(from: Day, to: Day): number {
+  const days = to - from - 1;
+  const weeks = Math.floor(days / WEEK);
+  let count = weeks * WEEKDAYS;
+  for (let day = from + 1 + weeks * WEEK; day < to; day++) if (weekdayOf(day) < WEEKDAYS) count += 1;
+  return count;
+}

@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest';
+import { parseDay } from '#domain/days.js';
+import { warnOfHoles } from '#market/content/market-holes.js';
+import { createProblems } from '#market/content/problems.js';
+
+/** Weekdays of the year 2015 but for those left out. */
+const weekdays = (isLeft: (day: string) => boolean): string[] =>
+  Array.from({ length: 365 }, (_, i) => new Date(Date.UTC(2015, 0, 1 + i)))
+    .filter((date) => date.getUTCDay() % 6 !== 0)
+    .map((date) => date.toISOString().slice(0, 10))
+    .filter((day) => !isLeft(day));
+
+function holesOf(days: readonly string[]) {
+  const problems = createProblems();
+  warnOfHoles(
+    Int32Array.from(days, (day) => parseDay(day)!),
+    problems,
+  );
+  return problems.findings().map(({ severity, code, path, message }) => [severity, `${code} ${path}`, message]);
+}
+
+test.each([
+  ['none', weekdays(() => false), []],
+  ['two weeks', weekdays((day) => day >= '2015-03-02' && day <= '2015-03-13'), []],
+  [
+    'a day more than two weeks',
+    weekdays((day) => day >= '2015-03-02' && day <= '2015-03-16'),
+    [
+      [
+        'warning',
+        'GAP_LONG market[2015-03-17]',
+        'The market has no bar of any name on 11 weekdays between 2015-02-27 and 2015-03-17; up to 10 are ordinary.',
+      ],
+    ],
+  ],
+  ['closes of months', weekdays((day) => !['01', '02'].includes(day.slice(8))), []],
+  ['a single day', ['2015-01-02'], []],
+])('holes of a market: %s', (_what, days, expected) => {
+  expect(holesOf(days)).toEqual(expected);
+});
+
+test('a hole of a market with a weekend at its ends counts weekdays alone', () => {
+  // From Saturday 3 January to Sunday 18 January lie the weekdays of two weeks; to Monday 26 January those of three.
+  const rest = weekdays((day) => day < '2015-01-26');
+  expect(holesOf(['2015-01-03', '2015-01-18', ...rest]).map(([, place]) => place)).toEqual([]);
+  expect(holesOf(['2015-01-03', ...rest]).map(([, , message]) => message)).toEqual([
+    expect.stringContaining(' 15 weekdays between 2015-01-03 and 2015-01-26'),
+  ]);
+});

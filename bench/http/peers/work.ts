@@ -13,8 +13,10 @@ export interface SharedMarket {
 /** A work that service and peer do, from the same numbers to numbers that must agree. */
 export interface Work {
   readonly name: string;
-  /** Turns of either side, besides the first that is not counted. */
+  /** Turns of either side. */
   readonly pairs: number;
+  /** Turns before these in which both sides compile and fill their caches. */
+  readonly untimed: number;
   /** Most of the peer's processor time that the service may take; null where none is set. */
   readonly limit: number | null;
   /** Most that it may take on two free cores, ms of the processor and by the clock; none unless given. */

@@ -10,10 +10,10 @@ const COST_BPS = 10;
 /** Of one basis point. */
 const BPS = 1e-4;
 
-const PAIRS = 7;
+const TURNS = { pairs: 7, untimed: 5 };
 
 /** Of a work that takes the peer seconds. */
-const SLOW_PAIRS = 2;
+const SLOW_TURNS = { pairs: 2, untimed: 1 };
 
 /** Summation order differs between the sides: relative. */
 const SAME = 1e-9;
@@ -38,7 +38,7 @@ export const WORKS: readonly Work[] = [
 function backtest(frequency: 'quarterly' | 'monthly', limit: number, goal: Work['goal'] = {}): Work {
   return {
     name: `backtest, ${frequency}`,
-    pairs: PAIRS,
+    ...TURNS,
     limit,
     goal,
     tolerance: SAME,
@@ -70,7 +70,7 @@ function backtestBySession(frequency: 'quarterly'): Work {
   return {
     ...vectorised,
     name: `backtest, ${frequency}, session by session`,
-    pairs: SLOW_PAIRS,
+    ...SLOW_TURNS,
     needs: 'pandas',
     prepare: async (service, market) => ({
       ...(await vectorised.prepare(service, market)),
@@ -95,7 +95,7 @@ function sweep(variants: number): Work {
   const costs = Array.from({ length: variants }, (_, bps) => bps);
   return {
     name: `sweep of ${variants} costs`,
-    pairs: PAIRS,
+    ...TURNS,
     limit: 1,
     tolerance: SAME,
     needs: 'numpy',
@@ -123,7 +123,7 @@ function riskModel(names: number, sessions: number, limit: number): Work {
   let body: object;
   return {
     name: `risk model of ${names} names, ${sessions} returns`,
-    pairs: PAIRS,
+    ...TURNS,
     limit,
     goal: { wall: 60 },
     tolerance: SAME_EIGENVALUES,
@@ -160,7 +160,7 @@ function frontier(names: number, sessions: number): Work {
   const result = (service: RunningService) => get<Result>(service, `/optimise/runs/${runId}`);
   return {
     name: `frontier of 21 points, ${names} names, Exclude and Turnover`,
-    pairs: SLOW_PAIRS,
+    ...SLOW_TURNS,
     limit: 1,
     goal: { wall: 400 },
     tolerance: SAME_OPTIMUM,

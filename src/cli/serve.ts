@@ -8,7 +8,7 @@ import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '#store/start-r
 import { compose, type Service } from './compose.js';
 import type { Role } from './compose/service-store.js';
 import { createLog } from './log.js';
-import { readSettings, type Settings } from './settings.js';
+import { readSettings, type Effective, type Settings } from './settings.js';
 import { onStopRequest, type StopSignal } from './stop-request.js';
 
 /** A stop that takes longer is cut: orchestrators kill after 30 s. */
@@ -21,8 +21,7 @@ const EXIT_DEFECT = 70;
 
 /** `divisor serve`: runs the service until a signal stops it. Resolves with the exit status. */
 export async function serve(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const { settings } = readSettings(argv, environment);
-  return run('service', settings);
+  return run('service', readSettings(argv, environment));
 }
 
 /** Home of a worker that is given none: it keeps nothing but copies there, beside a service of the same folder. */
@@ -30,10 +29,10 @@ const WORKER_HOME = './var-worker';
 
 /** `divisor worker`: runs heavy jobs for services on the same database until a signal stops it. */
 export async function worker(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const { settings } = readSettings(argv, { DIVISOR_HOME: WORKER_HOME, PORT: '0', ...environment });
-  if (settings.artifacts === undefined)
+  const effective = readSettings(argv, { DIVISOR_HOME: WORKER_HOME, PORT: '0', ...environment });
+  if (effective.settings.artifacts === undefined)
     throw new StartRefusal(EXIT_CONFIGURATION, 'A worker needs --database and --artifacts, those of its services.');
-  return run('worker', settings);
+  return run('worker', effective);
 }
 
 /** Warns of data roots that no data can be read below: each is asked again later, for a root may come after the start. */
@@ -47,8 +46,9 @@ async function warnOfRoots(roots: readonly string[], log: Pick<Logger, 'warn'>):
   }
 }
 
-async function run(role: Role, settings: Settings): Promise<number> {
+async function run(role: Role, { settings, ineffective }: Effective): Promise<number> {
   const log = createLog(settings.logLevel);
+  for (const sentence of ineffective) log.warn(sentence);
   process.on('uncaughtException', endOnDefect(log));
   process.on('unhandledRejection', endOnDefect(log));
   const { service, server } = await start(settings, log, role);

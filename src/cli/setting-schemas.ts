@@ -5,6 +5,13 @@ import { SCOPES, type Scope } from '#contract/route.js';
 import type { KeyRecord } from '#services/operations/keys.js';
 import { databaseUrlFault } from '#store/postgres/database-url.js';
 
+/** A setting without which another has no effect. */
+export interface Needs {
+  readonly setting: 'database' | 'artifacts';
+  /** How its value must begin; any unless given. */
+  readonly begins?: string;
+}
+
 /** One setting, declared once: where it comes from, what it means, and how its text is read. */
 export interface Setting<S extends z.ZodType> {
   readonly flag?: string;
@@ -17,6 +24,8 @@ export interface Setting<S extends z.ZodType> {
   readonly otherwiseHelp?: string;
   readonly help: string;
   readonly schema: S;
+  /** What it says nothing without: another setting, and the beginning that its value must have. */
+  readonly needs?: Needs;
   /** Shown as a count, never as text. */
   readonly isSecret?: boolean;
   /** An address that may hold a password: shown without it, and never repeated where it is not accepted. */
@@ -103,4 +112,41 @@ export function shownValue({ isSecret, mayHoldSecret }: Setting<z.ZodType>, valu
 function shownSecret(value: unknown): string {
   const count = Array.isArray(value) ? value.length : Number(value !== undefined);
   return count === 0 ? 'none' : `${count} (not shown)`;
+}
+
+/** The words that a setting may be; none where it takes any. */
+export function wordsOf(schema: z.ZodType): readonly string[] {
+  if (schema instanceof z.ZodPipe) return wordsOf(schema.in as z.ZodType); // of a schema of zod
+  return schema instanceof z.ZodEnum ? schema.options.map(String) : [];
+}
+
+/** What a setting may be, as a sentence with a space before it: the ends of a number, else the words; '' for any. */
+export function rangeOf(schema: z.ZodType): string {
+  if (schema instanceof z.ZodPipe && schema.out instanceof z.ZodNumber)
+    return ` From ${schema.out.minValue} to ${schema.out.maxValue}.`;
+  const words = wordsOf(schema);
+  return words.length === 0 ? '' : ` One of ${words.join(', ')}.`;
+}
+
+/** The text of a setting and where it comes from: flags over environment over its default. */
+export function textOf(
+  setting: Setting<z.ZodType>,
+  flags: Record<string, string | undefined>,
+  environment: NodeJS.ProcessEnv,
+) {
+  const { flag, variable, elsewhere = variable, otherwise } = setting;
+  const flagged = flag === undefined ? undefined : flags[flag];
+  if (flagged !== undefined) return { text: flagged, source: `--${flag}` };
+  const given = [variable, elsewhere].find((name) => (environment[name] ?? '') !== '');
+  if (given !== undefined) return { text: environment[given]!, source: given };
+  return { text: otherwise(), source: 'default' };
+}
+
+/** What is wrong with a value, as the end of a sentence that names it. */
+export function clauseOf(error: z.ZodError): string {
+  const [issue] = error.issues;
+  if (issue?.code === 'invalid_value') return `is not one of ${issue.values.join(', ')}`;
+  if (issue?.code === 'too_big') return `must be at most ${issue.maximum}`;
+  if (issue?.code === 'too_small') return `must be at least ${issue.minimum}`;
+  return issue?.message ?? 'is not accepted';
 }

@@ -10,17 +10,24 @@ import { ENGINE_NAMES } from '#kernels/engines/engine.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import { AWS_SETTINGS } from './aws-settings.js';
 import {
+  clauseOf,
   databaseUrl,
   declare,
   keyRecord,
   list,
   PANEL_MEGABYTES,
+  rangeOf,
   shownValue,
+  textOf,
+  wordsOf,
+  type Needs,
   SIGNING_SECRET,
   whole,
   type Setting,
 } from './setting-schemas.js';
 import { UsageError } from './usage-error.js';
+
+const BUCKET: Needs = { setting: 'artifacts', begins: 's3://' };
 
 export const SETTINGS = {
   host: declare({
@@ -74,6 +81,7 @@ export const SETTINGS = {
     otherwiseHelp: 'home/cache',
     help: 'Folder for copies of objects of a bucket; services of one machine may share it.',
     schema: z.string().transform((path) => (path === '' ? undefined : resolve(path))),
+    needs: BUCKET,
   }),
   cacheMegabytes: declare({
     flag: 'cache-mb',
@@ -81,6 +89,7 @@ export const SETTINGS = {
     otherwise: () => '10240',
     help: 'Room of those copies, in MiB.',
     schema: whole(64, 100_000_000),
+    needs: BUCKET,
   }),
   ...AWS_SETTINGS,
   lease: declare({
@@ -89,6 +98,7 @@ export const SETTINGS = {
     otherwise: () => '10',
     help: 'With --database: seconds without a sign of life after which a job is taken from its node.',
     schema: whole(5, 3600),
+    needs: { setting: 'database' },
   }),
   migrate: declare({
     flag: 'migrate',
@@ -96,6 +106,7 @@ export const SETTINGS = {
     otherwise: () => 'off',
     help: 'Whether a start makes or upgrades the tables of the database; divisor migrate does so alone.',
     schema: z.enum(['on', 'off']).transform((word) => word === 'on'),
+    needs: { setting: 'database' },
   }),
   workers: declare({
     flag: 'workers',
@@ -108,7 +119,7 @@ export const SETTINGS = {
     flag: 'numerics',
     variable: 'DIVISOR_NUMERICS',
     otherwise: () => 'wasm',
-    help: `Engine of the kernels, ${[...ENGINE_NAMES, 'auto'].join(', ')}: wasm gives the same bits on every machine, auto takes openblas where there is one and wasm elsewhere.`,
+    help: 'Engine of the kernels: wasm gives the same bits on every machine, auto takes openblas where there is one and wasm elsewhere.',
     schema: z.enum([...ENGINE_NAMES, 'auto']),
   }),
   panelMegabytes: PANEL_MEGABYTES,
@@ -212,6 +223,8 @@ export type Settings = { readonly [N in SettingName]: z.output<(typeof SETTINGS)
 
 export interface Effective {
   readonly settings: Settings;
+  /** Of each setting that was given and has no effect a sentence that says what it needs. */
+  readonly ineffective: readonly string[];
   /** Each setting with where its value came from, in the order of declaration; secrets as a count. */
   readonly rows: readonly {
     readonly name: SettingName;
@@ -250,7 +263,18 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
     source: sources[name]!,
     help: setting.help,
   }));
-  return { settings, rows };
+  return { settings, ineffective: ineffectiveOf(settings, sources), rows };
+}
+
+function ineffectiveOf(settings: Settings, sources: Partial<Record<SettingName, string>>): readonly string[] {
+  return entries().flatMap(([name, { needs, schema, otherwise }]) => {
+    const isGiven = sources[name] !== 'default' && settings[name] !== schema.parse(otherwise());
+    if (needs === undefined || !isGiven || settings[needs.setting]?.startsWith(needs.begins ?? '') === true) return [];
+    const { flag } = SETTINGS[needs.setting];
+    return [
+      `${sources[name]} has no effect without --${flag}${needs.begins === undefined ? '' : ` ${needs.begins}...`}`,
+    ];
+  });
 }
 
 /**
@@ -297,45 +321,19 @@ function readFlags(argv: readonly string[]): Record<string, string | undefined> 
   }
 }
 
-function textOf(
-  setting: Setting<z.ZodType>,
-  flags: Record<string, string | undefined>,
-  environment: NodeJS.ProcessEnv,
-) {
-  const { flag, variable, elsewhere = variable, otherwise } = setting;
-  const flagged = flag === undefined ? undefined : flags[flag];
-  if (flagged !== undefined) return { text: flagged, source: `--${flag}` };
-  const given = [variable, elsewhere].find((name) => (environment[name] ?? '') !== '');
-  if (given !== undefined) return { text: environment[given]!, source: given };
-  return { text: otherwise(), source: 'default' };
-}
-
-function clauseOf(error: z.ZodError): string {
-  const [issue] = error.issues;
-  if (issue?.code === 'invalid_value') return `is not one of ${issue.values.join(', ')}`;
-  if (issue?.code === 'too_big') return `must be at most ${issue.maximum}`;
-  if (issue?.code === 'too_small') return `must be at least ${issue.minimum}`;
-  return issue?.message ?? 'is not accepted';
-}
-
 /** The flags of the service, each with the values it may have: none named where it takes any. */
 export const settingFlags = (): Readonly<Record<string, readonly string[]>> =>
   Object.fromEntries(
     entries().flatMap(([, { flag, schema }]) => (flag === undefined ? [] : [[`--${flag}`, wordsOf(schema)]])),
   );
 
-function wordsOf(schema: z.ZodType): readonly string[] {
-  if (schema instanceof z.ZodPipe) return wordsOf(schema.in as z.ZodType); // of a schema of zod
-  return schema instanceof z.ZodEnum ? schema.options.map(String) : [];
-}
-
 /** The flags of the service as the command line explains them. */
 export function settingsHelp(): string {
-  const rows = entries().map(([, { flag, variable, otherwise, otherwiseHelp = 'none', help }]) => [
+  const rows = entries().map(([, { flag, variable, otherwise, otherwiseHelp = 'none', help, schema }]) => [
     flag === undefined ? '' : `--${flag}`,
     variable,
     otherwise() || otherwiseHelp,
-    help,
+    `${help}${rangeOf(schema)}`,
   ]);
   const widths = [0, 1, 2].map((i) => Math.max(...rows.map((row) => row[i]!.length)));
   return rows

@@ -3,7 +3,8 @@ const LENGTH_MAX = 60;
 
 /**
  * The candidate that a misspelt name is meant for: of the fewest edits, letters of any case and separators left out;
- * undefined when none is near. One edit is enough for names of up to four letters, two for longer ones.
+ * undefined when none is near. One edit is enough for names of up to four letters, two for longer ones. Where no edits
+ * lead to one, that whose words are as many, each of them the beginning of the other's or begun by it.
  * @cost O(candidates x length^2)
  */
 export function nearestName(written: string, candidates: Iterable<string>): string | undefined {
@@ -19,7 +20,30 @@ export function nearestName(written: string, candidates: Iterable<string>): stri
     best = candidate;
     fewest = edits;
   }
-  return best;
+  return best ?? abbreviated(written, candidates);
+}
+
+/** Fewest letters of a word that stands for a longer one. */
+const ABBREVIATION_MIN = 3;
+
+function abbreviated(written: string, candidates: Iterable<string>): string | undefined {
+  const words = wordsOf(written);
+  if (words.length < 2) return undefined;
+  const alike = (a: string, b: string | undefined): boolean =>
+    b !== undefined && Math.min(a.length, b.length) >= ABBREVIATION_MIN && (a.startsWith(b) || b.startsWith(a));
+  for (const candidate of candidates) {
+    const others = wordsOf(candidate);
+    if (others.length === words.length && words.every((word, i) => alike(word, others[i]))) return candidate;
+  }
+  return undefined;
+}
+
+/** The words of a name, divided by capitals or separators. */
+function wordsOf(name: string): readonly string[] {
+  return name
+    .replace(/([a-z\d])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[\s_-]+/);
 }
 
 /** The question of a message about a misspelt name, with a space before it; nothing when no candidate is near. */

@@ -154,6 +154,35 @@ test('a flag that is misspelt is answered with the one that is meant', async () 
   expect(() => calendars(['list', '--foldr', 'x'])).toThrow(/Did you mean --folder\?/);
 });
 
+test('a setting without effect is told with what it needs, its default and one that has effect are not', () => {
+  const told = (words: string[], variables = {}) => readSettings(words, variables).ineffective;
+  expect(told(['--migrate', 'on', '--lease', '20', '--cache-mb', '100', '--cache', '/c'])).toEqual([
+    '--cache has no effect without --artifacts s3://...',
+    '--cache-mb has no effect without --artifacts s3://...',
+    '--lease has no effect without --database',
+    '--migrate has no effect without --database',
+  ]);
+  expect(told([], { DIVISOR_LEASE: '20' })).toEqual(['DIVISOR_LEASE has no effect without --database']);
+  expect(told(['--lease', '10', '--migrate', 'off'])).toEqual([]);
+  const database = 'postgres://u:p@127.0.0.1:5432/d';
+  expect(told(['--database', database, '--lease', '20', '--artifacts', 's3://bucket/a', '--cache-mb', '100'])).toEqual(
+    [],
+  );
+  expect(told(['--database', database, '--artifacts', 'file:///mnt', '--cache-mb', '100'])).toHaveLength(1);
+});
+
+test('the help tells the range of a number and the words of a choice', () => {
+  const line = (flag: string) =>
+    settingsHelp()
+      .split('\n')
+      .find((text) => text.trimStart().startsWith(`${flag} `));
+  expect(line('--workers')).toMatch(/From 1 to 256\.$/);
+  expect(line('--port')).toMatch(/From 0 to 65535\.$/);
+  expect(line('--migrate')).toMatch(/One of on, off\.$/);
+  expect(line('--numerics')).toMatch(/One of wasm, wasm-relaxed, openblas, tensorflow, reference, auto\.$/);
+  expect(line('--home')).not.toMatch(/From|One of/);
+});
+
 test('the help lists every flag and variable', () => {
   for (const { variable } of Object.values(SETTINGS)) expect(settingsHelp()).toContain(variable);
 });

@@ -21,3 +21,12 @@ test.each(['', 'PE', 'price', 'SECTOR', 'LAST_TRADE', 'x'.repeat(100)])('%s is n
   expect(nearestName(written, COLUMNS)).toBeUndefined();
   expect(didYouMean(written, COLUMNS)).toBe('');
 });
+
+test('a name whose words are shortened or spelt out is found, one of other words is not', () => {
+  const classes = ['EqualWeight', 'InverseVolatilityWeight', 'MarketCapWeight'];
+  expect(nearestName('InverseVolWeight', classes)).toBe('InverseVolatilityWeight');
+  expect(nearestName('MarketCapitalisationWeight', classes)).toBe('MarketCapWeight');
+  expect(nearestName('inverse_vol_weight', classes)).toBe('InverseVolatilityWeight');
+  expect(nearestName('InverseVarianceWeight', classes)).toBeUndefined();
+  expect(nearestName('IVWeight', classes)).toBeUndefined();
+});

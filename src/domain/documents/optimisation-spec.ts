@@ -3,6 +3,7 @@ import { checkParams } from '../catalogue/check-params.js';
 import { findReturnsClass, RETURNS_CLASSES } from '../expected-returns/catalogue.js';
 import type { ReturnsClass } from '../expected-returns/returns-class.js';
 import { smallValue, type Finding } from '../findings.js';
+import { didYouMean } from '../nearest-name.js';
 import { findObjectiveClass, OBJECTIVE_CLASSES } from '../objectives/catalogue.js';
 import type { Objective } from '../objectives/objective.js';
 import { UNCERTAIN, type ObjectiveClass } from '../objectives/objective-class.js';
@@ -153,7 +154,7 @@ function objectiveFindings(objective: unknown, path: string): Finding[] {
       severity: 'error',
       code: 'UNKNOWN_OBJECTIVE',
       path: typeof objective === 'string' ? path : `${path}.type`,
-      message: `Objective ${type} is not accepted; the accepted set is ${accepted.join(', ')}.`,
+      message: `Objective ${type} is not accepted; the accepted set is ${accepted.join(', ')}.${didYouMean(type, accepted)}`,
       accepted,
       ...smallValue(type),
     },
@@ -171,7 +172,7 @@ function returnsFindings(returns: unknown, path: string): Finding[] {
       severity: 'error',
       code: 'UNKNOWN_TYPE',
       path: `${path}.type`,
-      message: `${type} is not a model of expected returns; the accepted set is ${accepted.join(', ')}.`,
+      message: `${type} is not a model of expected returns; the accepted set is ${accepted.join(', ')}.${didYouMean(type, accepted)}`,
       accepted,
       ...smallValue(type),
     },

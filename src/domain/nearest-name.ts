@@ -3,8 +3,7 @@ const LENGTH_MAX = 60;
 
 /**
  * The candidate that a misspelt name is meant for: of the fewest edits, letters of any case and separators left out;
- * undefined when none is near. One edit is enough for names of up to four letters, two for longer ones. Where no edits
- * lead to one, that whose words are as many, each of them the beginning of the other's or begun by it.
+ * undefined when none is near. One edit is enough for names of up to four letters, two for longer ones.
  * @cost O(candidates x length^2)
  */
 export function nearestName(written: string, candidates: Iterable<string>): string | undefined {
@@ -20,12 +19,13 @@ export function nearestName(written: string, candidates: Iterable<string>): stri
     best = candidate;
     fewest = edits;
   }
-  return best ?? abbreviated(written, candidates);
+  return best;
 }
 
 /** Fewest letters of a word that stands for a longer one. */
 const ABBREVIATION_MIN = 3;
 
+/** The candidate of as many words, each of them the beginning of the other's or begun by it. */
 function abbreviated(written: string, candidates: Iterable<string>): string | undefined {
   const words = wordsOf(written);
   if (words.length < 2) return undefined;
@@ -46,9 +46,12 @@ function wordsOf(name: string): readonly string[] {
     .split(/[\s_-]+/);
 }
 
-/** The question of a message about a misspelt name, with a space before it; nothing when no candidate is near. */
+/**
+ * The question of a message about a misspelt name, or one whose words are shortened or spelt out, with a space before it;
+ * nothing when no candidate is near.
+ */
 export function didYouMean(written: string, candidates: Iterable<string>): string {
-  const name = nearestName(written, candidates);
+  const name = nearestName(written, candidates) ?? abbreviated(written, candidates);
   return name === undefined ? '' : ` Did you mean ${name}?`;
 }
 

@@ -24,9 +24,9 @@ test.each(['', 'PE', 'price', 'SECTOR', 'LAST_TRADE', 'x'.repeat(100)])('%s is n
 
 test('a name whose words are shortened or spelt out is found, one of other words is not', () => {
   const classes = ['EqualWeight', 'InverseVolatilityWeight', 'MarketCapWeight'];
-  expect(nearestName('InverseVolWeight', classes)).toBe('InverseVolatilityWeight');
-  expect(nearestName('MarketCapitalisationWeight', classes)).toBe('MarketCapWeight');
-  expect(nearestName('inverse_vol_weight', classes)).toBe('InverseVolatilityWeight');
-  expect(nearestName('InverseVarianceWeight', classes)).toBeUndefined();
-  expect(nearestName('IVWeight', classes)).toBeUndefined();
+  expect(didYouMean('InverseVolWeight', classes)).toBe(' Did you mean InverseVolatilityWeight?');
+  expect(didYouMean('MarketCapitalisationWeight', classes)).toBe(' Did you mean MarketCapWeight?');
+  expect(didYouMean('inverse_vol_weight', classes)).toBe(' Did you mean InverseVolatilityWeight?');
+  expect(didYouMean('InverseVarianceWeight', classes)).toBe('');
+  expect(didYouMean('IVWeight', classes)).toBe('');
 });

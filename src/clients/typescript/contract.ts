@@ -1380,7 +1380,7 @@ export interface DataAudit {
   readonly doubts: readonly DataDoubt[];
   /** All of them, also those not listed. */
   readonly total: number;
-  /** Dates that only some names have a bar on, the latest first, with their counts. */
+  /** Dates that only some names have a bar on, the latest first, with their counts; then holes of the whole market (GAP_LONG), each at the date behind it. */
   readonly partial_dates: readonly Finding[];
 }
 
@@ -5605,7 +5605,7 @@ export interface RefreshResult {
     /** All of them. */
     readonly identifiers_total: number;
   } | null;
-  /** HISTORY_CHANGED, one for each dataset concerned, with what to do; PARTIAL_DATE for dates that were added, and for the last one. */
+  /** HISTORY_CHANGED, one for each dataset concerned, with what to do; PARTIAL_DATE for dates that were added, and for the last one; GAP_LONG for a hole of the whole market before them. */
   readonly findings: readonly Finding[];
 }
 

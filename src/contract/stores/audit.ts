@@ -48,7 +48,10 @@ export const DataAudit = z
     total: z.int(),
     partial_dates: z
       .array(Finding)
-      .meta({ description: 'Dates that only some names have a bar on, the latest first, with their counts.' }),
+      .meta({
+        description:
+          'Dates that only some names have a bar on, the latest first, with their counts; then holes of the whole market (GAP_LONG), each at the date behind it.',
+      }),
   })
   .meta({ id: 'DataAudit' });
 export type DataAudit = z.infer<typeof DataAudit>;

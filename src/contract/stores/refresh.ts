@@ -77,7 +77,7 @@ export const RefreshResult = z
       }),
     findings: z.array(Finding).meta({
       description:
-        'HISTORY_CHANGED, one for each dataset concerned, with what to do; PARTIAL_DATE for dates that were added, and for the last one.',
+        'HISTORY_CHANGED, one for each dataset concerned, with what to do; PARTIAL_DATE for dates that were added, and for the last one; GAP_LONG for a hole of the whole market before them.',
     }),
   })
   .meta({ id: 'RefreshResult' });

@@ -6,7 +6,7 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { refuseWithFindings } from '#domain/refusal.js';
-import { partialDateFindings } from './partial-dates.js';
+import { holeFindings, partialDateFindings } from './partial-dates.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Repair } from '#market/audit/doubt.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
@@ -65,7 +65,7 @@ export function createDatasetAudits({
         content_hash: market.contentHash,
         doubts: structuredClone(doubts) as DataAudit['doubts'],
         total,
-        partial_dates: partialDateFindings(document),
+        partial_dates: [...partialDateFindings(document), ...holeFindings(document)],
       }; // read-only lists on the one side
     },
 

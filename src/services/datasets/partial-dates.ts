@@ -1,5 +1,6 @@
 import type { Health } from '#contract/health.js';
 import type { DataAudit } from '#contract/stores/audit.js';
+import type { Finding } from '#domain/findings.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { DocumentStore } from '#store/port.js';
 import { readDataset } from './documents.js';
@@ -12,7 +13,15 @@ export function partialDateFindings({ findings }: Pick<DatasetDocument, 'finding
   return (findings as DataAudit['partial_dates']).filter(({ code }) => code === 'PARTIAL_DATE'); // Written as such.
 }
 
-/** The same in the words of health; null where the document of the store cannot be read. */
+/** Whether a finding tells a hole of the whole market, at the date behind it. */
+export const isHole = ({ code, path }: Pick<Finding, 'code' | 'path'>): boolean =>
+  code === 'GAP_LONG' && DATED.test(path);
+
+/** What was found of holes of a whole market. */
+export const holeFindings = ({ findings }: Pick<DatasetDocument, 'findings'>): DataAudit['partial_dates'] =>
+  (findings as DataAudit['partial_dates']).filter(isHole); // as above
+
+/** The partial dates in the words of health; null where the document of the store cannot be read. */
 export type PartialDatesOf = (datasetId: string) => Promise<Health['store']['partial_dates']>;
 
 /** Reads the document of a store, and looks at it again only when it is another one. */

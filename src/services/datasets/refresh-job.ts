@@ -9,6 +9,7 @@ import { servedAgain, servedMarket } from '#market/serving/served-markets.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { requireDataset } from './documents.js';
 import { type Addition, type Source, loadedFields, readFailed } from './loading.js';
+import { isHole } from './partial-dates.js';
 import { activateIn } from './activate.js';
 import { withTaken } from './served-content.js';
 import { createExtension } from './extend-synthetic.js';
@@ -121,9 +122,11 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
 /** Dates of the store before a refresh on which a hole is told again: that of a delivery is filled by a later one. */
 const RECENT_DATES = 5;
 
-/** Warnings of partial dates that a refresh brought, and of the last dates held before. */
+/** Warnings of partial dates and holes that a refresh brought, and of the last dates held before. */
 const recentPartialDates = (warnings: readonly Finding[], from: Day): Finding[] =>
-  warnings.filter(({ code, path }) => code === 'PARTIAL_DATE' && path >= `market[${formatDay(from)}]`);
+  warnings.filter(
+    (warning) => (warning.code === 'PARTIAL_DATE' || isHole(warning)) && warning.path >= `market[${formatDay(from)}]`,
+  );
 
 type FreshData = Omit<Addition, 'kind'>;
 

@@ -1553,7 +1553,7 @@ class DataAudit(t.TypedDict):
     doubts: t.Sequence[DataDoubt]
     #: All of them, also those not listed.
     total: int
-    #: Dates that only some names have a bar on, the latest first, with their counts.
+    #: Dates that only some names have a bar on, the latest first, with their counts; then holes of the whole market (GAP_LONG), each at the date behind it.
     partial_dates: t.Sequence[Finding]
 
 
@@ -6198,7 +6198,7 @@ class RefreshResult(t.TypedDict):
     restatements_total: int
     #: Bars of dates that are held, as the source has them and the store has not; null when there is no difference, or with full.
     left_out: t.Optional[RefreshResultLeftOut]
-    #: HISTORY_CHANGED, one for each dataset concerned, with what to do; PARTIAL_DATE for dates that were added, and for the last one.
+    #: HISTORY_CHANGED, one for each dataset concerned, with what to do; PARTIAL_DATE for dates that were added, and for the last one; GAP_LONG for a hole of the whole market before them.
     findings: t.Sequence[Finding]
 
 

@@ -46,12 +46,10 @@ export const DataAudit = z
     content_hash: z.string().meta({ description: 'Of the content that was looked through.' }),
     doubts: z.array(DataDoubt).meta({ description: 'By date and identifier, at most 1000: the most certain ones.' }),
     total: z.int(),
-    partial_dates: z
-      .array(Finding)
-      .meta({
-        description:
-          'Dates that only some names have a bar on, the latest first, with their counts; then holes of the whole market (GAP_LONG), each at the date behind it.',
-      }),
+    partial_dates: z.array(Finding).meta({
+      description:
+        'Dates that only some names have a bar on, the latest first, with their counts; then holes of the whole market (GAP_LONG), each at the date behind it.',
+    }),
   })
   .meta({ id: 'DataAudit' });
 export type DataAudit = z.infer<typeof DataAudit>;

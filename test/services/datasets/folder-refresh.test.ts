@@ -1,3 +1,4 @@
+import { holeFindings } from '#services/datasets/partial-dates.js';
 import { rmSync, writeFileSync } from 'node:fs';
 import { rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -258,3 +259,24 @@ test('what the reading found stays told after a refresh, one without news too', 
     expect(await told()).toEqual([first]);
     expect((await store()).findings).toEqual((await readWhole()).findings);
   }, Mapping.parse({})));
+
+test('a hole of the whole market before dates that come is told by the refresh and kept with the store', () =>
+  withDesk(async ({ write, load, refresh, store }) => {
+    const days = ['02', '03', '04', '05', '08', '09'].map((day) => `2024-01-${day}`);
+    await write(
+      bars(
+        '2024-01',
+        days.map((day) => `A,${day},10`),
+      ),
+    );
+    await load();
+    expect((await store()).findings).toEqual([]);
+    // From 10 January to 1 February lie the weekdays 10 to 12, 15 to 19, 22 to 26, 29 to 31 and 1.
+    await write(bars('2024-02', ['A,2024-02-02,10']));
+    const hole = [{ severity: 'warning', code: 'GAP_LONG', path: 'market[2024-02-02]' }];
+    const { findings } = await refresh();
+    expect(findings).toMatchObject(hole);
+    expect(findings[0]!.message).toContain('on 17 weekdays between 2024-01-09 and 2024-02-02');
+    expect((await store()).findings.filter(({ path }) => path === 'market[2024-02-02]')).toMatchObject(hole);
+    expect(holeFindings(await store())).toMatchObject(hole);
+  }));

@@ -18,7 +18,6 @@ import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
 import type { EndedJob } from '#jobs/queue.js';
 import { createNodePool } from '#jobs/resolve-task.js';
 import type { ArtifactReference } from '#jobs/tasks/references.js';
-import { failureText } from '#market/serving/served-markets.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createCallbackPlaces } from '#services/operations/callback-places.js';
 import { createDeliveries, type Deliveries } from '#services/operations/deliveries.js';
@@ -38,6 +37,7 @@ import { partsOf } from '../places.js';
 import type { Settings } from '../settings.js';
 import { engineVersion } from '../version.js';
 import { composeMarket, type MarketRooms } from './market.js';
+import { awaitedMarket, readMarket } from './market-checks.js';
 import { openServiceStore, type Role } from './service-store.js';
 
 /** What is to be closed when the service ends. */
@@ -321,29 +321,4 @@ function placeOfResults({ health }: Pick<ArtifactStore, 'health'>): Check[] {
   if (health === undefined) return [];
   const note = () => 'The place of the results is there and is that of the database.';
   return [{ name: 'artifacts', unready: 'STORE_UNAVAILABLE', look: health.fault, note }];
-}
-
-/** The active data store was read. The service is ready without: it says in every refusal what could not be read. */
-function readMarket(markets: MarketRooms['markets']): Check {
-  return {
-    name: 'active_store',
-    look() {
-      const failure = markets.failure();
-      return failure === undefined ? undefined : failureText(failure);
-    },
-    note: () => 'No data store failed to be read.',
-  };
-}
-
-/** The service is not ready while the data store of before a restart is being read. */
-function awaitedMarket(markets: MarketRooms['markets']): Check {
-  return {
-    name: 'data',
-    unready: 'STORE_UNAVAILABLE',
-    look() {
-      const datasetId = markets.awaited();
-      return datasetId === undefined ? undefined : `The data store ${datasetId} is being read after a restart.`;
-    },
-    note: () => 'No data store is waited for.',
-  };
 }

@@ -1,5 +1,5 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import { didYouMean } from '#domain/nearest-name.js';
+import { didYouMean, nearestName } from '#domain/nearest-name.js';
 import { columnName, REQUIRED_COLUMNS } from '../content/table-kinds.js';
 import { namedColumns } from '../import/named-columns.js';
 import type { Problems } from '../content/problems.js';
@@ -64,7 +64,7 @@ interface UnfoundColumn {
  */
 function isMissed({ name, from, written, names, needed }: UnfoundColumn): boolean {
   const column = columnName('market', name);
-  return needed.includes(column) || names.includes(column) || didYouMean(from, written) !== '';
+  return needed.includes(column) || names.includes(column) || nearestName(from, written) !== undefined;
 }
 
 function reportAdjusted(

@@ -1,0 +1,45 @@
+import { isPaged, memoryLimit } from '#kernels/memory/paged-memory.js';
+import type { ServedMarket } from '#market/serving/markets.js';
+import { panelBytes } from '#market/serving/panels.js';
+import { failureText } from '#market/serving/served-markets.js';
+import type { Check } from '#services/operations/health.js';
+import type { MarketRooms } from './market.js';
+
+const MIB = 2 ** 20;
+
+/** Where the panels of the served store lie, and how large they are; undefined where none is served. */
+export function panelsNote(served: Pick<ServedMarket, 'market'> | undefined): string | undefined {
+  if (served === undefined) return undefined;
+  const { datasetId, dates, identifiers, fields } = served.market;
+  const bytes = panelBytes({ dates: dates.length, identifiers: identifiers.length, fields: fields.size });
+  const most = `${Math.floor(memoryLimit().panelBytes / MIB)} MiB (--panel-memory-mb)`;
+  const size = `The panels of ${datasetId}, ${Math.ceil(bytes / MIB)} MiB,`;
+  return isPaged(bytes)
+    ? `${size} are paged: they lie on the disk of the home, for more than ${most}.`
+    : `${size} lie in memory, of at most ${most}.`;
+}
+
+/** The active data store was read. The service is ready without: it says in every refusal what could not be read. */
+export function readMarket(markets: Pick<MarketRooms['markets'], 'failure' | 'served'>): Check {
+  return {
+    name: 'active_store',
+    look() {
+      const failure = markets.failure();
+      return failure === undefined ? undefined : failureText(failure);
+    },
+    note: () => panelsNote(markets.served()) ?? 'No data store failed to be read.',
+  };
+}
+
+/** The service is not ready while the data store of before a restart is being read. */
+export function awaitedMarket(markets: Pick<MarketRooms['markets'], 'awaited'>): Check {
+  return {
+    name: 'data',
+    unready: 'STORE_UNAVAILABLE',
+    look() {
+      const datasetId = markets.awaited();
+      return datasetId === undefined ? undefined : `The data store ${datasetId} is being read after a restart.`;
+    },
+    note: () => 'No data store is waited for.',
+  };
+}

@@ -1,0 +1,39 @@
+import { tmpdir } from 'node:os';
+import { afterEach, expect, test } from 'vitest';
+import { panelsNote } from '#cli/compose/market-checks.js';
+import { canPage, limitMemory } from '#kernels/memory/paged-memory.js';
+import type { ServedMarket } from '#market/serving/markets.js';
+
+const takeBack: (() => void)[] = [];
+afterEach(() => takeBack.splice(0).forEach((take) => take()));
+
+/** 1,024 dates x 512 names x 3 columns x 8 bytes: 12 MiB. */
+const served = {
+  market: {
+    datasetId: 'eod',
+    dates: new Int32Array(1024),
+    identifiers: Array.from({ length: 512 }, (_, i) => `N${i}`),
+    fields: new Map(['OPEN', 'CLOSE', 'VOLUME'].map((name) => [name, new Float64Array(0)])),
+  },
+} as unknown as ServedMarket;
+
+function limitedTo(megabytes: number): void {
+  takeBack.push(limitMemory({ panelBytes: megabytes * 2 ** 20, folder: tmpdir() }));
+}
+
+test('health tells the size of the panels of the served store, and that they lie in memory', () => {
+  limitedTo(12);
+  expect(panelsNote(served)).toBe('The panels of eod, 12 MiB, lie in memory, of at most 12 MiB (--panel-memory-mb).');
+  expect(panelsNote(undefined)).toBeUndefined();
+});
+
+test('a store beyond the memory of panels is told as paged, where memory can be paged', (context) => {
+  limitedTo(11);
+  if (!canPage()) {
+    console.log('not tested: memory cannot be paged here');
+    context.skip();
+  }
+  expect(panelsNote(served)).toBe(
+    'The panels of eod, 12 MiB, are paged: they lie on the disk of the home, for more than 11 MiB (--panel-memory-mb).',
+  );
+});

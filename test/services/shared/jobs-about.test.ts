@@ -73,6 +73,7 @@ function worldWith(isThere: () => boolean) {
   };
   const attempt = {
     jobId: 'j',
+    computed: () => undefined,
     compute: async (task: string) => ANSWERS[task],
     inParts: async ({ count, here }: Parts<unknown>) =>
       Promise.all(Array.from({ length: count }, (_, i) => here(i, 0))),

@@ -41,6 +41,7 @@ const ANSWERS: Readonly<Record<string, unknown>> = {
     checkpoint: null,
     extendedFrom: null,
     fullRunReason: null,
+    unwritten: [],
   },
   replay: OUTPUT,
   'plan-simulation': { plan: { paths: 1, horizon: 1, cuts: [0, 1], bins: { count: 1 } } },

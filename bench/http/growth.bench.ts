@@ -78,10 +78,14 @@ interface Turn {
 
 async function turnOf(on: RunningService, point: Point): Promise<Turn> {
   const before = yardstick();
-  const start = sumOf(threadTimes(on));
-  for (let k = 0; k < JOBS; k++) await point.run(on);
-  const ms = (sumOf(threadTimes(on)) - start) / JOBS;
-  return { ms, stick: (before + yardstick()) / 2 };
+  let sum = 0;
+  for (let k = 0; k < JOBS; k++) {
+    await point.vary?.(on);
+    const start = sumOf(threadTimes(on));
+    await point.run(on);
+    sum += sumOf(threadTimes(on)) - start;
+  }
+  return { ms: sum / JOBS, stick: (before + yardstick()) / 2 };
 }
 
 function sumOf(times: ReadonlyMap<string, number>): number {

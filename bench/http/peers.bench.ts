@@ -7,6 +7,7 @@ import { writeMarket } from '#market/content/write-market.js';
 import { seededMarket, writePanels } from '../domain/seeded-market.js';
 import { settled, startService, type RunningService } from './service.js';
 import { median } from '../percentiles.js';
+import { numberFrom } from '../variables.js';
 import { startPython, type Done, type PythonPeer } from './peers/python-peer.js';
 import { byPeer, byService, send, type SharedMarket, type Work } from './peers/work.js';
 import { WORKS } from './peers/works.js';
@@ -23,7 +24,7 @@ if (typeof python === 'string') {
   console.log(`no comparison: ${python}`);
 } else {
   const folder = await mkdtemp(join(tmpdir(), 'bench-peers-'));
-  const service = await startService(['--workers', '1', '--data-roots', folder]);
+  const service = await startService(['--workers', `${numberFrom('PEERS_WORKERS')}`, '--data-roots', folder]);
   try {
     await compareAll(service, python, await shareMarket(service, folder));
   } finally {

@@ -5,6 +5,8 @@ import { finished, type RunningService } from '../service.js';
 export interface Point {
   /** What the cost is drawn against. */
   readonly x: number;
+  /** What is changed before a run, untimed, so that its outcome is new. */
+  vary?(service: RunningService): Promise<void>;
   /** Once, from submitted to finished. */
   run(service: RunningService): Promise<void>;
 }
@@ -27,6 +29,11 @@ const ROWS = [1, 2, 4, 8, 16, 32];
 
 /** The index that is optimised. */
 const PARENT = 'ALL';
+
+/** Cap of an index, of the weight of a name if all had the same: it binds. */
+const CAP = 4;
+/** Of a cap, from run to run: each has another outcome than the stored one, all of whose files would be known. */
+const CAP_STEP = 1e-6;
 
 /** Each row limits one name in so many, none of them limited by another row. */
 const ROW_STRIDE = 64;
@@ -78,35 +85,43 @@ interface Definition {
   readonly frequency: string;
   /** Every name of the store unless given. */
   readonly names?: readonly string[];
+  readonly cap?: number;
 }
+
+type ListedDefinition = Definition & Required<Pick<Definition, 'names'>>;
 
 async function define(
   service: RunningService,
   id: string,
-  { base_date: base, frequency, names }: Definition,
+  { base_date: base, frequency, names, cap }: Definition,
 ): Promise<void> {
-  await send(service, 'POST', '/indices', {
+  await send(service, 'PUT', `/indices/${id}`, {
     id,
     name: id,
     calendar: 'XNYS',
     base_date: base,
     rebalance: { frequency },
     ...(names && { universe: { kind: 'list', identifiers: names } }),
-    pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight' } },
+    pipeline: {
+      treatment: { dividends: 'total' },
+      weighting: { type: 'MarketCapWeight', ...(cap !== undefined && { cap }) },
+    },
   });
 }
 
 async function backtests(
   service: RunningService,
-  { definitions, ...growth }: Omit<Growth, 'points'> & { readonly definitions: readonly Definition[] },
+  { definitions, ...growth }: Omit<Growth, 'points'> & { readonly definitions: readonly ListedDefinition[] },
 ): Promise<Growth> {
   const points: Point[] = [];
   for (const [i, definition] of definitions.entries()) {
     const id = `${growth.axis}${i}`;
-    await define(service, id, definition);
+    let cap = CAP / definition.names.length;
+    const vary = (on: RunningService): Promise<void> => define(on, id, { ...definition, cap: (cap *= 1 - CAP_STEP) });
     const run = (on: RunningService): Promise<void> => job(on, `/analytics/${id}/backtest`, {});
+    await vary(service);
     await run(service);
-    points.push({ x: await measured(service, id, growth.axis), run });
+    points.push({ x: await measured(service, id, growth.axis), vary, run });
   }
   return { ...growth, points };
 }

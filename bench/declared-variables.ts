@@ -74,7 +74,7 @@ export const DECLARED: ReadonlyMap<string, Declared> = new Map(Object.entries(VA
 export const KEEPS = 'BENCH_KEEPS';
 
 /** Variables that benches give to processes of their own. */
-export const INNER = ['BENCH_LIMITS', 'BARE_BODY', KEEPS];
+export const INNER = ['BENCH_LIMITS', 'BARE_BODY', 'BARE_HEADERS', KEEPS];
 
 /** The declared variables of a bench by the path of its file, as `NAME=default`. */
 export function variablesOf(file: string): readonly string[] {

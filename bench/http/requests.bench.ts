@@ -7,10 +7,11 @@ import { finished, startService, type RunningService } from './service.js';
 import { send } from './peers/work.js';
 
 /**
- * Requests of one pool of connections: how many are answered a second, and processor time of the event loop for each, beside
- * bare node:http which answers the same bytes, in turns; and the latency of 5,000 a second while both workers are busy.
- * Goals, of what bare node answers: 1 in 1.08 for /health/live, in 1.22 for /health, in 1.94 for /indices (45,000, 40,000
- * and 25,000 a second where it answers 48,600); p99 10 ms. Where the client is what bounds a rate, the event loop tells more.
+ * Requests of one pool of connections: how many are answered a second, and processor time of the event loop for each, in
+ * turns with bare node:http, which answers the same body, once with the same headers and once with those of its type and
+ * length alone; and the latency of 5,000 a second while both workers are busy. Goals, of what bare node answers with the same
+ * headers: 1 in 1.08 for /health/live, in 1.22 for /health, in 1.94 for /indices (45,000, 40,000 and 25,000 a second where it
+ * answers 48,600); p99 10 ms. The client, which reads all headers, may bound a rate: then the event loop tells more.
  */
 const PATHS = { '/health/live': 1.08, '/health': 1.22, '/indices': 1.94 } as const;
 const CONNECTIONS = 20;
@@ -53,11 +54,11 @@ async function prepare(service: RunningService): Promise<void> {
 }
 
 async function compare(service: RunningService, path: string, goal: number): Promise<void> {
-  const bare = await startBare(await (await fetch(service.url + path)).text());
-  const sides = [
-    { url: service.url + path, pid: service.pid, times: [] as number[], counts: [] as number[] },
-    { url: bare.url, pid: bare.child.pid!, times: [] as number[], counts: [] as number[] },
-  ];
+  const sides = [sideOf(service.url + path, service.pid)];
+  const answer = await fetch(service.url + path);
+  const body = await answer.text();
+  const bares = [await startBare(body, sentHeaders(answer.headers)), await startBare(body, describing(body))];
+  for (const { url, child } of bares) sides.push(sideOf(url, child.pid!));
   for (const { url } of sides) await load(url, { seconds: WARM_SECONDS });
   for (let turn = 0; turn < TURNS; turn++)
     for (const { url, pid, times, counts } of turn % 2 === 0 ? sides : sides.toReversed()) {
@@ -66,14 +67,41 @@ async function compare(service: RunningService, path: string, goal: number): Pro
       times.push((1e6 * (loopTime(pid) - before)) / requests);
       counts.push(requests);
     }
-  bare.child.kill();
-  const [ours, theirs] = sides as [(typeof sides)[0], (typeof sides)[0]];
-  const rates = [ours, theirs].map(({ counts }) => Math.round(middle(counts) / SECONDS));
-  const slower = theirs.counts.map((count, i) => count / ours.counts[i]!);
-  const longer = ours.times.map((time, i) => time / theirs.times[i]!);
+  for (const { child } of bares) child.kill();
+  const [ours, same, short] = sides as [Side, Side, Side];
   console.log(
-    `${path.padEnd(14)} ${rates[0]} a second, bare node:http ${rates[1]}: 1 in ${spread(slower)}, goal ${goal}; event loop ${middle(ours.times).toFixed(1)} us a request, ${spread(longer)} of the bare one`,
+    `${path.padEnd(14)} ${rateOf(ours)} a second, event loop ${middle(ours.times).toFixed(1)} us a request; ` +
+      `bare node:http with these headers ${rateOf(same)}: 1 in ${spread(fewer(ours, same))}, goal ${goal}, ` +
+      `event loop ${spread(longer(ours, same))} of it; with a short head ${rateOf(short)}: ` +
+      `1 in ${spread(fewer(ours, short))}, event loop ${spread(longer(ours, short))} of it`,
   );
+}
+
+/** A server under load: processor time of its event loop in us a request, and requests, of each turn. */
+interface Side {
+  readonly url: string;
+  readonly pid: number;
+  readonly times: number[];
+  readonly counts: number[];
+}
+
+const sideOf = (url: string, pid: number): Side => ({ url, pid, times: [], counts: [] });
+
+const rateOf = ({ counts }: Side): number => Math.round(middle(counts) / SECONDS);
+
+/** How many times as many requests the bare one answers, by turn. */
+const fewer = (ours: Side, bare: Side): number[] => bare.counts.map((count, i) => count / ours.counts[i]!);
+
+const longer = (ours: Side, bare: Side): number[] => ours.times.map((time, i) => time / bare.times[i]!);
+
+/** Headers of an answer but those that node:http writes by itself. */
+function sentHeaders(headers: Headers): Record<string, string> {
+  const own = new Set(['connection', 'date', 'keep-alive']);
+  return Object.fromEntries([...headers].filter(([name]) => !own.has(name)));
+}
+
+function describing(body: string): Record<string, string> {
+  return { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': String(Buffer.byteLength(body)) };
 }
 
 /** Jobs follow each other on both workers while requests come at a rate that the event loop can keep up with. */
@@ -121,8 +149,12 @@ async function load(
   return { requests: requests.total, p50: latency.p50, p99: latency.p99 };
 }
 
-async function startBare(body: string): Promise<{ readonly url: string; readonly child: ChildProcess }> {
-  const child = fork(fileURLToPath(import.meta.url), ['bare'], { env: { ...process.env, BARE_BODY: body } });
+async function startBare(
+  body: string,
+  headers: Record<string, string>,
+): Promise<{ readonly url: string; readonly child: ChildProcess }> {
+  const env = { ...process.env, BARE_BODY: body, BARE_HEADERS: JSON.stringify(headers) };
+  const child = fork(fileURLToPath(import.meta.url), ['bare'], { env });
   const [port] = (await once(child, 'message')) as [number];
   return { url: `http://127.0.0.1:${port}`, child };
 }
@@ -131,7 +163,7 @@ async function startBare(body: string): Promise<{ readonly url: string; readonly
 async function serveBare(): Promise<void> {
   const { createServer } = await import('node:http');
   const body = process.env['BARE_BODY']!;
-  const headers = { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': Buffer.byteLength(body) };
+  const headers = JSON.parse(process.env['BARE_HEADERS']!) as Record<string, string>;
   const server = createServer((_request, response) => {
     response.writeHead(200, headers);
     response.end(body);

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout as delayByClock } from 'node:timers/promises';
 import { getPath } from 'hono/utils/url';
 import type { Logger } from 'pino';
@@ -13,6 +12,7 @@ import type { Handlers, Principal, Reply } from './handler.js';
 import { createPaths, noParams, type FoundPath } from './paths.js';
 import type { Exchange, Operation } from './pipeline.js';
 import type { Asked, HeadersRead } from './plain-read.js';
+import { requestIdOf } from './request-id.js';
 import { errorAnswer, responseOf, successAnswer, type Answer } from './reply.js';
 import { traceContextOf, traceResponse, type TraceContext } from './trace-context.js';
 
@@ -264,11 +264,4 @@ function notAllowed(method: string, allowed: readonly string[]): Refusal {
     `The path does not accept ${method.slice(0, 20)}; it accepts ${allowed.join(', ')}.`,
     { allowed },
   );
-}
-
-const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
-
-/** The client's own request id when it is short visible ASCII, otherwise a new one. */
-function requestIdOf(sent: string | null): string {
-  return sent !== null && REQUEST_ID.test(sent) ? sent : randomUUID();
 }

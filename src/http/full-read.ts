@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Refusal } from '#domain/refusal.js';
 import { askedOf, type App } from './app.js';
 import { errorAnswer, responseOf, type Answer } from './reply.js';
+import { newRequestId } from './request-id.js';
 import { sendAnswer } from './send-answer.js';
 
 /** Answers requests that are read as a `Request` of fetch. */
@@ -18,7 +18,7 @@ export const createFullReader = (app: App): ReturnType<typeof getRequestListener
           'MALFORMED_REQUEST',
           `The request cannot be read: ${failure instanceof Error ? failure.message : 'unknown fault'}.`,
         );
-        return responseOf(errorAnswer(refusal, 'GET', app.headersFor(randomUUID())));
+        return responseOf(errorAnswer(refusal, 'GET', app.headersFor(newRequestId())));
       },
     },
   );

@@ -36,15 +36,38 @@ const PLAIN_HOST = /^[a-z0-9._-]+(?::(?:[1-5]\d{3,4}|[6-9]\d{3}))?$/;
 export function plainRead(incoming: IncomingMessage, outgoing: ServerResponse): PlainRead | undefined {
   if (incoming.method !== 'GET') return undefined;
   const target = incoming.url!; // A server's message has one.
+  if (target !== lastTarget.target) {
+    const read = plainTarget(target);
+    if (read === undefined) return undefined;
+    lastTarget = read;
+  }
+  const headers = new RawHeaders(incoming.rawHeaders);
+  const host = headers.get('host');
+  if (host !== lastHost) {
+    if (host === null || !PLAIN_HOST.test(host)) return undefined;
+    lastHost = host;
+  }
+  const { path, search } = lastTarget;
+  return new PlainRead(incoming, outgoing, { path, search, host: lastHost, headers });
+}
+
+/** What a request line asks for, taken apart. */
+interface PlainTarget {
+  readonly target: string;
+  readonly path: string;
+  readonly search: string;
+}
+
+// Those found plain last: most requests ask for the same as the one before, and from the same host.
+let lastTarget: PlainTarget = { target: '/', path: '/', search: '' };
+let lastHost = 'localhost';
+
+function plainTarget(target: string): PlainTarget | undefined {
   const mark = target.indexOf('?');
   const path = mark < 0 ? target : target.slice(0, mark);
   const search = mark < 0 ? '' : target.slice(mark + 1);
   if (!PLAIN_PATH.test(path) || DOTS.test(path)) return undefined;
-  if (!PLAIN_QUERY.test(search)) return undefined;
-  const headers = new RawHeaders(incoming.rawHeaders);
-  const host = headers.get('host');
-  if (host === null || !PLAIN_HOST.test(host)) return undefined;
-  return new PlainRead(incoming, outgoing, { path, search, host, headers });
+  return PLAIN_QUERY.test(search) ? { target, path, search } : undefined;
 }
 
 /** The parts of a request that were looked at. */

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { Refusal } from '#domain/refusal.js';
@@ -6,6 +5,7 @@ import type { App } from './app.js';
 import { UPLOAD_MS } from './body.js';
 import { plainRead, type PlainRead } from './plain-read.js';
 import { rawErrorResponse } from './reply.js';
+import { newRequestId } from './request-id.js';
 import { KEEP_ALIVE_MS, sendAnswer } from './send-answer.js';
 
 /** Time for the headers of a request; a client that needs longer holds a socket open on purpose. */
@@ -134,5 +134,5 @@ function refuse(app: App, failure: NodeJS.ErrnoException, socket: Socket | null)
     return;
   }
   const message = PARSER_FAULTS[failure.code ?? ''] ?? 'The request is not HTTP/1.1 as RFC 9112 defines it.';
-  socket.end(rawErrorResponse(new Refusal('MALFORMED_REQUEST', message), app.headersFor(randomUUID())));
+  socket.end(rawErrorResponse(new Refusal('MALFORMED_REQUEST', message), app.headersFor(newRequestId())));
 }

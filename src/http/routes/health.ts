@@ -1,7 +1,7 @@
 import type { Health, healthRoutes } from '#contract/health.js';
 import { LIMITS } from '#domain/limits.js';
-import type { HealthService } from '#services/operations/health.js';
-import type { Handlers } from '../handler.js';
+import type { HealthRead, HealthService } from '#services/operations/health.js';
+import type { Handlers, Reply } from '../handler.js';
 import { keptText } from '../kept-text.js';
 
 const live = { text: JSON.stringify({ status: 'live' }) };
@@ -11,14 +11,18 @@ export function healthHandlers(
   health: HealthService,
   limits: Health['limits'] = LIMITS,
 ): Handlers<typeof healthRoutes> {
+  const replyOf = (read: HealthRead): Reply => ({ text: keptText(read, (whole) => withLimits(whole, limits)) });
   return {
-    getHealth: async () => ({ text: keptText(await health.health(), (read) => withLimits(read, limits)) }),
+    getHealth() {
+      const read = health.health();
+      return read instanceof Promise ? read.then(replyOf) : replyOf(read);
+    },
     getLiveness: () => live,
     getReadiness: () => ({ json: { status: 'ready', checks: health.readiness() } }),
   };
 }
 
 /** The limits are two thirds of the text and always the same. */
-function withLimits(health: Omit<Health, 'limits'>, limits: Health['limits']): string {
+function withLimits(health: HealthRead, limits: Health['limits']): string {
   return `${JSON.stringify(health).slice(0, -1)},"limits":${keptText(limits)}}`;
 }

@@ -14,12 +14,14 @@ export interface Check {
   readonly unready?: ErrorCode;
 }
 
+export type HealthRead = Omit<Health, 'limits'>;
+
 export interface HealthService {
   /**
    * All but the limits, which never change. Who asks in the same turn of the event loop gets the same answer: nobody can have
-   * heard of a change in between.
+   * heard of a change in between. Once that answer is there, it comes without a promise.
    */
-  health(): Promise<Omit<Health, 'limits'>>;
+  health(): HealthRead | Promise<HealthRead>;
   /** Reads what is told while it cannot be read: somebody has to, before nobody can. Never rejects for an outage. */
   look(): Promise<void>;
   /** The checks of a service that takes work. @throws Refusal DRAINING, or the code of the first failed check */
@@ -61,7 +63,7 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
       const fault = look();
       return { name, ok: fault === undefined, message: fault ?? note?.() ?? null };
     });
-  const tell = async (): Promise<Omit<Health, 'limits'>> => {
+  const tell = async (): Promise<HealthRead> => {
     const { store, jobs } = await read();
     const seen = lookAll();
     const reason = reasonOf(store.active, seen);
@@ -76,17 +78,20 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
       checks: seen,
     };
   };
-  let told: ReturnType<typeof tell> | undefined;
+  let told: HealthRead | Promise<HealthRead> | undefined;
   return {
     async look() {
       await read();
     },
     health() {
-      if (told === undefined) {
-        told = tell();
-        setImmediate(() => (told = undefined));
-      }
-      return told;
+      if (told !== undefined) return told;
+      const asked = tell();
+      told = asked;
+      setImmediate(() => (told = undefined));
+      return asked.then((read) => {
+        if (told === asked) told = read;
+        return read;
+      });
     },
     readiness() {
       if (draining()) throw new Refusal('DRAINING', 'The service is stopping.');

@@ -63,6 +63,15 @@ test('health is answered while documents and jobs cannot be read, with what was 
   });
 });
 
+test('who asks in the same turn has the same answer, who asks later another', async () => {
+  const { health } = service([good]);
+  const [answered, beside] = await Promise.all([health(), health()]);
+  expect(beside).toBe(answered);
+  expect(health()).toBe(answered);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(await health()).not.toBe(answered);
+});
+
 test('health tells of jobs and store as they were when it looked by itself, each for its own', async () => {
   const outage = { is: false };
   const { look, health } = service([good], { outage });

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, writeSync } from 'node:fs';
+import { trimMemory } from '#kernels/memory/paged-memory.js';
 import { shareMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Task } from '#jobs/tasks.js';
@@ -39,6 +40,7 @@ export const copyOfContent: Task<'content-copy'> = async ({ market, from, path }
   } finally {
     closeSync(file);
   }
+  trimMemory(); // what pieces before left
   return { next };
 };
 

@@ -1,6 +1,6 @@
 import type { ByteRange, Memory } from '#domain/backtest/run-file/placed.js';
 import { keptMemory } from '#domain/kept-memory.js';
-import { emptyMemory } from '#kernels/memory/paged-memory.js';
+import { emptyMemory, trimMemory } from '#kernels/memory/paged-memory.js';
 import type { TextRoom } from '#views/json-writer.js';
 
 /** Most bytes that a thread keeps for its next run: 500 names over 20 years take 57 MB. Of more it keeps the place alone. */
@@ -32,6 +32,7 @@ export function createRunMemory(keptBytesMax = KEPT_BYTES_MAX): RunMemory {
     },
     giveBack() {
       isZero = taken !== undefined && taken.byteLength > keptBytesMax && emptyMemory(taken);
+      if (isZero) trimMemory();
       if (taken !== undefined && (isZero || taken.byteLength <= keptBytesMax)) kept = taken;
       taken = undefined;
     },

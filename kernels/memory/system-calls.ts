@@ -8,13 +8,21 @@ export interface SystemCalls {
   readonly pageBytes: number;
   addressOf(memory: ArrayBufferLike): number;
   /** Whether large memory has been asked of the system by itself; where the library cannot tell, all of it has. */
-  isMapped(memory: SharedArrayBuffer): boolean;
+  isMapped(memory: ArrayBufferLike): boolean;
   /** Takes room of a file; the number of an error, 0 without one. */
   readonly reserve: (file: number, from: number, bytes: number) => number;
   /** Says what pages are for; 0 without an error. */
   readonly advise: (at: number, bytes: number, advice: number) => number;
   /** Puts a file in place of memory. */
   readonly map: (at: number, bytes: number, access: number, kind: number, file: number, from: number) => number;
+  /** Maps pages of a file that are mapped at a place (`held` 0) once more; -1 where those there are of no file. */
+  readonly mapAgain: (at: number, held: number, bytes: number, kind: number) => number;
+  /** Ends a mapping; 0 without an error. */
+  readonly unmap: (at: number, bytes: number) => number;
+  /** Copies from an address. */
+  readonly copyFrom: (to: Uint8Array, from: number, bytes: number) => void;
+  /** Gives back freed memory but for so many bytes; absent where the library keeps none. */
+  readonly trim?: (kept: number) => number;
 }
 
 let calls: SystemCalls | null | undefined;
@@ -29,6 +37,8 @@ function openCalls(): SystemCalls | null {
     const koffi = require('koffi') as Koffi;
     const system = koffi.load(null);
     const copy = system.func('uintptr_t memcpy(void *, void *, size_t)') as unknown as Copy; // The prototypes in C are those of the types.
+    const copyFrom = system.func('void *memcpy(void *, uintptr_t, size_t)') as unknown as SystemCalls['copyFrom']; // as above
+    const isOfGnu = isGnu(koffi);
     const addressOf = (memory: ArrayBufferLike): number => {
       const bytes = new Uint8Array(memory, 0, 1);
       return Number(copy(bytes, bytes, 0));
@@ -36,10 +46,14 @@ function openCalls(): SystemCalls | null {
     return {
       pageBytes: Number(system.func('int getpagesize()')()),
       addressOf,
-      isMapped: isGnu(koffi) ? isMappedByGnu(koffi, addressOf) : () => true,
+      isMapped: isOfGnu ? isMappedByGnu(koffi.sizeof('size_t'), { addressOf, copyFrom }) : () => true,
       reserve: system.func('int posix_fallocate(int, int64_t, int64_t)') as unknown as SystemCalls['reserve'],
       advise: system.func('int madvise(uintptr_t, size_t, int)') as unknown as SystemCalls['advise'],
       map: system.func('intptr_t mmap(uintptr_t, size_t, int, int, int, int64_t)') as unknown as SystemCalls['map'],
+      mapAgain: system.func('intptr_t mremap(uintptr_t, size_t, size_t, int)') as unknown as SystemCalls['mapAgain'],
+      unmap: system.func('int munmap(uintptr_t, size_t)') as unknown as SystemCalls['unmap'],
+      copyFrom,
+      ...(isOfGnu ? { trim: system.func('int malloc_trim(size_t)') as unknown as SystemCalls['trim'] & {} } : {}),
     };
   } catch {
     return null; // An optional package.
@@ -60,17 +74,17 @@ function isGnu({ load }: Koffi): boolean {
 /** In the size that the GNU library keeps before its memory, the bit of memory that was mapped by itself. */
 const IS_MMAPPED = 2;
 
-function isMappedByGnu({ load, sizeof }: Koffi, addressOf: SystemCalls['addressOf']): SystemCalls['isMapped'] {
-  const read = load(null).func('void *memcpy(void *, uintptr_t, size_t)') as unknown as Read; // as above
-  const bytes = sizeof('size_t');
+/** @param bytes of a size */
+function isMappedByGnu(
+  bytes: number,
+  { addressOf, copyFrom }: Pick<SystemCalls, 'addressOf' | 'copyFrom'>,
+): SystemCalls['isMapped'] {
   return (memory) => {
     const size = new Uint8Array(bytes);
-    read(size, addressOf(memory) - bytes, bytes);
+    copyFrom(size, addressOf(memory) - bytes, bytes);
     return (size[endianness() === 'LE' ? 0 : bytes - 1]! & IS_MMAPPED) !== 0;
   };
 }
-
-type Read = (to: Uint8Array, from: number, bytes: number) => unknown;
 
 /** Copies nothing, and returns where it would have. */
 type Copy = (to: Uint8Array, from: Uint8Array, bytes: number) => number;

@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { constants, deflateRawSync, inflateRawSync } from 'node:zlib';
+import { passingValues } from '#kernels/memory/paged-memory.js';
 import type { MarketContent } from '../content/market-content.js';
 import { areIntegers, decodeCells, encodeCells } from './cell-codes.js';
 import { tablesOf, tableTexts, type TableTexts } from './table-texts.js';
@@ -51,11 +52,12 @@ export function encodeContent(content: MarketContent, from: number): CopyPiece {
     deflated.push(lengthOf(part), part);
   };
   if (from === 0) add(Buffer.from(JSON.stringify(headerOf(content, days))));
+  const room = new Float64Array(days * assets);
   let next = from;
   for (let taken = 0; next < parts * panels.length && taken < PIECE_BYTES; next++) {
     const first = (next % parts) * days * assets;
     const cells = panels[Math.floor(next / parts)]!.subarray(first, first + days * assets);
-    const encoded = encodeCells(cells, assets);
+    const encoded = encodeCells(passingValues(cells, room), assets);
     add(encoded, areIntegers(encoded) ? constants.Z_RLE : undefined); // among their bytes there are runs, and little else to find
     taken += cells.byteLength;
   }

@@ -15,6 +15,7 @@ import {
   openPagedFile,
   pagedFile,
   panelMemory,
+  passingValues,
   workMemory,
   writeInto,
 } from '#kernels/memory/paged-memory.js';
@@ -181,4 +182,38 @@ test('bytes that are written into memory are there, at its edges, across them an
 test('without a folder nothing is paged, whatever its size', () => {
   limitMemory({ panelBytes: 1, folder: null });
   expect([isPaged(MIB), panelMemory(MIB).byteLength, mappedBytes()]).toEqual([false, MIB, 0]);
+});
+
+/** Bytes of the files of the folder that count as memory of this process. */
+function touchedBytes(): number {
+  const parts = readFileSync('/proc/self/smaps', 'utf8').split(/^(?=[0-9a-f]+-)/mu);
+  const sizes = parts.filter((part) => part.includes(folder)).map((part) => Number(/^Rss: +(\d+)/mu.exec(part)![1]));
+  return 1024 * sizes.reduce((sum, kilobytes) => sum + kilobytes, 0);
+}
+
+test('values of a file that are read in passing count as memory of nobody', ({ skip }) => {
+  unlessPaged(skip);
+  limitMemory({ panelBytes: MIB, folder, keepsNames: true });
+  const made = panelMemory(ALONE_BYTES);
+  const bytes = new Float64Array(ALONE_BYTES / 8).map((_, i) => i + 0.5);
+  writeInto(made, 0, new Uint8Array(bytes.buffer));
+  const before = touchedBytes();
+  const room = new Float64Array(8192);
+  const values = new Float64Array(made);
+  for (const from of [0, 1, 4095, 1_000_003, values.length - room.length]) {
+    const copy = passingValues(values.subarray(from, from + room.length), room);
+    expect(copy.buffer).toBe(room.buffer);
+    expect(copy).toEqual(bytes.subarray(from, from + room.length));
+  }
+  expect(touchedBytes()).toBe(before);
+  expect(passingValues(values.subarray(7, 9), room)).toEqual(Float64Array.of(7.5, 8.5));
+});
+
+test('values that are in no file are read where they are', () => {
+  const room = new Float64Array(1000);
+  for (const memory of [new SharedArrayBuffer(8000), new SharedArrayBuffer(ALONE_BYTES)]) {
+    const values = new Float64Array(memory, 0, 1000);
+    expect(passingValues(values, room)).toBe(values);
+  }
+  expect(passingValues(new Float64Array(0), room)).toHaveLength(0);
 });

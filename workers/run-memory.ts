@@ -25,6 +25,7 @@ export function createRunMemory(keptBytesMax = KEPT_BYTES_MAX): RunMemory {
   let isZero = false;
   return {
     take(bytes, anything) {
+      if (bytes > keptBytesMax) trimMemory(); // what answers read before left
       taken = kept === undefined || kept.byteLength < bytes ? keptMemory(bytes) : kept;
       if (taken === kept && !isZero) clear(taken, anything);
       kept = undefined;

@@ -26,13 +26,16 @@ export async function writeFlushed(file: string, bytes: Uint8Array, call = ownCa
 /** Bytes written at a time. */
 export const PART_BYTES = 1 << 20;
 
-/** A disk that takes a part of the bytes is given the rest. */
-export async function writePart(call: FolderCall, handle: FileHandle, part: Uint8Array): Promise<void> {
-  for (let at = 0; at < part.length;) at += (await call(() => handle.write(part, at), WRITE_MS)).bytesWritten;
+/** A disk that takes a part of the bytes is given the rest. @param to where they go in the file, else on from the last */
+export async function writePart(call: FolderCall, handle: FileHandle, part: Uint8Array, to?: number): Promise<void> {
+  for (let at = 0; at < part.length;) {
+    const position = to === undefined ? null : to + at;
+    at += (await call(() => handle.write(part, at, part.length - at, position), WRITE_MS)).bytesWritten;
+  }
 }
 
 /** A file of the service alone; one that opens too late is closed again. */
-export const openBy = (call: FolderCall, path: string, flags: string): Promise<FileHandle> =>
+export const openBy = (call: FolderCall, path: string, flags: string | number): Promise<FileHandle> =>
   call(
     () => open(path, flags, 0o600),
     undefined,

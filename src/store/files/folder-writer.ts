@@ -3,9 +3,10 @@ import { rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArtifactContent, ArtifactRef, ArtifactWriter, WriteOptions } from '../port.js';
 import { ownFolder, type FolderGuard } from '../place/folder-guard.js';
-import { ownCall, WRITE_MS, type FolderCall } from '../place/folder-calls.js';
+import { ownCall, WRITE_MS } from '../place/folder-calls.js';
 import { closeBy, flushFolder, openBy, PART_BYTES, writePart } from './flush-folder.js';
 import type { FreeSpace } from './free-space.js';
+import { LARGE_BYTES_MIN, writeLarge } from './write-large.js';
 
 /** Suffix of a file until all of it is on disk. */
 const DRAFT = '.new';
@@ -27,7 +28,7 @@ export function createFolderWriter(
     { isSettledLater = false }: WriteOptions,
   ): Promise<readonly ArtifactRef[]> {
     await freeSpace.admit(contents.reduce((sum, { bytes }) => sum + bytes.length, 0));
-    const outcomes = await Promise.allSettled(contents.map((content) => writeFile(folder, content, guard.call)));
+    const outcomes = await Promise.allSettled(contents.map((content) => writeFile(folder, content, guard)));
     try {
       const failure = outcomes.find((outcome) => outcome.status === 'rejected');
       if (failure !== undefined) throw failure.reason;
@@ -50,18 +51,24 @@ export function createFolderWriter(
 
 const namesOf = (contents: readonly ArtifactContent[]): string[] => contents.map(({ name }) => name);
 
-async function writeFile(folder: string, { name, bytes }: ArtifactContent, call: FolderCall): Promise<ArtifactRef> {
+async function writeFile(folder: string, { name, bytes }: ArtifactContent, guard: FolderGuard): Promise<ArtifactRef> {
+  const { call } = guard;
   const path = join(folder, name);
   const hash = createHash('sha256');
   const handle = await openBy(call, draftOf(path), 'wx');
   try {
     const flushing = flushBehind(() => call(() => handle.datasync(), WRITE_MS));
-    for (const part of bytes instanceof Uint8Array ? partsOf(bytes) : bytes.parts()) {
-      const writing = writePart(call, handle, part);
-      hash.update(part); // While another thread writes it.
-      await writing;
-      await flushing.written(part.length);
-    }
+    const { written } = flushing;
+    if (guard === ownFolder && bytes.length >= LARGE_BYTES_MIN) {
+      const parts = bytes instanceof Uint8Array ? [bytes] : bytes.parts();
+      await writeLarge(call, hash, { path: draftOf(path), handle, parts, written });
+    } else
+      for (const part of bytes instanceof Uint8Array ? partsOf(bytes) : bytes.parts()) {
+        const writing = writePart(call, handle, part);
+        hash.update(part); // While another thread writes it.
+        await writing;
+        await written(part.length);
+      }
     await flushing.end();
   } finally {
     await closeBy(call, handle);

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { cpSync } from 'node:fs';
+import { constants, cpSync, readFileSync } from 'node:fs';
 import { mkdir, open, readdir, unlink, writeFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -20,8 +20,8 @@ beforeAll(() => {
 afterAll(() => restore());
 
 const PART = 2 ** 20;
-/** Around the part that is written at a time. */
-const SIZES = [0, 1, PART - 1, PART, PART + 1, 3 * PART + 5];
+/** Around the part that is written at a time, and around blocks and sectors of large files. */
+const SIZES = [0, 1, PART - 1, PART, PART + 1, 3 * PART + 5, 4 * PART, 4 * PART + 4097, 6 * PART - 1];
 const bytesOf = (size: number): Uint8Array => Uint8Array.from({ length: size }, (_, i) => (i * 31 + (i >> 8)) & 255);
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 const destinationOf = (folder: string): ArtifactDestination => ({ kind: 'folder', folder, lowWaterMark: {} });
@@ -86,6 +86,70 @@ test('a large file is flushed while it is written and once more, and none is the
     expect(count).toBe(3);
   } finally {
     files.datasync = datasync;
+  }
+});
+
+/** Lets what a file does with a write be replaced while something runs. */
+async function withWrites(
+  write: (this: FileHandle, rest: readonly unknown[], whole: FileHandle['write']) => unknown,
+  run: () => Promise<void>,
+): Promise<void> {
+  const folder = await newFolder();
+  const handle = await open(join(folder, 'other'), 'w');
+  const files = Object.getPrototypeOf(handle) as FileHandle; // Of every open file.
+  await handle.close();
+  const { write: whole } = files;
+  files.write = function (this: FileHandle, ...rest: unknown[]) {
+    return Reflect.apply(write, this, [rest, whole]);
+  } as FileHandle['write'];
+  try {
+    await run();
+  } finally {
+    files.write = whole;
+  }
+}
+
+/** Whether a file is written past the cache of the system; of Linux. */
+function isDirect({ fd }: FileHandle): boolean {
+  const flags = /flags:\s*(\d+)/.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))![1]!;
+  return (Number.parseInt(flags, 8) & constants.O_DIRECT) !== 0;
+}
+
+test.runIf(process.platform === 'linux')(
+  'a large file has the same bytes where the disk refuses writes past its cache, or takes a part of them',
+  async () => {
+    const bytes = bytesOf(7 * PART + 3);
+    for (const refused of [1, 2, 3, 4]) {
+      const artifacts = await openArtifacts(await newFolder());
+      let count = 0;
+      const fault = Object.assign(new Error('EINVAL'), { code: 'EINVAL' });
+      await withWrites(
+        function (rest, whole) {
+          const [part, at, , position] = rest as [Uint8Array, number, number, number];
+          if (!isDirect(this) || ++count !== refused) return Reflect.apply(whole, this, rest);
+          return refused % 2 === 0 ? Promise.reject(fault) : Reflect.apply(whole, this, [part, at, 8192, position]);
+        },
+        async () => {
+          const name = artifacts.newName();
+          const [ref] = await openArtifactWriter(artifacts.destination).write([{ name, bytes }]);
+          expect(ref!.sha256).toBe(sha256(bytes));
+          expect(Buffer.compare(await artifacts.read(ref!), bytes), `call ${refused}`).toBe(0);
+        },
+      );
+    }
+  },
+);
+
+test('two large files that are written at once keep their bytes apart', async () => {
+  const artifacts = await openArtifacts(await newFolder());
+  const contents = [9, 11, 10].map((parts) => ({
+    name: artifacts.newName(),
+    bytes: new Uint8Array(parts * (PART - 1)).fill(parts),
+  }));
+  const refs = await openArtifactWriter(artifacts.destination).write(contents);
+  for (const [i, ref] of refs.entries()) {
+    expect(ref.sha256).toBe(sha256(contents[i]!.bytes));
+    expect(Buffer.compare(await artifacts.read(ref), contents[i]!.bytes)).toBe(0);
   }
 });
 

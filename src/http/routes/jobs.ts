@@ -1,6 +1,7 @@
 import type { jobRoutes } from '#contract/jobs.js';
 import type { AnyJobEvent } from '#services/operations/job-events.js';
 import type { JobsService, JobView } from '#services/operations/jobs.js';
+import { framedStream } from '#services/shared/framed-stream.js';
 import type { Handlers, Reply } from '../handler.js';
 
 /** Proxies close a connection that says nothing; this is well below the 60 s most of them wait. */
@@ -32,10 +33,12 @@ function eventsReply(events: AsyncIterableIterator<AnyJobEvent>): Reply {
 export async function jobReply({ status, resultBytes }: JobView): Promise<Reply> {
   if (resultBytes === null) return { json: status };
   const { result: _, ...rest } = status;
-  const head = new TextEncoder().encode(`${JSON.stringify(rest).slice(0, -1)},"result":`);
-  const tail = new TextEncoder().encode('}');
-  const stream = between(head, await resultBytes.open(), tail);
-  return resultBytes.length === null ? { stream } : { stream, length: head.length + resultBytes.length + tail.length };
+  const before = new TextEncoder().encode(`${JSON.stringify(rest).slice(0, -1)},"result":`);
+  const after = new TextEncoder().encode('}');
+  const { length } = resultBytes;
+  const result = await resultBytes.open();
+  if (length === null) return { stream: between(before, result, after) };
+  return { stream: framedStream(result, { before, after }), length: before.length + length + after.length };
 }
 
 function between(head: Uint8Array, middle: ReadableStream<Uint8Array>, tail: Uint8Array): ReadableStream<Uint8Array> {

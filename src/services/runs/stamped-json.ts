@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { RunState } from '#domain/backtest/stale.js';
+import { framedStream } from '../shared/framed-stream.js';
 import type { StoredBytes } from './stored-bytes.js';
 
 /**
@@ -35,44 +36,14 @@ export function withHead({ bytes: head }: Pick<StateHead, 'bytes'>, object: Uint
   return whole;
 }
 
-/** Bytes that are read into at a time where the reader brings no room of its own. */
-const CHUNK_BYTES = 256 * 1024;
-
 /**
- * The same of an object that comes as a stream of bytes: what is read goes into the reader's own room.
+ * The same of an object that comes as a stream of bytes, which begins with the brace that the head has.
  * @param object a byte stream, as files and blobs have it
  */
-export function streamWithHead(
-  { bytes: head }: StateHead,
+export const streamWithHead = (
+  { bytes: before }: StateHead,
   object: ReadableStream<Uint8Array>,
-): ReadableStream<Uint8Array> {
-  const reader = object.getReader({ mode: 'byob' });
-  let sent = 0;
-  return new ReadableStream({
-    type: 'bytes',
-    autoAllocateChunkSize: CHUNK_BYTES,
-    async pull(controller) {
-      const request = controller.byobRequest!; // Room is allocated for those who bring none.
-      const { buffer, byteOffset, byteLength } = request.view!;
-      if (sent < head.length) {
-        const part = head.subarray(sent, sent + byteLength);
-        new Uint8Array(buffer, byteOffset, byteLength).set(part);
-        sent += part.length;
-        request.respond(part.length);
-        return;
-      }
-      if (sent === head.length) {
-        await reader.read(new Uint8Array(1)); // The brace that the head begins with.
-        sent++;
-      }
-      const { done, value } = await reader.read(new Uint8Array(buffer, byteOffset, byteLength));
-      if (value === undefined) return; // It was cancelled meanwhile.
-      if (done) controller.close();
-      request.respondWithNewView(value);
-    },
-    cancel: (reason) => reader.cancel(reason),
-  });
-}
+): ReadableStream<Uint8Array> => framedStream(object, { before, skipped: 1 });
 
 /** Stored JSON with the state of its run before it. */
 export function withHeadStored(head: StateHead, { length, etag, open }: StoredBytes): StoredBytes {

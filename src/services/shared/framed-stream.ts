@@ -1,0 +1,63 @@
+/** Bytes around those of a stream. */
+export interface Frame {
+  readonly before: Uint8Array;
+  /** How many of the stream are left out at its beginning. */
+  readonly skipped?: number;
+  readonly after?: Uint8Array;
+}
+
+/** Bytes that are read into at a time where the reader brings no room of its own. */
+const CHUNK_BYTES = 256 * 1024;
+
+const NOTHING = new Uint8Array(0);
+
+/**
+ * The bytes of a stream with others around them: what is read goes into the reader's own room, and nothing is left to
+ * the collector.
+ * @param inner a byte stream, as files and blobs have it
+ */
+export function framedStream(
+  inner: ReadableStream<Uint8Array>,
+  { before, skipped = 0, after = NOTHING }: Frame,
+): ReadableStream<Uint8Array> {
+  const reader = inner.getReader({ mode: 'byob' });
+  let sent = 0;
+  let toSkip = skipped;
+  let isOver = false;
+
+  function endIn(controller: ReadableByteStreamController, room: Uint8Array<ArrayBuffer>): void {
+    const from = sent - before.length;
+    const part = after.subarray(from, from + room.length);
+    room.set(part);
+    sent += part.length;
+    const isLast = from + part.length === after.length;
+    if (isLast && part.length === 0) controller.close();
+    controller.byobRequest!.respondWithNewView(room.subarray(0, part.length));
+    if (isLast && part.length > 0) controller.close();
+  }
+
+  return new ReadableStream({
+    type: 'bytes',
+    autoAllocateChunkSize: CHUNK_BYTES,
+    async pull(controller) {
+      const request = controller.byobRequest!; // Room is allocated for those who bring none.
+      const { buffer, byteOffset, byteLength } = request.view! as Uint8Array<ArrayBuffer>;
+      const room = new Uint8Array(buffer, byteOffset, byteLength);
+      if (sent < before.length) {
+        const part = before.subarray(sent, sent + byteLength);
+        room.set(part);
+        sent += part.length;
+        request.respond(part.length);
+        return;
+      }
+      if (isOver) return endIn(controller, room);
+      while (toSkip > 0) toSkip -= (await reader.read(new Uint8Array(toSkip))).value?.length || toSkip;
+      const { done, value } = await reader.read(room);
+      if (value === undefined) return; // It was cancelled meanwhile.
+      isOver = done;
+      if (done) endIn(controller, new Uint8Array(value.buffer, byteOffset, byteLength));
+      else request.respondWithNewView(value);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+}

@@ -1,0 +1,71 @@
+import { Buffer } from 'node:buffer';
+import { expect, test } from 'vitest';
+import { framedStream } from '#services/shared/framed-stream.js';
+
+const BYTES = Uint8Array.from({ length: 1000 }, (_, i) => i % 251);
+const FRAME = { before: Buffer.from('before'), after: Buffer.from('behind') };
+
+/** Bytes in pieces of a size; where a reader brings room, what was read goes into it. */
+function byteStream(bytes: Uint8Array, piece: number, autoAllocateChunkSize?: number): ReadableStream<Uint8Array> {
+  let at = 0;
+  return new ReadableStream({
+    type: 'bytes',
+    ...(autoAllocateChunkSize === undefined ? {} : { autoAllocateChunkSize }),
+    pull(controller) {
+      const part = bytes.slice(at, at + piece);
+      at += part.length;
+      if (part.length > 0) return controller.enqueue(part);
+      controller.close();
+      controller.byobRequest?.respond(0);
+    },
+  });
+}
+
+/** Everything read into room of one size that is handed back and forth. */
+async function readInto(stream: ReadableStream<Uint8Array>, room: number): Promise<Buffer> {
+  const reader = stream.getReader({ mode: 'byob' });
+  const parts: Uint8Array[] = [];
+  for (let buffer = new ArrayBuffer(room); ;) {
+    const { done, value } = await reader.read(new Uint8Array(buffer));
+    if (done) return Buffer.concat(parts);
+    parts.push(value.slice());
+    buffer = value.buffer;
+  }
+}
+
+test.each([
+  [1, 1],
+  [1, 7],
+  [3, 2],
+  [64, 1000],
+  [1000, 5],
+  [5000, 262_144],
+])('bytes of pieces of %i lie within those of a frame, read into room for %i', async (piece, room) => {
+  const whole = Buffer.concat([FRAME.before, BYTES, FRAME.after]);
+  expect(await readInto(framedStream(byteStream(BYTES, piece), FRAME), room)).toEqual(whole);
+  const read = await new Response(framedStream(byteStream(BYTES, piece, 10), FRAME)).arrayBuffer();
+  expect(Buffer.from(read)).toEqual(whole);
+});
+
+test('some bytes at the beginning are left out, and a stream may hold none', async () => {
+  const skipping = framedStream(byteStream(BYTES, 2), { before: FRAME.before, skipped: 5 });
+  expect(await readInto(skipping, 100)).toEqual(Buffer.concat([FRAME.before, BYTES.subarray(5)]));
+  const framed = framedStream(byteStream(new Uint8Array(0), 1), { ...FRAME, skipped: 3 });
+  expect((await readInto(framed, 4)).toString('utf8')).toBe('beforebehind');
+  expect(await readInto(framedStream(byteStream(new Uint8Array(0), 1), { before: new Uint8Array(0) }), 4)).toHaveLength(
+    0,
+  );
+});
+
+test('what fails within fails as a whole, before the bytes behind it', async () => {
+  let isFirst = true;
+  const broken = new ReadableStream({
+    type: 'bytes',
+    pull(controller) {
+      if (!isFirst) return controller.error(new Error('the disk is gone'));
+      isFirst = false;
+      controller.enqueue(new Uint8Array(3));
+    },
+  }) as ReadableStream<Uint8Array>;
+  await expect(readInto(framedStream(broken, FRAME), 100)).rejects.toThrow('the disk is gone');
+});

@@ -1,5 +1,6 @@
 import type { ByteRange, Memory } from '#domain/backtest/run-file/placed.js';
 import { keptMemory } from '#domain/kept-memory.js';
+import { pageMemory } from '#kernels/memory/page-memory.js';
 import { emptyMemory, trimMemory } from '#kernels/memory/paged-memory.js';
 import type { TextRoom } from '#views/json-writer.js';
 
@@ -26,7 +27,7 @@ export function createRunMemory(keptBytesMax = KEPT_BYTES_MAX): RunMemory {
   return {
     take(bytes, anything) {
       if (bytes > keptBytesMax) trimMemory(); // what answers read before left
-      taken = kept === undefined || kept.byteLength < bytes ? keptMemory(bytes) : kept;
+      taken = kept === undefined || kept.byteLength < bytes ? newMemory(bytes, keptBytesMax) : kept;
       if (taken === kept && !isZero) clear(taken, anything);
       kept = undefined;
       return taken;
@@ -38,6 +39,11 @@ export function createRunMemory(keptBytesMax = KEPT_BYTES_MAX): RunMemory {
       taken = undefined;
     },
   };
+}
+
+/** What is kept begins on a page: files are written from there. Larger memory is one that can be emptied. */
+function newMemory(bytes: number, keptBytesMax: number): SharedArrayBuffer {
+  return bytes <= keptBytesMax ? pageMemory(bytes) : keptMemory(bytes);
 }
 
 /** Shared memory is filled an element at a time: eight bytes at once take a third of the time that single ones do. */

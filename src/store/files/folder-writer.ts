@@ -59,10 +59,9 @@ async function writeFile(folder: string, { name, bytes }: ArtifactContent, guard
   try {
     const flushing = flushBehind(() => call(() => handle.datasync(), WRITE_MS));
     const { written } = flushing;
-    if (guard === ownFolder && bytes.length >= LARGE_BYTES_MIN) {
-      const parts = bytes instanceof Uint8Array ? [bytes] : bytes.parts();
-      await writeLarge(call, hash, { path: draftOf(path), handle, parts, written });
-    } else
+    if (guard === ownFolder && bytes.length >= LARGE_BYTES_MIN)
+      await writeLarge(call, hash, { path: draftOf(path), handle, bytes, written });
+    else
       for (const part of bytes instanceof Uint8Array ? partsOf(bytes) : bytes.parts()) {
         const writing = writePart(call, handle, part);
         hash.update(part); // While another thread writes it.

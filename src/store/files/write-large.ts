@@ -2,7 +2,7 @@ import type { Hash } from 'node:crypto';
 import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import type { MadeBytes } from '#domain/made-bytes.js';
-import { isPageMemory, pageMemory } from '#kernels/memory/page-memory.js';
+import { isPageMemory, pageMemory } from '#domain/page-memory.js';
 import { WRITE_MS, type FolderCall } from '../place/folder-calls.js';
 import { closeBy, openBy, writePart } from './flush-folder.js';
 

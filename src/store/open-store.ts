@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { ArtifactPlace } from './artifact-place.js';
 import type { ArtifactStore, DocumentEngine, DocumentStore } from './port.js';
 import { openArtifacts } from './files/artifact-store.js';
+import type { HashApart } from './files/passing-hash.js';
 import { gaugeBy, watchFreeSpace, type FreeSpace, type LowWaterMark } from './files/free-space.js';
 import { adoptDocuments, createVersionedStore, versionedTransaction } from './history/versioned-store.js';
 import type { Home, HomeFolders } from './home/home.js';
@@ -31,6 +32,8 @@ export interface StoreOptions {
   /** Where the artifacts are, unless in the home. */
   readonly artifacts?: ArtifactPlace | undefined;
   readonly lowWaterMark?: LowWaterMark;
+  /** Hashes large artifacts that are streamed. */
+  readonly hashApart?: HashApart;
   /** Receives that the database has taken its place for artifacts, which no other one may be afterwards. */
   readonly onClaim?: (claim: PlaceClaim) => void;
   /** Receives why the place of the artifacts cannot be had, and undefined once it can again. */
@@ -61,6 +64,7 @@ export async function openStore({
   database,
   artifacts: place,
   lowWaterMark,
+  hashApart,
   onClaim,
   onPlace,
   onPlaceWarning,
@@ -86,10 +90,11 @@ export async function openStore({
   let artifacts: ArtifactStore;
   let watch: PlaceWatch | undefined;
   try {
-    if (place === undefined) artifacts = await openArtifacts(home.artifacts, freeSpace);
+    if (place === undefined) artifacts = await openArtifacts(home.artifacts, freeSpace, { hashApart });
     else {
       const storeId = await claimPlace(documents, place, onClaim);
-      const shared = await openSharedArtifacts(place, storeId, { folder: home.path, freeSpace, lowWaterMark });
+      const volume = { folder: home.path, freeSpace, lowWaterMark, hashApart };
+      const shared = await openSharedArtifacts(place, storeId, volume);
       watch = await watchPlace(place, { storeId, onChange: onPlace, onWarning: onPlaceWarning });
       artifacts = watchedArtifacts(shared, watch);
     }
@@ -157,21 +162,22 @@ interface VolumeInput {
   readonly folder: string;
   readonly freeSpace?: FreeSpace;
   readonly lowWaterMark?: LowWaterMark | undefined;
+  readonly hashApart?: HashApart | undefined;
 }
 
 /** The artifacts that machines share. @param storeId of the store that the place is, where its database names one */
 export async function openSharedArtifacts(
   place: ArtifactPlace,
   storeId: string | undefined,
-  { folder, freeSpace = watchFreeSpace(folder), lowWaterMark }: VolumeInput,
+  { folder, freeSpace = watchFreeSpace(folder), lowWaterMark, hashApart }: VolumeInput,
 ): Promise<ArtifactStore> {
   if (place.kind === 'folder') {
     const gauge = gaugeBy(callsTo(place.folder));
-    return openArtifacts(place.folder, watchFreeSpace(place.folder, lowWaterMark, gauge), storeId);
+    return openArtifacts(place.folder, watchFreeSpace(place.folder, lowWaterMark, gauge), { storeId, hashApart });
   }
   // Loaded by those alone who use it.
   const { openObjectArtifacts } = await import('./s3/object-store.js');
-  return openObjectArtifacts({ ...place, freeSpace });
+  return openObjectArtifacts({ ...place, freeSpace, hashApart });
 }
 
 /** The driver of PostgreSQL is loaded by those alone who use it. */

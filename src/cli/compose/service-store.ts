@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { systemSha256 } from '#kernels/memory/system-sha256.js';
 import type { Home } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
 import type { PlaceClaim } from '#store/place/claim-place.js';
@@ -10,6 +11,9 @@ export type Role = 'service' | 'worker' | 'command';
 
 /** A little more than a node is silent for. */
 const WORKER_READ_MS = 2500;
+
+/** So many bytes take 3 ms to hash: fewer are hashed sooner than another thread is asked. */
+const HASHED_APART_BYTES_MIN = 4 << 20;
 
 interface ServiceStoreInput {
   readonly role: Role;
@@ -28,6 +32,7 @@ export function openServiceStore({ role, home, settings, log, onDefect }: Servic
     home,
     database: heard,
     artifacts: artifactsOf(settings),
+    hashApart: (bytes) => (bytes < HASHED_APART_BYTES_MIN ? undefined : systemSha256()),
     onClaim({ place, storeId, isMade }: PlaceClaim) {
       const taken = isMade ? 'the database has taken a folder that was not there' : 'the database has taken a place';
       log.warn({ place, store_id: storeId }, `${taken} for its results`);

@@ -1,4 +1,4 @@
-import { createHash, type Hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import {
   closeSync,
   fstat as fstatCallback,
@@ -15,10 +15,11 @@ import { isArtifactName, newArtifactName } from './artifact-owners.js';
 import type { ArtifactInset, ArtifactLink, ArtifactRef, ArtifactStore } from '../port.js';
 import { copyFlushed, digestFile, sha256OfFile, type FileDigest } from './file-digest.js';
 import { WRITE_MS, type FolderCall } from '../place/folder-calls.js';
-import { guardFolder, ownFolder } from '../place/folder-guard.js';
+import { guardFolder, ownFolder, type FolderGuard } from '../place/folder-guard.js';
 import { closeBy, flushFolder, openBy as openHandle, writeFlushed } from './flush-folder.js';
 import { draftOf, removeFiles, withoutDraft } from './folder-writer.js';
 import { watchFreeSpace, type FreeSpace } from './free-space.js';
+import { ownHash, type HashApart, type PassingHash } from './passing-hash.js';
 
 const readFile = promisify(readCallback);
 const openFile = promisify(openCallback);
@@ -32,19 +33,23 @@ const PIECE_BYTES = 16 << 20;
 
 type Range = { readonly start: number; readonly end: number };
 
-/**
- * Artifacts as files of one folder. A file appears under its name only when all of it is on disk.
- * @param storeId of a folder that machines share, which is there and may go
- */
+interface FolderOptions {
+  /** Of a folder that machines share, which is there and may go. */
+  readonly storeId?: string | undefined;
+  readonly guard?: FolderGuard;
+  readonly hashApart?: HashApart | undefined;
+}
+
+/** Artifacts as files of one folder. A file appears under its name only when all of it is on disk. */
 export async function openArtifacts(
   folder: string,
   freeSpace: FreeSpace = watchFreeSpace(folder),
-  storeId?: string,
-  guard = storeId === undefined ? ownFolder : guardFolder(folder, storeId),
+  { storeId, guard = storeId === undefined ? ownFolder : guardFolder(folder, storeId), hashApart }: FolderOptions = {},
 ): Promise<ArtifactStore> {
   if (storeId === undefined) await mkdir(folder, { recursive: true });
   const { call } = guard;
   const path = (name: string): string => join(folder, name);
+  const hashOf = ({ bytes }: ArtifactRef | ArtifactInset): PassingHash => hashApart?.(bytes) ?? ownHash();
 
   /** Files of a shared folder that a worker of this process writes itself. */
   const claimed = new Set<string>();
@@ -117,7 +122,7 @@ export async function openArtifacts(
     async stream(ref, range) {
       const file = await opened(ref);
       if (range) return streamFrom([{ file, ...range }], call);
-      const hash = createHash('sha256');
+      const hash = hashOf(ref);
       const whole: FileRange = { file, start: 0, end: ref.bytes, hash, ends: ref };
       const { inset } = ref;
       if (!inset) return streamFrom([whole], call);
@@ -126,7 +131,7 @@ export async function openArtifacts(
           file: await opened(inset),
           start: 0,
           end: inset.bytes,
-          hash: createHash('sha256'),
+          hash: hashOf(inset),
           ends: inset,
         };
         return streamFrom([{ file, start: 0, end: inset.at, hash }, within, { ...whole, start: inset.at }], call);
@@ -253,7 +258,7 @@ async function openBy(call: FolderCall, path: string, ref: ArtifactRef | Artifac
 interface FileRange extends Range {
   readonly file: number;
   /** Takes the bytes as they pass. */
-  readonly hash?: Hash;
+  readonly hash?: PassingHash;
   /** The artifact whose bytes the hash covers, all read after this range. */
   readonly ends?: ArtifactRef | ArtifactInset;
 }
@@ -281,13 +286,14 @@ function streamFrom(ranges: readonly FileRange[], call: FolderCall): ReadableStr
         for (let range = left[0]; range && length === 0; range = left[0]) {
           const part = new Uint8Array(buffer, byteOffset, Math.min(byteLength, range.end - at));
           isReading = true;
-          await fill(range.file, part, at, call).finally(() => (isReading = false));
+          await fill(range.file, part, at, call)
+            .then(() => range.hash?.add(part))
+            .finally(() => (isReading = false));
           if (!isOpen) return closeFiles(); // It was cancelled meanwhile.
           length = part.length;
           at += length;
-          range.hash?.update(part);
           if (at < range.end) continue;
-          if (range.ends && range.hash!.digest('hex') !== range.ends.sha256) throw unreadable(range.ends);
+          if (range.ends && range.hash!.hex() !== range.ends.sha256) throw unreadable(range.ends);
           left.shift();
           at = left[0]?.start ?? 0;
         }

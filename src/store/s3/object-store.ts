@@ -2,6 +2,7 @@ import { open, rm, type FileHandle } from 'node:fs/promises';
 import { Refusal } from '#domain/refusal.js';
 import { isArtifactName, newArtifactName } from '../files/artifact-owners.js';
 import { openArtifacts } from '../files/artifact-store.js';
+import type { HashApart } from '../files/passing-hash.js';
 import { digestFile } from '../files/file-digest.js';
 import type { FreeSpace } from '../files/free-space.js';
 import type { ArtifactRef, ArtifactStore } from '../port.js';
@@ -14,6 +15,7 @@ export interface ObjectArtifactsOptions {
   readonly cache: ObjectCacheOptions;
   /** Of the volume of the cache. */
   readonly freeSpace: FreeSpace;
+  readonly hashApart?: HashApart | undefined;
 }
 
 /** How long a request waits for an object of which nothing comes; jobs wait as long as the client does by itself. */
@@ -21,13 +23,13 @@ const REQUEST_PATIENCE = { patienceMs: 1000, answerMs: 3000 };
 
 /** Artifacts as objects of a bucket. They are read as files of a cache, so that a thread takes them where it is. */
 export async function openObjectArtifacts(options: ObjectArtifactsOptions): Promise<ArtifactStore> {
-  const { access, cache, freeSpace } = options;
+  const { access, cache, freeSpace, hashApart } = options;
   const client = createS3Client(access);
   const opened: OpenedObjects = {
     ...options,
     client,
     cached: await openObjectCache(cache),
-    files: await openArtifacts(cache.folder, freeSpace),
+    files: await openArtifacts(cache.folder, freeSpace, { hashApart }),
     claimed: new Set(),
   };
   const forRequests = objectArtifacts(opened, createS3Client(access, REQUEST_PATIENCE));

@@ -248,3 +248,25 @@ test('bytes under second names stay when the first ones go, and none can be had 
   await expect(artifacts.link([{ ref: second!, name: artifacts.newName() }])).rejects.toMatchObject(unreadable);
   expect((await readdir(folder)).toSorted()).toEqual([other, second!, third!].map(({ name }) => name).toSorted());
 });
+
+test('a hash that others make while an artifact is streamed finds the byte that was changed', async () => {
+  const added: number[] = [];
+  const hashApart = (bytes: number) => {
+    const hash = createHash('sha256');
+    added.push(bytes);
+    return {
+      async add(part: Uint8Array) {
+        await new Promise((resolve) => setTimeout(resolve, 1));
+        hash.update(part);
+      },
+      hex: () => hash.digest('hex'),
+    };
+  };
+  const artifacts = await openArtifacts(await newFolder(), undefined, { hashApart });
+  const ref = await artifacts.write(CONTENT, SHA256);
+  expect(Buffer.compare(await drain(await artifacts.stream(ref)), CONTENT)).toBe(0);
+  await writeFile(await artifacts.file(ref), 'x', { flag: 'r+' });
+  await expect(drain(await artifacts.stream(ref))).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
+  await (await artifacts.stream(ref)).cancel();
+  expect(added).toEqual([CONTENT.length, CONTENT.length, CONTENT.length]);
+});

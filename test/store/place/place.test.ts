@@ -36,7 +36,7 @@ async function taken() {
   const storeId = await claimPlace(createMemoryEngine().open(), at(folder));
   const told: (string | undefined)[] = [];
   watch = await watchPlace(at(folder), { storeId, onChange: (fault) => told.push(fault) });
-  const artifacts = watchedArtifacts(await openArtifacts(folder, watchFreeSpace(folder), storeId), watch);
+  const artifacts = watchedArtifacts(await openArtifacts(folder, watchFreeSpace(folder), { storeId }), watch);
   return { folder, artifacts, watch, told };
 }
 

@@ -32,7 +32,7 @@ async function shared() {
   const call = boundedCalls(folder, { readMs: LIMIT_MS, atOnce: 2 });
   const guard = guardFolder(folder, storeId, { patienceMs: 0, call });
   watch = await watchPlace(place, { storeId });
-  const files = await openArtifacts(folder, watchFreeSpace(folder, {}, gaugeBy(call)), storeId, guard);
+  const files = await openArtifacts(folder, watchFreeSpace(folder, {}, gaugeBy(call)), { storeId, guard });
   return { folder, artifacts: watchedArtifacts(files, watch), health: watch };
 }
 

@@ -1,0 +1,26 @@
+import { createHash } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { systemCalls } from '#kernels/memory/system-calls.js';
+import { systemSha256 } from '#kernels/memory/system-sha256.js';
+
+const BYTES = Uint8Array.from({ length: 100_003 }, (_, i) => (i * 31 + (i >> 8)) & 255);
+
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+test('threads of the system make the hash that Node makes, of parts of any length', async ({ skip }) => {
+  if (systemCalls() === null) skip('hashes are made by others with the optional package koffi');
+  for (const part of [1000, 65_536, 200_000]) {
+    const hash = systemSha256()!;
+    for (let at = 0; at < BYTES.length; at += part) await hash.add(BYTES.subarray(at, at + part));
+    expect(hash.hex()).toBe(sha256(BYTES));
+  }
+  expect(systemSha256()!.hex()).toBe(sha256(new Uint8Array(0)));
+});
+
+test('hashes that are made side by side have nothing of each other', async ({ skip }) => {
+  if (systemCalls() === null) skip('as above');
+  const hashes = Array.from({ length: 8 }, () => systemSha256()!);
+  for (let part = 0; part < 5; part++)
+    await Promise.all(hashes.map((hash, i) => hash.add(BYTES.subarray(i + 7000 * part, i + 7000 * (part + 1)))));
+  expect(hashes.map((hash) => hash.hex())).toEqual(hashes.map((_, i) => sha256(BYTES.subarray(i, i + 35_000))));
+});

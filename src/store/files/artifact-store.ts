@@ -275,6 +275,14 @@ function streamFrom(ranges: readonly FileRange[], call: FolderCall): ReadableStr
     if (isOpen && !isReading) closeFiles(); // Their numbers may be other files' as soon as they are closed.
     isOpen = false;
   };
+
+  /** Reads a part of a range; the last one is checked. */
+  async function take({ file, end, hash, ends }: FileRange, part: Uint8Array): Promise<void> {
+    await fill(file, part, at, call);
+    await hash?.add(part);
+    if (ends && at + part.length === end && (await hash!.hex()) !== ends.sha256) throw unreadable(ends);
+  }
+
   return new ReadableStream({
     type: 'bytes',
     autoAllocateChunkSize: CHUNK_BYTES,
@@ -286,14 +294,11 @@ function streamFrom(ranges: readonly FileRange[], call: FolderCall): ReadableStr
         for (let range = left[0]; range && length === 0; range = left[0]) {
           const part = new Uint8Array(buffer, byteOffset, Math.min(byteLength, range.end - at));
           isReading = true;
-          await fill(range.file, part, at, call)
-            .then(() => range.hash?.add(part))
-            .finally(() => (isReading = false));
+          await take(range, part).finally(() => (isReading = false));
           if (!isOpen) return closeFiles(); // It was cancelled meanwhile.
           length = part.length;
           at += length;
           if (at < range.end) continue;
-          if (range.ends && range.hash!.hex() !== range.ends.sha256) throw unreadable(range.ends);
           left.shift();
           at = left[0]?.start ?? 0;
         }

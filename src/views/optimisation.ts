@@ -100,7 +100,7 @@ function frontierOf({
   if (frontier === null) return null;
   const byName = (values: Float64Array, weights: Float64Array) =>
     Object.fromEntries(
-      problem.identifiers.map((name, i) => [name, values[i]!] as const).filter((_, i) => weights[i] !== 0),
+      problem.identifiers.flatMap((name, i) => (weights[i] === 0 ? [] : [[name, values[i]!] as const])),
     );
   const held = ({ weights, ...point }: FrontierPortfolio) => ({ ...point, weights: byName(weights, weights) });
   const { points, tangency, pointOf } = frontier;

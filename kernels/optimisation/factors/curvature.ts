@@ -1,5 +1,6 @@
 import type { DenseAlgebra } from './algebra.js';
 import type { DenseMetric, FactorMetric, Metric } from '../program/metric.js';
+import { addLoaded, subtractLoaded } from './low-rank-passes.js';
 import { backward, forward } from './triangular-passes.js';
 
 /**
@@ -41,11 +42,11 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
   let square = new Float64Array(0);
   let scaled = new Float64Array(0);
   let inverse = new Float64Array(0);
+  let roots = new Float64Array(0);
   let scores = new Float64Array(0);
   let form: 'diagonal' | 'dense' | 'factor' | 'partial' = 'diagonal';
   let order = 0;
   let loaded: FactorMetric | undefined;
-  let positions = new Int32Array(0);
   let coupling: { readonly of: DenseMetric; readonly isCoupled: Uint8Array } | undefined;
   let block = new Float64Array(0);
   let coupled = new Int32Array(0);
@@ -151,14 +152,13 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
     const k = metric.factors;
     if (square.length < k * k) square = new Float64Array(k * k);
     if (scaled.length < count * k) scaled = new Float64Array(count * k);
+    if (roots.length < count) roots = new Float64Array(count);
     loaded = metric;
-    if (positions.length < count) positions = new Int32Array(count);
     for (let p = 0; p < count; p++) {
       const i = free[p]!;
-      positions[p] = i;
       const weight = scale * metric.specific[i]! + diagonal[i]!;
       if (!(weight > 0)) return false;
-      inverse[p] = 1 / weight;
+      roots[p] = Math.sqrt(1 / weight);
       const root = Math.sqrt(scale / weight);
       for (let f = 0; f < k; f++) scaled[p * k + f] = metric.loadings[i * k + f]! * root;
     }
@@ -187,25 +187,12 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
     const k = loaded!.factors;
     if (scores.length < k * columns) scores = new Float64Array(k * columns);
     const inner = scores.subarray(0, k * columns).fill(0);
-    for (let p = 0; p < order; p++) {
-      const root = Math.sqrt(inverse[p]!);
-      const row = p * columns;
-      for (let c = 0; c < columns; c++) b[row + c]! *= root;
-      for (let f = 0, at = 0; f < k; f++, at += columns) {
-        const loading = scaled[p * k + f]!;
-        for (let c = 0; c < columns; c++) inner[at + c]! += loading * b[row + c]!;
-      }
-    }
+    const shape = { loadings: scaled, rows: order, factors: k, columns };
+    scaleRows(b, roots, order, columns);
+    addLoaded(shape, b, inner);
     solveWith(algebra, square.subarray(0, k * k), k, inner, columns);
-    for (let p = 0; p < order; p++) {
-      const root = Math.sqrt(inverse[p]!);
-      const row = p * columns;
-      for (let f = 0, at = 0; f < k; f++, at += columns) {
-        const loading = scaled[p * k + f]!;
-        for (let c = 0; c < columns; c++) b[row + c]! -= loading * inner[at + c]!;
-      }
-      for (let c = 0; c < columns; c++) b[row + c]! *= root;
-    }
+    subtractLoaded(shape, inner, b);
+    scaleRows(b, roots, order, columns);
   }
 
   return {

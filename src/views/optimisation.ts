@@ -89,6 +89,13 @@ function riskModelOf(
   };
 }
 
+/** Values of the names held, by name. Without a prototype V8 makes a table at once, which fills ten times as fast. */
+function heldValues(names: readonly string[], values: Float64Array, weights: Float64Array): Record<string, number> {
+  const held = Object.create(null) as Record<string, number>;
+  for (let i = 0; i < names.length; i++) if (weights[i] !== 0) held[names[i]!] = values[i]!;
+  return held;
+}
+
 /** The frontier on the wire: each point with the names it holds, and the run and its index among the points. */
 function frontierOf({
   frontier,
@@ -98,10 +105,7 @@ function frontierOf({
   solution,
 }: OptimisationRun): OptimisationRunResult['frontier'] {
   if (frontier === null) return null;
-  const byName = (values: Float64Array, weights: Float64Array) =>
-    Object.fromEntries(
-      problem.identifiers.flatMap((name, i) => (weights[i] === 0 ? [] : [[name, values[i]!] as const])),
-    );
+  const byName = (values: Float64Array, weights: Float64Array) => heldValues(problem.identifiers, values, weights);
   const held = ({ weights, ...point }: FrontierPortfolio) => ({ ...point, weights: byName(weights, weights) });
   const { points, tangency, pointOf } = frontier;
   return {

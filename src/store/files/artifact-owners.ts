@@ -9,17 +9,24 @@ export function newArtifactName(): string {
   return `${randomBytes(16).toString('hex')}.art`;
 }
 
-const NAME = /[0-9a-f]{32}\.art/g;
 const WHOLE_NAME = /^[0-9a-f]{32}\.art$/;
 
 /** Whether something in a place for artifacts can be one: all else there is somebody else's. */
 export const isArtifactName = (name: string): boolean => WHOLE_NAME.test(name);
 
+const SUFFIX = Buffer.from('.art');
 const MARK = Buffer.from('.art"');
+const DIGITS = 32;
 
 /** Artifact names in a stored value, whether or not the value can be read. @cost one scan of the bytes */
 export function namesIn(value: Buffer): readonly string[] {
-  return value.includes(MARK) ? [...new Set(value.toString('latin1').match(NAME))] : [];
+  const names = new Set<string>();
+  if (!value.includes(MARK)) return [];
+  for (let at = value.indexOf(SUFFIX); at >= 0; at = value.indexOf(SUFFIX, at + 1)) {
+    const name = value.toString('latin1', Math.max(0, at - DIGITS), at + SUFFIX.length);
+    if (isArtifactName(name)) names.add(name);
+  }
+  return [...names];
 }
 
 export interface ArtifactOwners {

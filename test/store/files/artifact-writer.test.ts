@@ -4,6 +4,7 @@ import { mkdir, open, readdir, unlink, writeFile, type FileHandle } from 'node:f
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { wholeOf, type MadeBytes } from '#domain/made-bytes.js';
+import { pageMemory } from '#domain/page-memory.js';
 import { openArtifactWriter } from '#store/artifact-writer.js';
 import { newArtifactName } from '#store/files/artifact-owners.js';
 import { openArtifacts } from '#store/files/artifact-store.js';
@@ -139,6 +140,19 @@ test.runIf(process.platform === 'linux')(
     }
   },
 );
+
+test('what begins on a page of memory, or anywhere else, is written with its bytes', async () => {
+  const artifacts = await openArtifacts(await newFolder());
+  const memory = pageMemory(8 * PART) as ArrayBufferLike as ArrayBuffer; // What writes takes shared memory too.
+  for (const offset of [0, 4096, 8])
+    for (const size of [4 * PART, 4 * PART + 4097, 7 * PART - 1]) {
+      const bytes = new Uint8Array(memory, offset, size);
+      bytes.set(bytesOf(size));
+      const [ref] = await openArtifactWriter(artifacts.destination).write([{ name: artifacts.newName(), bytes }]);
+      expect(ref!.sha256, `${size} bytes from ${offset}`).toBe(sha256(bytes));
+      expect(Buffer.compare(await artifacts.read(ref!), bytes), `${size} bytes from ${offset}`).toBe(0);
+    }
+});
 
 test('two large files that are written at once keep their bytes apart', async () => {
   const artifacts = await openArtifacts(await newFolder());

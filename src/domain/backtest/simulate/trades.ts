@@ -58,13 +58,13 @@ function addTrades(trades: MutableTrades, { value, weights, columns }: Book, eve
   const free: TradeKind = { at, reason: DELISTING!, isFree: 1 };
   const usual: TradeKind = { at, reason: event.rebalanced ? REBALANCE! : DELISTING!, isFree: 0 };
   const retry: TradeKind = { at, reason: RETRY!, isFree: 0 };
-  const filled = new Map(event.fills.map(({ slot, notional }) => [slot, notional]));
+  const filled = event.fills.length > 0 ? new Map(event.fills.map(({ slot, notional }) => [slot, notional])) : undefined;
   for (let slot = 0; slot < names; slot++) {
     const given = moved === null ? 0 : moved[slot]!;
     const notional = weights[row + slot]! * valueAfter - (before[slot]! * valueBefore + given);
     if (Math.abs(given) > smallest) add(trades, free, { slot, notional: given });
     // A name may be traded to replace one that left, and the other way by an earlier order.
-    const fill = filled.get(slot);
+    const fill = filled?.get(slot);
     const rest = fill === undefined ? notional : notional - fill;
     const isOfFill = fill !== undefined && Math.abs(rest) <= smallest;
     const retried = isOfFill ? notional : (fill ?? 0);

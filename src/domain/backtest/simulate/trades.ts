@@ -58,7 +58,8 @@ function addTrades(trades: MutableTrades, { value, weights, columns }: Book, eve
   const free: TradeKind = { at, reason: DELISTING!, isFree: 1 };
   const usual: TradeKind = { at, reason: event.rebalanced ? REBALANCE! : DELISTING!, isFree: 0 };
   const retry: TradeKind = { at, reason: RETRY!, isFree: 0 };
-  const filled = event.fills.length > 0 ? new Map(event.fills.map(({ slot, notional }) => [slot, notional])) : undefined;
+  const filled =
+    event.fills.length > 0 ? new Map(event.fills.map(({ slot, notional }) => [slot, notional])) : undefined;
   for (let slot = 0; slot < names; slot++) {
     const given = moved === null ? 0 : moved[slot]!;
     const notional = weights[row + slot]! * valueAfter - (before[slot]! * valueBefore + given);

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { useLargePages } from '../memory/large-pages.js';
 import type { Holding } from '../sums/holding-values.js';
 
 const PAGE_BYTES = 65_536;
@@ -61,7 +62,9 @@ let module: WebAssembly.Module | undefined;
 /** Undefined where the process has no addresses left: such memory takes 10 GB of them, whatever its size. */
 function roomFor(pages: number): WebAssembly.Memory | undefined {
   try {
-    return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+    const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+    useLargePages(memory.buffer);
+    return memory;
   } catch (fault) {
     if (fault instanceof RangeError) return undefined;
     throw fault;

@@ -1,3 +1,5 @@
+import { useLargePages } from '#kernels/memory/large-pages.js';
+
 const PAGE_BYTES = 2 ** 16;
 
 const made = new WeakSet<ArrayBufferLike>();
@@ -12,6 +14,7 @@ export function pageMemory(bytes: number): SharedArrayBuffer {
   try {
     const { buffer } = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
     made.add(buffer);
+    useLargePages(buffer);
     return buffer;
   } catch (fault) {
     if (fault instanceof RangeError) return new SharedArrayBuffer(pages * PAGE_BYTES);

@@ -8,34 +8,42 @@ export interface LoadedRows {
   readonly columns: number;
 }
 
+/** Rows in one pass over the sums. */
+const TOGETHER = 8;
+
 /**
- * sums += L' b: four rows in one pass over the sums, each of which has its terms in the order of the rows.
+ * sums += L' b: eight rows in one pass over the sums, each of which has its terms in the order of the rows.
  * @param b     [rows x columns]
  * @param sums  [factors x columns], changed
  * @cost rows * factors * columns
  */
-export function addLoaded({ loadings, rows, factors, columns }: LoadedRows, b: Float64Array, sums: Float64Array): void {
-  const whole = rows & ~3;
+export function addLoaded(shape: LoadedRows, b: Float64Array, sums: Float64Array): void {
+  const { loadings, rows, factors, columns } = shape;
+  const whole = rows - (rows % TOGETHER);
   for (let c = 0; c < columns; c++) {
-    for (let p = 0; p < whole; p += 4) {
-      const from = p * columns + c;
-      const v = b[from]!;
-      const w = b[from + columns]!;
-      const x = b[from + 2 * columns]!;
-      const y = b[from + 3 * columns]!;
-      const end = (p + 1) * factors;
-      for (let e = p * factors, at = c; e < end; e++, at += columns)
-        sums[at] =
-          sums[at]! +
-          loadings[e]! * v +
-          loadings[e + factors]! * w +
-          loadings[e + 2 * factors]! * x +
-          loadings[e + 3 * factors]! * y;
-    }
+    for (let p = 0; p < whole; p += TOGETHER) addEight(shape, b, p * columns + c, p * factors, sums);
     for (let p = whole; p < rows; p++) {
       const value = b[p * columns + c]!;
       for (let e = p * factors, f = 0; f < factors; f++, e++) sums[f * columns + c]! += loadings[e]! * value;
     }
+  }
+}
+
+/** @param from place of the first value, whose column is that of the sums @param row beginning of its loadings */
+function addEight(
+  { loadings: l, factors: k, columns }: LoadedRows,
+  b: Float64Array,
+  from: number,
+  row: number,
+  sums: Float64Array,
+): void {
+  const [s, t, u, v] = [b[from]!, b[from + columns]!, b[from + 2 * columns]!, b[from + 3 * columns]!];
+  const next = from + 4 * columns;
+  const [w, x, y, z] = [b[next]!, b[next + columns]!, b[next + 2 * columns]!, b[next + 3 * columns]!];
+  const [k2, k3, k4, k5, k6, k7] = [2 * k, 3 * k, 4 * k, 5 * k, 6 * k, 7 * k];
+  for (let e = row, at = from % columns; e < row + k; e++, at += columns) {
+    const half = sums[at]! + l[e]! * s + l[e + k]! * t + l[e + k2]! * u + l[e + k3]! * v;
+    sums[at] = half + l[e + k4]! * w + l[e + k5]! * x + l[e + k6]! * y + l[e + k7]! * z;
   }
 }
 

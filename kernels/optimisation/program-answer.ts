@@ -14,5 +14,5 @@ export interface ProgramAnswer {
   readonly kkt: KktReport;
   readonly iterations: number;
   /** How it was found. */
-  readonly route: 'centre' | 'active-set' | 'interior-point' | 'interior-point-unpolished';
+  readonly route: 'centre' | 'active-set' | 'simplex' | 'interior-point' | 'interior-point-unpolished';
 }

@@ -7,6 +7,7 @@ import {
   newIterate,
   UPPER,
   type ActiveState,
+  type Iterate,
 } from './active-set/active-state.js';
 import { beginnings } from './active-set/beginnings.js';
 import type { Curvatures } from './active-set/equality-system.js';
@@ -21,6 +22,7 @@ import { followPath, type PathLimits, type PathStart } from './path/follow-path.
 import { elasticProgram } from './presolve/elastic-program.js';
 import { equilibrate } from './presolve/equilibrate.js';
 import { isRuledOut } from './presolve/ruled-out.js';
+import { solveCorner } from './simplex/corner.js';
 import { solveWithNorms } from './solve-norms.js';
 import { checkKkt, isOptimal, primalViolation, type KktReport } from './program/kkt.js';
 import { assertProgram, isIndifferent, type Point, type Program } from './program/program.js';
@@ -66,12 +68,8 @@ const ACTIVE_SET_ITERATIONS = 40;
 /** Violation at which the centre still counts as feasible: rounding of its own sums. */
 const CENTRE_TOLERANCE = 1e-14;
 
-/** Iterations of the polish behind the interior point; one to three are usual. */
-const POLISHES = [
-  [40, 'interior-point'],
-  [1, 'interior-point'],
-  [0, 'interior-point-unpolished'],
-] as const;
+/** Iterations of the polish behind the interior point or a corner; one to three are usual. */
+const POLISHES = [40, 1, 0];
 
 export function createSolver(algebra: DenseAlgebra): Solver {
   const curvatures = [createCurvature(algebra), createCurvature(algebra)] as const;
@@ -159,7 +157,7 @@ function tryFollow(
   start: PathStart,
   limits?: PathLimits,
 ): ProgramAnswer | undefined {
-  const end = followPath(program, start, factors, limits);
+  const end = followPath(program, start, factors, limits) ?? followPath(withApartRows(program), start, factors, limits);
   if (end === undefined) return undefined;
   const { iterations } = runActiveSet(program, curvatures, end.state, end.iterate, {
     iterationsMax: ACTIVE_SET_ITERATIONS,
@@ -167,6 +165,22 @@ function tryFollow(
   });
   const answer = judge(program, end.state, end.iterate, end.events + iterations, 'active-set');
   return answer.status === 'solved' ? answer : undefined;
+}
+
+/** By how much bounds of rows are moved at most, relative to 1 + |bound|: the polish takes it back. */
+const APART = 1e-9;
+
+/** Positions in a row whose fractions are spread evenly. */
+const GOLDEN = (Math.sqrt(5) - 1) / 2;
+
+/** A programme whose rows hold apart from each other: where many do at one point a way turns on the spot. */
+function withApartRows(program: Program): Program {
+  const { rows } = program;
+  const move = (r: number, bound: number): number => APART * (1 + Math.abs(bound)) * (1 + ((r * GOLDEN) % 1));
+  const isFixed = (r: number): boolean => rows.lower[r] === rows.upper[r];
+  const lower = rows.lower.map((bound, r) => (isFixed(r) ? bound : bound - move(r, bound)));
+  const upper = rows.upper.map((bound, r) => (isFixed(r) ? bound : bound + move(r, bound)));
+  return { ...program, rows: { ...rows, lower, upper } };
 }
 
 /** Iterations of block pivoting beside an answer whose norms bind: two or three are usual. */
@@ -246,6 +260,8 @@ function solveFree(program: Program, tools: Tools, { warm, effort = 'thorough' }
   // What held for a similar programme may be further from this one's answer than no name held.
   const grownInstead = warm !== undefined && isSteep(program) ? tryGrow(program, tools) : undefined;
   if (grownInstead !== undefined) return grownInstead;
+  const corner = atCorner(program, curvatures, iterations);
+  if (corner !== undefined) return corner;
   const inside = solveInside(program, curvatures, { before: iterations, run: 'near' });
   // An optimum to the tolerance of a run that is not one to rounding: the forces that are left are small ones.
   const answer =
@@ -285,7 +301,7 @@ interface Inside {
   readonly elastic?: Program;
 }
 
-/** The interior point, polished: with states that may change, else as they are, else not at all. */
+/** The interior point, polished. */
 function solveInside(
   program: Program,
   curvatures: Curvatures,
@@ -305,19 +321,51 @@ function solveInside(
     );
     if (anywhere.status === 'solved') return { answer: anywhere, isConverged };
   }
+  const spent = before + outcome.iterations;
+  const answer = polished(program, curvatures, { state, iterate: inner, spent }, ROUTES_INSIDE);
+  return { answer, isConverged };
+}
+
+/** The corner that is best of a programme without curvature, polished; undefined where that does not solve it. */
+function atCorner(program: Program, curvatures: Curvatures, before: number): ProgramAnswer | undefined {
+  const corner = isIndifferent(program) ? undefined : solveCorner(program);
+  if (corner === undefined) return undefined;
+  const answer = polished(program, curvatures, { ...corner, spent: before + corner.pivots }, ROUTES_CORNER);
+  return answer.status === 'solved' ? answer : undefined;
+}
+
+/** What is polished, and the iterations that it took. */
+interface Rough {
+  readonly state: ActiveState;
+  readonly iterate: Iterate;
+  readonly spent: number;
+}
+
+/** Routes of a polished point, and of one left as it was. */
+type Routes = readonly [ProgramAnswer['route'], ProgramAnswer['route']];
+const ROUTES_INSIDE: Routes = ['interior-point', 'interior-point-unpolished'];
+const ROUTES_CORNER: Routes = ['simplex', 'simplex'];
+
+/** With states that may change, else as they are, else not at all: the first that is solved, or the nearest to it. */
+function polished(
+  program: Program,
+  curvatures: Curvatures,
+  { state, iterate, spent }: Rough,
+  [after, without]: Routes,
+): ProgramAnswer {
   let best: ProgramAnswer | undefined;
-  for (const [iterationsMax, route] of POLISHES) {
-    const polished = copyIterate(inner);
+  for (const iterationsMax of POLISHES) {
+    const point = copyIterate(iterate);
     const held = copyState(state);
-    const spent =
+    const steps =
       iterationsMax === 0
         ? 0
-        : runActiveSet(program, curvatures, held, polished, { iterationsMax, nearby: true }).iterations;
-    const answer = judge(program, held, polished, before + outcome.iterations + spent, route);
-    if (answer.status === 'solved') return { answer, isConverged };
+        : runActiveSet(program, curvatures, held, point, { iterationsMax, nearby: true }).iterations;
+    const answer = judge(program, held, point, spent + steps, iterationsMax === 0 ? without : after);
+    if (answer.status === 'solved') return answer;
     if (best === undefined || worst(answer.kkt) < worst(best.kkt)) best = answer;
   }
-  return { answer: best!, isConverged };
+  return best!;
 }
 
 /** The centre itself, when nothing pulls away from it and every constraint holds there. */

@@ -159,6 +159,7 @@ function toBinding({ placed: { origin }, side, label, shadowPrice }: RowSide): R
 const ROUTES = {
   centre: 'The index itself satisfies every row.',
   'active-set': 'Solved by active sets, exact to rounding.',
+  simplex: 'Solved by the dual simplex method and polished on its active set.',
   'interior-point': 'Solved by an interior point and polished on its active set.',
   'interior-point-unpolished': 'Solved by an interior point.',
 } as const;

@@ -10,7 +10,16 @@ import { largestBetween, type Place } from './largest-between.js';
 import type { Problem } from './problem.js';
 import { withoutDust } from './solve-convex.js';
 import { riseOf, tangentBetween, type Borne, type TangentInput } from './tangent-between.js';
-import { ofLargestReturn, tracedFrontier, type Solved, type Trace, type TracedFrontier } from './traced-frontier.js';
+import {
+  ofLargestReturn,
+  PIVOTS,
+  startAt,
+  tracedFrontier,
+  type Optimum,
+  type Solved,
+  type Trace,
+  type TracedFrontier,
+} from './traced-frontier.js';
 
 export interface FrontierPoint {
   readonly expected_return: number;
@@ -89,6 +98,8 @@ interface Found<T> {
 
 /** A frontier whose rows may limit tails. */
 export interface TailFrontier<T> extends Pick<FrontierInput, 'solver' | 'problem' | 'means' | 'restriction'> {
+  /** The largest expected return within the rows, where another frontier found it: then its planes are known. */
+  readonly most?: ProgramAnswer | undefined;
   /** Null where there is nothing. */
   readonly trace: (program: Program) => Found<T> | null;
 }
@@ -97,7 +108,7 @@ export interface TailFrontier<T> extends Pick<FrontierInput, 'solver' | 'problem
  * What is traced with the planes that are known below tails, and again with those that its portfolios add. The largest
  * expected return is approached by itself before: it needs most planes, and a trace is many solves.
  */
-export function withinTails<T>({ solver, problem, means, restriction, trace }: TailFrontier<T>): T | null {
+export function withinTails<T>({ solver, problem, means, restriction, most, trace }: TailFrontier<T>): T | null {
   const assembly = { withTracking: true, restriction };
   const untilHeld = <U>(solve: (program: Program) => Found<U> | null): U | null => {
     for (let round = 0; round < PLANES_MAX; round++) {
@@ -107,11 +118,16 @@ export function withinTails<T>({ solver, problem, means, restriction, trace }: T
     }
     return null;
   };
-  for (const { row } of problem.rows) {
+  let before: Optimum | undefined;
+  for (const { row } of most === undefined ? problem.rows : []) {
     for (const aversion of row.form === 'tail' ? APPROACH[row.goal.measure] : [])
-      untilHeld((program) => {
-        const { status, point } = solver.solve(ofUtility(program, means, aversion));
-        return status === 'solved' ? { found: point, weights: [withoutDust(point.x)] } : null;
+      untilHeld((base) => {
+        const program = ofUtility(base, means, aversion);
+        const follow = before === undefined || aversion === 0 ? undefined : startAt(program, before);
+        const answer = solver.solve(program, { follow, pivots: PIVOTS });
+        if (answer.status !== 'solved') return null;
+        before = aversion === 0 ? before : { program, answer };
+        return { found: answer.point, weights: [withoutDust(answer.point.x)] };
       });
   }
   return untilHeld(trace);
@@ -180,7 +196,7 @@ function tangentPoint(input: TangencyInput): Frontier['tangency'] {
   const [before, after] = [Math.max(best - 1, 0), Math.min(best + 1, points.length - 1)];
   const sides = sidesOf(input, best);
   if (sides !== undefined) tangentBetween({ ...sides, riskFreeRate, probe });
-  else {
+  else if (!isRisingAtEnd(input, best)) {
     const placeOf = (k: number): Place => ({ at: traced.targets[k]!, value: sharpeOf(points[k]!) });
     const valueOf = (place: Borne | undefined) =>
       place === undefined ? Number.NEGATIVE_INFINITY : (place.at - riskFreeRate) / Math.sqrt(place.variance);
@@ -210,6 +226,13 @@ function sidesOf(
   return riseOf(at(low), riskFreeRate) > 0 && riseOf(at(high), riskFreeRate) < 0
     ? { low: at(low), high: at(high) }
     : undefined;
+}
+
+/** Whether a point is the last, and the Sharpe ratio still rises there: then none is larger. */
+function isRisingAtEnd({ base, traced, points, riskFreeRate }: TangencyInput, k: number): boolean {
+  const slope = traced.solved[k]!.slope;
+  if (k !== points.length - 1 || slope === null || !isVarianceAlone(base)) return false;
+  return riseOf(borneBy(traced.targets[k]!, points[k]!, slope), riskFreeRate) >= 0;
 }
 
 /** Whether nothing is charged beside the variance: then the multiplier of the return is what the variance rises by. */

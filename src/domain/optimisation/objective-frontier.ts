@@ -59,7 +59,7 @@ export function objectiveFrontier(input: ObjectiveFrontierInput): readonly Objec
     solver,
     trace(program) {
       // Rows that limit tails need traces again and again.
-      if (before.length > 0 && solver.spent() > WORK_MAX) return null;
+      if (before.length > 0 && solver.spent() > TRACES_WORK_MAX) return null;
       const traced =
         goal.form === 'tail'
           ? leastTails(solver, { problem, goal, base: program, means, most })
@@ -78,6 +78,9 @@ export function objectiveFrontier(input: ObjectiveFrontierInput): readonly Objec
 
 /** Multiplications of a frontier of tails, some seconds: counted, so that the same request has the same points. */
 const WORK_MAX = 2e9;
+
+/** The same after which a frontier is traced no more with further planes below the tails of rows. */
+const TRACES_WORK_MAX = 1e10;
 
 /** Points of a frontier, as many as the work allows. */
 const POINTS = [21, 11, 6] as const;

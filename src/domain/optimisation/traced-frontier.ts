@@ -1,7 +1,9 @@
 import { dot } from '../dot.js';
 import { EQUAL, IDLE, type ActiveState } from '#kernels/optimisation/active-set/active-state.js';
+import type { PathStart } from '#kernels/optimisation/path/follow-path.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import { cornerSlope } from '#kernels/optimisation/simplex/corner-slope.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 
 /** Points of a frontier as results carry it. */
@@ -68,10 +70,19 @@ export function tracedFrontier(
   before.push({ least: first, most: last, known: traced });
   const at = tracer(solver, withTarget, traced, earlier?.known ?? []);
   const targets = Array.from({ length: count }, (_, k) => from + ((to - from) * k) / (count - 1));
-  const solved = targets.map((target, k) =>
-    k === 0 ? { x: least, slope: null } : (at(target) ?? { x: mixed(least, most, k / (count - 1)), slope: null }),
-  );
+  const end = last.route === 'simplex' ? atCorner(variance, last, means) : undefined;
+  const solved = targets.map((target, k) => {
+    if (k === 0) return { x: least, slope: null };
+    const known = k === count - 1 ? end : undefined;
+    return known ?? at(target) ?? { x: mixed(least, most, k / (count - 1)), slope: null };
+  });
   return { targets, solved, at, most: last };
+}
+
+/** The largest expected return where one corner alone has it. Ways there turn on the spot: it is not sought again. */
+function atCorner(variance: Program, most: ProgramAnswer, means: Float64Array): Solved | undefined {
+  const rise = cornerSlope(variance, most, means);
+  return rise === undefined ? undefined : { x: most.point.x, slope: -rise };
 }
 
 /** The largest expected return: as it is known of a programme with fewer rows where the further ones hold there. */
@@ -101,6 +112,42 @@ function stillHolds({ n, rows }: Program, answer: ProgramAnswer | undefined): Pr
     point: { ...point, rowMultipliers: lengthened(point.rowMultipliers, rows.count) },
     state: { ...state, rows: Int8Array.from({ length: rows.count }, (_, r) => state.rows[r] ?? IDLE) },
   };
+}
+
+/** An optimum with the programme that it is of. */
+export interface Optimum {
+  readonly program: Program;
+  readonly answer: ProgramAnswer;
+}
+
+/**
+ * Where the way to a programme begins: an optimum of one with fewer rows, and perhaps another objective, is one of it where
+ * the further rows, upper bounds at its end, are wide enough.
+ */
+export function startAt(program: Program, { program: before, answer: { point, state } }: Optimum): PathStart {
+  const { n, rows } = program;
+  const { curvature, ridge, linear, centre } = before;
+  const upper = wideEnough({ n, rows }, before.rows.count, point.x);
+  return {
+    program: { ...program, curvature, ridge, linear, centre, rows: { ...rows, upper } },
+    point: { ...point, rowMultipliers: lengthened(point.rowMultipliers, rows.count) },
+    state: { ...state, rows: Int8Array.from({ length: rows.count }, (_, r) => state.rows[r] ?? IDLE) },
+  };
+}
+
+/**
+ * Upper bounds of rows that leave room at some weights where they are exceeded: another share of the largest excess each,
+ * for rows that began to hold all at once would make the way turn on the spot.
+ *
+ * @param from  the first row that may be exceeded
+ */
+function wideEnough({ n, rows }: Pick<Program, 'n' | 'rows'>, from: number, x: Float64Array, to = rows.count) {
+  const values = Float64Array.from({ length: to - from }, (_, k) => valueOf(rows, from + k, n, x));
+  const excess = values.reduce((most, value, k) => Math.max(most, value - rows.upper[from + k]!), 0);
+  const upper = rows.upper.slice();
+  for (const [k, value] of values.entries())
+    if (value > upper[from + k]!) upper[from + k] = value + (excess * (k + 1)) / values.length;
+  return upper;
 }
 
 function areKept({ n, rows }: Pick<Program, 'n' | 'rows'>, from: number, x: Float64Array, to = rows.count): boolean {
@@ -139,8 +186,8 @@ function targetedFrom(program: Program, target: number, { point, state }: Progra
   };
 }
 
-/** Steps of block pivoting from one expected return to the next: two to four are usual. */
-const PIVOTS = 6;
+/** Steps of block pivoting from one optimum to the next: two to four are usual. */
+export const PIVOTS = 6;
 
 /** Expected returns in a row that so many steps did not reach, from which on the way is followed at once. */
 const LOST_MAX = 2;
@@ -197,8 +244,7 @@ function resumed(program: Program, { target, program: { rows: before }, answer: 
   const { n, rows } = program;
   const last = before.count - 1;
   const own = targeted(rows, target);
-  const upper = own.upper.slice();
-  for (let r = last; r < rows.count - 1; r++) upper[r] = Math.max(upper[r]!, valueOf(rows, r, n, point.x));
+  const upper = wideEnough({ n, rows: own }, last, point.x, rows.count - 1);
   const rowMultipliers = new Float64Array(rows.count);
   rowMultipliers.set(point.rowMultipliers.subarray(0, last));
   rowMultipliers[rows.count - 1] = point.rowMultipliers[last]!;

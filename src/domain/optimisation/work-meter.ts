@@ -28,7 +28,8 @@ export function metered(solver: Solver): MeteredSolver {
     spent: () => spent,
     solve(program, options) {
       const answer = solver.solve(program, options);
-      spent += STATED + (answer.iterations + 1) * workOf(program);
+      const each = answer.route === 'simplex' ? pivotOf(program) : workOf(program);
+      spent += STATED + (answer.iterations + 1) * each;
       return answer;
     },
     nearly(program) {
@@ -82,6 +83,11 @@ const ITERATIONS = 30;
 /** Multiplications of a usual solve of a problem's rows. */
 export function usualWork(program: Program): number {
   return STATED + ITERATIONS * workOf(program);
+}
+
+/** Multiplications of a pivot of the simplex method. */
+function pivotOf({ n, rows }: Program): number {
+  return rows.count * n;
 }
 
 /**

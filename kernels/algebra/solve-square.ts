@@ -1,0 +1,46 @@
+/** Pivots below this share of the largest entry are rounding. */
+const SINGULAR = 1e-13;
+
+/**
+ * Solves A x = b for several right sides, in place, by Gaussian elimination with partial pivoting.
+ *
+ * @param a      [n x n] row-major, overwritten.
+ * @param n      Order.
+ * @param b      [n x sides] row-major, overwritten by the solutions.
+ * @param sides  Right sides.
+ * @returns      false where A is singular within rounding.
+ * @cost         n^3 / 3 + sides n^2 multiply-adds.
+ * @source       Golub & Van Loan (2013), Matrix Computations, section 3.4.
+ */
+export function solveSquare(a: Float64Array, n: number, b: Float64Array, sides = 1): boolean {
+  const largest = a.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  for (let c = 0; c < n; c++) {
+    let best = c;
+    for (let r = c + 1; r < n; r++) if (Math.abs(a[r * n + c]!) > Math.abs(a[best * n + c]!)) best = r;
+    if (!(Math.abs(a[best * n + c]!) > SINGULAR * largest)) return false;
+    swap(a, n, c, best);
+    swap(b, sides, c, best);
+    for (let r = c + 1; r < n; r++) {
+      const times = a[r * n + c]! / a[c * n + c]!;
+      if (times === 0) continue;
+      for (let k = c; k < n; k++) a[r * n + k]! -= times * a[c * n + k]!;
+      for (let k = 0; k < sides; k++) b[r * sides + k]! -= times * b[c * sides + k]!;
+    }
+  }
+  for (let r = n - 1; r >= 0; r--)
+    for (let k = 0; k < sides; k++) {
+      let total = b[r * sides + k]!;
+      for (let c = r + 1; c < n; c++) total -= a[r * n + c]! * b[c * sides + k]!;
+      b[r * sides + k] = total / a[r * n + r]!;
+    }
+  return true;
+}
+
+function swap(values: Float64Array, width: number, one: number, other: number): void {
+  if (one === other) return;
+  for (let k = 0; k < width; k++) {
+    const kept = values[one * width + k]!;
+    values[one * width + k] = values[other * width + k]!;
+    values[other * width + k] = kept;
+  }
+}

@@ -1,0 +1,87 @@
+import { solveSquare } from '../../algebra/solve-square.js';
+import { FREE, IDLE, UPPER } from '../active-set/active-state.js';
+import type { ProgramAnswer } from '../program-answer.js';
+import { metricTimes } from '../program/metric.js';
+import type { Program } from '../program/program.js';
+
+/** Rates below this share of the largest gain are none. */
+const RATE_MIN = 1e-12;
+
+/**
+ * By how much the least value of a programme rises with the last unit of a gain, at the corner that has the most of it: no other
+ * point has as much, so that multipliers above the rise fit as well, and the least of them is the rise from below.
+ *
+ * @param program  Without a row for the gain, kinks or norms.
+ * @param corner   Point and state of the largest gain.
+ * @param gain     [n]
+ * @returns        undefined where the rows that hold do not decide the free names, or leave the gain at another point.
+ * @cost           f^3 / 3 + m n for f free names
+ * @source         Best (2010), Portfolio Optimization, chapter 5: the parametric solution at a corner.
+ */
+export function cornerSlope(
+  program: Program,
+  { point, state }: Pick<ProgramAnswer, 'point' | 'state'>,
+  gain: Float64Array,
+): number | undefined {
+  const { n, rows, kinks, norms } = program;
+  const free = positions(state.names, (held) => held === FREE);
+  const held = positions(state.rows, (side) => side !== IDLE);
+  if (kinks.length > 0 || norms.length > 0 || free.length !== held.length) return undefined;
+  const own = gradientAt(program, point.x);
+  const k = free.length;
+  const sides = new Float64Array(2 * k);
+  for (const [p, i] of free.entries()) [sides[2 * p], sides[2 * p + 1]] = [-own[i]!, gain[i]!];
+  const square = Float64Array.from({ length: k * k }, (_, e) => entry(rows, n, held[e % k]!, free[Math.floor(e / k)]!));
+  if (!solveSquare(square, k, sides, 2)) return undefined;
+  // Multipliers of the rows are those of the value alone plus the rise times those of the gain; so are the forces on names.
+  const signs: Sign[] = [];
+  const force = own.slice();
+  const growth = gain.map((value) => -value);
+  for (const [p, r] of held.entries()) {
+    const [base, rate] = [sides[2 * p]!, sides[2 * p + 1]!];
+    for (let i = 0; i < n; i++) {
+      force[i]! += base * entry(rows, n, r, i);
+      growth[i]! += rate * entry(rows, n, r, i);
+    }
+    if (rows.lower[r] !== rows.upper[r]) signs.push(signOf(state.rows[r] === UPPER, base, rate));
+  }
+  for (let i = 0; i < n; i++)
+    if (state.names[i] !== FREE && program.lower[i] !== program.upper[i])
+      signs.push(signOf(state.names[i] !== UPPER, force[i]!, growth[i]!));
+  return leastRise(signs, RATE_MIN * gain.reduce((most, value) => Math.max(most, Math.abs(value)), 0));
+}
+
+/** What may not be below zero: base + rise x rate. */
+interface Sign {
+  readonly base: number;
+  readonly rate: number;
+}
+
+function signOf(isPositive: boolean, base: number, rate: number): Sign {
+  return isPositive ? { base, rate } : { base: -base, rate: -rate };
+}
+
+function leastRise(signs: readonly Sign[], rateMin: number): number | undefined {
+  let rise = 0;
+  for (const { base, rate } of signs) {
+    if (base >= 0 && rate >= -rateMin) continue;
+    if (rate <= rateMin) return undefined;
+    rise = Math.max(rise, -base / rate);
+  }
+  return rise;
+}
+
+function positions(states: Int8Array, isWanted: (state: number) => boolean): readonly number[] {
+  return [...states.keys()].filter((at) => isWanted(states[at]!));
+}
+
+function entry({ coefficients }: Program['rows'], n: number, row: number, name: number): number {
+  return coefficients[row * n + name]!;
+}
+
+function gradientAt({ metric, curvature, ridge, centre, linear }: Program, x: Float64Array): Float64Array {
+  const offset = x.map((value, i) => value - centre[i]!);
+  const curved = new Float64Array(x.length);
+  if (metric !== null && curvature !== 0) metricTimes(metric, offset, curved);
+  return linear.map((value, i) => value + curvature * curved[i]! + ridge * offset[i]!);
+}

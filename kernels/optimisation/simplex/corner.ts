@@ -1,0 +1,92 @@
+import {
+  EQUAL,
+  FREE,
+  IDLE,
+  LOWER,
+  OVER,
+  PINNED,
+  UPPER,
+  coldState,
+  newIterate,
+  type ActiveState,
+  type Iterate,
+} from '../active-set/active-state.js';
+import type { Program } from '../program/program.js';
+import { dualSimplex, type Corner } from './dual-simplex.js';
+import { segmentsOf, type Segments } from './segments.js';
+
+/** A corner of a programme with what holds there. */
+export interface SolvedCorner {
+  readonly state: ActiveState;
+  readonly iterate: Iterate;
+  readonly pivots: number;
+}
+
+/**
+ * The corner that is best of a programme without curvature.
+ *
+ * @returns  undefined where something is curved, soft, unbounded or too large, or where no point is found.
+ * @cost     one to three pivots for each row that holds, of m n each
+ */
+export function solveCorner(program: Program): SolvedCorner | undefined {
+  const segments = segmentsOf(program);
+  if (segments === undefined) return undefined;
+  const corner = dualSimplex(segments);
+  if (corner === undefined) return undefined;
+  const [state, iterate] = [coldState(program), newIterate(program)];
+  iterate.x.set(program.lower);
+  const between = new Uint8Array(program.n);
+  for (let j = 0; j < segments.n; j++) {
+    iterate.x[segments.nameOf[j]!]! += corner.z[j]!;
+    if (corner.isBasic[j] === 1) between[segments.nameOf[j]!] = 1;
+  }
+  for (let i = 0; i < program.n; i++) settleName(program, { state, iterate }, i, between[i] === 1);
+  settleRows(program, segments, corner, { state, iterate });
+  return { state, iterate, pivots: corner.pivots };
+}
+
+/** Distance of a weight from a bound or kink at which it is there, relative to 1 + |bound|: sums of lengths round. */
+const THERE = 1e-14;
+
+function settleName(
+  { n, lower, upper, kinks }: Program,
+  { state, iterate }: Pick<SolvedCorner, 'state' | 'iterate'>,
+  i: number,
+  isBetween: boolean,
+): void {
+  const isAt = (bound: number): boolean => Math.abs(iterate.x[i]! - bound) <= THERE * (1 + Math.abs(bound));
+  const pinned = kinks.findIndex(({ at, left, right }) => left[i] !== right[i] && isAt(at[i]!));
+  state.names[i] = FREE;
+  if (!isBetween) {
+    if (isAt(lower[i]!)) state.names[i] = LOWER;
+    else if (isAt(upper[i]!)) state.names[i] = UPPER;
+    else if (pinned >= 0) state.names[i] = PINNED + pinned;
+    if (state.names[i] !== FREE)
+      iterate.x[i] =
+        state.names[i] === LOWER ? lower[i]! : state.names[i] === UPPER ? upper[i]! : kinks[pinned]!.at[i]!;
+  }
+  for (let k = 0; k < kinks.length; k++) {
+    const here = kinks[k]!.at[i]!;
+    const isBelow = iterate.x[i]! < here || (iterate.x[i] === here && state.names[i] === UPPER);
+    state.sides[k * n + i] = isBelow ? -1 : 1;
+  }
+}
+
+function settleRows(
+  { rows, kinks }: Program,
+  { limited }: Segments,
+  { held, multipliers }: Corner,
+  { state, iterate }: Pick<SolvedCorner, 'state' | 'iterate'>,
+): void {
+  for (let r = 0; r < rows.count; r++) {
+    iterate.rowMultipliers[r] = multipliers[r]!;
+    if (rows.lower[r] === rows.upper[r]) state.rows[r] = EQUAL;
+    else state.rows[r] = held[r] === 0 ? IDLE : held[r] === 1 ? UPPER : LOWER;
+  }
+  for (const [k, { limit }] of kinks.entries())
+    if (limit === null) [state.kinks[k], iterate.kinkMultipliers[k]] = [OVER, 1];
+  for (const [position, k] of limited.entries()) {
+    state.kinks[k] = held[rows.count + position] === 0 ? IDLE : UPPER;
+    iterate.kinkMultipliers[k] = multipliers[rows.count + position]!;
+  }
+}

@@ -1,0 +1,223 @@
+import type { LinearProgram } from './segments.js';
+
+/** The optimum of a linear programme, at a corner. */
+export interface Corner {
+  /** [n] */
+  readonly z: Float64Array;
+  /** Whether a variable is between its bounds, [n]. */
+  readonly isBasic: Uint8Array;
+  /** Rows that hold: 1 at their upper bound, -1 at the lower one, 0 where none does, [m]. */
+  readonly held: Int8Array;
+  /** As of a point: positive where an upper bound holds, [m]. */
+  readonly multipliers: Float64Array;
+  readonly pivots: number;
+}
+
+/** Pivots for each row; one to three are usual. */
+const PIVOTS_PER_ROW = 20;
+
+/** How far a row may be beyond its bound, relative to 1 + |bound|. */
+const HELD = 1e-12;
+
+/** Entries of the tableau below this are rounding. */
+const PIVOT_MIN = 1e-9;
+
+/** Relative difference of two ratios that count as the same: the larger pivot is taken. */
+const SAME = 1e-12;
+
+/**
+ * The dual simplex method on a dense tableau: begins with every variable at the bound that its cost prefers, and lets the
+ * row that is furthest beyond its bound go there. Variables whose costs turn on the way change to their other bound.
+ *
+ * @returns  undefined where there is no answer, or none within the pivots.
+ * @cost     m n for each pivot
+ * @source   Lemke (1954), Naval Research Logistics Quarterly 1(1), for the method; Maros (2003), Computational Techniques of
+ *   the Simplex Method, section 10.2, for the longest step.
+ */
+export function dualSimplex(program: LinearProgram): Corner | undefined {
+  const tableau = newTableau(program);
+  const pivotsMax = PIVOTS_PER_ROW * (program.m + 1);
+  for (let pivots = 0; pivots < pivotsMax; pivots++) {
+    const row = furthest(tableau);
+    if (row < 0) return cornerOf(tableau, pivots);
+    if (!release(tableau, row)) return undefined;
+  }
+  return undefined;
+}
+
+/**
+ * Each basic variable as a sum of the others. Variables are those of the programme, 0 to n - 1, and behind them the values
+ * of its rows.
+ */
+interface Tableau {
+  readonly program: LinearProgram;
+  /** [m x n] */
+  readonly entries: Float64Array;
+  /** What the objective rises by with each variable that is not basic, [n]. */
+  readonly prices: Float64Array;
+  /** Variable of each row of the tableau, [m]. */
+  readonly basic: Int32Array;
+  /** Variable of each column, [n]. */
+  readonly other: Int32Array;
+  /** Value of each basic variable, [m]. */
+  readonly values: Float64Array;
+  /** Whether the variable of each column is at its upper bound, [n]. */
+  readonly isHigh: Uint8Array;
+  /** [n + m] */
+  readonly lower: Float64Array;
+  /** [n + m] */
+  readonly upper: Float64Array;
+}
+
+function newTableau(program: LinearProgram): Tableau {
+  const { n, m, coefficients, cost } = program;
+  const lower = new Float64Array(n + m);
+  lower.set(program.lower, n);
+  const upper = new Float64Array(n + m);
+  upper.set(program.length);
+  upper.set(program.upper, n);
+  const tableau: Tableau = {
+    program,
+    entries: coefficients.slice(),
+    prices: cost.slice(),
+    basic: Int32Array.from({ length: m }, (_, r) => n + r),
+    other: Int32Array.from({ length: n }, (_, j) => j),
+    values: new Float64Array(m),
+    isHigh: Uint8Array.from(cost, (value) => (value < 0 ? 1 : 0)),
+    lower,
+    upper,
+  };
+  revalue(tableau);
+  return tableau;
+}
+
+/** Values of the basic variables from those of the others. */
+function revalue({ program: { n, m }, entries, other, values, isHigh, lower, upper }: Tableau): void {
+  const at = Float64Array.from(other, (variable, j) => (isHigh[j] === 1 ? upper[variable]! : lower[variable]!));
+  for (let r = 0; r < m; r++) {
+    let value = 0;
+    for (let j = 0; j < n; j++) value += entries[r * n + j]! * at[j]!;
+    values[r] = value;
+  }
+}
+
+/** The row of the basic variable that is furthest beyond a bound; -1 where all are within theirs. */
+function furthest({ program: { m }, basic, values, lower, upper }: Tableau): number {
+  let [worst, found] = [0, -1];
+  for (let r = 0; r < m; r++) {
+    const [low, high] = [lower[basic[r]!]!, upper[basic[r]!]!];
+    const under = low - values[r]!;
+    const over = values[r]! - high;
+    const beyond = under > over ? under - HELD * (1 + Math.abs(low)) : over - HELD * (1 + Math.abs(high));
+    if (beyond > worst) [worst, found] = [beyond, r];
+  }
+  return found;
+}
+
+/** A column that can move a basic variable towards its bound. */
+interface Mover {
+  readonly column: number;
+  /** By how much a unit of it does. */
+  readonly pull: number;
+  /** Price for each unit of the way. */
+  readonly ratio: number;
+}
+
+/** Lets a basic variable go to the bound that it is beyond. @returns false where nothing can move it there */
+function release(tableau: Tableau, row: number): boolean {
+  const { program, entries, basic, other, values, isHigh, lower, upper } = tableau;
+  const { n, m } = program;
+  const isUnder = values[row]! < lower[basic[row]!]!;
+  const target = isUnder ? lower[basic[row]!]! : upper[basic[row]!]!;
+  const movers = moversOf(tableau, row, isUnder ? 1 : -1);
+  const entering = passed(tableau, movers, Math.abs(target - values[row]!));
+  if (entering < 0) return false;
+  for (let k = 0; k < entering; k++) {
+    const { column } = movers[k]!;
+    const range = upper[other[column]!]! - lower[other[column]!]!;
+    const step = isHigh[column] === 1 ? -range : range;
+    isHigh[column]! ^= 1;
+    for (let r = 0; r < m; r++) values[r]! += entries[r * n + column]! * step;
+  }
+  const { column } = movers[entering]!;
+  const entered = other[column]!;
+  const before = isHigh[column] === 1 ? upper[entered]! : lower[entered]!;
+  const step = (target - values[row]!) / entries[row * n + column]!;
+  for (let r = 0; r < m; r++) values[r]! += entries[r * n + column]! * step;
+  values[row] = before + step;
+  isHigh[column] = isUnder ? 0 : 1;
+  other[column] = basic[row]!;
+  basic[row] = entered;
+  exchange(tableau, row, column);
+  return true;
+}
+
+/** Columns that can move a basic variable up (1) or down (-1), those whose prices turn first before the others. */
+function moversOf({ program: { n }, entries, prices, other, isHigh, lower, upper }: Tableau, row: number, way: number) {
+  const movers: Mover[] = [];
+  for (let column = 0; column < n; column++) {
+    const pull = way * entries[row * n + column]! * (isHigh[column] === 1 ? -1 : 1);
+    if (pull < PIVOT_MIN || upper[other[column]!] === lower[other[column]!]) continue;
+    movers.push({ column, pull, ratio: Math.abs(prices[column]!) / pull });
+  }
+  return movers.toSorted((a, b) => a.ratio - b.ratio || b.pull - a.pull || a.column - b.column);
+}
+
+/**
+ * How many movers change to their other bound before the variable gets where it belongs, which the next one takes it to;
+ * -1 where all together do not. The largest pull among those whose prices turn at the same place comes last.
+ */
+function passed({ other, lower, upper }: Tableau, movers: Mover[], way: number): number {
+  let left = way;
+  for (let k = 0; k < movers.length; k++) {
+    const { column, pull, ratio } = movers[k]!;
+    left -= pull * (upper[other[column]!]! - lower[other[column]!]!);
+    if (left >= 0) continue;
+    let best = k;
+    for (let e = k + 1; e < movers.length && movers[e]!.ratio <= ratio + SAME * (1 + ratio); e++)
+      if (movers[e]!.pull > movers[best]!.pull) best = e;
+    [movers[k], movers[best]] = [movers[best]!, movers[k]!];
+    return k;
+  }
+  return -1;
+}
+
+/** Solves a row for the variable of a column, and puts it into the others. */
+function exchange({ program: { n, m }, entries, prices }: Tableau, row: number, column: number): void {
+  const pivot = entries[row * n + column]!;
+  const own = entries.subarray(row * n, row * n + n);
+  for (let j = 0; j < n; j++) own[j] = -own[j]! / pivot;
+  own[column] = 1 / pivot;
+  const into = (line: Float64Array): void => {
+    const times = line[column]!;
+    if (times === 0) return;
+    line[column] = 0;
+    for (let j = 0; j < n; j++) line[j]! += times * own[j]!;
+  };
+  for (let r = 0; r < m; r++) if (r !== row) into(entries.subarray(r * n, r * n + n));
+  into(prices);
+}
+
+function cornerOf(tableau: Tableau, pivots: number): Corner {
+  revalue(tableau);
+  const { program, prices, basic, other, values, isHigh, lower, upper } = tableau;
+  const { n, m } = program;
+  const z = new Float64Array(n);
+  const isBasic = new Uint8Array(n);
+  const held = new Int8Array(m);
+  const multipliers = new Float64Array(m);
+  for (let r = 0; r < m; r++) {
+    if (basic[r]! >= n) continue;
+    z[basic[r]!] = values[r]!;
+    isBasic[basic[r]!] = 1;
+  }
+  for (let j = 0; j < n; j++) {
+    const variable = other[j]!;
+    if (variable < n) z[variable] = isHigh[j] === 1 ? upper[variable]! : lower[variable]!;
+    else {
+      held[variable - n] = isHigh[j] === 1 ? 1 : -1;
+      multipliers[variable - n] = -prices[j]!;
+    }
+  }
+  return { z, isBasic, held, multipliers, pivots };
+}

@@ -1,0 +1,134 @@
+import { kinkSum, type Program } from '../program/program.js';
+
+/**
+ * A linear programme over z [n], each between nothing and its length:
+ *
+ *   minimise    cost'z
+ *   subject to  rows.lower <= coefficients z <= rows.upper
+ */
+export interface LinearProgram {
+  readonly n: number;
+  /** Rows of the programme, then the limits on its kinks. */
+  readonly m: number;
+  /** [m x n] row-major. */
+  readonly coefficients: Float64Array;
+  /** [n] */
+  readonly cost: Float64Array;
+  /** [n], finite. */
+  readonly length: Float64Array;
+  /** [m] */
+  readonly lower: Float64Array;
+  /** [m] */
+  readonly upper: Float64Array;
+}
+
+/** A programme without curvature whose names are cut at their kinks, so that all is linear along each segment. */
+export interface Segments extends LinearProgram {
+  /** Name of each segment, ascending, [n]. */
+  readonly nameOf: Int32Array;
+  /** Where each segment begins, [n]; those of a name follow each other. */
+  readonly from: Float64Array;
+  /** Kink that the limit of each row behind those of the programme is of. */
+  readonly limited: readonly number[];
+}
+
+/** Coefficients of a tableau, 32 MB: a larger one is left to other methods. */
+const TABLEAU_MAX = 4_000_000;
+
+/**
+ * @returns  undefined where something is curved, soft or unbounded, or the tableau would be too large.
+ * @cost     m n
+ */
+export function segmentsOf(program: Program): Segments | undefined {
+  const { rows, kinks } = program;
+  if (!isLinear(program)) return undefined;
+  const upper = impliedUpper(program);
+  if (upper === undefined) return undefined;
+  const pieces = piecesOf(program, upper);
+  const limited = [...kinks.keys()].filter((k) => kinks[k]!.limit !== null);
+  const [m, n] = [rows.count + limited.length, pieces.length];
+  if (m * n > TABLEAU_MAX) return undefined;
+  const segments: Segments = {
+    n,
+    m,
+    coefficients: new Float64Array(m * n),
+    cost: new Float64Array(n),
+    length: Float64Array.from(pieces, ({ from, to }) => to - from),
+    lower: new Float64Array(m).fill(Number.NEGATIVE_INFINITY),
+    upper: new Float64Array(m),
+    nameOf: Int32Array.from(pieces, ({ name }) => name),
+    from: Float64Array.from(pieces, ({ from }) => from),
+    limited,
+  };
+  fill(segments, program);
+  return segments;
+}
+
+function isLinear({ curvature, ridge, rows, kinks, norms }: Program): boolean {
+  return (
+    curvature === 0 &&
+    ridge === 0 &&
+    norms.length === 0 &&
+    rows.penalty.every((penalty) => penalty === Number.POSITIVE_INFINITY) &&
+    kinks.every(({ limit, penalty }) => limit === null || penalty === Number.POSITIVE_INFINITY)
+  );
+}
+
+/** Upper bounds of names, also those that a row of positive coefficients implies; undefined where a name is unbounded. */
+function impliedUpper({ n, lower, upper, rows }: Program): Float64Array | undefined {
+  if (!lower.every(Number.isFinite)) return undefined;
+  const implied = upper.slice();
+  for (let r = 0; r < rows.count && !implied.every(Number.isFinite); r++) {
+    const own = rows.coefficients.subarray(r * n, r * n + n);
+    if (!Number.isFinite(rows.upper[r]!) || own.some((value) => value < 0)) continue;
+    const room = rows.upper[r]! - own.reduce((sum, value, i) => sum + value * lower[i]!, 0);
+    for (let i = 0; i < n; i++)
+      if (own[i]! > 0) implied[i] = Math.min(implied[i]!, lower[i]! + Math.max(room, 0) / own[i]!);
+  }
+  return implied.every(Number.isFinite) ? implied : undefined;
+}
+
+/** Part of a name between two of its kinks or bounds. */
+interface Piece {
+  readonly name: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+function piecesOf({ n, lower, kinks }: Program, upper: Float64Array): Piece[] {
+  const pieces: Piece[] = [];
+  for (let name = 0; name < n; name++) {
+    const [low, high] = [lower[name]!, upper[name]!];
+    const bent = kinks.flatMap(({ at, left, right }) => {
+      const where = at[name]!;
+      return left[name] !== right[name] && where > low && where < high ? [where] : [];
+    });
+    const ends = [...new Set([low, ...bent, high])].toSorted((a, b) => a - b);
+    for (let e = 0; e + 1 < ends.length; e++) pieces.push({ name, from: ends[e]!, to: ends[e + 1]! });
+  }
+  return pieces;
+}
+
+function fill(segments: Segments, program: Program): void {
+  const { n, coefficients, cost, length, lower, upper, nameOf, from, limited } = segments;
+  const { rows, kinks, linear, lower: least } = program;
+  for (let j = 0; j < n; j++) cost[j] = linear[nameOf[j]!]!;
+  for (let r = 0; r < rows.count; r++) {
+    const own = rows.coefficients.subarray(r * program.n, (r + 1) * program.n);
+    for (let j = 0; j < n; j++) coefficients[r * n + j] = own[nameOf[j]!]!;
+    const before = own.reduce((sum, value, i) => sum + value * least[i]!, 0);
+    lower[r] = rows.lower[r]! - before;
+    upper[r] = rows.upper[r]! - before;
+  }
+  const slope = (k: number, j: number): number => {
+    const { at, left, right } = kinks[k]!;
+    const i = nameOf[j]!;
+    return from[j]! + length[j]! / 2 > at[i]! ? right[i]! : left[i]!;
+  };
+  for (const [k, { limit }] of kinks.entries()) if (limit === null) for (let j = 0; j < n; j++) cost[j]! += slope(k, j);
+  for (const [position, k] of limited.entries()) {
+    const r = rows.count + position;
+    for (let j = 0; j < n; j++) coefficients[r * n + j] = slope(k, j);
+    upper[r] = kinks[k]!.limit! - kinkSum(kinks[k]!, least);
+  }
+}

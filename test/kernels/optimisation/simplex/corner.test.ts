@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'vitest';
+import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
+import { denseMetric } from '#kernels/optimisation/program/metric.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
+import { cornerSlope } from '#kernels/optimisation/simplex/corner-slope.js';
+import { solveCorner } from '#kernels/optimisation/simplex/corner.js';
+import { seeded } from '../../../seeded.js';
+import { randomProgram } from '../random-programs.js';
+import { base, solver } from '../solved.js';
+
+/** A programme without curvature that makes some sum of the weights large. */
+function linearProgram(seed: number): Program {
+  const program = randomProgram(seed, { withNorms: false });
+  const random = seeded(1000 + seed);
+  return { ...program, curvature: 0, ridge: 0, linear: program.linear.map(() => random() - 0.7) };
+}
+
+const programs = Array.from({ length: 150 }, (_, k) => linearProgram(k + 1));
+
+test('a corner meets the conditions of optimality as it is, and is found where there is one', () => {
+  let corners = 0;
+  for (const [k, program] of programs.entries()) {
+    const corner = solveCorner(program);
+    if (corner === undefined) expect(solver.solve(program).status, `programme ${k}`).not.toBe('solved');
+    else {
+      expect(isOptimal(checkKkt(program, corner.iterate)), `programme ${k}`).toBe(true);
+      corners++;
+    }
+  }
+  expect(corners).toBeGreaterThan(60);
+});
+
+/** Two names: the best of a sum is at one of the places where two of the bounds, the budget and the row meet. */
+test('of two names the corner is the best of all that meet', () => {
+  const program: Program = {
+    ...base(2, () => 0.5),
+    curvature: 0,
+    ridge: 0,
+    linear: Float64Array.of(-3, -2),
+    upper: Float64Array.of(1, 1),
+    rows: {
+      count: 2,
+      coefficients: Float64Array.of(1, 1, 4, 1),
+      lower: Float64Array.of(0, -Infinity),
+      upper: Float64Array.of(1.2, 2.4),
+      penalty: Float64Array.of(Infinity, Infinity),
+    },
+  };
+  const corner = solveCorner(program)!;
+  expect(corner.iterate.x[0]).toBeCloseTo(0.4, 14); // x + y = 1.2 and 4 x + y = 2.4
+  expect(corner.iterate.x[1]).toBeCloseTo(0.8, 14);
+  // 3 = a + 4 b and 2 = a + b
+  expect(corner.iterate.rowMultipliers[0]).toBeCloseTo(5 / 3, 14);
+  expect(corner.iterate.rowMultipliers[1]).toBeCloseTo(1 / 3, 14);
+});
+
+describe('other methods are left', () => {
+  const linear = programs[0]!;
+  test.each<[string, Partial<Program>]>([
+    ['what is curved', { curvature: 1 }],
+    ['a ridge', { ridge: 1 }],
+    ['a norm', { norms: [{ metric: 'identity', centre: linear.centre, radius: 1 }] }],
+    ['a soft row', { rows: { ...linear.rows, penalty: linear.rows.penalty.map(() => 1) } }],
+    ['a name without a lower bound', { lower: linear.lower.with(0, -Infinity) }],
+    [
+      'names whose sum has no bound',
+      {
+        upper: linear.upper.map(() => Infinity),
+        rows: {
+          count: 0,
+          coefficients: new Float64Array(0),
+          lower: new Float64Array(0),
+          upper: new Float64Array(0),
+          penalty: new Float64Array(0),
+        },
+      },
+    ],
+  ])('%s', (_, change) => {
+    expect(solveCorner({ ...linear, ...change })).toBeUndefined();
+  });
+});
+
+describe('what the variance rises by at the largest expected return', () => {
+  const program: Program = {
+    ...base(2, () => 0.5),
+    metric: denseMetric(Float64Array.of(0.04, 0, 0, 0.09), 2),
+    centre: new Float64Array(2),
+    curvature: 2,
+    ridge: 0,
+    upper: new Float64Array(2).fill(Infinity),
+  };
+  const means = Float64Array.of(0.1, 0.2);
+  const corner = (of: Program) => {
+    const { state, iterate } = solveCorner({ ...of, curvature: 0, linear: means.map((mean) => -mean) })!;
+    return { state, point: iterate };
+  };
+
+  // w = (m - 0.1) / 0.1 in the second name: the variance 0.04 (1 - w)^2 + 0.09 w^2 rises by 0.18 / 0.1 at w = 1.
+  test('of two names', () => {
+    expect(cornerSlope(program, corner(program), means)).toBeCloseTo(1.8, 12);
+  });
+
+  test('nothing where it falls', () => {
+    const falling = {
+      ...program,
+      metric: denseMetric(Float64Array.of(0.04, 0.06, 0.06, 0.09), 2),
+      centre: Float64Array.of(0, 2),
+    };
+    expect(cornerSlope(falling, corner(falling), means)).toBe(0);
+  });
+
+  test('not told where rows that hold repeat each other', () => {
+    const { rows } = program;
+    const twice = (values: Float64Array) => Float64Array.of(...values, ...values);
+    const repeated = {
+      ...program,
+      rows: {
+        count: 2,
+        coefficients: twice(rows.coefficients),
+        lower: twice(rows.lower),
+        upper: twice(rows.upper),
+        penalty: twice(rows.penalty),
+      },
+    };
+    expect(cornerSlope(repeated, corner(repeated), means)).toBeUndefined();
+  });
+});

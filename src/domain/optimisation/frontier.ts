@@ -136,20 +136,26 @@ export function withinTails<T>({ solver, problem, means, restriction, most, trac
 /** The frontier, null when the rows have no portfolio of least variance. @cost about 30 warm solves */
 export function frontierOf(input: FrontierInput): Frontier | null {
   const before: Trace[] = [];
-  return withinTails({
-    ...input,
-    trace: (program) => {
-      const found = frontierIn(program, input, before);
-      if (found === null) return null;
-      const portfolios = [...found.points, ...(found.tangency ? [found.tangency] : [])];
-      return { found, weights: portfolios.map(({ weights }) => weights) };
-    },
-  });
+  const within = (withTangency: boolean, most?: ProgramAnswer): Frontier | null =>
+    withinTails({
+      ...input,
+      most,
+      trace: (program) => {
+        const found = frontierIn(program, { ...input, withTangency }, before);
+        if (found === null) return null;
+        const portfolios = [...found.points, ...(found.tangency ? [found.tangency] : [])];
+        return { found, weights: portfolios.map(({ weights }) => weights) };
+      },
+    });
+  if (!input.problem.rows.some(({ row }) => row.form === 'tail')) return within(true);
+  // Each search for the tangency takes several solves: the planes that the points need come first.
+  const points = within(false);
+  return points && within(true, points.most);
 }
 
 function frontierIn(
   base: Program,
-  { solver, problem, means, riskFreeRate, points }: FrontierInput,
+  { solver, problem, means, riskFreeRate, points, withTangency }: FrontierInput & { readonly withTangency: boolean },
   before: Trace[],
 ): Frontier | null {
   const traced = tracedFrontier(solver, base, means, { points, before });
@@ -160,7 +166,7 @@ function frontierIn(
     return { ...pointOf(weights), weights, risk_aversion: aversionAt(slope) };
   };
   const portfolios = traced.solved.map(portfolioOf);
-  const tangency = tangentPoint({ base, traced, points: portfolios, portfolioOf, riskFreeRate });
+  const tangency = withTangency ? tangentPoint({ base, traced, points: portfolios, portfolioOf, riskFreeRate }) : null;
   return { points: portfolios, tangency, pointOf, most: traced.most };
 }
 

@@ -80,7 +80,7 @@ export function objectiveFrontier(input: ObjectiveFrontierInput): readonly Objec
 const WORK_MAX = 2e9;
 
 /** The same after which a frontier is traced no more with further planes below the tails of rows. */
-const TRACES_WORK_MAX = 1e10;
+const TRACES_WORK_MAX = 2e10;
 
 /** Points of a frontier, as many as the work allows. */
 const POINTS = [21, 11, 6] as const;

@@ -27,7 +27,7 @@ export interface TracedFrontier {
 
 /** What a trace has found: where one of the same programme with further rows begins. */
 export interface Trace {
-  readonly least: ProgramAnswer;
+  readonly least: Optimum;
   readonly most: ProgramAnswer;
   readonly known: readonly Traced[];
 }
@@ -59,7 +59,8 @@ export function tracedFrontier(
 ): TracedFrontier | null {
   const earlier = before.at(-1);
   const variance = ofLeastVariance(base, centre);
-  const first = stillHolds(base, earlier?.least) ?? solver.solve(variance, { warm });
+  const follow = earlier === undefined ? undefined : startAt(variance, earlier.least);
+  const first = stillHolds(base, earlier?.least.answer) ?? solver.solve(variance, { warm, follow, pivots: PIVOTS });
   const last = ofMost(solver, base, means, earlier?.most ?? known);
   if (first.status !== 'solved' || last.status !== 'solved') return null;
   const [least, most] = [first.point.x, last.point.x];
@@ -67,7 +68,7 @@ export function tracedFrontier(
   const to = Math.max(dot(means, most), from);
   const withTarget = withRow(variance, means);
   const traced = [targetedFrom(withTarget, from, first)];
-  before.push({ least: first, most: last, known: traced });
+  before.push({ least: { program: variance, answer: first }, most: last, known: traced });
   const at = tracer(solver, withTarget, traced, earlier?.known ?? []);
   const targets = Array.from({ length: count }, (_, k) => from + ((to - from) * k) / (count - 1));
   const end = last.route === 'simplex' ? atCorner(variance, last, means) : undefined;

@@ -7,7 +7,6 @@ import {
   newIterate,
   UPPER,
   type ActiveState,
-  type Iterate,
 } from './active-set/active-state.js';
 import { beginnings } from './active-set/beginnings.js';
 import type { Curvatures } from './active-set/equality-system.js';
@@ -22,10 +21,11 @@ import { followPath, type PathLimits, type PathStart } from './path/follow-path.
 import { elasticProgram } from './presolve/elastic-program.js';
 import { equilibrate } from './presolve/equilibrate.js';
 import { isRuledOut } from './presolve/ruled-out.js';
+import { better, judge, polished, ROUTES_CORNER, ROUTES_INSIDE } from './polish.js';
 import { solveCorner } from './simplex/corner.js';
 import { solveWithNorms } from './solve-norms.js';
-import { checkKkt, isOptimal, primalViolation, type KktReport } from './program/kkt.js';
-import { assertProgram, isIndifferent, type Point, type Program } from './program/program.js';
+import { primalViolation } from './program/kkt.js';
+import { assertProgram, isIndifferent, type Program } from './program/program.js';
 import type { ProgramAnswer } from './program-answer.js';
 
 /** A solver with the arrays it works in: kept by whoever solves a sequence of programmes. */
@@ -67,9 +67,6 @@ const ACTIVE_SET_ITERATIONS = 40;
 
 /** Violation at which the centre still counts as feasible: rounding of its own sums. */
 const CENTRE_TOLERANCE = 1e-14;
-
-/** Iterations of the polish behind the interior point or a corner; one to three are usual. */
-const POLISHES = [40, 1, 0];
 
 export function createSolver(algebra: DenseAlgebra): Solver {
   const curvatures = [createCurvature(algebra), createCurvature(algebra)] as const;
@@ -287,12 +284,6 @@ function solveFree(program: Program, tools: Tools, { warm, effort = 'thorough' }
   );
 }
 
-function better(one: ProgramAnswer, other: ProgramAnswer): ProgramAnswer {
-  return worst(one.kkt) < worst(other.kkt) ? one : other;
-}
-
-const worst = ({ primal, stationarity, multipliers }: KktReport) => Math.max(primal, stationarity, multipliers);
-
 interface Inside {
   /** Iterations spent before. */
   readonly before: number;
@@ -334,40 +325,6 @@ function atCorner(program: Program, curvatures: Curvatures, before: number): Pro
   return answer.status === 'solved' ? answer : undefined;
 }
 
-/** What is polished, and the iterations that it took. */
-interface Rough {
-  readonly state: ActiveState;
-  readonly iterate: Iterate;
-  readonly spent: number;
-}
-
-/** Routes of a polished point, and of one left as it was. */
-type Routes = readonly [ProgramAnswer['route'], ProgramAnswer['route']];
-const ROUTES_INSIDE: Routes = ['interior-point', 'interior-point-unpolished'];
-const ROUTES_CORNER: Routes = ['simplex', 'simplex'];
-
-/** With states that may change, else as they are, else not at all: the first that is solved, or the nearest to it. */
-function polished(
-  program: Program,
-  curvatures: Curvatures,
-  { state, iterate, spent }: Rough,
-  [after, without]: Routes,
-): ProgramAnswer {
-  let best: ProgramAnswer | undefined;
-  for (const iterationsMax of POLISHES) {
-    const point = copyIterate(iterate);
-    const held = copyState(state);
-    const steps =
-      iterationsMax === 0
-        ? 0
-        : runActiveSet(program, curvatures, held, point, { iterationsMax, nearby: true }).iterations;
-    const answer = judge(program, held, point, spent + steps, iterationsMax === 0 ? without : after);
-    if (answer.status === 'solved') return answer;
-    if (best === undefined || worst(answer.kkt) < worst(best.kkt)) best = answer;
-  }
-  return best!;
-}
-
 /** The centre itself, when nothing pulls away from it and every constraint holds there. */
 function tryCentre(program: Program): ProgramAnswer | undefined {
   if (program.linear.some((value) => value !== 0)) return undefined;
@@ -379,15 +336,4 @@ function tryCentre(program: Program): ProgramAnswer | undefined {
   iterate.x.set(program.centre);
   const answer = judge(program, coldState(program), iterate, 0, 'centre');
   return answer.status === 'solved' ? answer : undefined;
-}
-
-function judge(
-  program: Program,
-  state: ActiveState,
-  point: Point,
-  iterations: number,
-  route: ProgramAnswer['route'],
-): ProgramAnswer {
-  const kkt = checkKkt(program, point);
-  return { status: isOptimal(kkt) ? 'solved' : 'failed', point, state, kkt, iterations, route };
 }

@@ -1,0 +1,62 @@
+import { runActiveSet } from './active-set/active-set.js';
+import { copyIterate, copyState, type ActiveState, type Iterate } from './active-set/active-state.js';
+import type { Curvatures } from './active-set/equality-system.js';
+import type { ProgramAnswer } from './program-answer.js';
+import { checkKkt, isOptimal, type KktReport } from './program/kkt.js';
+import type { Point, Program } from './program/program.js';
+
+/** Iterations of the polish behind the interior point or a corner; one to three are usual. */
+const POLISHES = [40, 1, 0];
+
+/** What is polished, and the iterations that it took. */
+export interface Rough {
+  readonly state: ActiveState;
+  readonly iterate: Iterate;
+  readonly spent: number;
+}
+
+/** Routes of a polished point, and of one left as it was. */
+export type Routes = readonly [ProgramAnswer['route'], ProgramAnswer['route']];
+export const ROUTES_INSIDE: Routes = ['interior-point', 'interior-point-unpolished'];
+export const ROUTES_CORNER: Routes = ['simplex', 'simplex'];
+
+/** With states that may change, else as they are, else not at all: the first that is solved, or the nearest to it. */
+export function polished(
+  program: Program,
+  curvatures: Curvatures,
+  { state, iterate, spent }: Rough,
+  [after, without]: Routes,
+): ProgramAnswer {
+  let best: ProgramAnswer | undefined;
+  for (const iterationsMax of POLISHES) {
+    const point = copyIterate(iterate);
+    const held = copyState(state);
+    const steps =
+      iterationsMax === 0
+        ? 0
+        : runActiveSet(program, curvatures, held, point, { iterationsMax, nearby: true }).iterations;
+    const answer = judge(program, held, point, spent + steps, iterationsMax === 0 ? without : after);
+    if (answer.status === 'solved') return answer;
+    if (best === undefined || worst(answer.kkt) < worst(best.kkt)) best = answer;
+  }
+  return best!;
+}
+
+/** The one nearer to an optimum. */
+export function better(one: ProgramAnswer, other: ProgramAnswer): ProgramAnswer {
+  return worst(one.kkt) < worst(other.kkt) ? one : other;
+}
+
+const worst = ({ primal, stationarity, multipliers }: KktReport) => Math.max(primal, stationarity, multipliers);
+
+/** A point as an answer, by the conditions of optimality. @cost n^2 + m n */
+export function judge(
+  program: Program,
+  state: ActiveState,
+  point: Point,
+  iterations: number,
+  route: ProgramAnswer['route'],
+): ProgramAnswer {
+  const kkt = checkKkt(program, point);
+  return { status: isOptimal(kkt) ? 'solved' : 'failed', point, state, kkt, iterations, route };
+}

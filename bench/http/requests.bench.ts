@@ -85,14 +85,22 @@ interface Side {
   readonly counts: number[];
 }
 
-const sideOf = (url: string, pid: number): Side => ({ url, pid, times: [], counts: [] });
+function sideOf(url: string, pid: number): Side {
+  return { url, pid, times: [], counts: [] };
+}
 
-const rateOf = ({ counts }: Side): number => Math.round(middle(counts) / SECONDS);
+function rateOf({ counts }: Side): number {
+  return Math.round(middle(counts) / SECONDS);
+}
 
 /** How many times as many requests the bare one answers, by turn. */
-const fewer = (ours: Side, bare: Side): number[] => bare.counts.map((count, i) => count / ours.counts[i]!);
+function fewer(ours: Side, bare: Side): number[] {
+  return bare.counts.map((count, i) => count / ours.counts[i]!);
+}
 
-const longer = (ours: Side, bare: Side): number[] => ours.times.map((time, i) => time / bare.times[i]!);
+function longer(ours: Side, bare: Side): number[] {
+  return ours.times.map((time, i) => time / bare.times[i]!);
+}
 
 /** Headers of an answer but those that node:http writes by itself. */
 function sentHeaders(headers: Headers): Record<string, string> {

@@ -5,13 +5,16 @@ const USE_LARGE_PAGES = 14;
 /** Of a large page of most processors. */
 const LARGE_PAGE_BYTES = 2 ** 21;
 
+/** Memory beyond this is mostly that of one run, which touches each page few times: zeroing it by large ones takes longer. */
+const BYTES_MAX = 64 * 2 ** 20;
+
 /**
  * Asks for large pages under memory that is read and written again and again, before anything is in it: each pass looks for
  * the place of 500 times fewer pages, and the processor reads ahead beyond the end of a small one. A system that has none
  * free, or knows no such call, leaves it as it is.
  */
 export function useLargePages(memory: ArrayBufferLike): void {
-  const calls = systemCalls();
+  const calls = memory.byteLength > BYTES_MAX ? null : systemCalls();
   if (calls === null) return;
   const at = calls.addressOf(memory);
   const from = Math.ceil(at / LARGE_PAGE_BYTES) * LARGE_PAGE_BYTES;

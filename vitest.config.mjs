@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
 import { defineConfig } from 'vitest/config';
@@ -108,12 +107,15 @@ const replacing = {
   deps: { external: [/\/dist\/(src|kernels|workers)\//, /\/dist\/test\/durability\/counted-calls\.js$/] },
 };
 
+/** V8 has the option below up to its version 11, that of Node 20. */
+const HAS_BUDGET = Number.parseInt(process.versions.v8, 10) < 12;
+
 /**
  * A file runs most of the program a few times: compiling a function for speed pays later than in a service, and a heap
  * has room from the start. Together a fifth less processor time than by the defaults of V8. What one file has compiled
  * is kept for a later one that calls it again: a hundredth less with files of services, the same with those that compute.
  */
-const SHORT_LIVED = ['--no-flush-bytecode', ...known('--interrupt-budget', '=1000000')];
+const SHORT_LIVED = ['--no-flush-bytecode', ...(HAS_BUDGET ? ['--interrupt-budget=1000000'] : [])];
 const ROOMY = ['--max-semi-space-size=32', '--min-semi-space-size=32', '--initial-old-space-size=256'];
 
 /**
@@ -121,12 +123,6 @@ const ROOMY = ['--max-semi-space-size=32', '--min-semi-space-size=32', '--initia
  * processor time. Shared memory is given back later so, which the files that weigh it, alone in their process, would see.
  */
 const OWN_GARBAGE = '--single-threaded-gc';
-
-/** An option where this Node knows it: that of the budget went with V8 12, and an unknown one ends a process. */
-function known(name, value) {
-  const options = execFileSync(process.execPath, ['--v8-options'], { encoding: 'utf8' });
-  return new RegExp(`^\\s*${name} `, 'm').test(options) ? [`${name}${value}`] : [];
-}
 
 /** What the kinds have in common; not inherited from the whole, whose number of workers would then hide that of a command line. */
 const kind = (name, settings) => ({

@@ -2,7 +2,7 @@ import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { percentile } from '../percentiles.js';
+import { median } from '../percentiles.js';
 import { finished, startService, type RunningService } from './service.js';
 import { send } from './peers/work.js';
 
@@ -70,7 +70,7 @@ async function compare(service: RunningService, path: string, goal: number): Pro
   for (const { child } of bares) child.kill();
   const [ours, same, short] = sides as [Side, Side, Side];
   console.log(
-    `${path.padEnd(14)} ${rateOf(ours)} a second, event loop ${middle(ours.times).toFixed(1)} us a request; ` +
+    `${path.padEnd(14)} ${rateOf(ours)} a second, event loop ${median(ours.times).toFixed(1)} us a request; ` +
       `bare node:http with these headers ${rateOf(same)}: 1 in ${spread(fewer(ours, same))}, goal ${goal}, ` +
       `event loop ${spread(longer(ours, same))} of it; with a short head ${rateOf(short)}: ` +
       `1 in ${spread(fewer(ours, short))}, event loop ${spread(longer(ours, short))} of it`,
@@ -90,7 +90,7 @@ function sideOf(url: string, pid: number): Side {
 }
 
 function rateOf({ counts }: Side): number {
-  return Math.round(middle(counts) / SECONDS);
+  return Math.round(median(counts) / SECONDS);
 }
 
 /** How many times as many requests the bare one answers, by turn. */
@@ -186,12 +186,5 @@ function loopTime(pid: number): number {
 
 /** Median, and from what to what. */
 function spread(ratios: readonly number[]): string {
-  return `${middle(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)})`;
-}
-
-function middle(values: readonly number[]): number {
-  return percentile(
-    values.toSorted((a, b) => a - b),
-    0.5,
-  );
+  return `${median(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)})`;
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { useLargePages } from '../memory/large-pages.js';
+import { memoryOfPages } from '../memory/large-pages.js';
 import type { Holding } from '../sums/holding-values.js';
 
 const PAGE_BYTES = 65_536;
@@ -59,18 +59,6 @@ export function valuePanelOf({ buffer }: Float64Array): ValuePanel | undefined {
 
 let module: WebAssembly.Module | undefined;
 
-/** Undefined where the process has no addresses left: such memory takes 10 GB of them, whatever its size. */
-function roomFor(pages: number): WebAssembly.Memory | undefined {
-  try {
-    const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
-    useLargePages(memory.buffer);
-    return memory;
-  } catch (fault) {
-    if (fault instanceof RangeError) return undefined;
-    throw fault;
-  }
-}
-
 /** Memory of zeros for a panel with kernels; undefined for one that is too small or too large, or has no room. @param names cells of a row */
 export function createValuePanel(cells: number, names: number): Float64Array | undefined {
   const columnsAt = SCRATCH_AT + 8 * names;
@@ -78,7 +66,7 @@ export function createValuePanel(cells: number, names: number): Float64Array | u
   const panelAt = valuesAt + 8 * SESSIONS_AT_ONCE;
   if (8 * cells < PANEL_BYTES_MIN || 8 * cells > PANEL_BYTES_MAX) return undefined;
   const pages = Math.ceil((panelAt + 8 * cells) / PAGE_BYTES) + 1;
-  const memory = roomFor(pages);
+  const memory = memoryOfPages(pages);
   if (memory === undefined) return undefined;
   module ??= new WebAssembly.Module(readFileSync(new URL('../wasm/kernels.wasm', import.meta.url)));
   const { exports } = new WebAssembly.Instance(module, { env: { memory } });

@@ -5,6 +5,21 @@ const USE_LARGE_PAGES = 14;
 /** Of a large page of most processors. */
 const LARGE_PAGE_BYTES = 2 ** 21;
 
+/**
+ * Shared memory of whole pages of 64 KiB, large ones where the system has them.
+ * @returns undefined where the process has no addresses left: such memory takes 10 GB of them, whatever its size
+ */
+export function memoryOfPages(pages: number): WebAssembly.Memory | undefined {
+  try {
+    const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+    useLargePages(memory.buffer);
+    return memory;
+  } catch (fault) {
+    if (fault instanceof RangeError) return undefined;
+    throw fault;
+  }
+}
+
 /** Memory beyond this is mostly that of one run, which touches each page few times: zeroing it by large ones takes longer. */
 const BYTES_MAX = 64 * 2 ** 20;
 

@@ -29,7 +29,8 @@ let calls: SystemCalls | null | undefined;
 
 /** Calls of Linux through koffi, null where there are none. */
 export function systemCalls(): SystemCalls | null {
-  return (calls ??= process.platform === 'linux' ? openCalls() : null);
+  if (calls === undefined) calls = process.platform === 'linux' ? openCalls() : null; // It is looked for once.
+  return calls;
 }
 
 function openCalls(): SystemCalls | null {

@@ -39,7 +39,7 @@ let library: Library | null | undefined;
 
 /** @returns undefined where the process has no such library, or no koffi */
 export function systemSha256(): SystemSha256 | undefined {
-  library ??= soundLibrary();
+  if (library === undefined) library = soundLibrary(); // It is looked for once.
   return library === null ? undefined : hashBy(library);
 }
 

@@ -1,4 +1,4 @@
-import { useLargePages } from '#kernels/memory/large-pages.js';
+import { memoryOfPages } from '#kernels/memory/large-pages.js';
 
 const PAGE_BYTES = 2 ** 16;
 
@@ -11,15 +11,11 @@ const made = new WeakSet<ArrayBufferLike>();
  */
 export function pageMemory(bytes: number): SharedArrayBuffer {
   const pages = Math.ceil(bytes / PAGE_BYTES);
-  try {
-    const { buffer } = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
-    made.add(buffer);
-    useLargePages(buffer);
-    return buffer;
-  } catch (fault) {
-    if (fault instanceof RangeError) return new SharedArrayBuffer(pages * PAGE_BYTES);
-    throw fault;
-  }
+  const memory = memoryOfPages(pages);
+  if (memory === undefined) return new SharedArrayBuffer(pages * PAGE_BYTES);
+  const buffer = memory.buffer as SharedArrayBuffer; // as it was asked for
+  made.add(buffer);
+  return buffer;
 }
 
 /** Whether memory is of those above. */

@@ -56,6 +56,20 @@ export function coldState({ n, rows, kinks, norms, centre }: Program): ActiveSta
   return state;
 }
 
+/** Where a name is by its state; a free one is at a value of its own. */
+export function placeOf({ lower, upper, kinks }: Program, held: number, i: number, free: number): number {
+  if (held === FREE) return free;
+  return held === LOWER ? lower[i]! : held === UPPER ? upper[i]! : kinks[held - PINNED]!.at[i]!;
+}
+
+/** Puts a name on the sides of the kinks that it is on somewhere; of one that is there, on the side that it can leave to. */
+export function settleSides({ n, kinks }: Program, { names, sides }: ActiveState, i: number, where: number): void {
+  for (let k = 0; k < kinks.length; k++) {
+    const here = kinks[k]!.at[i]!;
+    sides[k * n + i] = where < here || (where === here && names[i] === UPPER) ? -1 : 1;
+  }
+}
+
 export function newIterate({ n, rows, kinks, norms }: Program): Iterate {
   return {
     x: new Float64Array(n),

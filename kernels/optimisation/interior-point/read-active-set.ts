@@ -7,6 +7,8 @@ import {
   PINNED,
   UNDER,
   UPPER,
+  placeOf,
+  settleSides,
   type ActiveState,
   type Iterate,
 } from '../active-set/active-state.js';
@@ -15,7 +17,7 @@ import type { Work } from './work.js';
 /** The point in the units of the programme, and the active set that the pairs show. */
 export function finish(work: Work, state: ActiveState, iterate: Iterate): void {
   const { program, free, f, pairs, at, x, y, scale, rowScale, normRadius } = work;
-  const { n, lower, upper, rows, kinks, norms } = program;
+  const { n, rows, kinks, norms } = program;
   const { on, s, z } = pairs;
   const shut = (k: number) => on[k] === 1 && z[k]! > s[k]!;
   for (let i = 0; i < n; i++) {
@@ -29,15 +31,7 @@ export function finish(work: Work, state: ActiveState, iterate: Iterate): void {
       for (let k = 0; k < kinks.length; k++)
         if (shut(at.left + k * f + p) && shut(at.right + k * f + p)) state.names[i] = PINNED + k;
     }
-    const held = state.names[i]!;
-    const where =
-      held === LOWER ? lower[i]! : held === UPPER ? upper[i]! : held === FREE ? x[i]! : kinks[held - PINNED]!.at[i]!;
-    for (let k = 0; k < kinks.length; k++) {
-      const here = kinks[k]!.at[i]!;
-      let side = where < here ? -1 : 1;
-      if (here === where) side = held === UPPER ? -1 : 1;
-      state.sides[k * n + i] = side;
-    }
+    settleSides(program, state, i, placeOf(program, state.names[i]!, i, x[i]!));
   }
   for (let r = 0; r < rows.count; r++) {
     iterate.rowMultipliers[r] = (y[r]! * rowScale[r]!) / scale;

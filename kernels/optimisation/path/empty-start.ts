@@ -2,7 +2,7 @@ import { coldState, LOWER, type ActiveState } from '../active-set/active-state.j
 import { slopeOf } from '../active-set/equality-gradient.js';
 import { metricDiagonal } from '../program/metric.js';
 import type { Program, Rows } from '../program/program.js';
-import { curvatureTimes } from './factor.js';
+import { smoothGradient } from '../program/smooth-gradient.js';
 import type { PathStart } from './follow-path.js';
 
 /** Part of the largest difference of gradients by which the best name begins above what lets it go. */
@@ -69,17 +69,9 @@ function chargeOf(gradient: Float64Array, lower: Float64Array, upper: Float64Arr
 }
 
 function gradientAt(program: Program, state: ActiveState, x: Float64Array): Float64Array {
-  const { n, centre, linear, kinks } = program;
-  const gradient = new Float64Array(n);
-  curvatureTimes(
-    program,
-    x.map((value, i) => value - centre[i]!),
-    gradient,
-  );
-  for (let i = 0; i < n; i++) {
-    gradient[i]! += linear[i]!;
-    for (let k = 0; k < kinks.length; k++) gradient[i]! += slopeOf(program, state, k, i);
-  }
+  const gradient = smoothGradient(program, x);
+  for (let i = 0; i < program.n; i++)
+    for (let k = 0; k < program.kinks.length; k++) gradient[i]! += slopeOf(program, state, k, i);
   return gradient;
 }
 

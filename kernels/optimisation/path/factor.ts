@@ -1,5 +1,5 @@
 import type { DenseAlgebra } from '../factors/algebra.js';
-import { metricTimes, type Metric } from '../program/metric.js';
+import type { Metric } from '../program/metric.js';
 import type { Program } from '../program/program.js';
 import { backward, forward } from '../factors/triangular-passes.js';
 
@@ -192,11 +192,4 @@ function curvatureEntries(metric: Metric | null, curvature: number, ridge: numbe
     for (let p = 0; p < count; p++) out[at + p] = curvature * product(name, others[p]!);
     return curvature * (product(name, name) + specific[name]!) + ridge;
   };
-}
-
-/** out := (curvature P + ridge I) step, [n]. */
-export function curvatureTimes({ metric, curvature, ridge }: Program, step: Float64Array, out: Float64Array): void {
-  if (metric === null || curvature === 0) out.fill(0);
-  else metricTimes(metric, step, out);
-  for (let i = 0; i < step.length; i++) out[i] = curvature * out[i]! + ridge * step[i]!;
 }

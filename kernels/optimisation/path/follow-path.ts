@@ -11,10 +11,11 @@ import {
 } from '../active-set/active-state.js';
 import { slopeOf } from '../active-set/equality-gradient.js';
 import { firstDual, firstPrimal, type FirstEvent, type PathEvent } from './events.js';
-import { curvatureTimes, type PathFactors } from './factor.js';
+import type { PathFactors } from './factor.js';
 import type { Path } from './state.js';
 import { createPathSystem } from './system.js';
 import type { Point, Program } from '../program/program.js';
+import { smoothGradient } from '../program/smooth-gradient.js';
 
 /**
  * Where a way begins: an optimum of a programme that differs in its objective and the bounds of rows alone, the arrays
@@ -184,18 +185,6 @@ function isOfOneObjective({ metric, curvature, ridge, centre, linear }: Program,
     other.centre === centre &&
     other.linear === linear
   );
-}
-
-/** Gradient of the objective without its kinks, [n]. */
-function smoothGradient(program: Program, x: Float64Array): Float64Array {
-  const gradient = new Float64Array(x.length);
-  curvatureTimes(
-    program,
-    x.map((value, i) => value - program.centre[i]!),
-    gradient,
-  );
-  for (let i = 0; i < x.length; i++) gradient[i]! += program.linear[i]!;
-  return gradient;
 }
 
 /**

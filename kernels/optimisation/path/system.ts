@@ -1,6 +1,6 @@
 import { IDLE, LOWER, OVER, UNDER, UPPER } from '../active-set/active-state.js';
 import { slopeOf } from '../active-set/equality-gradient.js';
-import { curvatureTimes } from './factor.js';
+import { curvatureTimes } from '../program/smooth-gradient.js';
 import type { Path } from './state.js';
 import { factorSemidefinite, solveFactored } from '../factors/schur.js';
 

@@ -1,8 +1,8 @@
 import { solveSquare } from '../../algebra/solve-square.js';
 import { FREE, IDLE, UPPER } from '../active-set/active-state.js';
 import type { ProgramAnswer } from '../program-answer.js';
-import { metricTimes } from '../program/metric.js';
 import type { Program } from '../program/program.js';
+import { smoothGradient } from '../program/smooth-gradient.js';
 
 /** Rates below this share of the largest gain are none. */
 const RATE_MIN = 1e-12;
@@ -27,7 +27,7 @@ export function cornerSlope(
   const free = positions(state.names, (held) => held === FREE);
   const held = positions(state.rows, (side) => side !== IDLE);
   if (kinks.length > 0 || norms.length > 0 || free.length !== held.length) return undefined;
-  const own = gradientAt(program, point.x);
+  const own = smoothGradient(program, point.x);
   const k = free.length;
   const sides = new Float64Array(2 * k);
   for (const [p, i] of free.entries()) [sides[2 * p], sides[2 * p + 1]] = [-own[i]!, gain[i]!];
@@ -77,11 +77,4 @@ function positions(states: Int8Array, isWanted: (state: number) => boolean): rea
 
 function entry({ coefficients }: Program['rows'], n: number, row: number, name: number): number {
   return coefficients[row * n + name]!;
-}
-
-function gradientAt({ metric, curvature, ridge, centre, linear }: Program, x: Float64Array): Float64Array {
-  const offset = x.map((value, i) => value - centre[i]!);
-  const curved = new Float64Array(x.length);
-  if (metric !== null && curvature !== 0) metricTimes(metric, offset, curved);
-  return linear.map((value, i) => value + curvature * curved[i]! + ridge * offset[i]!);
 }

@@ -8,6 +8,8 @@ import {
   UPPER,
   coldState,
   newIterate,
+  placeOf,
+  settleSides,
   type ActiveState,
   type Iterate,
 } from '../active-set/active-state.js';
@@ -49,11 +51,12 @@ export function solveCorner(program: Program): SolvedCorner | undefined {
 const THERE = 1e-14;
 
 function settleName(
-  { n, lower, upper, kinks }: Program,
+  program: Program,
   { state, iterate }: Pick<SolvedCorner, 'state' | 'iterate'>,
   i: number,
   isBetween: boolean,
 ): void {
+  const { lower, upper, kinks } = program;
   const isAt = (bound: number): boolean => Math.abs(iterate.x[i]! - bound) <= THERE * (1 + Math.abs(bound));
   const pinned = kinks.findIndex(({ at, left, right }) => left[i] !== right[i] && isAt(at[i]!));
   state.names[i] = FREE;
@@ -61,15 +64,9 @@ function settleName(
     if (isAt(lower[i]!)) state.names[i] = LOWER;
     else if (isAt(upper[i]!)) state.names[i] = UPPER;
     else if (pinned >= 0) state.names[i] = PINNED + pinned;
-    if (state.names[i] !== FREE)
-      iterate.x[i] =
-        state.names[i] === LOWER ? lower[i]! : state.names[i] === UPPER ? upper[i]! : kinks[pinned]!.at[i]!;
   }
-  for (let k = 0; k < kinks.length; k++) {
-    const here = kinks[k]!.at[i]!;
-    const isBelow = iterate.x[i]! < here || (iterate.x[i] === here && state.names[i] === UPPER);
-    state.sides[k * n + i] = isBelow ? -1 : 1;
-  }
+  iterate.x[i] = placeOf(program, state.names[i]!, i, iterate.x[i]!);
+  settleSides(program, state, i, iterate.x[i]!);
 }
 
 function settleRows(

@@ -105,13 +105,19 @@ const HELD = 1e-10;
 /** An answer to a programme with fewer rows, where the further ones, upper bounds at its end, hold as well. */
 function stillHolds({ n, rows }: Program, answer: ProgramAnswer | undefined): ProgramAnswer | undefined {
   if (answer === undefined) return undefined;
-  const { point, state } = answer;
-  const first = point.rowMultipliers.length;
-  if (!areKept({ n, rows }, first, point.x)) return undefined;
+  const { x, rowMultipliers } = answer.point;
+  if (!areKept({ n, rows }, rowMultipliers.length, x)) return undefined;
+  return { ...answer, ...withIdleRows(answer, rows.count) };
+}
+
+/** Point and state of an optimum of a programme with fewer rows, the further ones of which exert no force. */
+function withIdleRows(
+  { point, state }: Pick<ProgramAnswer, 'point' | 'state'>,
+  count: number,
+): Pick<ProgramAnswer, 'point' | 'state'> {
   return {
-    ...answer,
-    point: { ...point, rowMultipliers: lengthened(point.rowMultipliers, rows.count) },
-    state: { ...state, rows: Int8Array.from({ length: rows.count }, (_, r) => state.rows[r] ?? IDLE) },
+    point: { ...point, rowMultipliers: lengthened(point.rowMultipliers, count) },
+    state: { ...state, rows: Int8Array.from({ length: count }, (_, r) => state.rows[r] ?? IDLE) },
   };
 }
 
@@ -125,14 +131,13 @@ export interface Optimum {
  * Where the way to a programme begins: an optimum of one with fewer rows, and perhaps another objective, is one of it where
  * the further rows, upper bounds at its end, are wide enough.
  */
-export function startAt(program: Program, { program: before, answer: { point, state } }: Optimum): PathStart {
+export function startAt(program: Program, { program: before, answer }: Optimum): PathStart {
   const { n, rows } = program;
   const { curvature, ridge, linear, centre } = before;
-  const upper = wideEnough({ n, rows }, before.rows.count, point.x);
+  const upper = wideEnough({ n, rows }, before.rows.count, answer.point.x);
   return {
     program: { ...program, curvature, ridge, linear, centre, rows: { ...rows, upper } },
-    point: { ...point, rowMultipliers: lengthened(point.rowMultipliers, rows.count) },
-    state: { ...state, rows: Int8Array.from({ length: rows.count }, (_, r) => state.rows[r] ?? IDLE) },
+    ...withIdleRows(answer, rows.count),
   };
 }
 

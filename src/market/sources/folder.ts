@@ -295,8 +295,11 @@ async function filesAt(
   return found;
 }
 
-/** Whether a file is no longer what it was when it was listed. */
-export const isChanged = async ({ path, identity }: SourceFile) => (await identityOfFile(path)) !== identity;
+/** Files that are no longer what they were when they were listed. */
+export async function changedFiles(files: readonly SourceFile[]): Promise<readonly SourceFile[]> {
+  const identities = await Promise.all(files.map(({ path }) => identityOfFile(path)));
+  return files.filter(({ identity }, i) => identity !== identities[i]);
+}
 
 /** The identity of a file that is there, undefined of one that is not. */
 export async function identityOfFile(path: string): Promise<string | undefined> {

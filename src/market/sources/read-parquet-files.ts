@@ -4,7 +4,7 @@ import { digestFiles } from './digest-file.js';
 import { digestFilesApart } from '../process/hashing.js';
 import { SCATTERED_BYTES_MIN, startScattering, type Scattering } from '../process/scattering.js';
 import { cellOf, chunksOf, reasonOf, settingsFor, sqlName } from './duckdb.js';
-import { isChanged, tableName, type SourceFile } from './folder.js';
+import { changedFiles, tableName, type SourceFile } from './folder.js';
 import { marketRowsOn } from '../mapping/mapped-content.js';
 import { columnsOf, marketColumns, scanOf } from '../formats/parquet.js';
 import { reportColumns } from '../formats/parquet-checks.js';
@@ -75,8 +75,7 @@ export async function readParquetMarket(
     onNames(rows.names());
     return panels && { panels, rows: rows.rows };
   } catch (error) {
-    const areChanged = await Promise.all(listed.map(isChanged));
-    if (areChanged.includes(true)) return undefined; // which is reported of each when all tables are read
+    if ((await changedFiles(listed)).length > 0) return undefined; // which is reported of each when all tables are read
     if (!(await reportUnreadable(listed, open, problems))) refuse(error);
     return undefined;
   } finally {
@@ -153,7 +152,7 @@ export async function readParquetTable<T>(
       if (addRow !== undefined) await cellsFrom(connection, zoned[0]!, zoned, columns, addRow);
     }
   } catch (error) {
-    if ((await Promise.all(files.map(isChanged))).includes(true)) return; // as for a market
+    if ((await changedFiles(files)).length > 0) return; // as for a market
     const message = readerFault(error) ?? `The files cannot be read: ${reasonOf(error)}`;
     problems.error({ code: 'UNREADABLE_FILE', path: label, message });
   }

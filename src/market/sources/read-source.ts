@@ -9,7 +9,7 @@ import { createMarketRecords } from '../formats/csv.js';
 import { rowsByTable, type TableKind } from '../content/table-kinds.js';
 import { type FileDigest, digestFiles } from './digest-file.js';
 import { openDuckDb, type DuckDb } from './duckdb.js';
-import { fileName, isChanged, tableName, type TableFiles, type SourceFile } from './folder.js';
+import { changedFiles, fileName, tableName, type TableFiles, type SourceFile } from './folder.js';
 import { noPanels } from '../serving/panels.js';
 import type { MarketRead } from './read-typed-market.js';
 import type { Problems } from '../content/problems.js';
@@ -56,7 +56,7 @@ export async function readSource(
     const actions = await readActions(files, reading, isOwn);
     const universes = await readTable('universes', files.universes, createUniverseRows(problems), reading);
     const series = await readTable('series', files.series, createSeriesRows(problems), reading);
-    for (const { label } of await changedFiles(files))
+    for (const { label } of await changedFiles(TABLE_KINDS.flatMap((tableKind) => files[tableKind])))
       problems.error({ code: 'UNREADABLE_FILE', path: label, message: 'The file changed while it was read.' });
     if (problems.errors > 0 || market === undefined) {
       reportSeries(identifiers, series.table, problems);
@@ -92,13 +92,6 @@ export async function readSource(
 
 const parquetPaths = (files: readonly SourceFile[]) =>
   files.flatMap(({ format, path }) => (format === 'parquet' ? [path] : []));
-
-/** Files that are no longer what they were when they were listed. */
-async function changedFiles(files: TableFiles): Promise<SourceFile[]> {
-  const all = TABLE_KINDS.flatMap((tableKind) => files[tableKind]);
-  const areChanged = await Promise.all(all.map(isChanged));
-  return all.filter((_, i) => areChanged[i]);
-}
 
 async function readMarket(
   files: readonly SourceFile[],

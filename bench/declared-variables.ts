@@ -54,7 +54,8 @@ export const VARIABLES = {
   PAIRS_AGAIN: { of: { [PAIRS]: '' } },
   PEERS: { of: { [OBJECTIVES]: '', [TAILS]: '' } },
   PEER_SECONDS: { of: { [OBJECTIVES]: 60, [TAILS]: 60 } },
-  PEERS_WORKERS: { of: { 'http/peers': 1 } },
+  /** 0: as many as the service starts by itself. */
+  PEERS_WORKERS: { of: { 'http/peers': 0 }, least: 0 },
   ROUNDS: { of: { [OBJECTIVES]: 3, [TAILS]: 3 } },
   SIZES: {
     of: { [OBJECTIVES]: '134,334,667,1334', [TAILS]: '134x1000,334x2000,500x5000,134x500d,500x504ds,500x100000' },

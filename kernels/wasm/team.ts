@@ -34,6 +34,12 @@ const RANK_K: i32 = 4;
 /** Looks at the board before a thread goes to sleep: some tens of microseconds, as long as the leader works alone between two products. */
 const LOOKS: i32 = 20_000;
 
+/**
+ * Looks of a thread that has a share of X'X, whose turns are few: about a millisecond. A system may wake a follower on the processor of its
+ * leader, and parts them only when both go on: who sleeps between two slabs stays there, and the other processor idle.
+ */
+const RANK_K_LOOKS: i32 = 1_000_000;
+
 /** Parts of a symmetric product, each with its own sums: fixed, so that nothing depends on the number of threads. */
 const SYMV_PARTS: i32 = 8;
 
@@ -75,17 +81,24 @@ export function endTeam(): void {
 export function followTeam(at: usize, scratch: usize): void {
   board = at;
   let seen = 0; // the ticket of a zeroed board
+  let looks = RANK_K_LOOKS; // a leader of X'X packs a slab first
   while (true) {
-    seen = awaitTicket(seen);
-    if (load<i32>(board + WORK) == HOME) break;
+    seen = awaitTicket(seen, looks);
+    const work = load<i32>(board + WORK);
+    if (work == HOME) break;
+    looks = looksOf(work);
     while (takePart(scratch)) {}
   }
   if (atomic.sub<i32>(board + AT_WORK, 1) == 1) atomic.notify(board + AT_WORK, 1);
 }
 
+function looksOf(work: i32): i32 {
+  return work == RANK_K ? RANK_K_LOOKS : LOOKS;
+}
+
 /** The ticket once it is another one. */
-function awaitTicket(seen: i32): i32 {
-  for (let look = 0; look < LOOKS; look++) {
+function awaitTicket(seen: i32, looks: i32): i32 {
+  for (let look = 0; look < looks; look++) {
     const ticket = atomic.load<i32>(board + TICKET);
     if (ticket != seen) return ticket;
   }
@@ -125,7 +138,8 @@ function post(work: i32, parts: i32): void {
 /** Takes parts until none is left, then waits for those that others took. */
 function finish(parts: i32, scratch: usize): void {
   while (takePart(scratch)) {}
-  for (let look = 0; look < LOOKS && atomic.load<i32>(board + DONE) < parts; look++) {}
+  const looks = looksOf(load<i32>(board + WORK));
+  for (let look = 0; look < looks && atomic.load<i32>(board + DONE) < parts; look++) {}
   while (true) {
     const done = atomic.load<i32>(board + DONE);
     if (done == parts) return;

@@ -34,12 +34,12 @@ export interface Work {
   answer(service: RunningService): Promise<readonly number[]>;
 }
 
-/** What the service did: every thread of its process counts. */
-export async function byService(work: Work, service: RunningService): Promise<Done> {
+/** What the service did: every thread of its process counts. @param isRead whether its answer is read afterwards */
+export async function byService(work: Work, service: RunningService, isRead: boolean): Promise<Done> {
   const [processor, wall] = [processorTime(service), performance.now()];
   await work.run(service);
   const done = { wall: performance.now() - wall, processor: processorTime(service) - processor };
-  return { ...done, answer: await work.answer(service) };
+  return { ...done, answer: isRead ? await work.answer(service) : [] };
 }
 
 export function byPeer(peer: PythonPeer, { folder, names, sessions }: SharedMarket, request: object): Promise<Done> {

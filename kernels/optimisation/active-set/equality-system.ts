@@ -98,16 +98,7 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
       const gradient = gradientOf(state, iterate, active[a]!);
       for (let p = 0; p < f; p++) columns[p * m + a] = gradient(free[p]!);
     }
-    solved.set(columns.subarray(0, f * m));
-    present.curvature.solve(solved, m);
-    schur.fill(0, 0, m * m);
-    for (let p = 0; p < f; p++) {
-      for (let r = 0; r < m; r++) {
-        const value = columns[p * m + r]!;
-        if (value === 0) continue;
-        for (let s = 0; s <= r; s++) schur[r * m + s]! += value * solved[p * m + s]!;
-      }
-    }
+    present.curvature.solveWithProducts(columns, m, solved, schur);
   }
 
   /** Gradient of an active row, kink or norm by name. */
@@ -148,7 +139,7 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
       if (change.length !== total) change = new Float64Array(total);
       if (present.isWhole()) factorHalves(state, iterate);
       else factorWhole(state, iterate);
-      factorSemidefinite(schur, total, skipped);
+      factorSemidefinite(schur, total, skipped, { algebra: present.curvature.algebra });
       return true;
     },
     solve(step, wanted) {

@@ -1,7 +1,7 @@
 import type { DenseAlgebra } from './algebra.js';
 import type { DenseMetric, FactorMetric, Metric } from '../program/metric.js';
 import { addLoaded, subtractLoaded } from './low-rank-passes.js';
-import { backward, forward } from './triangular-passes.js';
+import { addProducts, solveWith } from './column-solves.js';
 
 /**
  * The curvature H = scale P + diag(diagonal) on a free subset of the names, factored and ready to solve with.
@@ -26,9 +26,21 @@ export interface Curvature {
   ): boolean;
   /** b := H^-1 b, b [count x columns] row-major. */
   solve(b: Float64Array, columns: number): void;
+  /**
+   * The columns of a Schur complement, C [count x columns] row-major.
+   * @param solved    Becomes H^-1 C.
+   * @param products  [columns x columns]; its lower triangle becomes C' H^-1 C.
+   * @cost            of `solve`, and count columns^2 / 2
+   */
+  solveWithProducts(c: Float64Array, columns: number, solved: Float64Array, products: Float64Array): void;
+  /** What it is factored by. */
+  readonly algebra: DenseAlgebra;
   /** L of H = L L', [count x count] row-major, until the next factor; undefined where H was factored in parts. */
   triangle(): Float64Array | undefined;
 }
+
+/** Columns from which on products are those of halves L^-1 C, as one kernel. */
+const HALVES_MIN = 64;
 
 /** Below this many free names per factor a dense factorisation is at least as fast as the low-rank form. */
 const NAMES_PER_FACTOR = 1.8;
@@ -133,9 +145,7 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
 
   function solvePartly(b: Float64Array, columns: number): void {
     const c = coupledCount;
-    if (block.length < c * columns) block = new Float64Array(c * columns);
-    const part = block.subarray(0, c * columns);
-    for (let a = 0; a < c; a++) part.set(b.subarray(coupled[a]! * columns, (coupled[a]! + 1) * columns), a * columns);
+    const part = gatherCoupled(b, c, columns);
     if (c > 0) solveWith(algebra, square.subarray(0, c * c), c, part, columns);
     scaleRows(b, inverse, order, columns);
     for (let a = 0; a < c; a++) b.set(part.subarray(a * columns, (a + 1) * columns), coupled[a]! * columns);
@@ -195,9 +205,48 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
     scaleRows(b, roots, order, columns);
   }
 
+  function solveWithProducts(c: Float64Array, columns: number, solved: Float64Array, products: Float64Array): void {
+    const size = order * columns;
+    solved.set(c.subarray(0, size));
+    if (columns < HALVES_MIN || form === 'factor') {
+      solve(solved, columns);
+      addProducts(c, solved, { rows: order, columns }, products.fill(0, 0, columns * columns));
+      return;
+    }
+    halfSolve(solved, columns, (l, n, b) => algebra.solveLower(l, n, b));
+    algebra.symmetricRankK(solved.subarray(0, size), columns, products.subarray(0, columns * columns));
+    halfSolve(solved, columns, (l, n, b) => algebra.solveLowerTransposed(l, n, b));
+  }
+
+  /** One of the two halves of `solve`: by a triangle of the names that covary, by the root of the reciprocal of the rest. */
+  function halfSolve(b: Float64Array, columns: number, solveTriangle: DenseAlgebra['solveLower']): void {
+    if (form === 'dense') {
+      solveTriangle(square.subarray(0, order * order), order, b.subarray(0, order * columns));
+      return;
+    }
+    const c = form === 'partial' ? coupledCount : 0;
+    const part = gatherCoupled(b, c, columns);
+    if (c > 0) solveTriangle(square.subarray(0, c * c), c, part);
+    if (roots.length < order) roots = new Float64Array(order);
+    for (let p = 0; p < order; p++) roots[p] = Math.sqrt(inverse[p]!);
+    scaleRows(b, roots, order, columns);
+    for (let a = 0; a < c; a++) b.set(part.subarray(a * columns, (a + 1) * columns), coupled[a]! * columns);
+  }
+
+  /** Rows of the first so many names that covary. */
+  function gatherCoupled(b: Float64Array, count: number, columns: number): Float64Array {
+    if (block.length < count * columns) block = new Float64Array(count * columns);
+    const part = block.subarray(0, count * columns);
+    for (let a = 0; a < count; a++)
+      part.set(b.subarray(coupled[a]! * columns, (coupled[a]! + 1) * columns), a * columns);
+    return part;
+  }
+
   return {
     factor,
     solve,
+    solveWithProducts,
+    algebra,
     triangle: () => (form === 'dense' ? square.subarray(0, order * order) : undefined),
   };
 }
@@ -286,15 +335,4 @@ function scaleRows(b: Float64Array, factors: Float64Array, rows: number, columns
     const factor = factors[p]!;
     for (let c = 0; c < columns; c++) b[p * columns + c]! *= factor;
   }
-}
-
-/** A single right-hand side is a pass over the factor: cheaper here than a call across an engine's boundary. */
-function solveWith(algebra: DenseAlgebra, l: Float64Array, n: number, b: Float64Array, columns: number): void {
-  if (columns === 1) {
-    forward(l, b, { n, stride: n });
-    backward(l, b, { n, stride: n });
-    return;
-  }
-  algebra.solveLower(l, n, b);
-  algebra.solveLowerTransposed(l, n, b);
 }

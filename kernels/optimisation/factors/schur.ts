@@ -1,5 +1,20 @@
+import type { DenseAlgebra } from './algebra.js';
+
 /** Pivots below this share of their own diagonal entry belong to rows that repeat others. */
 const REPEATED = 1e-12;
+
+/** Columns that are factored between two products. */
+const WIDTH = 64;
+
+/** Order from which on products take the most of the work. */
+const PRODUCTS_MIN = 2 * WIDTH;
+
+interface SchurOptions {
+  /** Share of its own diagonal entry below which a pivot counts as zero. */
+  readonly repeated?: number;
+  /** Makes products of large ones. */
+  readonly algebra?: Pick<DenseAlgebra, 'symmetricRankK'> | undefined;
+}
 
 /**
  * Cholesky factor of a symmetric positive semi-definite S, in place, leaving out rows that depend on earlier ones.
@@ -7,16 +22,40 @@ const REPEATED = 1e-12;
  * @param s        [m x m] row-major; the lower triangle is read and overwritten.
  * @param m        Order.
  * @param skipped  [m], becomes 1 for the rows left out.
- * @param repeated Share of its own diagonal entry below which a pivot counts as zero.
  * @returns        Number of rows left out.
  * @cost           m^3 / 6 multiply-adds.
  */
-export function factorSemidefinite(s: Float64Array, m: number, skipped: Uint8Array, repeated = REPEATED): number {
+export function factorSemidefinite(
+  s: Float64Array,
+  m: number,
+  skipped: Uint8Array,
+  { repeated = REPEATED, algebra }: SchurOptions = {},
+): number {
+  const matrix: Matrix = { s, m, skipped, diagonal: Float64Array.from({ length: m }, (_, i) => s[i * m + i]!) };
+  if (algebra === undefined || m < PRODUCTS_MIN) return factorPanel(matrix, 0, m, repeated);
   let count = 0;
-  for (let i = 0; i < m; i++) {
+  for (let from = 0; from < m; from += WIDTH) {
+    const to = Math.min(from + WIDTH, m);
+    count += factorPanel(matrix, from, to, repeated);
+    if (to < m) subtractProducts(algebra, matrix, from, to);
+  }
+  return count;
+}
+
+interface Matrix {
+  readonly s: Float64Array;
+  readonly m: number;
+  readonly skipped: Uint8Array;
+  /** As it was before, [m]. */
+  readonly diagonal: Float64Array;
+}
+
+/** Columns of the factor, where those before have been subtracted. @returns how many are left out */
+function factorPanel({ s, m, skipped, diagonal }: Matrix, from: number, to: number, repeated: number): number {
+  let count = 0;
+  for (let i = from; i < m; i++) {
     const row = i * m;
-    const own = s[row + i]!;
-    for (let j = 0; j < i; j++) {
+    for (let j = from; j < Math.min(i, to); j++) {
       if (skipped[j] === 1) {
         s[row + j] = 0;
         continue;
@@ -25,7 +64,7 @@ export function factorSemidefinite(s: Float64Array, m: number, skipped: Uint8Arr
       const other = j * m;
       let first = s[row + j]!;
       let second = 0;
-      let k = 0;
+      let k = from;
       for (; k + 1 < j; k += 2) {
         first -= s[row + k]! * s[other + k]!;
         second -= s[row + k + 1]! * s[other + k + 1]!;
@@ -33,13 +72,29 @@ export function factorSemidefinite(s: Float64Array, m: number, skipped: Uint8Arr
       if (k < j) first -= s[row + k]! * s[other + k]!;
       s[row + j] = (first + second) / s[other + j]!;
     }
-    let pivot = own;
-    for (let k = 0; k < i; k++) pivot -= s[row + k]! * s[row + k]!;
-    skipped[i] = pivot > repeated * own ? 0 : 1;
+    if (i >= to) continue;
+    let pivot = s[row + i]!;
+    for (let k = from; k < i; k++) pivot -= s[row + k]! * s[row + k]!;
+    skipped[i] = pivot > repeated * diagonal[i]! ? 0 : 1;
     count += skipped[i]!;
     s[row + i] = skipped[i] === 1 ? 0 : Math.sqrt(pivot);
   }
   return count;
+}
+
+/** Subtracts the products of the columns of a panel from what is behind them. */
+function subtractProducts(
+  { symmetricRankK }: Pick<DenseAlgebra, 'symmetricRankK'>,
+  { s, m }: Matrix,
+  from: number,
+  to: number,
+): void {
+  const left = m - to;
+  const panel = new Float64Array((to - from) * left);
+  for (let i = 0; i < left; i++) for (let k = from; k < to; k++) panel[(k - from) * left + i] = s[(to + i) * m + k]!;
+  const products = new Float64Array(left * left);
+  symmetricRankK(panel, left, products);
+  for (let i = 0; i < left; i++) for (let j = 0; j <= i; j++) s[(to + i) * m + to + j]! -= products[i * left + j]!;
 }
 
 /** Solves with the factor, in place: zero for the rows left out. */

@@ -1,6 +1,6 @@
 import type { Program } from '../program/program.js';
 
-/** Soft rows of one side that are eliminated before the names: they add to the curvature and are no columns. */
+/** Rows of one side that are eliminated before the names: they add to the curvature and are no columns. */
 export interface FoldedRows {
   /** Rows, ascending, [T]. */
   readonly rows: Int32Array;
@@ -20,23 +20,46 @@ const ROWS_PER_NAME = 0.5;
 /** Fewer rows than this are columns, whatever the number of names. */
 const ROWS_MIN = 32;
 
+/** The same of hard rows, whose weights grow beyond all bounds: near the end a Schur complement is more accurate. */
+const HARD_PER_NAME = 1;
+const HARD_MIN = 128;
+
 /** Whether soft rows are so many that they are eliminated into the curvature. @cost m */
-export function isFolded({ rows }: Program, free: number): boolean {
-  let count = 0;
-  for (let r = 0; r < rows.count; r++) if (isFoldable(rows, r)) count++;
-  return count >= Math.max(ROWS_MIN, ROWS_PER_NAME * free);
+export function isFolded(program: Program, free: number): boolean {
+  return countOf(program, isSoft) >= Math.max(ROWS_MIN, ROWS_PER_NAME * free);
 }
 
-/** Soft rows with one bound: at a price, nothing but their own slack stands between value and multiplier. */
-function isFoldable({ lower, upper, penalty }: Program['rows'], r: number): boolean {
-  return Number.isFinite(penalty[r]!) && Number.isFinite(lower[r]!) !== Number.isFinite(upper[r]!);
+function areHardFolded(program: Program, free: number): boolean {
+  return countOf(program, isOneSided) >= Math.max(HARD_MIN, HARD_PER_NAME * free);
+}
+
+function countOf({ rows }: Program, isCounted: (rows: Program['rows'], r: number) => boolean): number {
+  let count = 0;
+  for (let r = 0; r < rows.count; r++) if (isCounted(rows, r)) count++;
+  return count;
+}
+
+/** With one bound, at a price: nothing but its own slack stands between value and multiplier. */
+function isSoft(rows: Program['rows'], r: number): boolean {
+  return Number.isFinite(rows.penalty[r]!) && isOneSided(rows, r);
+}
+
+function isOneSided({ lower, upper }: Program['rows'], r: number): boolean {
+  return Number.isFinite(lower[r]!) !== Number.isFinite(upper[r]!);
+}
+
+interface Folding {
+  readonly rowScale: Float64Array;
+  /** Whether hard rows are eliminated as well: not where the last digits count. */
+  readonly withHard: boolean;
 }
 
 /** The rows to eliminate, null where there are few. @cost a copy of their coefficients, twice */
-export function foldedRows(program: Program, free: Int32Array, rowScale: Float64Array): FoldedRows | null {
+export function foldedRows(program: Program, free: Int32Array, { rowScale, withHard }: Folding): FoldedRows | null {
   const { n, rows } = program;
   const f = free.length;
-  if (!isFolded(program, f)) return null;
+  const isFoldable = withHard && areHardFolded(program, f) ? isOneSided : isFolded(program, f) ? isSoft : undefined;
+  if (isFoldable === undefined) return null;
   const all = Array.from({ length: rows.count }, (_, r) => r);
   const folded = Int32Array.from(all.filter((r) => isFoldable(rows, r)));
   const values = new Float64Array(folded.length * f);

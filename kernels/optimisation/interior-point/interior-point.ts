@@ -81,7 +81,7 @@ export function runInteriorPoint(
   iterate: Iterate,
   run: InteriorRun = 'near',
 ): InteriorPointOutcome {
-  const work = prepare(program, run === 'far');
+  const work = prepare(program, run === 'far', run === 'far' || run === 'deep');
   const { complementarity, primal, stationarity } = TOLERANCES[run];
   start(work);
   if (run === 'far') startFar(work, curvature);

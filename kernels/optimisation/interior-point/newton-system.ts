@@ -95,20 +95,9 @@ function factor(work: Work, curvature: Curvature): boolean {
     slack[column] = s[at.norm + q]! / z[at.norm + q]!;
   }
   if (c === 0) return true;
-  for (let e = 0; e < f * c; e++) solved[e] = columns[e]!;
-  curvature.solve(solved, c);
-  for (let e = 0; e < c * c; e++) schur[e] = 0;
-  for (let p = 0; p < f; p++) {
-    const from = p * c;
-    for (let r = 0; r < c; r++) {
-      const value = columns[from + r]!;
-      if (value === 0) continue;
-      const to = r * c;
-      for (let q = 0; q <= r; q++) schur[to + q]! += value * solved[from + q]!;
-    }
-  }
+  curvature.solveWithProducts(columns, c, solved, schur);
   for (let r = 0; r < c; r++) schur[r * c + r]! += slack[r]!;
-  factorSemidefinite(schur, c, work.skipped, ROUNDING);
+  factorSemidefinite(schur, c, work.skipped, { repeated: ROUNDING, algebra: curvature.algebra });
   return true;
 }
 

@@ -1,7 +1,7 @@
 import { metricDiagonal, type Metric } from '../program/metric.js';
 import { createPairs, type Pairs } from './pairs.js';
 import type { Program } from '../program/program.js';
-import { foldedRows, type FoldedRows } from './folded-rows.js';
+import { foldedRows, isFolded, type FoldedRows } from './folded-rows.js';
 
 /** Proximal terms of the scaled programme, in names and in equality rows: they vanish at the answer. */
 const PROXIMAL_NAME = 1e-9;
@@ -96,7 +96,8 @@ interface Segments {
   readonly norm: number;
 }
 
-export function prepare(program: Program, far: boolean): Work {
+/** @param isExact whether last digits count more than time */
+export function prepare(program: Program, far: boolean, isExact: boolean): Work {
   const { n, rows, kinks, norms, lower, upper, metric } = program;
   const names: number[] = [];
   for (let i = 0; i < n; i++)
@@ -128,7 +129,7 @@ export function prepare(program: Program, far: boolean): Work {
     for (let p = 0; p < f; p++) largest = Math.max(largest, Math.abs(rows.coefficients[r * n + free[p]!]!));
     rowScale[r] = largest > 0 ? 1 / largest : 1;
   }
-  const fold = foldedRows(program, free, rowScale);
+  const fold = foldedRows(program, free, { rowScale, withHard: !isExact });
   const kept = fold === null ? Int32Array.from({ length: m }, (_, r) => r) : fold.others;
   const columnOf = new Int32Array(m).fill(-1);
   kept.forEach((r, column) => (columnOf[r] = column));
@@ -145,12 +146,11 @@ export function prepare(program: Program, far: boolean): Work {
   let dearest = 0;
   for (let r = 0; r < m; r++) if (Number.isFinite(rows.penalty[r]!)) dearest = Math.max(dearest, rows.penalty[r]!);
   // Many soft rows are a cost of their own, which the curvature of a few names says nothing of.
-  const magnitude =
-    fold !== null
-      ? STEEP * Math.max(steepest, dearest)
-      : size > 0
-        ? Math.max(size, STEEP * steepest)
-        : Math.max(steepest, dearest);
+  const magnitude = isFolded(program, f)
+    ? STEEP * Math.max(steepest, dearest)
+    : size > 0
+      ? Math.max(size, STEEP * steepest)
+      : Math.max(steepest, dearest);
   return {
     program,
     free,
@@ -184,7 +184,7 @@ export function prepare(program: Program, far: boolean): Work {
     rowError: new Float64Array(columnCount),
     trial: new Float64Array(f),
     trialChange: new Float64Array(columnCount),
-    refinements: fold === null ? 2 : 1,
+    refinements: isFolded(program, f) ? 1 : 2,
     normExcess: new Float64Array(Q),
     normGradient: new Float64Array(Q * f),
     normRadius: Float64Array.from(norms, ({ radius }) => Math.max(radius, RADIUS_MIN)),

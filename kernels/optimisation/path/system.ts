@@ -67,7 +67,7 @@ export function createPathSystem(path: Path): PathSystem {
         whole[a * m + b] = whole[b * m + a] = schur[a * m + b] = total;
       }
     }
-    factorSemidefinite(schur, m, isRepeated, REPEATED);
+    factorSemidefinite(schur, m, isRepeated, { repeated: REPEATED });
   }
 
   function coefficient(row: number, i: number): number {

@@ -96,6 +96,23 @@ interface Found<T> {
   readonly weights: readonly Float64Array[];
 }
 
+/** A search whose rows may limit tails. */
+type TailSearch = Pick<FrontierInput, 'problem' | 'restriction'>;
+
+/**
+ * What is found with the planes that are known below tails, and again with those that its portfolios add, until they keep
+ * the limits. Null where nothing is found, or the planes are too many.
+ */
+function untilHeld<T>({ problem, restriction }: TailSearch, solve: (program: Program) => Found<T> | null): T | null {
+  const assembly = { withTracking: true, restriction };
+  for (let round = 0; round < PLANES_MAX; round++) {
+    const solved = solve(assembleProgram(problem, assembly).program);
+    if (solved === null) return null;
+    if (solved.weights.flatMap((each) => cutsAt(problem, assembly, each)).length === 0) return solved.found;
+  }
+  return null;
+}
+
 /** A frontier whose rows may limit tails. */
 export interface TailFrontier<T> extends Pick<FrontierInput, 'solver' | 'problem' | 'means' | 'restriction'> {
   /** The largest expected return within the rows, where another frontier found it: then its planes are known. */
@@ -105,23 +122,14 @@ export interface TailFrontier<T> extends Pick<FrontierInput, 'solver' | 'problem
 }
 
 /**
- * What is traced with the planes that are known below tails, and again with those that its portfolios add. The largest
- * expected return is approached by itself before: it needs most planes, and a trace is many solves.
+ * What is traced within tails. The largest expected return is approached by itself before: it needs most planes, and a
+ * trace is many solves.
  */
-export function withinTails<T>({ solver, problem, means, restriction, most, trace }: TailFrontier<T>): T | null {
-  const assembly = { withTracking: true, restriction };
-  const untilHeld = <U>(solve: (program: Program) => Found<U> | null): U | null => {
-    for (let round = 0; round < PLANES_MAX; round++) {
-      const solved = solve(assembleProgram(problem, assembly).program);
-      if (solved === null) return null;
-      if (solved.weights.flatMap((each) => cutsAt(problem, assembly, each)).length === 0) return solved.found;
-    }
-    return null;
-  };
+export function withinTails<T>({ solver, means, most, trace, ...search }: TailFrontier<T>): T | null {
   let before: Optimum | undefined;
-  for (const { row } of most === undefined ? problem.rows : []) {
+  for (const { row } of most === undefined ? search.problem.rows : []) {
     for (const aversion of row.form === 'tail' ? APPROACH[row.goal.measure] : [])
-      untilHeld((base) => {
+      untilHeld(search, (base) => {
         const program = ofUtility(base, means, aversion);
         const follow = before === undefined || aversion === 0 ? undefined : startAt(program, before);
         const answer = solver.solve(program, { follow, pivots: PIVOTS });
@@ -130,44 +138,49 @@ export function withinTails<T>({ solver, problem, means, restriction, most, trac
         return { found: answer.point, weights: [withoutDust(answer.point.x)] };
       });
   }
-  return untilHeld(trace);
+  return untilHeld(search, trace);
 }
 
 /** The frontier, null when the rows have no portfolio of least variance. @cost about 30 warm solves */
 export function frontierOf(input: FrontierInput): Frontier | null {
-  const before: Trace[] = [];
-  const within = (withTangency: boolean, most?: ProgramAnswer): Frontier | null =>
-    withinTails({
-      ...input,
-      most,
-      trace: (program) => {
-        const found = frontierIn(program, { ...input, withTangency }, before);
-        if (found === null) return null;
-        const portfolios = [...found.points, ...(found.tangency ? [found.tangency] : [])];
-        return { found, weights: portfolios.map(({ weights }) => weights) };
-      },
-    });
-  if (!input.problem.rows.some(({ row }) => row.form === 'tail')) return within(true);
-  // Each search for the tangency takes several solves: the planes that the points need come first.
-  const points = within(false);
-  return points && within(true, points.most);
-}
-
-function frontierIn(
-  base: Program,
-  { solver, problem, means, riskFreeRate, points, withTangency }: FrontierInput & { readonly withTangency: boolean },
-  before: Trace[],
-): Frontier | null {
-  const traced = tracedFrontier(solver, base, means, { points, before });
-  if (traced === null) return null;
+  const { solver, problem, means, points: count } = input;
   const pointOf = (weights: Float64Array) => pointAt(problem, means, weights);
   const portfolioOf = ({ x, slope }: Solved): FrontierPortfolio => {
     const weights = withoutDust(x);
     return { ...pointOf(weights), weights, risk_aversion: aversionAt(slope) };
   };
-  const portfolios = traced.solved.map(portfolioOf);
-  const tangency = withTangency ? tangentPoint({ base, traced, points: portfolios, portfolioOf, riskFreeRate }) : null;
-  return { points: portfolios, tangency, pointOf, most: traced.most };
+  let before: Trace | undefined;
+  const found = withinTails({
+    ...input,
+    trace(base) {
+      const traced = tracedFrontier(solver, base, means, { points: count, before });
+      if (traced === null) return null;
+      before = traced.trace;
+      const points = traced.solved.map(portfolioOf);
+      return { found: { base, traced, points }, weights: points.map(({ weights }) => weights) };
+    },
+  });
+  if (found === null) return null;
+  const { traced, points } = found;
+  const hasTails = problem.rows.some(({ row }) => row.form === 'tail');
+  const at = hasTails ? targetsWithinTails(input, traced.trace) : traced.at;
+  const { riskFreeRate } = input;
+  const tangency = tangentPoint({ ...found, at, portfolioOf, riskFreeRate });
+  return { points, tangency, pointOf, most: traced.trace.most };
+}
+
+/** Solves for one expected return after the other, each until its portfolio keeps the limits of tails. */
+function targetsWithinTails(input: FrontierInput, found: Trace): (target: number) => Solved | undefined {
+  const { solver, means } = input;
+  let before = found;
+  return (target) =>
+    untilHeld(input, (base) => {
+      const traced = tracedFrontier(solver, base, means, { points: 0, before });
+      const solved = traced?.at(target);
+      if (traced === null || solved === undefined) return null;
+      before = { ...traced.trace, known: [...traced.trace.known, ...before.known] };
+      return { found: solved, weights: [withoutDust(solved.x)] };
+    }) ?? undefined;
 }
 
 /** Risk aversion a where the gradient of expected return less a/2 times the variance is none along the frontier. */
@@ -179,6 +192,8 @@ function aversionAt(slope: number | null): number | null {
 interface TangencyInput {
   readonly base: Program;
   readonly traced: TracedFrontier;
+  /** The portfolio at an expected return. */
+  readonly at: TracedFrontier['at'];
   readonly points: readonly FrontierPortfolio[];
   readonly portfolioOf: (solved: Solved) => FrontierPortfolio;
   readonly riskFreeRate: number;
@@ -186,14 +201,14 @@ interface TangencyInput {
 
 /** Sharpe ratio rises and falls along the frontier: the largest is between the points beside the best. */
 function tangentPoint(input: TangencyInput): Frontier['tangency'] {
-  const { traced, points, portfolioOf, riskFreeRate } = input;
+  const { traced, at, points, portfolioOf, riskFreeRate } = input;
   const sharpeOf = ({ expected_return, volatility }: FrontierPoint) =>
     volatility > 0 ? (expected_return - riskFreeRate) / volatility : 0;
   const best = points.reduce((leader, point, k) => (sharpeOf(point) > sharpeOf(points[leader]!) ? k : leader), 0);
   if (!(sharpeOf(points[best]!) > 0)) return null;
   let found = points[best]!;
   const probe = (target: number): Borne | undefined => {
-    const answer = traced.at(target);
+    const answer = at(target);
     if (answer === undefined) return undefined;
     const point = portfolioOf(answer);
     if (sharpeOf(point) > sharpeOf(found)) found = point;

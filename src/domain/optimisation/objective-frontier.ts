@@ -1,5 +1,4 @@
 import { dot } from '../dot.js';
-import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
@@ -13,7 +12,7 @@ import { solveTailGoal } from './goals/solve-tail-goal.js';
 import { nonConvexRows, type Problem } from './problem.js';
 import { restrictionOf, shortSide, supportOf } from './restriction.js';
 import { withoutDust } from './solve-convex.js';
-import { mixed, ofMost, tracedFrontier, withRow, type Trace } from './traced-frontier.js';
+import { mixed, ofMost, tracedFrontier, withRow, type Optimum, type Trace } from './traced-frontier.js';
 import { metered } from './work-meter.js';
 
 /** A portfolio of the least risk of an objective at an expected return. */
@@ -33,8 +32,8 @@ export function frontierRisk({ goal, objective }: Pick<Problem, 'goal' | 'object
 export interface ObjectiveFrontierInput extends Omit<FrontierInput, 'riskFreeRate'> {
   /** The largest expected return, where the efficient frontier found it. */
   readonly most?: ProgramAnswer | undefined;
-  /** Active set of the problem's answer. */
-  readonly warm?: ActiveState | undefined;
+  /** The problem's answer. */
+  readonly near?: Optimum | undefined;
 }
 
 /**
@@ -48,23 +47,26 @@ export interface ObjectiveFrontierInput extends Omit<FrontierInput, 'riskFreeRat
  *   Portfolio Management 18(4), for that of the tracking error.
  */
 export function objectiveFrontier(input: ObjectiveFrontierInput): readonly ObjectivePortfolio[] | null {
-  const { problem, means, most, warm } = input;
+  const { problem, means, most, near } = input;
   const measure = frontierRisk(problem);
   if (measure === 'volatility') return null;
   const { goal, index } = problem;
   const solver = metered(input.solver);
-  const before: Trace[] = [];
+  let before: Trace | undefined;
   return withinTails({
     ...input,
     solver,
     trace(program) {
       // Rows that limit tails need traces again and again.
-      if (before.length > 0 && solver.spent() > TRACES_WORK_MAX) return null;
-      const traced =
-        goal.form === 'tail'
-          ? leastTails(solver, { problem, goal, base: program, means, most })
-          : tracedFrontier(solver, program, means, { centre: index, before, most, warm })?.solved.map(({ x }) => x);
-      const weights = traced?.map(withoutDust);
+      if (before !== undefined && solver.spent() > TRACES_WORK_MAX) return null;
+      let least: readonly Float64Array[] | undefined;
+      if (goal.form === 'tail') least = leastTails(solver, { problem, goal, base: program, means, most });
+      else {
+        const traced = tracedFrontier(solver, program, means, { centre: index, before, most, near });
+        before = traced?.trace;
+        least = traced?.solved.map(({ x }) => x);
+      }
+      const weights = least?.map(withoutDust);
       if (weights === undefined) return null;
       const found = weights.map((each): ObjectivePortfolio => {
         const point = pointAt(problem, means, each);

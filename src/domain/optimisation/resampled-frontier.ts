@@ -66,12 +66,14 @@ export function resampledFrontier(input: ResampledInput): ResampledFrontier | nu
     report?.(draw / draws);
     const panel = returns.draw(counterRandom({ seed, stream: draw }), sessions, null);
     const moments = momentsOf(algebra, panel, sessions, n);
-    const before: Trace[] = [];
+    let before: Trace | undefined;
     const trace = (program: Program) => {
       const drawn = withCovariance(program, moments.metric);
       const traced = tracedFrontier(solver, drawn, moments.means, { points: count, before });
-      const found = traced?.solved.map(({ x }) => withoutDust(x));
-      return found === undefined ? null : { found, weights: found };
+      if (traced === null) return null;
+      before = traced.trace;
+      const found = traced.solved.map(({ x }) => withoutDust(x));
+      return { found, weights: found };
     };
     const drawn = withinTails({ solver, problem, means: moments.means, restriction, trace });
     if (drawn === null) continue;

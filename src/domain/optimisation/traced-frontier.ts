@@ -21,27 +21,29 @@ export interface TracedFrontier {
   readonly targets: readonly number[];
   readonly solved: readonly Solved[];
   readonly at: (target: number) => Solved | undefined;
-  /** The largest expected return. */
-  readonly most: ProgramAnswer;
+  /** What was found, by later calls of `at` as well. */
+  readonly trace: Trace;
 }
 
 /** What a trace has found: where one of the same programme with further rows begins. */
 export interface Trace {
   readonly least: Optimum;
+  /** The largest expected return. */
   readonly most: ProgramAnswer;
   readonly known: readonly Traced[];
 }
 
 export interface TraceOptions {
+  /** None where only further targets are wanted. */
   readonly points?: number | undefined;
   /** Weights that the variance is measured from, [N]; none unless given. */
   readonly centre?: Float64Array | undefined;
-  /** Traces of the programme with fewer rows, the last of which is gone on from; the new one is added. */
-  readonly before?: Trace[];
+  /** Of the programme with fewer rows: it is gone on from. */
+  readonly before?: Trace | undefined;
   /** The largest expected return within the rows, or the first of them, where another trace found it. */
   readonly most?: ProgramAnswer | undefined;
-  /** Active set of weights near the least variance. */
-  readonly warm?: ActiveState | undefined;
+  /** An optimum near the least variance, of a programme that may have fewer rows. */
+  readonly near?: Optimum | undefined;
 }
 
 /**
@@ -55,29 +57,29 @@ export function tracedFrontier(
   solver: Solver,
   base: Program,
   means: Float64Array,
-  { points: count = POINTS, centre = new Float64Array(base.n), before = [], most: known, warm }: TraceOptions = {},
+  { points: count = POINTS, centre = new Float64Array(base.n), before, most: mostKnown, near }: TraceOptions = {},
 ): TracedFrontier | null {
-  const earlier = before.at(-1);
   const variance = ofLeastVariance(base, centre);
-  const follow = earlier === undefined ? undefined : startAt(variance, earlier.least);
-  const first = stillHolds(base, earlier?.least.answer) ?? solver.solve(variance, { warm, follow, pivots: PIVOTS });
-  const last = ofMost(solver, base, means, earlier?.most ?? known);
+  const from = before?.least ?? near;
+  const follow = from && from.program.rows.count <= base.rows.count ? startAt(variance, from) : undefined;
+  const first = stillHolds(base, before?.least.answer) ?? solver.solve(variance, { follow, pivots: PIVOTS });
+  const last = ofMost(solver, base, means, before?.most ?? mostKnown);
   if (first.status !== 'solved' || last.status !== 'solved') return null;
   const [least, most] = [first.point.x, last.point.x];
-  const from = dot(means, least);
-  const to = Math.max(dot(means, most), from);
+  const low = dot(means, least);
+  const high = Math.max(dot(means, most), low);
   const withTarget = withRow(variance, means);
-  const traced = [targetedFrom(withTarget, from, first)];
-  before.push({ least: { program: variance, answer: first }, most: last, known: traced });
-  const at = tracer(solver, withTarget, traced, earlier?.known ?? []);
-  const targets = Array.from({ length: count }, (_, k) => from + ((to - from) * k) / (count - 1));
-  const end = last.route === 'simplex' ? atCorner(variance, last, means) : undefined;
+  const known: Traced[] = [targetedFrom(withTarget, low, first)];
+  const trace = { least: { program: variance, answer: first }, most: last, known };
+  const at = tracer(solver, withTarget, known, before?.known ?? []);
+  const targets = Array.from({ length: count }, (_, k) => low + ((high - low) * k) / (count - 1));
+  const end = count > 0 && last.route === 'simplex' ? atCorner(variance, last, means) : undefined;
   const solved = targets.map((target, k) => {
     if (k === 0) return { x: least, slope: null };
-    const known = k === count - 1 ? end : undefined;
-    return known ?? at(target) ?? { x: mixed(least, most, k / (count - 1)), slope: null };
+    const corner = k === count - 1 ? end : undefined;
+    return corner ?? at(target) ?? { x: mixed(least, most, k / (count - 1)), slope: null };
   });
-  return { targets, solved, at, most: last };
+  return { targets, solved, at, trace };
 }
 
 /** The largest expected return where one corner alone has it. Ways there turn on the spot: it is not sought again. */
@@ -117,8 +119,12 @@ function withIdleRows(
 ): Pick<ProgramAnswer, 'point' | 'state'> {
   return {
     point: { ...point, rowMultipliers: lengthened(point.rowMultipliers, count) },
-    state: { ...state, rows: Int8Array.from({ length: count }, (_, r) => state.rows[r] ?? IDLE) },
+    state: withIdle(state, count),
   };
+}
+
+function withIdle(state: ActiveState, count: number): ActiveState {
+  return { ...state, rows: Int8Array.from({ length: count }, (_, r) => state.rows[r] ?? IDLE) };
 }
 
 /** An optimum with the programme that it is of. */

@@ -42,7 +42,8 @@ export function costOf(engine: Engine, problem: Problem, means: Float64Array): C
     const { solution } = outcome;
     const traced = { solver: solvers.solver, problem, means, restriction: keptChoice(problem, solution.weights) };
     const frontier = frontierOf({ ...traced, riskFreeRate: 0 });
-    if (frontier !== null) objectiveFrontier({ ...traced, most: frontier.most, warm: solution.answer.state });
+    const near = { program: solution.assembled.program, answer: solution.answer };
+    if (frontier !== null) objectiveFrontier({ ...traced, most: frontier.most, near });
     const drawn = processMs();
     const sides = rowSides(problem, solution);
     const explained = { problem, solution, sides };

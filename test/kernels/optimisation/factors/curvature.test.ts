@@ -38,4 +38,22 @@ describe('the factored curvature of free names', () => {
         expect(total).toBeCloseTo(b[p * columns + c]!, 11);
       }
   });
+
+  test.each([...METRICS, ['no covariance', null] as const])('has the products of many columns: %s', (_, metric) => {
+    const free = Int32Array.from({ length: N }, (__, i) => i).filter((i) => i % 4 !== 1);
+    const curvature = createCurvature(plainAlgebra);
+    expect(curvature.factor(metric, 1.7, new Float64Array(N).fill(0.8), free, free.length)).toBe(true);
+    const columns = 70;
+    const c = Float64Array.from({ length: free.length * columns }, () => random() - 0.5);
+    const [solved, expected, products] = [c.slice(), c.slice(), new Float64Array(columns * columns)];
+    curvature.solveWithProducts(c, columns, solved, products);
+    curvature.solve(expected, columns);
+    solved.forEach((value, e) => expect(value).toBeCloseTo(expected[e]!, 12));
+    for (let a = 0; a < columns; a++)
+      for (let b = 0; b <= a; b++) {
+        let total = 0;
+        for (let p = 0; p < free.length; p++) total += c[p * columns + a]! * expected[p * columns + b]!;
+        expect(products[a * columns + b]).toBeCloseTo(total, 11);
+      }
+  });
 });

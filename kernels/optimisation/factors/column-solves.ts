@@ -1,0 +1,36 @@
+import type { DenseAlgebra } from './algebra.js';
+import { backward, forward } from './triangular-passes.js';
+
+interface Shape {
+  readonly rows: number;
+  readonly columns: number;
+}
+
+/** Lower triangle of products += C' solved. */
+export function addProducts(
+  c: Float64Array,
+  solved: Float64Array,
+  { rows, columns }: Shape,
+  products: Float64Array,
+): void {
+  for (let p = 0; p < rows; p++) {
+    const from = p * columns;
+    for (let r = 0; r < columns; r++) {
+      const value = c[from + r]!;
+      if (value === 0) continue;
+      const to = r * columns;
+      for (let s = 0; s <= r; s++) products[to + s]! += value * solved[from + s]!;
+    }
+  }
+}
+
+/** A single right-hand side is a pass over the factor: cheaper here than a call across an engine's boundary. */
+export function solveWith(algebra: DenseAlgebra, l: Float64Array, n: number, b: Float64Array, columns: number): void {
+  if (columns === 1) {
+    forward(l, b, { n, stride: n });
+    backward(l, b, { n, stride: n });
+    return;
+  }
+  algebra.solveLower(l, n, b);
+  algebra.solveLowerTransposed(l, n, b);
+}

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import { coldState, newIterate } from '#kernels/optimisation/active-set/active-state.js';
+import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { createCurvature } from '#kernels/optimisation/factors/curvature.js';
+import { foldedRows } from '#kernels/optimisation/interior-point/folded-rows.js';
+import { runInteriorPoint } from '#kernels/optimisation/interior-point/interior-point.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
+import { seeded } from '../../seeded.js';
+import { base, expectCertified, largestDifference, solved } from './solved.js';
+
+const NAMES = 20;
+const PLANES = 200;
+
+/** A budget and planes that touch a ball around a portfolio: some hold, most do not. */
+function besidePlanes(seed: number): Program {
+  const random = seeded(seed);
+  const plain = base(NAMES, random);
+  const count = 1 + PLANES;
+  const coefficients = new Float64Array(count * NAMES).fill(1, 0, NAMES);
+  for (let e = NAMES; e < coefficients.length; e++) coefficients[e] = random() - 0.5;
+  const valueAt = (r: number, x: ArrayLike<number>) =>
+    coefficients.subarray(r * NAMES, (r + 1) * NAMES).reduce((sum, value, i) => sum + value * x[i]!, 0);
+  const equal = new Float64Array(NAMES).fill(1 / NAMES);
+  const upper = Float64Array.from({ length: count }, (_, r) => (r === 0 ? 1 : valueAt(r, equal) + 0.02));
+  return {
+    ...plain,
+    curvature: 2,
+    ridge: 0,
+    linear: Float64Array.from({ length: NAMES }, () => 0.02 * (random() - 0.5)),
+    rows: {
+      count,
+      coefficients,
+      lower: Float64Array.from(upper, (_, r) => (r === 0 ? 1 : -Infinity)),
+      upper,
+      penalty: new Float64Array(count).fill(Infinity),
+    },
+  };
+}
+
+test('rows of one side that outnumber the names are eliminated, and leave the optimum that duality proves', () => {
+  for (let seed = 1; seed <= 12; seed++) {
+    const program = besidePlanes(seed);
+    const rowScale = new Float64Array(1 + PLANES).fill(1);
+    const free = Int32Array.from({ length: NAMES }, (_, i) => i);
+    expect(foldedRows(program, free, { rowScale, withHard: true })?.others).toEqual(Int32Array.of(0));
+    const iterate = newIterate(program);
+    const { status } = runInteriorPoint(program, createCurvature(plainAlgebra), coldState(program), iterate);
+    expect(status, `seed ${seed}`).toBe('optimal');
+    const { point, state } = solved(program);
+    expect(state.rows.slice(1).filter((side) => side !== 0).length, `seed ${seed}`).toBeGreaterThan(0);
+    expectCertified(program, point, `seed ${seed}`);
+    expect(largestDifference(iterate.x, point.x), `seed ${seed}`).toBeLessThan(1e-5);
+  }
+});

@@ -96,13 +96,19 @@ test('prices that have gone meanwhile are written with the run', async () => {
 });
 
 test('a run that comes out as the stored one shares all files with it but the result', async () => {
-  const inodes = async (): Promise<ReadonlySet<number>> => {
+  const files = async (): Promise<readonly { readonly ino: number; readonly told: string }[]> => {
     const names = await readdir(folder());
-    return new Set(await Promise.all(names.map(async (name) => (await stat(join(folder(), name))).ino)));
+    return Promise.all(
+      names.map(async (name) => {
+        const { ino, size } = await stat(join(folder(), name));
+        return { ino, told: `${name}, ${size} bytes` };
+      }),
+    );
   };
-  const [shown, before] = [await views('SECOND'), await inodes()];
+  const [shown, before] = [await views('SECOND'), new Set((await files()).map(({ ino }) => ino))];
   await ran('/analytics/SECOND/backtest', {});
-  expect([...(await inodes())].filter((file) => !before.has(file))).toHaveLength(1); // It says when it was made.
+  const added = (await files()).filter(({ ino }) => !before.has(ino));
+  expect(added.map(({ told }) => told)).toHaveLength(1); // It says when it was made.
   expect(await views('SECOND')).toEqual(shown);
   expect(await replayed('SECOND')).toMatchObject(SAME);
 });

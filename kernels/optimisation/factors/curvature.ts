@@ -143,11 +143,19 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
     return c === 0 || algebra.cholesky(square.subarray(0, c * c), c) === c;
   }
 
-  function solvePartly(b: Float64Array, columns: number): void {
-    const c = coupledCount;
-    const part = gatherCoupled(b, c, columns);
-    if (c > 0) solveWith(algebra, square.subarray(0, c * c), c, part, columns);
-    scaleRows(b, inverse, order, columns);
+  /** b := H^-1 b or a half of it, for names in parts: by a triangle those that covary, by a factor each the rest. */
+  function solveParts(
+    b: Float64Array,
+    columns: number,
+    factors: Float64Array,
+    solveTriangle: DenseAlgebra['solveLower'],
+  ): void {
+    const c = form === 'partial' ? coupledCount : 0;
+    if (block.length < c * columns) block = new Float64Array(c * columns);
+    const part = block.subarray(0, c * columns);
+    for (let a = 0; a < c; a++) part.set(b.subarray(coupled[a]! * columns, (coupled[a]! + 1) * columns), a * columns);
+    if (c > 0) solveTriangle(square.subarray(0, c * c), c, part);
+    scaleRows(b, factors, order, columns);
     for (let a = 0; a < c; a++) b.set(part.subarray(a * columns, (a + 1) * columns), coupled[a]! * columns);
   }
 
@@ -179,17 +187,11 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
   }
 
   function solve(b: Float64Array, columns: number): void {
-    if (form === 'diagonal') {
-      scaleRows(b, inverse, order, columns);
-      return;
-    }
-    if (form === 'dense') {
+    if (form === 'factor') solveLowRank(b, columns);
+    else if (form === 'dense') {
       const l = square.subarray(0, order * order);
       solveWith(algebra, l, order, b.subarray(0, order * columns), columns);
-      return;
-    }
-    if (form === 'partial') solvePartly(b, columns);
-    else solveLowRank(b, columns);
+    } else solveParts(b, columns, inverse, (l, n, part) => solveWith(algebra, l, n, part, columns));
   }
 
   /** b := D^-1 b - D^-1/2 S (I + S'S)^-1 S' D^-1/2 b with S = D^-1/2 L, by Woodbury. */
@@ -213,9 +215,9 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
       addProducts(c, solved, { rows: order, columns }, products.fill(0, 0, columns * columns));
       return;
     }
-    halfSolve(solved, columns, (l, n, b) => algebra.solveLower(l, n, b));
+    halfSolve(solved, columns, algebra.solveLower);
     algebra.symmetricRankK(solved.subarray(0, size), columns, products.subarray(0, columns * columns));
-    halfSolve(solved, columns, (l, n, b) => algebra.solveLowerTransposed(l, n, b));
+    halfSolve(solved, columns, algebra.solveLowerTransposed);
   }
 
   /** One of the two halves of `solve`: by a triangle of the names that covary, by the root of the reciprocal of the rest. */
@@ -224,22 +226,9 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
       solveTriangle(square.subarray(0, order * order), order, b.subarray(0, order * columns));
       return;
     }
-    const c = form === 'partial' ? coupledCount : 0;
-    const part = gatherCoupled(b, c, columns);
-    if (c > 0) solveTriangle(square.subarray(0, c * c), c, part);
     if (roots.length < order) roots = new Float64Array(order);
     for (let p = 0; p < order; p++) roots[p] = Math.sqrt(inverse[p]!);
-    scaleRows(b, roots, order, columns);
-    for (let a = 0; a < c; a++) b.set(part.subarray(a * columns, (a + 1) * columns), coupled[a]! * columns);
-  }
-
-  /** Rows of the first so many names that covary. */
-  function gatherCoupled(b: Float64Array, count: number, columns: number): Float64Array {
-    if (block.length < count * columns) block = new Float64Array(count * columns);
-    const part = block.subarray(0, count * columns);
-    for (let a = 0; a < count; a++)
-      part.set(b.subarray(coupled[a]! * columns, (coupled[a]! + 1) * columns), a * columns);
-    return part;
+    solveParts(b, columns, roots, solveTriangle);
   }
 
   return {

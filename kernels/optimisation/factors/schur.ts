@@ -9,11 +9,13 @@ const WIDTH = 64;
 /** Order from which on products take the most of the work. */
 const PRODUCTS_MIN = 2 * WIDTH;
 
+type ProductAlgebra = Pick<DenseAlgebra, 'symmetricRankK' | 'room' | 'scope'>;
+
 interface SchurOptions {
   /** Share of its own diagonal entry below which a pivot counts as zero. */
   readonly repeated?: number;
   /** Makes products of large ones. */
-  readonly algebra?: Pick<DenseAlgebra, 'symmetricRankK'> | undefined;
+  readonly algebra?: ProductAlgebra | undefined;
 }
 
 /**
@@ -83,18 +85,15 @@ function factorPanel({ s, m, skipped, diagonal }: Matrix, from: number, to: numb
 }
 
 /** Subtracts the products of the columns of a panel from what is behind them. */
-function subtractProducts(
-  { symmetricRankK }: Pick<DenseAlgebra, 'symmetricRankK'>,
-  { s, m }: Matrix,
-  from: number,
-  to: number,
-): void {
+function subtractProducts(algebra: ProductAlgebra, { s, m }: Matrix, from: number, to: number): void {
   const left = m - to;
-  const panel = new Float64Array((to - from) * left);
-  for (let i = 0; i < left; i++) for (let k = from; k < to; k++) panel[(k - from) * left + i] = s[(to + i) * m + k]!;
-  const products = new Float64Array(left * left);
-  symmetricRankK(panel, left, products);
-  for (let i = 0; i < left; i++) for (let j = 0; j <= i; j++) s[(to + i) * m + to + j]! -= products[i * left + j]!;
+  algebra.scope(() => {
+    const panel = algebra.room((to - from) * left);
+    for (let i = 0; i < left; i++) for (let k = from; k < to; k++) panel[(k - from) * left + i] = s[(to + i) * m + k]!;
+    const products = algebra.room(left * left);
+    algebra.symmetricRankK(panel, left, products);
+    for (let i = 0; i < left; i++) for (let j = 0; j <= i; j++) s[(to + i) * m + to + j]! -= products[i * left + j]!;
+  });
 }
 
 /** Solves with the factor, in place: zero for the rows left out. */

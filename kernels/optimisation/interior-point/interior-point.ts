@@ -2,7 +2,7 @@ import type { ActiveState, Iterate } from '../active-set/active-state.js';
 import type { Curvature } from '../factors/curvature.js';
 import { residuals } from './residuals.js';
 import { start, startFar } from './start.js';
-import { prepare } from './work.js';
+import { prepare, type InteriorRun } from './work.js';
 import { advance } from './newton-step.js';
 import { direction, factorRegularised } from './newton-system.js';
 import { complementarityAfter, longestStep, meanComplementarity, targetAffine, targetCentred } from './pairs.js';
@@ -16,8 +16,6 @@ export interface InteriorPointOutcome {
   /** Largest violation of a row, in the units of the row scaled to a largest coefficient of one. */
   readonly primalResidual: number;
 }
-
-export type InteriorRun = 'near' | 'deep' | 'far' | 'rough';
 
 /**
  * Complementarity of the scaled programme at which the active set can be read off; a larger one broke the polish under
@@ -81,7 +79,7 @@ export function runInteriorPoint(
   iterate: Iterate,
   run: InteriorRun = 'near',
 ): InteriorPointOutcome {
-  const work = prepare(program, run === 'far', run === 'far' || run === 'deep');
+  const work = prepare(program, run);
   const { complementarity, primal, stationarity } = TOLERANCES[run];
   start(work);
   if (run === 'far') startFar(work, curvature);

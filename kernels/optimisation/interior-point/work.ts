@@ -96,8 +96,10 @@ interface Segments {
   readonly norm: number;
 }
 
-/** @param isExact whether last digits count more than time */
-export function prepare(program: Program, far: boolean, isExact: boolean): Work {
+/** To the usual tolerance, to last digits, from a start that is far away, or roughly. */
+export type InteriorRun = 'near' | 'deep' | 'far' | 'rough';
+
+export function prepare(program: Program, run: InteriorRun): Work {
   const { n, rows, kinks, norms, lower, upper, metric } = program;
   const names: number[] = [];
   for (let i = 0; i < n; i++)
@@ -129,7 +131,8 @@ export function prepare(program: Program, far: boolean, isExact: boolean): Work 
     for (let p = 0; p < f; p++) largest = Math.max(largest, Math.abs(rows.coefficients[r * n + free[p]!]!));
     rowScale[r] = largest > 0 ? 1 / largest : 1;
   }
-  const fold = foldedRows(program, free, { rowScale, withHard: !isExact });
+  const fold = foldedRows(program, free, { rowScale, withHard: run === 'near' || run === 'rough' });
+  const areSoftFolded = isFolded(program, f);
   const kept = fold === null ? Int32Array.from({ length: m }, (_, r) => r) : fold.others;
   const columnOf = new Int32Array(m).fill(-1);
   kept.forEach((r, column) => (columnOf[r] = column));
@@ -146,7 +149,7 @@ export function prepare(program: Program, far: boolean, isExact: boolean): Work 
   let dearest = 0;
   for (let r = 0; r < m; r++) if (Number.isFinite(rows.penalty[r]!)) dearest = Math.max(dearest, rows.penalty[r]!);
   // Many soft rows are a cost of their own, which the curvature of a few names says nothing of.
-  const magnitude = isFolded(program, f)
+  const magnitude = areSoftFolded
     ? STEEP * Math.max(steepest, dearest)
     : size > 0
       ? Math.max(size, STEEP * steepest)
@@ -184,7 +187,7 @@ export function prepare(program: Program, far: boolean, isExact: boolean): Work 
     rowError: new Float64Array(columnCount),
     trial: new Float64Array(f),
     trialChange: new Float64Array(columnCount),
-    refinements: isFolded(program, f) ? 1 : 2,
+    refinements: areSoftFolded ? 1 : 2,
     normExcess: new Float64Array(Q),
     normGradient: new Float64Array(Q * f),
     normRadius: Float64Array.from(norms, ({ radius }) => Math.max(radius, RADIUS_MIN)),
@@ -193,7 +196,7 @@ export function prepare(program: Program, far: boolean, isExact: boolean): Work 
     normWeights: new Float64Array(Q),
     metric: null,
     metricScale: 0,
-    proximal: far ? PROXIMAL_FAR : PROXIMAL_NAME,
+    proximal: run === 'far' ? PROXIMAL_FAR : PROXIMAL_NAME,
     primalResidual: 0,
     dualResidual: 0,
     gradientScale: 1,

@@ -161,11 +161,10 @@ export function frontierOf(input: FrontierInput): Frontier | null {
     },
   });
   if (found === null) return null;
-  const { traced, points } = found;
-  const hasTails = problem.rows.some(({ row }) => row.form === 'tail');
-  const at = hasTails ? targetsWithinTails(input, traced.trace) : traced.at;
-  const { riskFreeRate } = input;
-  const tangency = tangentPoint({ ...found, at, portfolioOf, riskFreeRate });
+  const { base, points } = found;
+  const limitsTails = problem.rows.some(({ row }) => row.form === 'tail');
+  const traced = limitsTails ? { ...found.traced, at: targetsWithinTails(input, found.traced.trace) } : found.traced;
+  const tangency = tangentPoint({ base, traced, points, portfolioOf, riskFreeRate: input.riskFreeRate });
   return { points, tangency, pointOf, most: traced.trace.most };
 }
 
@@ -192,8 +191,6 @@ function aversionAt(slope: number | null): number | null {
 interface TangencyInput {
   readonly base: Program;
   readonly traced: TracedFrontier;
-  /** The portfolio at an expected return. */
-  readonly at: TracedFrontier['at'];
   readonly points: readonly FrontierPortfolio[];
   readonly portfolioOf: (solved: Solved) => FrontierPortfolio;
   readonly riskFreeRate: number;
@@ -201,14 +198,14 @@ interface TangencyInput {
 
 /** Sharpe ratio rises and falls along the frontier: the largest is between the points beside the best. */
 function tangentPoint(input: TangencyInput): Frontier['tangency'] {
-  const { traced, at, points, portfolioOf, riskFreeRate } = input;
+  const { traced, points, portfolioOf, riskFreeRate } = input;
   const sharpeOf = ({ expected_return, volatility }: FrontierPoint) =>
     volatility > 0 ? (expected_return - riskFreeRate) / volatility : 0;
   const best = points.reduce((leader, point, k) => (sharpeOf(point) > sharpeOf(points[leader]!) ? k : leader), 0);
   if (!(sharpeOf(points[best]!) > 0)) return null;
   let found = points[best]!;
   const probe = (target: number): Borne | undefined => {
-    const answer = at(target);
+    const answer = traced.at(target);
     if (answer === undefined) return undefined;
     const point = portfolioOf(answer);
     if (sharpeOf(point) > sharpeOf(found)) found = point;

@@ -11,8 +11,9 @@ import type { FrontierRisk } from './frontier-risks.js';
 import { solveTailGoal } from './goals/solve-tail-goal.js';
 import { nonConvexRows, type Problem } from './problem.js';
 import { restrictionOf, shortSide, supportOf } from './restriction.js';
+import type { Solution } from './search.js';
 import { withoutDust } from './solve-convex.js';
-import { mixed, ofMost, tracedFrontier, withRow, type Optimum, type Trace } from './traced-frontier.js';
+import { mixed, ofMost, tracedFrontier, withRow, type Trace } from './traced-frontier.js';
 import { metered } from './work-meter.js';
 
 /** A portfolio of the least risk of an objective at an expected return. */
@@ -33,7 +34,7 @@ export interface ObjectiveFrontierInput extends Omit<FrontierInput, 'riskFreeRat
   /** The largest expected return, where the efficient frontier found it. */
   readonly most?: ProgramAnswer | undefined;
   /** The problem's answer. */
-  readonly near?: Optimum | undefined;
+  readonly solution?: Pick<Solution, 'assembled' | 'answer'> | undefined;
 }
 
 /**
@@ -47,11 +48,12 @@ export interface ObjectiveFrontierInput extends Omit<FrontierInput, 'riskFreeRat
  *   Portfolio Management 18(4), for that of the tracking error.
  */
 export function objectiveFrontier(input: ObjectiveFrontierInput): readonly ObjectivePortfolio[] | null {
-  const { problem, means, most, near } = input;
+  const { problem, means, most, solution } = input;
   const measure = frontierRisk(problem);
   if (measure === 'volatility') return null;
   const { goal, index } = problem;
   const solver = metered(input.solver);
+  const near = solution && { program: solution.assembled.program, answer: solution.answer };
   let before: Trace | undefined;
   return withinTails({
     ...input,

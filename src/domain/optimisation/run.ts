@@ -123,8 +123,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   const means = problem.expectedReturns ?? risk.means();
   const traced = { solver: solvers.solver, problem, means, restriction: keptChoice(problem, solution.weights) };
   const frontier = frontierOf({ ...traced, riskFreeRate: tangencyRate(input.spec, input.riskFreeRate) });
-  const near = { program: solution.assembled.program, answer: solution.answer };
-  const ownFrontier = frontier && objectiveFrontier({ ...traced, most: frontier.most, near });
+  const ownFrontier = frontier && objectiveFrontier({ ...traced, most: frontier.most, solution });
   const resampled = resampledWithin(input, { ...traced, algebra: engine }, risk.coverage.sessions.length);
   report(0.9, 'weighing the constraints');
   const sides = rowSides(problem, solution);

@@ -1,5 +1,5 @@
 import { dot } from '../dot.js';
-import { EQUAL, IDLE, type ActiveState } from '#kernels/optimisation/active-set/active-state.js';
+import { EQUAL, IDLE } from '#kernels/optimisation/active-set/active-state.js';
 import type { PathStart } from '#kernels/optimisation/path/follow-path.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
@@ -119,12 +119,8 @@ function withIdleRows(
 ): Pick<ProgramAnswer, 'point' | 'state'> {
   return {
     point: { ...point, rowMultipliers: lengthened(point.rowMultipliers, count) },
-    state: withIdle(state, count),
+    state: { ...state, rows: Int8Array.from({ length: count }, (_, r) => state.rows[r] ?? IDLE) },
   };
-}
-
-function withIdle(state: ActiveState, count: number): ActiveState {
-  return { ...state, rows: Int8Array.from({ length: count }, (_, r) => state.rows[r] ?? IDLE) };
 }
 
 /** An optimum with the programme that it is of. */

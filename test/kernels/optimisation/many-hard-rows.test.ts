@@ -6,7 +6,7 @@ import { foldedRows } from '#kernels/optimisation/interior-point/folded-rows.js'
 import { runInteriorPoint } from '#kernels/optimisation/interior-point/interior-point.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../seeded.js';
-import { base, expectCertified, largestDifference, solved } from './solved.js';
+import { baseAmongRows, expectCertified, largestDifference, solved } from './solved.js';
 
 const NAMES = 20;
 const PLANES = 200;
@@ -14,10 +14,7 @@ const PLANES = 200;
 /** A budget and planes that touch a ball around a portfolio: some hold, most do not. */
 function besidePlanes(seed: number): Program {
   const random = seeded(seed);
-  const plain = base(NAMES, random);
-  const count = 1 + PLANES;
-  const coefficients = new Float64Array(count * NAMES).fill(1, 0, NAMES);
-  for (let e = NAMES; e < coefficients.length; e++) coefficients[e] = random() - 0.5;
+  const { plain, count, coefficients } = baseAmongRows(NAMES, PLANES, random);
   const valueAt = (r: number, x: ArrayLike<number>) =>
     coefficients.subarray(r * NAMES, (r + 1) * NAMES).reduce((sum, value, i) => sum + value * x[i]!, 0);
   const equal = new Float64Array(NAMES).fill(1 / NAMES);

@@ -3,7 +3,7 @@ import { isFolded } from '#kernels/optimisation/interior-point/folded-rows.js';
 import { denseMetric, factorMetric, metricMatrix } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../seeded.js';
-import { base, expectCertified, largestDifference, solved } from './solved.js';
+import { base, baseAmongRows, expectCertified, largestDifference, solved } from './solved.js';
 
 const NAMES = 12;
 const ROWS = 60;
@@ -11,10 +11,7 @@ const ROWS = 60;
 /** A budget and many prices of being above or below a bound: most rows of either side stay within theirs. */
 function priced(seed: number): Program {
   const random = seeded(seed);
-  const plain = base(NAMES, random);
-  const count = 1 + ROWS;
-  const coefficients = new Float64Array(count * NAMES).fill(1, 0, NAMES);
-  for (let e = NAMES; e < coefficients.length; e++) coefficients[e] = random() - 0.5;
+  const { plain, count, coefficients } = baseAmongRows(NAMES, ROWS, random);
   const isUpper = Array.from({ length: count }, (_, r) => r % 3 > 0);
   const bound = (r: number, side: boolean) => (r === 0 ? 1 : isUpper[r] === side ? 0.05 * random() : null);
   return {

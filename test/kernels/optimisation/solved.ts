@@ -38,6 +38,15 @@ export const regular = samples.map((program) => {
   return { ...program, metric: denseMetric(matrix, program.n) };
 });
 
+/** The base with its budget as the first of many rows; the coefficients of the others are drawn. */
+export function baseAmongRows(n: number, others: number, random: () => number) {
+  const plain = base(n, random);
+  const count = 1 + others;
+  const coefficients = new Float64Array(count * n).fill(1, 0, n);
+  for (let e = n; e < coefficients.length; e++) coefficients[e] = random() - 0.5;
+  return { plain, count, coefficients };
+}
+
 /** A budget, long only, a cap. */
 export function base(
   n: number,

@@ -29,7 +29,11 @@ async function priceFiles() {
   const names = await readdir(folder());
   const isColumns = (name: string): boolean => readFileSync(join(folder(), name), 'latin1').startsWith('DVSRUN');
   const prices = names.filter((name) => names.includes(pricesFileOf(name)) && !isColumns(name));
-  return Promise.all(prices.map(async (name) => ({ name, ...(await stat(join(folder(), name))) })));
+  return filesOf(prices);
+}
+
+function filesOf(names: readonly string[]) {
+  return Promise.all(names.map(async (name) => ({ name, ...(await stat(join(folder(), name))) })));
 }
 
 async function views(id: string): Promise<readonly unknown[]> {
@@ -96,19 +100,13 @@ test('prices that have gone meanwhile are written with the run', async () => {
 });
 
 test('a run that comes out as the stored one shares all files with it but the result', async () => {
-  const files = async (): Promise<readonly { readonly ino: number; readonly told: string }[]> => {
-    const names = await readdir(folder());
-    return Promise.all(
-      names.map(async (name) => {
-        const { ino, size } = await stat(join(folder(), name));
-        return { ino, told: `${name}, ${size} bytes` };
-      }),
-    );
-  };
-  const [shown, before] = [await views('SECOND'), new Set((await files()).map(({ ino }) => ino))];
+  const [shown, before] = [
+    await views('SECOND'),
+    new Set((await filesOf(await readdir(folder()))).map(({ ino }) => ino)),
+  ];
   await ran('/analytics/SECOND/backtest', {});
-  const added = (await files()).filter(({ ino }) => !before.has(ino));
-  expect(added.map(({ told }) => told)).toHaveLength(1); // It says when it was made.
+  const added = (await filesOf(await readdir(folder()))).filter(({ ino }) => !before.has(ino));
+  expect(added.map(({ name, size }) => `${name}, ${size} bytes`)).toHaveLength(1); // It says when it was made.
   expect(await views('SECOND')).toEqual(shown);
   expect(await replayed('SECOND')).toMatchObject(SAME);
 });

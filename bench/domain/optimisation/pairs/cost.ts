@@ -42,8 +42,7 @@ export function costOf(engine: Engine, problem: Problem, means: Float64Array): C
     const { solution } = outcome;
     const traced = { solver: solvers.solver, problem, means, restriction: keptChoice(problem, solution.weights) };
     const frontier = frontierOf({ ...traced, riskFreeRate: 0 });
-    const near = { program: solution.assembled.program, answer: solution.answer };
-    if (frontier !== null) objectiveFrontier({ ...traced, most: frontier.most, near });
+    if (frontier !== null) objectiveFrontier({ ...traced, most: frontier.most, solution });
     const drawn = processMs();
     const sides = rowSides(problem, solution);
     const explained = { problem, solution, sides };

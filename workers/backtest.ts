@@ -21,6 +21,7 @@ import type { TaskControl } from '#jobs/thread-messages.js';
 import type { TextRoom } from '#views/json-writer.js';
 import type { RunStamp } from '#views/provenance-json.js';
 import { snapshotsText, writeOverview, writeResult } from '#views/run-json.js';
+import { rememberWritten } from './checked-files.js';
 import { resumeStored, checkpointBytes, snapshotsBehind } from './resume-run.js';
 import { onEngine } from './numerics.js';
 import { openedKnown } from './known-contents.js';
@@ -42,10 +43,19 @@ const texts = createTextMemory();
 export const backtest: Task<'backtest'> = async (input, control) => {
   const { contents, snapshotsAt, prices, ...made } = await onEngine((engine) => runOn(engine, input, control));
   control.report(0.95);
+  const { checkedFiles } = input;
   const whole = { ...contents, plan: outputContent(canonicalJson(input.plan)) };
   const again = storedAlready(input.outputs, whole, input.storedFiles);
   const own = prices?.stored === undefined ? prices : null;
-  const { snapshots, prices: written, ...files } = await writeOutputs(input.outputs, { ...whole, prices: own }, again);
+  const {
+    snapshots,
+    prices: written,
+    ...files
+  } = await writeOutputs(
+    input.outputs,
+    { ...whole, prices: own },
+    { again, onWritten: checkedFiles && ((file) => rememberWritten(checkedFiles, file)) },
+  );
   memory.giveBack();
   texts.giveBack();
   if (prices && written) rememberPrices(prices.key, written.sha256);
@@ -150,10 +160,11 @@ function wholeRun(
 
 function extendedRun(
   engine: Engine,
-  { market: handle, plan, models, engineVersion, stored }: ThreadInput<'backtest'> & { readonly stored: ResumableRun },
+  input: ThreadInput<'backtest'> & { readonly stored: ResumableRun },
   control: TaskControl,
 ): MadeRun {
-  const run = resumeStored({ engine, handle, plan, models, engineVersion, run: stored }, control);
+  const { market: handle, plan, models, engineVersion, stored, checkedFiles } = input;
+  const run = resumeStored({ engine, handle, plan, models, engineVersion, run: stored, checkedFiles }, control);
   const { summary, columns } = run;
   const extension = { extendedFrom: formatDay(run.extendedFrom), fullRunReason: null };
   const stamp = { ...stampOf({ plan, engineVersion, market: handle }), ...extension };
@@ -181,7 +192,7 @@ function extendedRun(
 }
 
 /** A run to be made, stamped as new unless a stamp is given. */
-export type RunOrder = Omit<ThreadInput<'backtest'>, 'stored' | 'outputs'> & {
+export type RunOrder = Omit<ThreadInput<'backtest'>, 'stored' | 'outputs' | 'checkedFiles'> & {
   readonly stamp?: RunStamp;
   readonly extension?: Pick<RunStamp, 'extendedFrom' | 'fullRunReason'>;
   /** Memory of its columns: what is made of it is read no more once the next run takes it. */

@@ -13,6 +13,7 @@ import { canonicalJson } from '#domain/canonical-json.js';
 import { actionsOf, actionsSince, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
+import type { CheckedFiles } from '#jobs/tasks/files.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
 import type { ResumableRun } from '#jobs/tasks/runs.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
@@ -25,10 +26,11 @@ import {
   type WrittenResult,
 } from '#views/run-json.js';
 import type { Engine } from '#kernels/engines/engine.js';
+import { hasContent } from './checked-files.js';
 import { openedMarket, openedSince } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedModels } from './opened-models.js';
-import { hashFile, readBytes, withRunFile } from './run-file.js';
+import { readBytes, withRunFile } from './run-file.js';
 
 /** Stored state beside the columns of a run, from which it can be extended. */
 export interface CheckpointFile {
@@ -110,6 +112,7 @@ export interface ResumeOrder {
   readonly models?: ModelFiles | undefined;
   readonly engineVersion: string;
   readonly run: ResumableRun;
+  readonly checkedFiles?: CheckedFiles | undefined;
 }
 
 /**
@@ -117,11 +120,9 @@ export interface ResumeOrder {
  * @throws CannotResume
  * @throws Refusal as the whole run would
  */
-export function resumeStored(
-  { engine, handle, plan, models, engineVersion, run }: ResumeOrder,
-  control: TaskControl,
-): ResumedRun {
-  assertIntact(run, control);
+export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedRun {
+  const { engine, handle, plan, models, engineVersion, run } = order;
+  assertIntact(order, control);
   const state = readState(run);
   if (state.identity !== identityOf(plan, engineVersion)) throw new CannotResume('no_checkpoint');
   if (handle.digests === undefined) throw new CannotResume('no_checkpoint');
@@ -217,11 +218,11 @@ function reading<T>(work: () => T): T {
 /**
  * What is copied of a damaged file would have a hash of its own, whatever it had become.
  * @throws CannotResume
- * @cost one read of the files
+ * @cost one read of the files that this process has neither written nor hashed, and of those that were touched since
  */
-function assertIntact({ checked }: ResumableRun, control: TaskControl): void {
-  for (const { path, sha256 } of checked)
-    if (hashFile(path, () => control.report(0)) !== sha256) throw new CannotResume('no_checkpoint');
+function assertIntact({ run: { checked }, checkedFiles }: ResumeOrder, control: TaskControl): void {
+  for (const file of checked)
+    if (!hasContent(file, checkedFiles, () => control.report(0))) throw new CannotResume('no_checkpoint');
 }
 
 function readState({ checkpoint }: ResumableRun): CheckpointFile {

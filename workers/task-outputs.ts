@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { openArtifactWriter } from '#artifact-writer';
 import type { MadeBytes } from '#domain/made-bytes.js';
 import type { TaskOutputs } from '#jobs/tasks/files.js';
-import type { ArtifactRef } from '#store/port.js';
+import type { ArtifactRef, WriteOptions } from '#store/port.js';
 import { answerBytes } from './hand-over.js';
 import { isContentOf } from './run-file.js';
 
@@ -13,22 +13,26 @@ type Written<C extends Content> = C extends null ? null : ArtifactRef;
 /** Content of an artifact, on memory that outlasts the task's arena. */
 export const outputContent = (content: string | Uint8Array): Uint8Array<ArrayBuffer> => answerBytes(content).bytes;
 
+interface OutputOptions extends Pick<WriteOptions, 'onWritten'> {
+  /** What is not written: it is answered as if it were. */
+  readonly again?: StoredAlready;
+}
+
 /**
  * Writes the artifacts of a task under the names it was given, which are on disk once the attempt has completed.
- * @param again what is not written: it is answered as if it were
  * @throws Refusal STORAGE_FULL
  */
 export async function writeOutputs<C extends Readonly<Record<string, Content>>>(
   { destination, names }: TaskOutputs<Extract<keyof C, string>>,
   contents: C,
-  again: StoredAlready = new Map(),
+  { again = new Map(), onWritten }: OutputOptions = {},
 ): Promise<{ readonly [F in keyof C]: Written<C[F]> }> {
   const files = Object.keys(contents).flatMap((file) => {
     const bytes = contents[file]!;
     return bytes === null ? [] : [{ file, name: names[file as keyof typeof names], bytes }];
   });
   const written = files.filter(({ file }) => !again.has(file));
-  const refs = await openArtifactWriter(destination).write(written, { isSettledLater: true });
+  const refs = await openArtifactWriter(destination).write(written, { isSettledLater: true, onWritten });
   const byFile = new Map(written.map(({ file }, i) => [file, refs[i]!]));
   for (const { file, name, bytes } of files)
     if (again.has(file)) byFile.set(file, { name, bytes: bytes.length, sha256: again.get(file)! });

@@ -1,8 +1,9 @@
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
 import type { ArtifactDestination, ArtifactHealth } from '#store/port.js';
+import { newCheckedFiles } from './checked-files.js';
 import { TaskStopped, WorkerLost, type ComputePool, type TaskRun, type ThreadPool } from './compute-pool.js';
 import type { PortableTaskName, TaskInput, TaskName, TaskOutput, ThreadInput } from './tasks.js';
-import type { HashedFile, KnownFiles } from './tasks/files.js';
+import type { CheckedFiles, HashedFile, KnownFiles } from './tasks/files.js';
 import type {
   ArtifactReference,
   HashedReference,
@@ -24,6 +25,8 @@ export interface TaskResources {
   readonly destination: ArtifactDestination;
   /** @throws Refusal NO_DATA_SOURCE when the node does not have the market */
   market(identity: MarketIdentity): Promise<MarketHandle>;
+  /** Files that its process has written or hashed. */
+  readonly checkedFiles?: CheckedFiles | undefined;
   /** What a failure of a task comes to on files that may be away. */
   readonly health?: ArtifactHealth | undefined;
 }
@@ -41,6 +44,7 @@ const RESOLVERS: Resolvers = {
   backtest: async ({ stored, ...order }, resources) => ({
     ...(await onModels(order, resources)),
     ...(stored === undefined ? {} : { stored: isReferred(stored) ? await storedRun(stored, resources) : stored }),
+    checkedFiles: resources.checkedFiles,
   }),
   async replay({ files: { snapshots, result, overview, columns }, ...order }, resources) {
     const paths = {
@@ -172,7 +176,8 @@ function withDestination(input: object, destination: ArtifactDestination): objec
 }
 
 /** The threads of a node with what it has: orders are resolved before a thread takes them. */
-export function createNodePool(pool: ThreadPool, resources: TaskResources): ComputePool {
+export function createNodePool(pool: ThreadPool, given: TaskResources): ComputePool {
+  const resources = { checkedFiles: newCheckedFiles(given.destination), ...given };
   return {
     run({ input, ...order }) {
       let run: TaskRun<TaskOutput<typeof order.task>> | undefined;

@@ -2,6 +2,7 @@ import type { MadeBytes } from '#domain/made-bytes.js';
 import type { CommitEvent, CommitEventType } from '#domain/commit-events.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { LowWaterMark } from './files/free-space.js';
+import type { NewFile } from './files/new-file.js';
 import type { S3Access } from './s3/s3-access.js';
 
 /** Kinds of document the store holds, each in a table of its own. */
@@ -249,6 +250,8 @@ export interface ArtifactWriter {
 }
 
 export interface WriteOptions {
+  /** Called for each file of a folder of this machine alone, before it has its name. */
+  readonly onWritten?: ((file: NewFile) => Promise<void>) | undefined;
   /** Whether their names are on disk only once whoever owns them has called `settle` of the store. */
   readonly isSettledLater?: boolean;
 }

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
 import type { ThreadPool } from '#jobs/compute-pool.js';
-import { createNodePool, resolveTask } from '#jobs/resolve-task.js';
-import type { PortableTaskName, TaskInput } from '#jobs/tasks.js';
+import { createNodePool, resolveTask, type TaskResources } from '#jobs/resolve-task.js';
+import type { PortableTaskName, TaskInput, ThreadInput } from '#jobs/tasks.js';
 
 const market: MarketIdentity = { datasetId: 'm', contentHash: 'c0ffee', adjustment: 'none', currency: null };
 const handle = { ...market, dates: new SharedArrayBuffer(4) } as MarketHandle;
@@ -136,6 +136,28 @@ test('a task of one process is told where its outputs are written, and given the
   const input = await resolveTask('sum-simulation', order, resources);
   expect(input.outputs).toEqual({ destination: resources.destination, names: { view: 'v' } });
   expect(input.memory).toBe(memory);
+});
+
+test('backtests of a process are told the same files that it has written, where it alone writes', async () => {
+  const order = { lane: 'heavy', task: 'backtest', input: ORDERS.backtest.order as TaskInput<'backtest'> } as const;
+  const told = async (destination: TaskResources['destination']) => {
+    const inputs: unknown[] = [];
+    const threads = {
+      run({ input }: { readonly input: ThreadInput<'backtest'> }) {
+        inputs.push(input.checkedFiles);
+        return { output: Promise.resolve() };
+      },
+    } as unknown as ThreadPool;
+    const node = createNodePool(threads, { ...resources, destination });
+    await node.run(order).output;
+    await node.run(order).output;
+    return inputs;
+  };
+  const folder = { kind: 'folder', folder: '/node', lowWaterMark: {} } as const;
+  const [files, again] = await told(folder);
+  expect(files).toBeInstanceOf(BigUint64Array);
+  expect(again).toBe(files);
+  expect(await told({ ...folder, storeId: 'shared' })).toEqual([undefined, undefined]);
 });
 
 test('an order whose market a node does not have is refused and reaches no thread', async () => {

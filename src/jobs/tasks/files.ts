@@ -32,6 +32,12 @@ export interface HashedFile {
   readonly sha256: string;
 }
 
+/**
+ * Shared memory of the threads of a process: which files it has written or hashed, as `workers/checked-files.ts` has
+ * them.
+ */
+export type CheckedFiles = BigUint64Array<SharedArrayBuffer>;
+
 /** Changes back to earlier contents of a market: what decisions see that are made on what was known. */
 export interface KnownFiles {
   /** Day at whose end the market itself was known. */

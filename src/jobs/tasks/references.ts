@@ -68,7 +68,7 @@ export type SweepPartOrder = OnMarket<Omit<SweepPartInput, 'models' | 'known'>> 
 
 export type WriteSweepPartOrder = SweepPartOrder & Pick<WithOutputNames<WriteSweepPartInput>, 'outputs'>;
 
-export type BacktestOrder = OnMarket<Omit<BacktestInput, 'stored' | 'models' | 'known'>> &
+export type BacktestOrder = OnMarket<Omit<BacktestInput, 'stored' | 'models' | 'known' | 'checkedFiles'>> &
   WithModels &
   WithKnown & {
     /** The stored run to extend where that gives the same, or why there is none. */

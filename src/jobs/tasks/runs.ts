@@ -7,7 +7,7 @@ import type { SweepFolds } from '#domain/sweeps/fold-terms.js';
 import type { RankingName } from '#domain/sweeps/rankings.js';
 import type { Patch, SweepBase } from '#domain/sweeps/variants.js';
 import type { ArtifactRef } from '#store/port.js';
-import type { HashedFile, KnownFiles, TaskOutputs } from './files.js';
+import type { CheckedFiles, HashedFile, KnownFiles, TaskOutputs } from './files.js';
 import type { ModelFiles } from './indices.js';
 
 /** Files of a run that its task writes. */
@@ -26,6 +26,8 @@ export interface BacktestInput {
   readonly storedPrices?: readonly string[];
   /** Files of the stored run: what comes out with the bytes of one is not written again. */
   readonly storedFiles?: Partial<Readonly<Record<RunFileName, ArtifactRef>>>;
+  /** Files that the process has written or hashed; absent where it remembers none. */
+  readonly checkedFiles?: CheckedFiles | undefined;
   readonly outputs: TaskOutputs<RunFileName>;
 }
 

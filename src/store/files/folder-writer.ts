@@ -25,10 +25,12 @@ export function createFolderWriter(
 ): ArtifactWriter {
   async function write(
     contents: readonly ArtifactContent[],
-    { isSettledLater = false }: WriteOptions,
+    { isSettledLater = false, onWritten }: WriteOptions,
   ): Promise<readonly ArtifactRef[]> {
     await freeSpace.admit(contents.reduce((sum, { bytes }) => sum + bytes.length, 0));
-    const outcomes = await Promise.allSettled(contents.map((content) => writeFile(folder, content, guard)));
+    const outcomes = await Promise.allSettled(
+      contents.map((content) => writeFile(folder, content, { guard, onWritten })),
+    );
     try {
       const failure = outcomes.find((outcome) => outcome.status === 'rejected');
       if (failure !== undefined) throw failure.reason;
@@ -51,8 +53,17 @@ export function createFolderWriter(
 
 const namesOf = (contents: readonly ArtifactContent[]): string[] => contents.map(({ name }) => name);
 
-async function writeFile(folder: string, { name, bytes }: ArtifactContent, guard: FolderGuard): Promise<ArtifactRef> {
+interface FileOptions extends Pick<WriteOptions, 'onWritten'> {
+  readonly guard: FolderGuard;
+}
+
+async function writeFile(
+  folder: string,
+  { name, bytes }: ArtifactContent,
+  { guard, onWritten }: FileOptions,
+): Promise<ArtifactRef> {
   const { call } = guard;
+  let sha256: string;
   const path = join(folder, name);
   const hash = createHash('sha256');
   const handle = await openBy(call, draftOf(path), 'wx');
@@ -69,11 +80,13 @@ async function writeFile(folder: string, { name, bytes }: ArtifactContent, guard
         await written(part.length);
       }
     await flushing.end();
+    sha256 = hash.digest('hex');
+    if (guard === ownFolder) await onWritten?.({ file: handle, bytes: bytes.length, sha256 });
   } finally {
     await closeBy(call, handle);
   }
   await call(() => rename(draftOf(path), path), WRITE_MS);
-  return { name, bytes: bytes.length, sha256: hash.digest('hex') };
+  return { name, bytes: bytes.length, sha256 };
 }
 
 function* partsOf(bytes: Uint8Array): Generator<Uint8Array> {

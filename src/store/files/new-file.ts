@@ -1,0 +1,10 @@
+import type { FileHandle } from 'node:fs/promises';
+
+/** A file of an artifact, all of whose bytes are on disk. */
+export interface NewFile {
+  /** Still open. */
+  readonly file: FileHandle;
+  readonly bytes: number;
+  /** SHA-256 of the bytes, hex. */
+  readonly sha256: string;
+}

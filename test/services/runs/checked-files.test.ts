@@ -1,0 +1,127 @@
+import {
+  closeSync,
+  copyFileSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  statSync,
+  utimesSync,
+  writeSync,
+} from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
+import { runService, type RunningService } from '../running-service.js';
+
+/** One story of a store that grows: tests follow each other. */
+let service: RunningService;
+
+/** Sessions that come to the store. */
+const DAYS = ['2022-12-21', '2022-12-22', '2022-12-23', '2022-12-27', '2022-12-28', '2022-12-29', '2022-12-30'];
+
+async function finished(path: string, body: unknown) {
+  const { body: started } = await service.ask<{ readonly job_id: string }>('POST', path, body);
+  const { status, result } = await service.finished(started.job_id);
+  expect(status, path).toBe('succeeded');
+  return result as { readonly extended_from: string | null; readonly full_run_reason: string | null };
+}
+
+const folder = (): string => join(service.root, 'home', 'artifacts');
+const pathOf = (name: string): string => join(folder(), name);
+
+/** The files of a run made whole that its extension compares with their hashes. */
+async function wholeRun(id: string): Promise<{ readonly columns: string; readonly prices: string }> {
+  await service.ask('DELETE', `/analytics/${id}/record`);
+  const before = new Set(await readdir(folder()));
+  expect(await finished(`/analytics/${id}/backtest`, {})).toMatchObject({ extended_from: null });
+  const made = (await readdir(folder())).filter((name) => !before.has(name));
+  const columns = made.find((name) => made.includes(pricesFileOf(name)))!;
+  return { columns: pathOf(columns), prices: pathOf(pricesFileOf(columns)) };
+}
+
+/** A day comes to the store. */
+const grow = () => finished('/data/stores/m/refresh', { until: DAYS.shift()! });
+
+/** Bytes that this process, in which the service runs, has read so far from files and connections; of Linux. */
+const readSoFar = (): number => Number(/^rchar: (\d+)/.exec(readFileSync('/proc/self/io', 'utf8'))![1]);
+
+async function extended(id: string) {
+  const before = readSoFar();
+  const { extended_from: from, full_run_reason: reason } = await finished(`/analytics/${id}/backtest`, {});
+  return { from, reason, read: readSoFar() - before };
+}
+
+/** Another last bit of the middle of a file. */
+function flip(path: string): void {
+  const file = openSync(path, 'r+');
+  const byte = new Uint8Array(1);
+  const at = statSync(path).size >> 1;
+  readSync(file, byte, 0, 1, at);
+  byte[0]! ^= 1;
+  writeSync(file, byte, 0, 1, at);
+  closeSync(file);
+}
+
+beforeAll(async () => {
+  service = await runService();
+  await finished('/data/synthetic', { store_id: 'm', seed: 5, assets: 180, start: '2019-01-02', end: '2022-12-20' });
+  for (const [id, type] of Object.entries({ FIRST: 'EqualWeight', SECOND: 'MarketCapWeight' }))
+    await service.ask('PUT', `/indices/${id}`, {
+      id,
+      name: id,
+      calendar: 'XNYS',
+      base_date: '2019-01-02',
+      rebalance: { frequency: 'quarterly' },
+      pipeline: { weighting: { type } },
+    });
+});
+afterAll(() => service.close());
+
+test.runIf(process.platform === 'linux')(
+  'an extension reads no file that the service wrote and nobody touched; after a restart it reads them',
+  async () => {
+    const first = await wholeRun('FIRST');
+    const second = await wholeRun('SECOND'); // Its prices are those of the first, where one thread made both.
+    await grow();
+    for (const [id, { columns, prices }] of Object.entries({ FIRST: first, SECOND: second })) {
+      const { from, read } = await extended(id);
+      expect(from).not.toBeNull();
+      expect(read).toBeLessThan(Math.min(statSync(columns).size, statSync(prices).size));
+    }
+    const { columns, prices } = await wholeRun('FIRST');
+    await service.restart(undefined, 'handed on');
+    await service.resumed();
+    await grow();
+    const { from, read } = await extended('FIRST');
+    expect(from).not.toBeNull();
+    expect(read).toBeGreaterThan(statSync(columns).size + statSync(prices).size);
+  },
+);
+
+test.each(['columns', 'prices'] as const)(
+  'a bit of the %s that was changed in place gives a whole run',
+  async (file) => {
+    flip((await wholeRun('FIRST'))[file]);
+    await grow();
+    expect(await extended('FIRST')).toMatchObject({ from: null, reason: 'no_checkpoint' });
+  },
+);
+
+test.each(['columns', 'prices'] as const)(
+  '%s in place of others, of the same size and time, give a whole run',
+  async (file) => {
+    const path = (await wholeRun('FIRST'))[file];
+    const { atime, mtime, size, ino } = statSync(path);
+    const other = pathOf('other');
+    copyFileSync(path, other);
+    flip(other);
+    utimesSync(other, atime, mtime);
+    renameSync(other, path);
+    expect(statSync(path)).toMatchObject({ mtime, size });
+    expect(statSync(path).ino).not.toBe(ino);
+    await grow();
+    expect(await extended('FIRST')).toMatchObject({ from: null, reason: 'no_checkpoint' });
+  },
+);

@@ -3,7 +3,7 @@ import { statSync, type BigIntStats } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import type { CheckedFiles, HashedFile } from '#jobs/tasks/files.js';
 import type { NewFile } from '#store/files/new-file.js';
-import { hashFile } from './run-file.js';
+import { hashOnce } from './run-file.js';
 
 /** Smaller files are hashed again: they are in memory, and it takes as long as it does to remember them. */
 export const REMEMBERED_BYTES_MIN = 256 * 1024;
@@ -31,7 +31,7 @@ export function hasContent({ path, sha256 }: HashedFile, checked: CheckedFiles |
   const state = stateOf(path); // Before it is read: no later change is missed.
   if (state === undefined) return false;
   if (checked !== undefined && isRemembered(checked, sha256, state)) return true;
-  if (hashFile(path, look) !== sha256) return false;
+  if (hashOnce(path, Number(state.size), look) !== sha256) return false;
   if (checked !== undefined && state.mtimeNs < settledBefore) remember(checked, sha256, state);
   return true;
 }

@@ -1,10 +1,11 @@
 import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, openSync, readSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileBeside } from '#domain/backtest/run-file/prices-apart.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import type { ReadRange } from '#domain/backtest/run-file/segments.js';
+import { LARGE_BYTES_MIN, pageMemory } from '#domain/page-memory.js';
 import { Refusal } from '#domain/refusal.js';
 import type { OpenRunFiles } from '#jobs/tasks/outputs.js';
 
@@ -131,6 +132,46 @@ export function hashFile(path: string, look = (): void => {}): string | null {
     closeSync(file);
   }
   return hash.digest('hex');
+}
+
+/** Bytes read at a time past the cache. */
+const BLOCK_BYTES = 2 * 2 ** 20;
+
+/** Room of this thread on whole pages. */
+let block: Uint8Array | undefined;
+
+/**
+ * As `hashFile`, of a file of so many bytes that nobody reads soon: a large one past the cache of the system, whose
+ * pages are dear, where it allows that.
+ * @cost of a large file half of the processor time, a wait for the disk each 2 MiB
+ */
+export function hashOnce(path: string, bytes: number, look: () => void): string | null {
+  const file = bytes < LARGE_BYTES_MIN ? undefined : openPastCache(path);
+  if (file === undefined) return hashFile(path, look);
+  const room = (block ??= new Uint8Array(pageMemory(BLOCK_BYTES)));
+  const hash = createHash('sha256');
+  let done = 0;
+  try {
+    for (let count = room.length; count === room.length; done += count) {
+      count = readNext(file, room) ?? 0; // Less than a block at the end, from which no whole sectors can be read on.
+      hash.update(room.subarray(0, count));
+      look();
+    }
+  } finally {
+    closeSync(file);
+  }
+  return done === bytes ? hash.digest('hex') : hashFile(path, look); // The system refused, or the file has changed.
+}
+
+/** Undefined where the system or the file system knows no such reads. */
+function openPastCache(path: string): number | undefined {
+  const { O_DIRECT } = constants as Partial<typeof constants>; // Not of every system.
+  if (O_DIRECT === undefined) return undefined;
+  try {
+    return openSync(path, constants.O_RDONLY | O_DIRECT);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whether a stored file is there and has these bytes. @cost one read of it up to the first that differs */

@@ -2,6 +2,12 @@ import { memoryOfPages } from '#kernels/memory/large-pages.js';
 
 const PAGE_BYTES = 2 ** 16;
 
+/**
+ * Bytes from which on a stored file is written past the cache of the system, and read so as a whole. Smaller ones are
+ * mostly read as a whole soon, as results are; of larger ones views read parts.
+ */
+export const LARGE_BYTES_MIN = 4 * 2 ** 20;
+
 const made = new WeakSet<ArrayBufferLike>();
 
 /**

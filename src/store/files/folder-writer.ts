@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { LARGE_BYTES_MIN } from '#domain/page-memory.js';
 import type { ArtifactContent, ArtifactRef, ArtifactWriter, WriteOptions } from '../port.js';
 import { ownFolder, type FolderGuard } from '../place/folder-guard.js';
 import { ownCall, WRITE_MS } from '../place/folder-calls.js';
 import { closeBy, flushFolder, openBy, PART_BYTES, writePart } from './flush-folder.js';
 import type { FreeSpace } from './free-space.js';
-import { LARGE_BYTES_MIN, writeLarge } from './write-large.js';
+import { writeLarge } from './write-large.js';
 
 /** Suffix of a file until all of it is on disk. */
 const DRAFT = '.new';

@@ -6,12 +6,6 @@ import { isPageMemory, pageMemory } from '#domain/page-memory.js';
 import { WRITE_MS, type FolderCall } from '../place/folder-calls.js';
 import { closeBy, openBy, writePart } from './flush-folder.js';
 
-/**
- * Bytes from which on a file is written past the cache of the system. Smaller ones are mostly read as a whole soon, as
- * results are; of larger ones views read parts.
- */
-export const LARGE_BYTES_MIN = 4 * 2 ** 20;
-
 /** Bytes copied and hashed at a time: they are in the second cache of a processor then. */
 const HASHED_BYTES = 1 << 17;
 

@@ -30,7 +30,7 @@ import { onProductEngine } from './numerics.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedMarket } from './open-markets.js';
 import { withRunFile } from './run-file.js';
-import { outputContent, writeOutputs } from './task-outputs.js';
+import { outputContent, withEarlyOutput, writeOutputs } from './task-outputs.js';
 
 /** Share of the work done when a stage begins, for one name as for thousands. */
 const DONE: Readonly<Record<EstimateStage | 'returns', number>> = {
@@ -42,12 +42,17 @@ const DONE: Readonly<Record<EstimateStage | 'returns', number>> = {
 };
 
 /** A covariance model of the universe over the window: its matrix is written, the rest answered. */
-export const estimateModel: Task<'estimate-risk-model'> = async (input, control) => {
-  const { matrix, parts, ...model } = await makeModel(input, control);
-  const written = await writeOutputs(input.outputs, { covariance: matrix, factors: parts });
-  const content = canonicalJson({ asset_ids: model.assetIds, covariance: written.covariance.sha256 });
-  return { ...model, ...written, contentHash: createHash('sha256').update(content).digest('hex') };
-};
+export const estimateModel: Task<'estimate-risk-model'> = async (input, control) =>
+  withEarlyOutput(input.outputs, 'covariance', async (output) => {
+    const { matrix, parts, ...model } = await makeModel(input, control, output.begin);
+    const [covariance, { factors }] = await Promise.all([
+      output.end(matrix),
+      writeOutputs(input.outputs, { factors: parts }),
+    ]);
+    const content = canonicalJson({ asset_ids: model.assetIds, covariance: covariance.sha256 });
+    const contentHash = createHash('sha256').update(content).digest('hex');
+    return { ...model, covariance, factors, contentHash };
+  });
 
 /** Names and days of a model that is thrown away: large enough that its kernels are compiled, some 10 ms once they are. */
 const PRACTICE_NAMES = 250;
@@ -58,24 +63,37 @@ export async function practiseModel(market: MarketHandle, control: TaskControl):
   const { identifiers, dates } = openedMarket(market);
   const universe = { kind: 'names', identifiers: identifiers.slice(0, PRACTICE_NAMES) } as const;
   const start = formatDay(dates[Math.max(0, dates.length - PRACTICE_DAYS)]!);
-  await makeModel({ market, universe, request: RiskModelRequest.parse({ start }) }, control);
+  await makeModel({ market, universe, request: RiskModelRequest.parse({ start }) }, control, () => {});
 }
 
-/** The model with the bytes of its matrix and factors. */
-async function makeModel(input: Omit<ThreadInput<'estimate-risk-model'>, 'outputs'>, control: TaskControl) {
+/**
+ * The model with the bytes of its matrix and factors.
+ * @param onMatrix receives those of the matrix before its eigenvalues are looked at; a repaired one has others
+ */
+async function makeModel(
+  input: Omit<ThreadInput<'estimate-risk-model'>, 'outputs'>,
+  control: TaskControl,
+  onMatrix: (bytes: Uint8Array<ArrayBuffer>) => void,
+) {
   const market = openedMarket(input.market);
   tell(control, 'returns');
   const { request } = input;
   const returns = overAskedRange(request, market, () => readReturns(market, input));
   const { sm } = returns;
   return onProductEngine((engine) => {
+    let matrix: Uint8Array<ArrayBuffer> | undefined;
+    const onStage = (stage: EstimateStage, covariance: Float64Array): void => {
+      tell(control, stage);
+      if (stage === 'eigenvalues') onMatrix((matrix = packedBytes(covariance)));
+      if (stage === 'repair') matrix = undefined;
+    };
     const { coverage, diagnostics, covariance, factors } = overAskedRange(request, market, () =>
-      estimateFrom(engine, returns, request, (stage) => tell(control, stage)),
+      estimateFrom(engine, returns, request, onStage),
     );
     const span = returnSpan(sm, coverage);
     const assetIds = Array.from(coverage.columns, (column) => sm.identifiers[column]!);
     return {
-      matrix: outputContent(new Uint8Array(packUpper(covariance, assetIds.length).buffer)),
+      matrix: matrix ?? packedBytes(covariance),
       parts: factors && outputContent(new Uint8Array(packFactors(factors.model).buffer)),
       assetIds,
       diagnostics: {
@@ -96,6 +114,11 @@ async function makeModel(input: Omit<ThreadInput<'estimate-risk-model'>, 'output
       precision: engine.precision,
     };
   });
+}
+
+/** @param matrix [n x n] row-major, symmetric */
+function packedBytes(matrix: Float64Array): Uint8Array<ArrayBuffer> {
+  return outputContent(new Uint8Array(packUpper(matrix, Math.sqrt(matrix.length)).buffer));
 }
 
 function tell(control: TaskControl, stage: EstimateStage | 'returns'): void {

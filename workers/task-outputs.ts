@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { openArtifactWriter } from '#artifact-writer';
 import type { MadeBytes } from '#domain/made-bytes.js';
 import type { TaskOutputs } from '#jobs/tasks/files.js';
-import type { ArtifactRef, WriteOptions } from '#store/port.js';
+import type { ArtifactRef, EarlyArtifact, WriteOptions } from '#store/port.js';
 import { answerBytes } from './hand-over.js';
 import { isContentOf } from './run-file.js';
 
@@ -32,7 +32,9 @@ export async function writeOutputs<C extends Readonly<Record<string, Content>>>(
     return bytes === null ? [] : [{ file, name: names[file as keyof typeof names], bytes }];
   });
   const written = files.filter(({ file }) => !again.has(file));
-  const refs = await openArtifactWriter(destination).write(written, { isSettledLater: true, onWritten });
+  const writer = openArtifactWriter(destination);
+  const options = { isSettledLater: true, onWritten };
+  const refs = written.length === 0 ? [] : await writer.write(written, options);
   const byFile = new Map(written.map(({ file }, i) => [file, refs[i]!]));
   for (const { file, name, bytes } of files)
     if (again.has(file)) byFile.set(file, { name, bytes: bytes.length, sha256: again.get(file)! });
@@ -40,6 +42,57 @@ export async function writeOutputs<C extends Readonly<Record<string, Content>>>(
   return Object.fromEntries(Object.keys(contents).map((file) => [file, byFile.get(file) ?? null])) as {
     readonly [F in keyof C]: Written<C[F]>;
   };
+}
+
+/** An artifact of a task that may be known before all of the task is. */
+export interface EarlyOutput {
+  /** Lets bytes that are the artifact, unless something changes them yet, go to disk while the task computes on. */
+  begin(bytes: Uint8Array<ArrayBuffer>): void;
+  /** The artifact, on disk once the attempt has completed: what was begun, where these are the same bytes. */
+  end(bytes: Uint8Array<ArrayBuffer>): Promise<ArtifactRef>;
+}
+
+/**
+ * Runs a task with one of its artifacts early, of which nothing is left when it fails.
+ * @throws Refusal STORAGE_FULL, before the task begins where it can be told
+ */
+export async function withEarlyOutput<F extends string, T>(
+  outputs: TaskOutputs<F>,
+  file: F,
+  run: (output: EarlyOutput) => Promise<T>,
+): Promise<T> {
+  const name = outputs.names[file];
+  const writer = openArtifactWriter(outputs.destination);
+  let open: EarlyArtifact | undefined = await writer.early?.(name);
+  let begun: Uint8Array | undefined;
+
+  async function drop(): Promise<void> {
+    const dropped = open;
+    open = undefined;
+    await dropped?.drop();
+  }
+
+  async function end(bytes: Uint8Array): Promise<ArtifactRef> {
+    const early = open;
+    if (early !== undefined && begun === bytes) {
+      open = undefined;
+      return early.end();
+    }
+    await drop();
+    const [ref] = await writer.write([{ name, bytes }], { isSettledLater: true });
+    return ref!;
+  }
+
+  try {
+    return await run({
+      begin(bytes) {
+        if (open?.begin(bytes)) begun = bytes;
+      },
+      end,
+    });
+  } finally {
+    await drop();
+  }
 }
 
 /** SHA-256 of contents of a task that need not be written, by what they hold: stored files have the same bytes. */

@@ -65,13 +65,14 @@ export function estimateRiskModel(
 
 /**
  * The same of returns. Factors are estimated from those of a window alone.
+ * @param tell receives the matrix too: from the stage of its eigenvalues on it is as it is served, unless it is repaired
  * @throws as `estimateRiskModel`
  */
 export function estimateFrom(
   engine: Engine,
   returns: ReturnSource,
   settings: RiskSettings,
-  tell: (stage: EstimateStage) => void,
+  tell: (stage: EstimateStage, covariance: Float64Array) => void,
 ): RiskModelEstimate {
   const { coverage, window } = returns;
   assertEstimable(returns, coverage);
@@ -84,21 +85,20 @@ export function estimateFrom(
     const weights =
       settings.half_life === null ? {} : { weights: weightsOf(settings.half_life, coverage.sessions.length) };
     const { estimator, threshold, lags, eigenvalue_simulations: simulations } = settings;
+    const onStage = (stage: EstimateStage): void => {
+      if (stage === 'eigenvalues') assertFinite(covariance, n);
+      tell(stage, covariance);
+    };
     if (isFactorEstimator(estimator)) {
       if (window === undefined) throw new Error(`returns without a window for the estimator ${estimator}`);
-      tell('moments');
+      onStage('moments');
       estimated = estimateFactors(engine, window, coverage, { ...settings, estimator }, panel);
-      tell('product');
+      onStage('product');
       factorCovariance(engine, estimated.model, covariance);
-      assertFinite(covariance, n);
       const { model } = estimated;
       const parts = { loadings: loadingsOf(model), specific: model.specific };
-      return { intensity: null, ...diagnosedFactors(engine, covariance, parts, tell) };
+      return { intensity: null, ...diagnosedFactors(engine, covariance, parts, onStage) };
     }
-    const onStage = (stage: EstimateStage) => {
-      if (stage === 'eigenvalues') assertFinite(covariance, n);
-      tell(stage);
-    };
     if (estimator !== 'shrinkage') {
       const structured = { estimator, threshold, lags, simulations, scale: LIMITS.PERIODS_PER_YEAR, ...weights };
       return { intensity: null, ...estimateStructured(engine, panel, n, structured, covariance, onStage) };

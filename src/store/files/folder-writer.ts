@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import { rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LARGE_BYTES_MIN } from '#domain/page-memory.js';
-import type { ArtifactContent, ArtifactRef, ArtifactWriter, WriteOptions } from '../port.js';
+import type { ArtifactContent, ArtifactRef, ArtifactWriter, EarlyArtifact, WriteOptions } from '../port.js';
 import { ownFolder, type FolderGuard } from '../place/folder-guard.js';
 import { ownCall, WRITE_MS } from '../place/folder-calls.js';
+import { openEarly } from './early-file.js';
 import { closeBy, flushFolder, openBy, PART_BYTES, writePart } from './flush-folder.js';
 import type { FreeSpace } from './free-space.js';
 import { writeLarge } from './write-large.js';
@@ -43,12 +44,19 @@ export function createFolderWriter(
     return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
   }
 
+  async function early(name: string): Promise<EarlyArtifact> {
+    await freeSpace.admit(LARGE_BYTES_MIN);
+    const path = join(folder, name);
+    return openEarly({ name, draft: draftOf(path), path });
+  }
+
   return {
     write: (contents, options = {}) =>
       guard.work(async (isAgain) => {
         if (isAgain) await removeFiles(folder, namesOf(contents), guard.call);
         return write(contents, options);
       }),
+    ...(guard === ownFolder && { early }),
   };
 }
 

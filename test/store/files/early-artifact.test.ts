@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openArtifactWriter } from '#store/artifact-writer.js';
+import { openArtifacts } from '#store/files/artifact-store.js';
+import { watchFreeSpace } from '#store/files/free-space.js';
+import { LARGE_BYTES_MIN } from '#domain/page-memory.js';
+import { interceptFiles, watchCalls } from '../../durability/counted-calls.js';
+import { temporaryFolders } from '../temporary-folder.js';
+
+const newFolder = temporaryFolders();
+let restore: () => void;
+beforeAll(() => {
+  restore = interceptFiles();
+});
+afterAll(() => restore());
+
+const BYTES = Uint8Array.from({ length: 1_002_003 }, (_, i) => (i * 31 + (i >> 8)) & 255);
+const earlyIn = (folder: string, name: string) =>
+  openArtifactWriter({ kind: 'folder', folder, lowWaterMark: {} }).early!(name);
+
+async function earlyWritten(folder: string): Promise<void> {
+  const early = await earlyIn(folder, 'a.art');
+  early.begin(BYTES);
+  await early.end();
+}
+
+test('an artifact that was begun early has its bytes and its hash, under its name only at its end', async () => {
+  const folder = await newFolder();
+  const early = await earlyIn(folder, 'a.art');
+  expect(early.begin(BYTES)).toBe(true);
+  expect(await readdir(folder)).toEqual(['a.art.new']);
+  const sha256 = createHash('sha256').update(BYTES).digest('hex');
+  expect(await early.end()).toEqual({ name: 'a.art', bytes: BYTES.length, sha256 });
+  expect(Buffer.compare(await readFile(join(folder, 'a.art')), BYTES)).toBe(0);
+});
+
+test('nothing is left of one that is dropped, begun or not', async () => {
+  const folder = await newFolder();
+  const [idle, begun] = [await earlyIn(folder, 'a.art'), await earlyIn(folder, 'b.art')];
+  begun.begin(BYTES);
+  await Promise.all([idle.drop(), begun.drop()]);
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test('large bytes are not begun', async () => {
+  const folder = await newFolder();
+  const early = await earlyIn(folder, 'a.art');
+  expect(early.begin(new Uint8Array(LARGE_BYTES_MIN))).toBe(false);
+  expect(early.begin(new Uint8Array(LARGE_BYTES_MIN - 1))).toBe(true);
+  await early.drop();
+});
+
+test('nothing is left, whichever call the disk refuses', async () => {
+  const refusedCalls: string[] = [];
+  for (let refused = 1; refusedCalls.length === refused - 1; refused++) {
+    const folder = await newFolder();
+    let count = 0;
+    watchCalls(folder, (call) => {
+      if (++count !== refused || call === 'unlink') return;
+      refusedCalls.push(call);
+      throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
+    });
+    const outcome = await earlyWritten(folder).then(
+      () => 'written',
+      (thrown: NodeJS.ErrnoException) => thrown.code,
+    );
+    watchCalls(folder, undefined);
+    const isRefused = refusedCalls.length === refused;
+    expect(outcome).toBe(isRefused ? 'EIO' : 'written');
+    expect(await readdir(folder)).toEqual(isRefused ? [] : ['a.art']);
+  }
+  expect(refusedCalls).toEqual(['open', 'rename']);
+});
+
+test('none is begun below the mark of the store, or where machines share a folder', async () => {
+  const folder = join(await newFolder(), 'artifacts');
+  await mkdir(folder);
+  const { destination } = await openArtifacts(folder, watchFreeSpace(folder, { bytes: 2 ** 60, fraction: 1 }));
+  await expect(openArtifactWriter(destination).early!('a.art')).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+  expect(await readdir(folder)).toEqual([]);
+  expect(openArtifactWriter({ kind: 'folder', folder, lowWaterMark: {}, storeId: 'shared' }).early).toBeUndefined();
+});

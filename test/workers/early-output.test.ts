@@ -1,0 +1,45 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { withEarlyOutput } from '#workers/task-outputs.js';
+import { writtenOutputs, type WrittenOutputs } from './task-outputs.js';
+
+let written: WrittenOutputs;
+beforeEach(async () => {
+  written = await writtenOutputs();
+});
+afterEach(() => written.remove());
+
+const filesOf = ({ destination }: WrittenOutputs): string[] =>
+  destination.kind === 'folder' && existsSync(destination.folder) ? readdirSync(destination.folder) : [];
+const bytesOf = (size: number, value: number): Uint8Array<ArrayBuffer> => new Uint8Array(size).fill(value);
+
+test.each([
+  ['as they were begun', true, 1000],
+  ['others than were begun', false, 1000],
+  ['large ones', true, 5 * 2 ** 20],
+])('the output holds the bytes at the end: %s', async (_, isSame, size) => {
+  const outputs = written.outputs('matrix');
+  const begun = bytesOf(size, 1);
+  const last = isSame ? begun : bytesOf(size, 2);
+  const ref = await withEarlyOutput(outputs, 'matrix', async (output) => {
+    output.begin(begun);
+    return output.end(last);
+  });
+  expect(ref.name).toBe(outputs.names.matrix);
+  expect(Buffer.compare(written.read(ref), last)).toBe(0);
+  expect(filesOf(written)).toEqual([ref.name]);
+});
+
+test('an output that nobody began is written at the end', async () => {
+  const ref = await withEarlyOutput(written.outputs('matrix'), 'matrix', (output) => output.end(bytesOf(10, 3)));
+  expect([...written.read(ref)]).toEqual([...bytesOf(10, 3)]);
+});
+
+test('nothing is left of a task that fails after it began', async () => {
+  const failing = withEarlyOutput(written.outputs('matrix'), 'matrix', async (output) => {
+    output.begin(bytesOf(10, 4));
+    throw new Error('stopped');
+  });
+  await expect(failing).rejects.toThrow('stopped');
+  expect(filesOf(written)).toEqual([]);
+});

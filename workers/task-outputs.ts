@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { openArtifactWriter } from '#artifact-writer';
 import type { MadeBytes } from '#domain/made-bytes.js';
 import type { TaskOutputs } from '#jobs/tasks/files.js';
-import type { ArtifactRef, EarlyArtifact, WriteOptions } from '#store/port.js';
+import type { EarlyArtifact } from '#store/early-artifact.js';
+import type { ArtifactRef, WriteOptions } from '#store/port.js';
 import { answerBytes } from './hand-over.js';
 import { isContentOf } from './run-file.js';
 

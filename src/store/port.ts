@@ -1,6 +1,7 @@
 import type { MadeBytes } from '#domain/made-bytes.js';
 import type { CommitEvent, CommitEventType } from '#domain/commit-events.js';
 import type { Authorship } from '#domain/documents/version-document.js';
+import type { EarlyArtifact } from './early-artifact.js';
 import type { LowWaterMark } from './files/free-space.js';
 import type { NewFile } from './files/new-file.js';
 import type { S3Access } from './s3/s3-access.js';
@@ -252,20 +253,6 @@ export interface ArtifactWriter {
    * @throws Refusal STORAGE_FULL
    */
   early?(name: string): Promise<EarlyArtifact>;
-}
-
-/** A small artifact whose bytes are known before all work is done: ended or dropped, once. */
-export interface EarlyArtifact {
-  /**
-   * Writes and hashes the bytes at once, once.
-   * @returns whether they are as few as are written so
-   * @cost one pass of SHA-256, a copy to the cache of the system
-   */
-  begin(bytes: Uint8Array): boolean;
-  /** What was begun, on disk under its name; the name is settled later. Where that fails, nothing is left of it. */
-  end(): Promise<ArtifactRef>;
-  /** Takes it back. */
-  drop(): Promise<void>;
 }
 
 export interface WriteOptions {

@@ -3,7 +3,7 @@ import { writeSync } from 'node:fs';
 import { rename, unlink } from 'node:fs/promises';
 import { LARGE_BYTES_MIN } from '#domain/page-memory.js';
 import { ownCall } from '../place/folder-calls.js';
-import type { EarlyArtifact } from '../port.js';
+import type { EarlyArtifact } from '../early-artifact.js';
 import { openBy } from './flush-folder.js';
 
 /** A file of this machine, by its name and by its path while it is written and afterwards. */

@@ -77,7 +77,7 @@ export async function withEarlyOutput<F extends string, T>(
     const early = open;
     if (early !== undefined && begun === bytes) {
       open = undefined;
-      return early.end();
+      return { name, ...(await early.end()) };
     }
     await drop();
     const [ref] = await writer.write([{ name, bytes }], { isSettledLater: true });

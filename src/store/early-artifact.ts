@@ -1,5 +1,3 @@
-import type { ArtifactRef } from './port.js';
-
 /** A small artifact whose bytes are known before all work is done: ended or dropped, once. */
 export interface EarlyArtifact {
   /**
@@ -9,7 +7,7 @@ export interface EarlyArtifact {
    */
   begin(bytes: Uint8Array): boolean;
   /** What was begun, on disk under its name; the name is settled later. Where that fails, nothing is left of it. */
-  end(): Promise<ArtifactRef>;
+  end(): Promise<{ readonly bytes: number; readonly sha256: string }>;
   /** Takes it back. */
   drop(): Promise<void>;
 }

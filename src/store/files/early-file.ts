@@ -6,9 +6,8 @@ import { ownCall } from '../place/folder-calls.js';
 import type { EarlyArtifact } from '../early-artifact.js';
 import { openBy } from './flush-folder.js';
 
-/** A file of this machine, by its name and by its path while it is written and afterwards. */
+/** Of a file of this machine while it is written, and afterwards. */
 interface EarlyPaths {
-  readonly name: string;
   readonly draft: string;
   readonly path: string;
 }
@@ -17,7 +16,7 @@ interface EarlyPaths {
  * Opens a file whose bytes a thread writes in the middle of its work. A call that waits for others would not go on before
  * that ends: the bytes are copied at once, and one flush takes them to disk meanwhile.
  */
-export async function openEarly({ name, draft, path }: EarlyPaths): Promise<EarlyArtifact> {
+export async function openEarly({ draft, path }: EarlyPaths): Promise<EarlyArtifact> {
   const handle = await openBy(ownCall, draft, 'wx');
   let begun: { readonly bytes: number; readonly sha256: string; readonly flushing: Promise<void> } | undefined;
 
@@ -42,7 +41,7 @@ export async function openEarly({ name, draft, path }: EarlyPaths): Promise<Earl
       try {
         await flushing;
         await rename(draft, path);
-        return { name, bytes, sha256 };
+        return { bytes, sha256 };
       } catch (thrown) {
         await unlink(draft).catch(() => {}); // It goes with the garbage.
         throw thrown;

@@ -48,7 +48,7 @@ export function createFolderWriter(
   async function early(name: string): Promise<EarlyArtifact> {
     await freeSpace.admit(LARGE_BYTES_MIN);
     const path = join(folder, name);
-    return openEarly({ name, draft: draftOf(path), path });
+    return openEarly({ draft: draftOf(path), path });
   }
 
   return {

@@ -32,7 +32,7 @@ test('an artifact that was begun early has its bytes and its hash, under its nam
   expect(early.begin(BYTES)).toBe(true);
   expect(await readdir(folder)).toEqual(['a.art.new']);
   const sha256 = createHash('sha256').update(BYTES).digest('hex');
-  expect(await early.end()).toEqual({ name: 'a.art', bytes: BYTES.length, sha256 });
+  expect(await early.end()).toEqual({ bytes: BYTES.length, sha256 });
   expect(Buffer.compare(await readFile(join(folder, 'a.art')), BYTES)).toBe(0);
 });
 

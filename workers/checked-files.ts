@@ -30,7 +30,7 @@ export function hasContent({ path, sha256 }: HashedFile, checked: CheckedFiles |
   const settledBefore = BigInt(Date.now() - TIME_STEP_MS) * 1_000_000n;
   const state = stateOf(path); // Before it is read: no later change is missed.
   if (state === undefined) return false;
-  if (checked !== undefined && isRemembered(checked, sha256, state)) return true;
+  if (checked !== undefined && remembers(checked, placeOf(checked, sha256, state))) return true;
   if (hashOnce(path, Number(state.size), look) !== sha256) return false;
   if (checked !== undefined && state.mtimeNs < settledBefore) remember(checked, sha256, state);
   return true;
@@ -66,8 +66,7 @@ async function setBack(file: FileHandle): Promise<FileState | undefined> {
   }
 }
 
-function isRemembered(checked: CheckedFiles, sha256: string, state: FileState): boolean {
-  const { row, words } = placeOf(checked, sha256, state);
+function remembers(checked: CheckedFiles, { row, words }: Place): boolean {
   for (let at = row; at < row + ROW; at += WORDS)
     if (checked[at] === words[0] && checked[at + 1] === words[1]) return true;
   return false;
@@ -75,8 +74,10 @@ function isRemembered(checked: CheckedFiles, sha256: string, state: FileState): 
 
 /** Threads write at the same time without waiting: what comes of two digests in one place is the digest of nothing. */
 function remember(checked: CheckedFiles, sha256: string, state: FileState): void {
-  if (state.size < REMEMBERED_BYTES_MIN || isRemembered(checked, sha256, state)) return;
-  const { row, words } = placeOf(checked, sha256, state);
+  if (state.size < REMEMBERED_BYTES_MIN) return;
+  const place = placeOf(checked, sha256, state);
+  if (remembers(checked, place)) return;
+  const { row, words } = place;
   let at = row;
   while (at < row + ROW && checked[at] !== 0n) at += WORDS;
   if (at === row + ROW) at = row + WORDS * Number(words[0] % BigInt(ROW / WORDS)); // One of them, as chance has it.
@@ -84,7 +85,12 @@ function remember(checked: CheckedFiles, sha256: string, state: FileState): void
 }
 
 /** The digest of a content in a file of a state, and the row that it is in. */
-function placeOf(checked: CheckedFiles, sha256: string, { dev, ino, size, mtimeNs }: FileState) {
+interface Place {
+  readonly row: number;
+  readonly words: readonly [bigint, bigint];
+}
+
+function placeOf(checked: CheckedFiles, sha256: string, { dev, ino, size, mtimeNs }: FileState): Place {
   const digest = createHash('sha256').update([sha256, dev, ino, size, mtimeNs].join(' ')).digest();
   const words = [digest.readBigUInt64LE(0), digest.readBigUInt64LE(WORD_BYTES)] as const;
   const row = ROW * Number(digest.readBigUInt64LE(WORDS * WORD_BYTES) % BigInt(checked.length / ROW));

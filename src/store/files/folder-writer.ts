@@ -73,9 +73,9 @@ async function writeFile(
   { guard, onWritten }: FileOptions,
 ): Promise<ArtifactRef> {
   const { call } = guard;
-  let sha256: string;
   const path = join(folder, name);
   const hash = createHash('sha256');
+  let sha256: string;
   const handle = await openBy(call, draftOf(path), 'wx');
   try {
     const flushing = flushBehind(() => call(() => handle.datasync(), WRITE_MS));

@@ -7,6 +7,7 @@ import { plainRead, type PlainRead } from './plain-read.js';
 import { rawErrorResponse } from './reply.js';
 import { newRequestId } from './request-id.js';
 import { KEEP_ALIVE_MS, sendAnswer } from './send-answer.js';
+import { holdTickShape } from './tick-shape.js';
 
 /** Time for the headers of a request; a client that needs longer holds a socket open on purpose. */
 const HEADERS_TIMEOUT_MS = 5_000;
@@ -48,6 +49,7 @@ export interface Server {
 export async function listen(options: ServerOptions): Promise<Server> {
   const { app, host, port, headersTimeoutMs = HEADERS_TIMEOUT_MS } = options;
   const answerAny = fullReader(app);
+  holdTickShape();
   const server = createServer(
     {
       headersTimeout: headersTimeoutMs,

@@ -7,6 +7,7 @@ import { createProblems } from '#market/content/problems.js';
 import { folderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
 import { readSource } from '#market/sources/read-source.js';
+import { median } from '../percentiles.js';
 
 /**
  * A vendor's files read by their mapping into panels, with every check, a digest of each file and, in CSV, dividends derived; beside it
@@ -127,8 +128,4 @@ async function timed<T>(work: () => Promise<T>): Promise<{ readonly result: T; r
   const result = await work();
   const { user, system } = process.cpuUsage(before);
   return { result, ms: (user + system) / 1000 };
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1]!;
 }

@@ -1,4 +1,5 @@
 import type { Answer } from './outside-peers.js';
+import { median } from '../../percentiles.js';
 
 /** Solves under this many milliseconds are repeated. */
 const REPEAT_BELOW_MS = 500;
@@ -29,9 +30,5 @@ export function timed(work: () => Float64Array): Answer {
   }
   times.length = clocks.length = 0;
   for (let run = 0; run < REPEATS; run++) once();
-  return { ms: middle(times), clockMs: middle(clocks), x };
-}
-
-function middle(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1]!;
+  return { ms: median(times), clockMs: median(clocks), x };
 }

@@ -11,16 +11,6 @@ export function daysToTrade({ shares, adv }: Pick<Position, 'shares' | 'adv'>, p
   return adv === null || adv === 0 ? null : Math.abs(shares) / (participation * adv);
 }
 
-/** A quantile between the order statistics around it (type 7), null of nothing. */
-export function quantile(values: readonly number[], fraction: number): number | null {
-  if (values.length === 0) return null;
-  const sorted = values.toSorted((a, b) => a - b);
-  const at = fraction * (sorted.length - 1);
-  const below = Math.floor(at);
-  const above = Math.min(below + 1, sorted.length - 1);
-  return sorted[below]! + (at - below) * (sorted[above]! - sorted[below]!);
-}
-
 /** Days at which a liquidation is looked at. */
 const LIQUIDATION_DAYS = [1, 2, 3, 5, 10, 20, 60, 120, 250] as const;
 

@@ -1,6 +1,7 @@
 import type { Finding } from '../findings.js';
 import { refuseWithFindings, type Refusal } from '../refusal.js';
-import { capacityOf, daysToTrade, liquidationOf, quantile } from './liquidity.js';
+import { quantile } from '../order-statistics.js';
+import { capacityOf, daysToTrade, liquidationOf } from './liquidity.js';
 import { orderCost, type Order, type PackName } from './order.js';
 import { ordersOf } from './orders.js';
 import { AUM, type RebalancePackRequest } from './pack-request.js';
@@ -103,10 +104,11 @@ export function packOf(
   const days = names.flatMap((name, i) =>
     traded[i] === 0 ? [] : [daysToTrade({ shares: traded[i]!, adv: name.adv }, participation)],
   );
-  const known = days.filter((value) => value !== null);
+  const known = days.filter((value) => value !== null).sort((a, b) => a - b);
+  const among = (share: number): number | null => (known.length === 0 ? null : quantile(known, share));
   return {
     accounts,
-    days_to_trade: { p50: quantile(known, 0.5), p90: quantile(known, 0.9), max: quantile(known, 1) },
+    days_to_trade: { p50: among(0.5), p90: among(0.9), max: among(1) },
     liquidation: liquidationOf(
       names.map(({ price, adv }, i) => ({ shares: held[i]!, price, adv })),
       participation,

@@ -1,5 +1,6 @@
 import { binQuantile } from '#kernels/simulation/level-bins.js';
 import type { SharedTallies, SimulationPlan, SimulationRequest } from './simulation.js';
+import { quantile } from '../order-statistics.js';
 
 /** How one number is spread over the paths. */
 export interface Distribution {
@@ -70,13 +71,6 @@ export function distributionOf(values: Float64Array, shares: readonly number[]):
     deviation: n > 1 ? Math.sqrt(squares / (n - 1)) : 0,
     minimum: values[0]!,
     maximum: values[n - 1]!,
-    percentiles: Object.fromEntries(shares.map((share) => [String(share), quantileOf(values, share)])),
+    percentiles: Object.fromEntries(shares.map((share) => [String(share), quantile(values, share)])),
   };
-}
-
-function quantileOf(sorted: Float64Array, share: number): number {
-  const position = share * (sorted.length - 1);
-  const below = Math.floor(position);
-  const low = sorted[below]!;
-  return low + (position - below) * ((sorted[below + 1] ?? low) - low);
 }

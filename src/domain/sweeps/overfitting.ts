@@ -2,6 +2,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { FIGURES_OF_CHOICE, halvesOf, type BlockSums } from '#kernels/sums/halving-choices.js';
 import { VARIANCE_MIN } from './stretch.js';
+import { median } from '../order-statistics.js';
 
 /** What symmetric cross-validation says of choosing the best of several variants by their Sharpe ratio. */
 export interface Overfitting {
@@ -101,10 +102,4 @@ function blockSums({
     }
   }
   return { first, second, means, half: (block * partitions) / 2, varianceMin: VARIANCE_MIN };
-}
-
-function median(values: Float64Array): number {
-  const sorted = values.toSorted();
-  const middle = sorted.length / 2;
-  return Number.isInteger(middle) ? (sorted[middle - 1]! + sorted[middle]!) / 2 : sorted[Math.floor(middle)]!;
 }

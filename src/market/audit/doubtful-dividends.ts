@@ -4,6 +4,7 @@ import type { MarketContent } from '../content/market-content.js';
 import type { ActionRow, Doubt, Repair } from './doubt.js';
 import type { NameHistory } from './name-history.js';
 import { logStudent } from './split-odds.js';
+import { upperMedian } from '#domain/order-statistics.js';
 
 /** Columns in which vendors give a price adjusted for dividends. */
 const ADJUSTED = ['ADJ_CLOSE', 'Adj Close', 'ADJUSTED_CLOSE'];
@@ -105,7 +106,7 @@ function deniedSize(payment: Payment, payments: readonly Payment[], denied: Read
   const isHundredfold =
     others.length === 0
       ? share / 100 >= YIELD_LEAST && share / 100 < YIELD_MOST
-      : isWithin(share / 100 / median(others.map((other) => other.yield)), ALIKE_HUNDREDFOLD);
+      : isWithin(share / 100 / upperMedian(others.map((other) => other.yield)), ALIKE_HUNDREDFOLD);
   return size(
     payment,
     isHundredfold ? action.value / 100 : null,
@@ -124,7 +125,7 @@ function oldBasisSize(history: NameHistory, payment: Payment, payments: readonly
       Math.abs(other.action.value - 1) > 0.2,
   )?.action;
   if (split === undefined || payments.length < 2) return undefined;
-  const usualShare = median(payments.map((other) => other.yield));
+  const usualShare = upperMedian(payments.map((other) => other.yield));
   const isOldBasis = isNear(share / split.value, usualShare, 0.35) && !isNear(share, usualShare, 0.6);
   if (!isOldBasis || equalsNeighbour(payment, payments) || logOdds(payment, 1 / split.value) < -LOG_ODDS_CLEAR)
     return undefined;
@@ -149,8 +150,8 @@ function smallSize(payment: Payment, payments: readonly Payment[], hundredfold: 
     );
   const neighbours = neighboursOf(payment, payments);
   if (neighbours.length === 0 || equalsNeighbour(payment, payments)) return undefined;
-  const usual = median(neighbours.map((other) => other.action.value));
-  const usualShare = median(neighbours.map((other) => other.yield));
+  const usual = upperMedian(neighbours.map((other) => other.action.value));
+  const usualShare = upperMedian(neighbours.map((other) => other.yield));
   const isHundredth =
     isNear(usual / action.value, 100, HUNDREDTH_TOLERANCE) && isWithin(usualShare / share / 100, ALIKE);
   if (!isHundredth || logOdds(payment, 100) < -LOG_ODDS_CLEAR) return undefined;
@@ -200,7 +201,7 @@ function* duplicates(payments: readonly Payment[], doubted: ReadonlySet<Payment>
     if (!isNear(second.action.value / first.action.value, 1, DUPLICATE_TOLERANCE)) continue;
     // Some names pay every week, and a price that falls twice was paid out of twice.
     const others = gaps.filter((_, j) => j > 0 && j !== i);
-    const isUsual = others.length > 1 && gaps[i]! > 0 && 2 * gaps[i]! > median(others);
+    const isUsual = others.length > 1 && gaps[i]! > 0 && 2 * gaps[i]! > upperMedian(others);
     if (isUsual || [first, second].every((payment) => logOdds(payment, 0) < -LOG_ODDS_CLEAR)) continue;
     // The one on whose day the price fell as it should is kept.
     const misses = [first, second].map(({ move, yield: share }) => Math.abs(move + share));
@@ -279,11 +280,6 @@ function about({ action }: Payment, kind: Doubt['kind']): Pick<Doubt, 'id' | 'ki
 
 export function rowOf({ identifier, type, value, exDay }: CorporateAction): ActionRow {
   return { identifier, type, value, ex_date: formatDay(exDay) };
-}
-
-function median(values: readonly number[]): number {
-  const ordered = values.toSorted((x, y) => x - y);
-  return ordered[ordered.length >> 1]!;
 }
 
 /** One of the last decimal that the vendor writes. */

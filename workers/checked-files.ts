@@ -46,8 +46,8 @@ function stateOf(path: string): FileState | undefined {
 }
 
 /**
- * Remembers a file that has just been written, whose time is set back by a step: whoever writes to it from now on gives it
- * another.
+ * Remembers a file that has just been written, whose time is set back by two steps: whoever writes to it from now on gives
+ * it another, and it counts as settled for whoever reads it next.
  */
 export async function rememberWritten(checked: CheckedFiles, { file, bytes, sha256 }: NewFile): Promise<void> {
   if (bytes < REMEMBERED_BYTES_MIN) return;
@@ -57,7 +57,7 @@ export async function rememberWritten(checked: CheckedFiles, { file, bytes, sha2
 
 /** Undefined where the file system takes no times. */
 async function setBack(file: FileHandle): Promise<FileState | undefined> {
-  const time = new Date(Date.now() - TIME_STEP_MS);
+  const time = new Date(Date.now() - 2 * TIME_STEP_MS);
   try {
     await file.utimes(time, time);
     return await file.stat({ bigint: true });

@@ -4,6 +4,7 @@ import { calledRebalances } from '#domain/backtest/called-rebalances.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
 import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
+import { DATES_MAX } from '#domain/backtest/extend/extend-columns.js';
 import { type FullRunReason, CannotResume } from '#domain/backtest/extend/reasons.js';
 import { summaryOf } from '#domain/backtest/run-summary.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
@@ -19,6 +20,7 @@ import type { KnownFiles } from '#jobs/tasks/files.js';
 import type { ResumableRun, RunFileName } from '#jobs/tasks/runs.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import type { TextRoom } from '#views/json-writer.js';
+import type { NewFile } from '#store/files/new-file.js';
 import type { RunStamp } from '#views/provenance-json.js';
 import { snapshotsText, writeOverview, writeResult } from '#views/run-json.js';
 import { rememberWritten } from './checked-files.js';
@@ -41,21 +43,22 @@ const texts = createTextMemory();
  * measured and serialised once; its record is written when it is read.
  */
 export const backtest: Task<'backtest'> = async (input, control) => {
-  const { contents, snapshotsAt, prices, ...made } = await onEngine((engine) => runOn(engine, input, control));
+  const { contents, snapshotsAt, prices, columnsStay, ...made } = await onEngine((engine) =>
+    runOn(engine, input, control),
+  );
   control.report(0.95);
-  const { checkedFiles } = input;
+  const { checkedFiles, outputs } = input;
+  const onWritten = async (file: NewFile): Promise<void> => {
+    if (checkedFiles && (columnsStay || file.name !== outputs.names.columns)) await rememberWritten(checkedFiles, file);
+  };
   const whole = { ...contents, plan: outputContent(canonicalJson(input.plan)) };
-  const again = storedAlready(input.outputs, whole, input.storedFiles);
+  const again = storedAlready(outputs, whole, input.storedFiles);
   const own = prices?.stored === undefined ? prices : null;
   const {
     snapshots,
     prices: written,
     ...files
-  } = await writeOutputs(
-    input.outputs,
-    { ...whole, prices: own },
-    { again, onWritten: checkedFiles && ((file) => rememberWritten(checkedFiles, file)) },
-  );
+  } = await writeOutputs(outputs, { ...whole, prices: own }, { again, onWritten });
   memory.giveBack();
   texts.giveBack();
   if (prices && written) rememberPrices(prices.key, written.sha256);
@@ -86,6 +89,8 @@ interface MadeRun extends Omit<TaskOutput<'backtest'>, RunFileName | 'unwritten'
   readonly prices: PricesOfRun | null;
   /** Position in the result that the snapshots come before. */
   readonly snapshotsAt: number;
+  /** Whether an extension leaves the columns where they are: others are copied, and their file is hashed each time. */
+  readonly columnsStay: boolean;
 }
 
 interface PricesOfRun extends MadeBytes {
@@ -143,6 +148,7 @@ function wholeRun(
     },
     prices: prices && { key: key!, stored, length: prices.length, parts: prices.parts },
     snapshotsAt: snapshots.at,
+    columnsStay: run.days.length >= DATES_MAX,
     runAt,
     start,
     end,
@@ -180,6 +186,7 @@ function extendedRun(
     },
     prices: null,
     snapshotsAt: written.snapshots.from,
+    columnsStay: false, // Hardly ever more than the dates that are copied.
     runAt: stamp.runAt,
     start: formatDay(summary.days[0]!),
     end: formatDay(summary.days.at(-1)!),

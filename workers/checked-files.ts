@@ -24,15 +24,21 @@ type FileState = Pick<BigIntStats, 'dev' | 'ino' | 'size' | 'mtimeNs'>;
  * Whether a stored file has the content that was written. One that this process has written or hashed, and nobody has
  * written to since, is not read.
  * @param look called for each part that is read; what it throws ends the reading
+ * @param isKept whether it is remembered once it is read
  * @cost a look at the file, or one read of it
  */
-export function hasContent({ path, sha256 }: HashedFile, checked: CheckedFiles | undefined, look: () => void): boolean {
+export function hasContent(
+  { path, sha256 }: HashedFile,
+  checked: CheckedFiles | undefined,
+  look: () => void,
+  isKept = true,
+): boolean {
   const settledBefore = BigInt(Date.now() - TIME_STEP_MS) * 1_000_000n;
   const state = stateOf(path); // Before it is read: no later change is missed.
   if (state === undefined) return false;
   if (checked !== undefined && remembers(checked, placeOf(checked, sha256, state))) return true;
   if (hashOnce(path, Number(state.size), look) !== sha256) return false;
-  if (checked !== undefined && state.mtimeNs < settledBefore) remember(checked, sha256, state);
+  if (isKept && checked !== undefined && state.mtimeNs < settledBefore) remember(checked, sha256, state);
   return true;
 }
 
@@ -49,7 +55,10 @@ function stateOf(path: string): FileState | undefined {
  * Remembers a file that has just been written, whose time is set back by two steps: whoever writes to it from now on gives
  * it another, and it counts as settled for whoever reads it next.
  */
-export async function rememberWritten(checked: CheckedFiles, { file, bytes, sha256 }: NewFile): Promise<void> {
+export async function rememberWritten(
+  checked: CheckedFiles,
+  { file, bytes, sha256 }: Omit<NewFile, 'name'>,
+): Promise<void> {
   if (bytes < REMEMBERED_BYTES_MIN) return;
   const state = await setBack(file);
   if (state?.size === BigInt(bytes)) remember(checked, sha256, state);

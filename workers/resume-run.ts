@@ -216,13 +216,15 @@ function reading<T>(work: () => T): T {
 }
 
 /**
- * What is copied of a damaged file would have a hash of its own, whatever it had become.
+ * What is copied of a damaged file would have a hash of its own, whatever it had become. Columns that are copied are few,
+ * and never remembered: see `columnsStay` of a run.
  * @throws CannotResume
  * @cost one read of the files that this process has neither written nor hashed, and of those that were touched since
  */
-function assertIntact({ run: { checked }, checkedFiles }: ResumeOrder, control: TaskControl): void {
+function assertIntact({ run: { checked, columns }, checkedFiles }: ResumeOrder, control: TaskControl): void {
   for (const file of checked)
-    if (!hasContent(file, checkedFiles, () => control.report(0))) throw new CannotResume('no_checkpoint');
+    if (!hasContent(file, checkedFiles, () => control.report(0), file.path !== columns))
+      throw new CannotResume('no_checkpoint');
 }
 
 function readState({ checkpoint }: ResumableRun): CheckpointFile {

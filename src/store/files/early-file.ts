@@ -23,7 +23,7 @@ export async function openEarly({ draft, path }: EarlyPaths): Promise<EarlyArtif
   async function drop(): Promise<void> {
     await begun?.flushing.catch(() => {});
     await handle.close();
-    await unlink(draft);
+    await unlink(draft).catch(() => {}); // It goes with the garbage, or went with all of a job that was cancelled.
   }
 
   return {

@@ -91,7 +91,7 @@ async function writeFile(
       }
     await flushing.end();
     sha256 = hash.digest('hex');
-    if (guard === ownFolder) await onWritten?.({ file: handle, bytes: bytes.length, sha256 });
+    if (guard === ownFolder) await onWritten?.({ file: handle, name, bytes: bytes.length, sha256 });
   } finally {
     await closeBy(call, handle);
   }

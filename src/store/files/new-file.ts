@@ -4,6 +4,8 @@ import type { FileHandle } from 'node:fs/promises';
 export interface NewFile {
   /** Still open. */
   readonly file: FileHandle;
+  /** Of the artifact, which it has none of yet. */
+  readonly name: string;
   readonly bytes: number;
   /** SHA-256 of the bytes, hex. */
   readonly sha256: string;

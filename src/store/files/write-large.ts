@@ -163,4 +163,7 @@ async function openDirect(call: FolderCall, path: string): Promise<FileHandle | 
   }
 }
 
-const isRefused = (thrown: unknown): boolean => (thrown as NodeJS.ErrnoException).code === 'EINVAL';
+/** What file systems answer that take no such writes. */
+const REFUSALS: readonly unknown[] = ['EINVAL', 'ENOTSUP', 'EOPNOTSUPP'];
+
+const isRefused = (thrown: unknown): boolean => REFUSALS.includes((thrown as NodeJS.ErrnoException).code);

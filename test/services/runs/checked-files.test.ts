@@ -13,6 +13,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
+import { REMEMBERED_BYTES_MIN } from '#workers/checked-files.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** One story of a store that grows: tests follow each other. */
@@ -125,3 +126,20 @@ test.each(['columns', 'prices'] as const)(
     expect(await extended('FIRST')).toMatchObject({ from: null, reason: 'no_checkpoint' });
   },
 );
+
+test('what a disk changed by itself is found in columns that an extension copies', async () => {
+  const { columns } = await wholeRun('FIRST');
+  const before = new Set(await readdir(folder()));
+  await finished('/data/stores/m/refresh', { until: '2023-02-03' }); // Its columns are remembered from some 256 KiB on.
+  expect((await extended('FIRST')).from).not.toBeNull();
+  const inodes = new Set([...before].map((name) => statSync(pathOf(name)).ino));
+  const made = (await readdir(folder())).map(pathOf).filter((path) => !inodes.has(statSync(path).ino));
+  const copied = made.toSorted((a, b) => statSync(b).size - statSync(a).size)[0]!;
+  expect(statSync(copied).size).toBeGreaterThan(REMEMBERED_BYTES_MIN);
+  expect(statSync(copied).size).toBeLessThan(statSync(columns).size);
+  const { atime, mtime } = statSync(copied);
+  flip(copied);
+  utimesSync(copied, atime, mtime);
+  await finished('/data/stores/m/refresh', { until: '2023-02-06' });
+  expect(await extended('FIRST')).toMatchObject({ from: null, reason: 'no_checkpoint' });
+});

@@ -123,7 +123,8 @@ test.runIf(process.platform === 'linux')(
     for (const refused of [1, 2, 3, 4]) {
       const artifacts = await openArtifacts(await newFolder());
       let count = 0;
-      const fault = Object.assign(new Error('EINVAL'), { code: 'EINVAL' });
+      const code = refused === 2 ? 'EINVAL' : 'ENOTSUP';
+      const fault = Object.assign(new Error(code), { code });
       await withWrites(
         function (rest, whole) {
           const [part, at, , position] = rest as [Uint8Array, number, number, number];

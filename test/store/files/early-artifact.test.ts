@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, readFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openArtifactWriter } from '#store/artifact-writer.js';
@@ -41,6 +41,15 @@ test('nothing is left of one that is dropped, begun or not', async () => {
   const [idle, begun] = [await earlyIn(folder, 'a.art'), await earlyIn(folder, 'b.art')];
   begun.begin(BYTES);
   await Promise.all([idle.drop(), begun.drop()]);
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test('one whose draft has gone is dropped without a fault, which would hide that of its task', async () => {
+  const folder = await newFolder();
+  const early = await earlyIn(folder, 'a.art');
+  early.begin(BYTES);
+  await rm(join(folder, 'a.art.new'));
+  await early.drop();
   expect(await readdir(folder)).toEqual([]);
 });
 

@@ -28,7 +28,7 @@ export interface WrittenColumns {
  * Dates that a file of columns may have before further ones are written to another that continues it: a megabyte of 500
  * names.
  */
-const DATES_MAX = 32;
+export const DATES_MAX = 32;
 /** Most files that a run's columns may lie in: a reader of a whole block opens all of them. */
 const FILES_MAX = 128;
 

@@ -45,10 +45,10 @@ const DONE: Readonly<Record<EstimateStage | 'returns', number>> = {
 export const estimateModel: Task<'estimate-risk-model'> = async (input, control) =>
   withEarlyOutput(input.outputs, 'covariance', async (output) => {
     const { matrix, parts, ...model } = await makeModel(input, control, output.begin);
-    const [covariance, { factors }] = await Promise.all([
-      output.end(matrix),
-      writeOutputs(input.outputs, { factors: parts }),
-    ]);
+    const ending = output.end(matrix);
+    const writing = writeOutputs(input.outputs, { factors: parts });
+    await Promise.allSettled([ending, writing]); // A task that fails writes nothing afterwards.
+    const [covariance, { factors }] = await Promise.all([ending, writing]);
     const content = canonicalJson({ asset_ids: model.assetIds, covariance: covariance.sha256 });
     const contentHash = createHash('sha256').update(content).digest('hex');
     return { ...model, covariance, factors, contentHash };

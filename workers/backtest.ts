@@ -4,7 +4,7 @@ import { calledRebalances } from '#domain/backtest/called-rebalances.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
 import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
-import { DATES_MAX } from '#domain/backtest/extend/extend-columns.js';
+import { isFull } from '#domain/backtest/extend/extend-columns.js';
 import { type FullRunReason, CannotResume } from '#domain/backtest/extend/reasons.js';
 import { summaryOf } from '#domain/backtest/run-summary.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
@@ -148,7 +148,7 @@ function wholeRun(
     },
     prices: prices && { key: key!, stored, length: prices.length, parts: prices.parts },
     snapshotsAt: snapshots.at,
-    columnsStay: run.days.length >= DATES_MAX,
+    columnsStay: isFull(run.days.length),
     runAt,
     start,
     end,

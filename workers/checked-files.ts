@@ -24,21 +24,21 @@ type FileState = Pick<BigIntStats, 'dev' | 'ino' | 'size' | 'mtimeNs'>;
  * Whether a stored file has the content that was written. One that this process has written or hashed, and nobody has
  * written to since, is not read.
  * @param look called for each part that is read; what it throws ends the reading
- * @param isKept whether it is remembered once it is read
+ * @param isKept whether it is remembered, asked once it is read and has the content
  * @cost a look at the file, or one read of it
  */
 export function hasContent(
   { path, sha256 }: HashedFile,
   checked: CheckedFiles | undefined,
   look: () => void,
-  isKept = true,
+  isKept: () => boolean = () => true,
 ): boolean {
   const settledBefore = BigInt(Date.now() - TIME_STEP_MS) * 1_000_000n;
   const state = stateOf(path); // Before it is read: no later change is missed.
   if (state === undefined) return false;
   if (checked !== undefined && remembers(checked, placeOf(checked, sha256, state))) return true;
   if (hashOnce(path, Number(state.size), look) !== sha256) return false;
-  if (isKept && checked !== undefined && state.mtimeNs < settledBefore) remember(checked, sha256, state);
+  if (checked !== undefined && state.mtimeNs < settledBefore && isKept()) remember(checked, sha256, state);
   return true;
 }
 

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { deserialize, serialize } from 'node:v8';
 import { crc32 } from 'node:zlib';
 import { CHECKPOINT_FORMAT, type RunCheckpoint } from '#domain/backtest/extend/checkpoint.js';
+import { isFull, ownDates } from '#domain/backtest/extend/extend-columns.js';
 import { extendRun, type ExtendedRun } from '#domain/backtest/extend/extend-run.js';
 import { CannotResume } from '#domain/backtest/extend/reasons.js';
 import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
@@ -216,15 +217,17 @@ function reading<T>(work: () => T): T {
 }
 
 /**
- * What is copied of a damaged file would have a hash of its own, whatever it had become. Columns that are copied are few,
- * and never remembered: see `columnsStay` of a run.
+ * What is copied of a damaged file would have a hash of its own, whatever it had become: columns that are copied, which
+ * are few, are never remembered.
  * @throws CannotResume
  * @cost one read of the files that this process has neither written nor hashed, and of those that were touched since
  */
 function assertIntact({ run: { checked, columns }, checkedFiles }: ResumeOrder, control: TaskControl): void {
-  for (const file of checked)
-    if (!hasContent(file, checkedFiles, () => control.report(0), file.path !== columns))
-      throw new CannotResume('no_checkpoint');
+  const stays = (): boolean => reading(() => withRunFile(columns, (stored) => isFull(ownDates(stored))));
+  for (const file of checked) {
+    const isKept = (): boolean => file.path !== columns || stays();
+    if (!hasContent(file, checkedFiles, () => control.report(0), isKept)) throw new CannotResume('no_checkpoint');
+  }
 }
 
 function readState({ checkpoint }: ResumableRun): CheckpointFile {

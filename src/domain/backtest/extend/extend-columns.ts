@@ -28,7 +28,11 @@ export interface WrittenColumns {
  * Dates that a file of columns may have before further ones are written to another that continues it: a megabyte of 500
  * names.
  */
-export const DATES_MAX = 32;
+const DATES_MAX = 32;
+/** Whether a file of columns stays where it is when further dates come. @param dates those that it has by itself */
+export const isFull = (dates: number, datesMax = DATES_MAX): boolean => dates >= datesMax;
+/** Dates that the newest file of a run's columns has by itself. */
+export const ownDates = (stored: RunColumns): number => stored.header.dates - stored.inEarlierFiles('level');
 /** Most files that a run's columns may lie in: a reader of a whole block opens all of them. */
 const FILES_MAX = 128;
 
@@ -37,13 +41,13 @@ const FILES_MAX = 128;
  * another order are rewritten. Where names have joined, or the stored file is full, its blocks stay where they are.
  * @throws CannotResume when they would lie in too many files
  */
-export function extendColumns({ stored, fileNames, datesMax = DATES_MAX, added }: ExtendColumnsInput): WrittenColumns {
+export function extendColumns({ stored, fileNames, datesMax, added }: ExtendColumnsInput): WrittenColumns {
   const { header } = stored;
   const { begun: earlierNames = [], joined: known = [] } = header;
-  const isFull = added.joined.length > 0 || header.dates - stored.inEarlierFiles('level') >= datesMax;
-  const files = fileNames.slice(0, earlierNames.length + (isFull ? 1 : 0));
+  const stays = added.joined.length > 0 || isFull(ownDates(stored), datesMax);
+  const files = fileNames.slice(0, earlierNames.length + (stays ? 1 : 0));
   if (files.length > FILES_MAX) throw new CannotResume('file_rewritten');
-  const extended: ExtendedFile = { stored, isFull, earlier: files.length, width: added.names.length };
+  const extended: ExtendedFile = { stored, stays, earlier: files.length, width: added.names.length };
   const blocks = BLOCK_NAMES.flatMap((name) => extendBlock(name, added, extended) ?? []);
   const { identifiers } = added.continuation.index.sm;
   const joined = [
@@ -66,7 +70,7 @@ export function extendColumns({ stored, fileNames, datesMax = DATES_MAX, added }
 interface ExtendedFile {
   readonly stored: RunColumns;
   /** Whether the stored blocks stay in their file. */
-  readonly isFull: boolean;
+  readonly stays: boolean;
   /** Files with earlier segments. */
   readonly earlier: number;
   /** Names of the run. */
@@ -99,7 +103,7 @@ function extendBlock(name: BlockName, added: AddedSessions, file: ExtendedFile):
 /** A block: its stored elements, then the new ones. */
 function afterStored(
   { name, type, parts }: ExtendedBlock,
-  { stored, isFull, earlier, width }: ExtendedFile,
+  { stored, stays, earlier, width }: ExtendedFile,
 ): ExtendedBlock {
   const { names, begun: earlierNames = [], blocks } = stored.header;
   const { offset, length, begins = earlierNames.flatMap(() => [0, 0]) } = blocks[name]!; // It is stored.
@@ -108,11 +112,11 @@ function afterStored(
   return {
     name,
     type,
-    parts: isFull ? parts : [stored[type](name, elsewhere), ...parts],
+    parts: stays ? parts : [stored[type](name, elsewhere), ...parts],
     ...(earlier > 0
       ? {
           earlier: {
-            begins: isFull ? [...begins, offset, length - elsewhere] : begins,
+            begins: stays ? [...begins, offset, length - elsewhere] : begins,
             length: before + lengthOf(parts),
           },
         }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { nearestName } from '#domain/nearest-name.js';
 import { DECLARED, INNER, KEEPS, type VariableName } from './declared-variables.js';
 
@@ -61,6 +62,13 @@ export function listFrom(variable: VariableName, shape: RegExp): readonly string
 /** A text that the environment may give, undefined where neither it nor its declaration does. */
 export function textFrom(variable: VariableName): string | undefined {
   return process.env[variable] ?? (String(defaultOf(variable)) || undefined);
+}
+
+/** A folder that the environment may name; one that is not there ends the process with a sentence. */
+export function folderFrom(variable: VariableName): string | undefined {
+  const folder = textFrom(variable);
+  if (folder !== undefined && !existsSync(folder)) refuse(`${variable} is "${folder}", which is not there`);
+  return folder;
 }
 
 /** One of a few words, or its declared default. */

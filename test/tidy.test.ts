@@ -99,3 +99,13 @@ test('properties are drawn alike in every run: only one file imports fast-check 
   const direct = sources('test').filter((file) => /^import .*from 'fast-check'/m.test(readFileSync(file, 'utf8')));
   expect(direct).toEqual(['test/fast-check.ts']);
 });
+
+/** Comments and texts, and powers that are exact everywhere: of two, squares, and those of whole numbers of any size. */
+const NO_OTHER_POWER = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'[^'\n]*'|`[^`]*`|(?<![\w.])2 \*\*|\*\* 2\b(?!\.)|\d+n \*\*/g;
+
+test('powers come from a kernel, for those of V8 have other bits in other versions', () => {
+  const rooms = /^(kernels|workers|src\/(domain|market|services|views))\//;
+  const numeric = program.filter((file) => rooms.test(file) && !file.startsWith('src/domain/reports/')); // Their texts are Markdown.
+  const bare = (file: string): string => readFileSync(file, 'utf8').replace(NO_OTHER_POWER, '');
+  expect(numeric.filter((file) => /\*\*|Math\.pow/.test(bare(file)))).toEqual(['kernels/power.ts']);
+});

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { startService } from '../http/service.js';
@@ -41,6 +42,9 @@ try {
   const child = spawn(python, [script, service.url, String(NAMES), String(DAYS), String(ROUNDS)], {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { ...process.env, PYTHONPATH: clients, PYTHONDONTWRITEBYTECODE: '1' },
+  });
+  await once(child, 'spawn').catch((failure: unknown) => {
+    throw new Error(`${python} cannot be started; BENCH_PYTHON names another.`, { cause: failure });
   });
   const rounds: (Round & { readonly service: number })[] = [];
   let before = treeMs(service.pid);

@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,6 +32,20 @@ export interface StartOptions {
   readonly main?: string;
 }
 
+/** Folders of services that run, with their processes: neither outlives a bench that is stopped. */
+const running = new Map<string, ChildProcess>();
+for (const [signal, status] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)
+  process.once(signal, () => process.exit(status));
+process.once('exit', () => {
+  for (const [home, child] of running) {
+    child.kill('SIGKILL');
+    rmSync(home, { recursive: true, force: true, maxRetries: 5 });
+  }
+});
+
 /** On a home of its own. */
 export async function startOn(
   home: string,
@@ -42,6 +56,7 @@ export async function startOn(
   const child = spawn(process.execPath, [main, verb, '--home', home, '--port', '0', '--drain-ms', '0', ...args], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
+  running.set(home, child);
   const [line] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string];
   const end = async (): Promise<void> => {
     child.kill('SIGTERM');
@@ -56,6 +71,7 @@ export async function startOn(
     },
     async stop() {
       await end();
+      running.delete(home);
       await rm(home, { recursive: true });
     },
   };

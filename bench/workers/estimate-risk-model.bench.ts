@@ -10,7 +10,7 @@ import { writePanels } from '../domain/seeded-market.js';
 import { startPython, type PythonPeer } from '../http/peers/python-peer.js';
 import { seededPanel } from '../kernels/measure.js';
 import { median } from '../percentiles.js';
-import { textFrom } from '../variables.js';
+import { folderFrom } from '../variables.js';
 
 /**
  * The whole task of a risk model as a worker runs it: sessions and returns of the names out of a store of 1.2 times as many, product,
@@ -24,7 +24,7 @@ const SAME = 1e-6;
 
 const folder = mkdtempSync(join(tmpdir(), 'bench-'));
 const destination = { kind: 'folder', folder, lowWaterMark: {} } as const;
-const peer = textFrom('BENCH_PEERS') === undefined ? 'BENCH_PEERS is not given' : await startPython();
+const peer = folderFrom('BENCH_PEERS') === undefined ? 'BENCH_PEERS is not given' : await startPython();
 if (typeof peer === 'string') console.log(`no comparison with numpy: ${peer}`);
 for (const [assets, observations] of [
   [3000, 756],

@@ -1,3 +1,4 @@
+import { powerOf } from '../power.js';
 import { assert } from '../assert.js';
 import type { Target } from './shrinkage-target.js';
 
@@ -124,6 +125,6 @@ function rhoOf(panel: Float64Array, volatilities: Float64Array, rbar: number, ro
     crossed += (cubes * linear) / rowFactors[t]!;
   }
   let variances2 = 0;
-  for (let i = 0; i < assets; i++) variances2 += volatilities[i]! ** 4;
+  for (let i = 0; i < assets; i++) variances2 += powerOf(volatilities[i]!, 4);
   return fourths - variances2 + rbar * (crossed - fourths - (quadratic - variances2));
 }

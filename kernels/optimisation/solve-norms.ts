@@ -1,3 +1,4 @@
+import { powerOf } from '../power.js';
 import { IDLE, UPPER } from './active-set/active-state.js';
 import type { PathStart } from './path/follow-path.js';
 import { metricTimes, sumOfMetrics, type Metric } from './program/metric.js';
@@ -136,7 +137,7 @@ function rootOf(at: (price: number) => Priced | undefined, guess: number, close:
     if (tried.excess > 0) low = tried;
     else high = tried;
     if (high === undefined) price = grown(tried, before);
-    else if (low === undefined) price = price > guess / GROWTH ** 3 ? price / GROWTH : 0;
+    else if (low === undefined) price = price > guess / powerOf(GROWTH, 3) ? price / GROWTH : 0;
     else {
       const secant = low.price + ((high.price - low.price) * low.excess) / (low.excess - high.excess);
       const isInside = secant > low.price && secant < high.price;
@@ -154,8 +155,8 @@ function rootOf(at: (price: number) => Priced | undefined, guess: number, close:
 function grown({ price, excess }: Priced, before: Priced | undefined): number {
   const next = GROWTH * price;
   if (before === undefined || before.price === 0) return next;
-  const slope = (before.excess - excess) / (before.price ** -2 - price ** -2);
-  const last = excess - slope * price ** -2;
+  const slope = (before.excess - excess) / (powerOf(before.price, -2) - powerOf(price, -2));
+  const last = excess - slope * powerOf(price, -2);
   if (!(last < 0 && slope > 0)) return next;
   return Math.min(Math.max(Math.sqrt(slope / -last), next), LEAP * price);
 }

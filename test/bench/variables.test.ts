@@ -43,13 +43,15 @@ test('a misspelt variable of a bench is told with the nearest known, those of ot
 });
 
 test('a wrong option, word, value or variable ends with 64 and says what is known', () => {
-  const [option, word, value, variable] = [
+  const [option, word, value, variable, folder] = [
     run(['--jsn']),
     run(['nothere']),
     run(['workers/sweep'], { SWEEP_VARIANTS: '30' }),
     run(['report'], { GROWTH_TURNZ: '3' }),
+    run(['http/peers'], { BENCH_PEERS: '/nowhere' }),
   ] as const;
-  expect([option, word, value, variable].map(({ status }) => status)).toEqual([64, 64, 64, 64]);
+  expect([option, word, value, variable, folder].map(({ status }) => status)).toEqual([64, 64, 64, 64, 64]);
+  expect(folder.stderr).toBe('BENCH_PEERS is "/nowhere", which is not there\n');
   expect(option.stderr).toBe('unknown option --jsn; --json, --compare, --help are known\n');
   for (const file of sources.filter((name) => name.endsWith('.bench.ts')))
     expect(word.stderr).toContain(file.replace('.bench.ts', ''));

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { textFrom } from '../../variables.js';
+import { folderFrom } from '../../variables.js';
 
 /** What one side did once: times in ms, and the numbers that both sides must agree on. */
 export interface Done {
@@ -28,7 +28,7 @@ export interface PythonPeer {
  * @returns a sentence where there is no numpy
  */
 export async function startPython(): Promise<PythonPeer | string> {
-  const folder = textFrom('BENCH_PEERS');
+  const folder = folderFrom('BENCH_PEERS');
   const own = folder === undefined ? undefined : join(folder, 'bin', 'python3');
   // The script lies beside the sources: only TypeScript is compiled.
   const script = fileURLToPath(new URL('../../../../bench/http/peers/peer.py', import.meta.url));

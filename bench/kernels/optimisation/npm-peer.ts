@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { atLeast, readQuadratic, RIDGE, type Quadratic } from './quadratic.js';
 import { timed } from './timed.js';
-import { textFrom } from '../../variables.js';
+import { folderFrom } from '../../variables.js';
 
 /**
  * A quadratic programme by a package of npm: `npm-peer.js FILE ANSWER NAME`, or `npm-peer.js probe NAME`. Prints milliseconds of the
@@ -29,7 +29,7 @@ function none(): Quadratic {
 }
 
 function npmModule(name: string): unknown {
-  return createRequire(join(textFrom('BENCH_PEERS') ?? process.cwd(), 'package.json'))(name);
+  return createRequire(join(folderFrom('BENCH_PEERS') ?? process.cwd(), 'package.json'))(name);
 }
 
 interface Quadprog {

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { textFrom } from '../../variables.js';
+import { folderFrom } from '../../variables.js';
 import { atLeast, quadraticBytes, RIDGE, type Quadratic } from './quadratic.js';
 
 /**
@@ -12,7 +12,7 @@ import { atLeast, quadraticBytes, RIDGE, type Quadratic } from './quadratic.js';
  * threads, and time by the clock. The folder that BENCH_PEERS names may hold `node_modules` with quadprog, highs and cvxjs, and `bin`
  * with the `python3` and `Rscript` to call; else those of the path are. A peer that is not there says so.
  */
-const FOLDER = textFrom('BENCH_PEERS') ?? '';
+const FOLDER = folderFrom('BENCH_PEERS') ?? '';
 const SCRIPTS = fileURLToPath(new URL('../../../../bench/kernels/optimisation/', import.meta.url));
 const OURS = fileURLToPath(new URL('./npm-peer.js', import.meta.url));
 

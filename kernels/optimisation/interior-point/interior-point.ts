@@ -1,3 +1,4 @@
+import { powerOf } from '../../power.js';
 import type { ActiveState, Iterate } from '../active-set/active-state.js';
 import type { Curvature } from '../factors/curvature.js';
 import { residuals } from './residuals.js';
@@ -123,7 +124,7 @@ export function runInteriorPoint(
     targetAffine(work.pairs);
     direction(work, curvature);
     const affine = longestStep(work.pairs);
-    const centring = mu > 0 ? (complementarityAfter(work.pairs, affine) / mu) ** 3 : 0;
+    const centring = mu > 0 ? powerOf(complementarityAfter(work.pairs, affine) / mu, 3) : 0;
     targetCentred(work.pairs, Math.min(centring, 1) * mu);
     direction(work, curvature);
     const length = Math.min(1, STEP_SHARE * longestStep(work.pairs));

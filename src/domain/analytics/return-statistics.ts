@@ -1,3 +1,4 @@
+import { powerOf } from '#kernels/power.js';
 import { LIMITS } from '../limits.js';
 import { deviation, differences, drawdownOf, mean, returnsOf } from './series.js';
 
@@ -29,7 +30,8 @@ export function returnStatistics(level: Float64Array): ReturnStatistics {
     downside_volatility: downside,
     sortino_ratio: downside === 0 ? null : (middle * periods) / downside,
     cvar_95: 0 - mean(ascending.subarray(0, Math.ceil(WORST * returns.length))),
-    skewness: spread < SPREAD_MIN ? null : mean(returns.map((value) => (value - middle) ** 3)) / spread ** 3,
+    skewness:
+      spread < SPREAD_MIN ? null : mean(returns.map((value) => powerOf(value - middle, 3))) / powerOf(spread, 3),
     hit_rate: returns.reduce((count, value) => count + (value > 0 ? 1 : 0), 0) / returns.length,
     best_return: ascending.at(-1)!,
     worst_return: ascending[0]!,
@@ -84,7 +86,7 @@ function capture(own: Float64Array, other: Float64Array, isCounted: (value: numb
     growth *= 1 + own[t]!;
     reference *= 1 + value;
   });
-  return count === 0 ? null : (growth ** (1 / count) - 1) / (reference ** (1 / count) - 1);
+  return count === 0 ? null : (powerOf(growth, 1 / count) - 1) / (powerOf(reference, 1 / count) - 1);
 }
 
 /** A fall from a high until the level is back there. Positions of dates. */

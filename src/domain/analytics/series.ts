@@ -1,3 +1,4 @@
+import { powerOf } from '#kernels/power.js';
 import { civilOf, dayOf } from '../days.js';
 import { LIMITS } from '../limits.js';
 
@@ -89,7 +90,7 @@ export function backtestMetrics(level: Float64Array, index: Float64Array | null)
   const total = level.at(-1)! / level[0]! - 1;
   const volatility = deviation(returns) * Math.sqrt(periods);
   return {
-    annualised_return: (1 + total) ** (periods / returns.length) - 1,
+    annualised_return: powerOf(1 + total, periods / returns.length) - 1,
     max_drawdown: drawdownOf(level).reduce((lowest, value) => Math.min(lowest, value), 0),
     sharpe_ratio: volatility < VOLATILITY_MIN ? 0 : (mean(returns) * periods) / volatility,
     total_return: total,

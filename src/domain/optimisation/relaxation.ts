@@ -1,3 +1,4 @@
+import { powerOf } from '#kernels/power.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { trackingGoal } from '../objectives/goal.js';
 import { assembleProgram } from './assemble.js';
@@ -40,7 +41,7 @@ const DIGITS = 15;
 /** Relaxed parameters are reported in whole steps of one part in so many. */
 function stepsPerUnit(value: number): number {
   const whole = Math.max(0, Math.floor(Math.log10(Math.max(Math.abs(value), 1))) + 1);
-  return 10 ** Math.min(DECIMALS, Math.max(DIGITS - whole, 0));
+  return powerOf(10, Math.min(DECIMALS, Math.max(DIGITS - whole, 0)));
 }
 
 /** Certificates found on the way to one relaxation: each rules out an interval of the parameter for good. */

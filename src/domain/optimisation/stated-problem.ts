@@ -1,3 +1,4 @@
+import { powerOf } from '#kernels/power.js';
 import { factorMetric, metricDiagonal } from '#kernels/optimisation/program/metric.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
@@ -163,6 +164,9 @@ function costsOf(costs: CostsSpec | null | undefined, { weights, leavers }: Held
   if (costs === null || costs === undefined) return null;
   const linear = costs.linear_bps / 1e4;
   const impact = costs.impact_coefficient;
-  const fixed = leavers.reduce((sum, weight) => sum + linear * Math.abs(weight) + impact * Math.abs(weight) ** 1.5, 0);
+  const fixed = leavers.reduce(
+    (sum, weight) => sum + linear * Math.abs(weight) + impact * powerOf(Math.abs(weight), 1.5),
+    0,
+  );
   return { linear, impact, reference: weights, fixed };
 }

@@ -100,5 +100,7 @@ function workOf({ n, lower, upper, rows }: Program): number {
   let soft = 0;
   for (let r = 0; r < rows.count; r++) if (Number.isFinite(rows.penalty[r]!)) soft++;
   const hard = rows.count - soft;
-  return free ** 3 / 6 + (soft * free ** 2) / 2 + hard * free ** 2 + (hard ** 2 * free) / 2 + 4 * rows.count * n;
+  return (
+    (free * free ** 2) / 6 + (soft * free ** 2) / 2 + hard * free ** 2 + (hard ** 2 * free) / 2 + 4 * rows.count * n
+  );
 }

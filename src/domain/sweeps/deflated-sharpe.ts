@@ -1,3 +1,4 @@
+import { powerOf } from '#kernels/power.js';
 import { normalQuantile } from '#kernels/random/normal-quantile.js';
 import { normalProbability } from '#kernels/weighting/normal-probability.js';
 
@@ -35,7 +36,7 @@ export function sharpeSample(returns: Float64Array): SharpeSample {
   const variance = second / count;
   return {
     sharpe: mean / deviation,
-    skewness: third / count / variance ** 1.5,
+    skewness: third / count / powerOf(variance, 1.5),
     kurtosis: fourth / count / variance ** 2,
     observations: count,
   };

@@ -1,3 +1,4 @@
+import { powerOf } from '#kernels/power.js';
 import { LIMITS } from '../limits.js';
 import type { FoldRanking } from './rankings.js';
 
@@ -63,7 +64,7 @@ export function metricOf(
   mean: number,
   metric: FoldRanking,
 ): number {
-  if (metric === 'annualised_return') return count === 0 ? 0 : growth ** (LIMITS.PERIODS_PER_YEAR / count) - 1;
+  if (metric === 'annualised_return') return count === 0 ? 0 : powerOf(growth, LIMITS.PERIODS_PER_YEAR / count) - 1;
   if (metric === 'max_drawdown') return drawdown;
   const variance = count < 2 ? 0 : (squares - (sum * sum) / count) / (count - 1);
   const deviation = variance > VARIANCE_MIN ? Math.sqrt(variance) : 0;

@@ -1,3 +1,4 @@
+import { powerOf } from '#kernels/power.js';
 import { formatDay } from '#domain/days.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import type { MarketContent } from '../content/market-content.js';
@@ -286,7 +287,7 @@ export function rowOf({ identifier, type, value, exDay }: CorporateAction): Acti
 function lastDigit(values: Iterable<number>): number {
   let decimals = 0;
   for (const value of values) decimals = Math.max(decimals, decimalsOf(value));
-  return 10 ** -decimals;
+  return powerOf(10, -decimals);
 }
 
 function decimalsOf(value: number): number {

@@ -1,3 +1,4 @@
+import { powerOf } from '#kernels/power.js';
 import { formatDay, type Day } from '#domain/days.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
@@ -274,7 +275,7 @@ function unitOf(prices: readonly number[]): number {
     if (point >= 0) decimals = Math.max(decimals, text.length - point - 1);
     if (decimals > DECIMALS_MAX) return 0;
   }
-  return 10 ** -decimals;
+  return powerOf(10, -decimals);
 }
 
 /** The simplest ratio of a split that a rise holds, alone or else with little cash beside it; 1 where there is none. */

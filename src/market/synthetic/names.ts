@@ -4,7 +4,7 @@ const CONSONANTS = 'BCDFGHJKLMNPQRSTVWXZ';
 const VOWELS = 'AEIOUY';
 
 /** Identifiers there can be: consonant, vowel, consonant, consonant. */
-export const TICKERS_MAX = CONSONANTS.length ** 3 * VOWELS.length;
+export const TICKERS_MAX = CONSONANTS.length * CONSONANTS.length ** 2 * VOWELS.length;
 
 /** A prime that shares no factor with their number, so that neighbours do not look alike and no two are equal. */
 const STEP = 7919;

@@ -109,7 +109,8 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
 function createReader({ store, jobs, isReachable }: HealthDependencies): () => Promise<Read> {
   let last = NOTHING_READ;
   async function readStore(): Promise<void> {
-    last = { ...last, store: await store() };
+    const seen = await store();
+    last = { ...last, store: seen }; // Not before: what was read meanwhile would be lost.
   }
   async function readJobs(): Promise<void> {
     const seen = { ...(await jobs.counts()), lanes: lanesOf(await jobs.lanes()) };

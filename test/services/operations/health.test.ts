@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { Health } from '#contract/health.js';
 import { healthHandlers } from '#http/routes/health.js';
@@ -7,19 +8,22 @@ import { createHealth, type Check } from '#services/operations/health.js';
 
 function service(
   checks: readonly Check[],
-  { active = 'main' as string | null, draining = false, outage = { is: false } } = {},
+  { active = 'main' as string | null, draining = false, outage = { is: false }, storeMs = 0 } = {},
 ) {
   return createHealth({
     version: '1.0.0',
     startedAt: new Date('2026-11-20T03:05:40.123Z'),
     monotonic: () => 0,
     draining: () => draining,
-    store: async () => ({
-      active,
-      status: active === null ? null : 'ready',
-      end: active === null ? null : '2026-11-19',
-      partial_dates: active === null ? null : { total: 0, latest: [] },
-    }),
+    store: async () => {
+      if (storeMs > 0) await setTimeout(storeMs);
+      return {
+        active,
+        status: active === null ? null : 'ready',
+        end: active === null ? null : '2026-11-19',
+        partial_dates: active === null ? null : { total: 0, latest: [] },
+      };
+    },
     jobs: {
       async counts() {
         if (outage.is) throw new Refusal('STORE_UNAVAILABLE', 'The database cannot be reached.');
@@ -61,6 +65,11 @@ test('health is answered while documents and jobs cannot be read, with what was 
     reason: 'Checks that fail: database.',
     checks: [{ name: 'database', ok: false, message: 'Gone.' }],
   });
+});
+
+test('what is read of jobs stays while the store takes longer', async () => {
+  const slow = service([good], { storeMs: 5 });
+  expect(await slow.health()).toMatchObject({ jobs: { pending: 2, running: 1 }, store: { active: 'main' } });
 });
 
 test('who asks in the same turn has the same answer, who asks later another', async () => {

@@ -1,3 +1,4 @@
+import { powerOf } from '#kernels/power.js';
 import { z } from 'zod';
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams } from '../parameters.js';
@@ -26,7 +27,7 @@ export const effectiveNumber = constraintClass({
       form: 'norm',
       metric: 'identity',
       centre: null,
-      limit: stated(radiusOf(minimum), 'minimum', -0.5 * minimum ** -1.5),
+      limit: stated(radiusOf(minimum), 'minimum', -0.5 * powerOf(minimum, -1.5)),
       radiusOf,
       parameterOf,
       side: 'lower',

@@ -1,3 +1,4 @@
+import { powerOf } from '#kernels/power.js';
 import { kinkSum, type Kink, type Program } from '#kernels/optimisation/program/program.js';
 import type { TradeCosts } from '../../objectives/goal.js';
 
@@ -35,7 +36,7 @@ export function costOf(costs: TradeCosts | null, weights: Float64Array): number 
   const { linear, impact, reference, fixed } = costs;
   return weights.reduce((sum, weight, i) => {
     const trade = Math.abs(weight - reference[i]!);
-    return sum + linear * trade + impact * trade ** 1.5;
+    return sum + linear * trade + impact * powerOf(trade, 1.5);
   }, fixed);
 }
 

@@ -1,3 +1,4 @@
+import { powerOf } from '#kernels/power.js';
 import type { TradeCosts } from '../../objectives/goal.js';
 
 /** A sum of smooth convex functions of single weights, given by its value and a quadratic model of it. */
@@ -42,7 +43,7 @@ const TRADE_MIN = 1e-14;
 export function impactOf({ impact, reference }: TradeCosts, scale: number, least = TRADE_MIN): Separable {
   const coefficient = scale * impact;
   return {
-    valueAt: (x) => x.reduce((sum, value, i) => sum + coefficient * Math.abs(value - reference[i]!) ** 1.5, 0),
+    valueAt: (x) => x.reduce((sum, value, i) => sum + coefficient * powerOf(Math.abs(value - reference[i]!), 1.5), 0),
     addModel(x, { slope, curvature }) {
       for (let i = 0; i < x.length; i++) {
         const trade = x[i]! - reference[i]!;

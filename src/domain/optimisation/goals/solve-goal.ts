@@ -1,3 +1,4 @@
+import { powerOf } from '#kernels/power.js';
 import { dot } from '../../dot.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { coldState } from '#kernels/optimisation/active-set/active-state.js';
@@ -198,7 +199,7 @@ function solveLinearRatio(
   return {
     program,
     answer: { ...answer, iterations },
-    priceScale: numerator / (scale * scale * variance ** 1.5),
+    priceScale: numerator / (scale * scale * powerOf(variance, 1.5)),
     penaltyScale: (scale * variance) / numerator,
   };
 }

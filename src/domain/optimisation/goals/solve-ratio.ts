@@ -1,3 +1,4 @@
+import { powerOf } from '#kernels/power.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { metricSquare } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
@@ -98,7 +99,7 @@ function nextPrice({ low, high, point, before }: Bracket): number {
     wanted = point.price - (here * (point.price - before.price)) / (here - there);
   }
   if (high === undefined) {
-    const most = GROWTH ** 3 * point.price;
+    const most = powerOf(GROWTH, 3) * point.price;
     return wanted > point.price && wanted < most ? wanted : Math.min(Math.max(own, GROWTH * point.price), most);
   }
   const least = low?.price ?? 0;

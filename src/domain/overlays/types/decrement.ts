@@ -1,3 +1,4 @@
+import { powerOf } from '#kernels/power.js';
 import { z } from 'zod';
 import { basis, percent } from '../fields.js';
 import { exactlyOne } from '../../one-of.js';
@@ -51,7 +52,7 @@ export const decrement = overlayType({
       );
     const rate = p! / 100; // one of them is given
     const factor = (t: number): number =>
-      method === 'geometric' ? (1 - rate) ** fractions[t]! : 1 - rate * fractions[t]!;
+      method === 'geometric' ? powerOf(1 - rate, fractions[t]!) : 1 - rate * fractions[t]!;
     return heldWhole(context, 'decrement', (growth, t) => growth * factor(t));
   },
 });

@@ -1,3 +1,4 @@
+import { powerOf } from '#kernels/power.js';
 import { z } from 'zod';
 import { LIMITS } from '../../limits.js';
 import { exactlyOne } from '../../one-of.js';
@@ -123,7 +124,7 @@ function exposures({ target, half_lives, sessions, max_leverage, lag }: Terms, s
   const squares = Float64Array.from([...before, ...growth.subarray(1)], (own) => Math.log(own) ** 2);
   const volatilities =
     sessions === null
-      ? half_lives!.map((sessionsOfHalf) => decayed(squares, 0.5 ** (1 / sessionsOfHalf)))
+      ? half_lives!.map((sessionsOfHalf) => decayed(squares, powerOf(0.5, 1 / sessionsOfHalf)))
       : [windowed(squares, sessions)];
   return growth.map((_, t) => {
     const used = before.length + t - 1 - lag;

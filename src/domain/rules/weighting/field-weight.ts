@@ -1,3 +1,4 @@
+import { powerOf } from '#kernels/power.js';
 import { z } from 'zod';
 import { numeric } from '../field-use.js';
 import * as parameters from '../parameters.js';
@@ -50,7 +51,7 @@ export const fieldWeight = weightingClass({
         }
         const sizes = negative === 'abs' ? values.map(Math.abs) : values;
         return weighed(
-          sizes.map((size) => (size > 0 ? size ** power : 0)),
+          sizes.map((size) => (size > 0 ? powerOf(size, power) : 0)),
           (position) => ({ [value.field.name]: values[position]!, power }),
         );
       },

@@ -1,3 +1,4 @@
+import { powerOf } from '#kernels/power.js';
 import { z } from 'zod';
 import { normalProbability } from '#kernels/weighting/normal-probability.js';
 import { zScores } from '../datapoints/transforms.js';
@@ -48,7 +49,7 @@ export const tiltWeight = weightingClass({
           (score) => sign * Math.min(WINSORISED_AT, Math.max(-WINSORISED_AT, score)),
         );
         return weighed(
-          sizes.map((base, i) => base * normalProbability(z[i]!) ** strength),
+          sizes.map((base, i) => base * powerOf(normalProbability(z[i]!), strength)),
           (position) => ({ base: sizes[position]!, z: Number.isNaN(z[position]!) ? null : z[position]!, strength }),
         );
       },

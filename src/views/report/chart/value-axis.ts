@@ -1,3 +1,5 @@
+import { powerOf } from '#kernels/power.js';
+
 /** Scale of values on a chart, and its labelled ticks. */
 export interface ValueAxis {
   /** Ascending, all within the range. */
@@ -48,8 +50,8 @@ const ceilOf = (value: number): number => Math.ceil(value - NOISE);
 
 /** The smallest round step that is at least so large. */
 function niceStep(least: number): number {
-  const power = 10 ** Math.floor(Math.log10(least));
-  return (NICE.find((factor) => factor * power >= least * (1 - NOISE)) ?? 10) * power;
+  const ten = powerOf(10, Math.floor(Math.log10(least)));
+  return (NICE.find((factor) => factor * ten >= least * (1 - NOISE)) ?? 10) * ten;
 }
 
 /**
@@ -57,7 +59,7 @@ function niceStep(least: number): number {
  * many, at round even steps when they are few.
  */
 export function logAxis(extent: Extent, ticksMax: number): ValueAxis {
-  const room = (extent.high / extent.low) ** PAD * 1.005;
+  const room = powerOf(extent.high / extent.low, PAD) * 1.005;
   const low = extent.low / room;
   const high = extent.high * room;
   const bottom = Math.log(low);
@@ -74,7 +76,7 @@ function logTicks(low: number, high: number, factors: readonly number[]): number
   const ticks: number[] = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
     for (const factor of factors) {
-      const tick = factor * 10 ** power;
+      const tick = factor * powerOf(10, power);
       if (tick >= low && tick <= high) ticks.push(tick);
     }
   }

@@ -1,0 +1,132 @@
+/** Ratio of neighbouring intervals around 1 and 3/2, where the logarithm is expanded: log2 of 1 and of 3/2 as high and low part. */
+const BASES = [1, 1.5] as const;
+const LOG2_HIGH = [0, 5.8496248722076416e-1] as const;
+const LOG2_LOW = [0, 1.350039202129749e-8] as const;
+
+/** Of the series of log((1 + s) / (1 - s)) in s^2. */
+const [L1, L2, L3] = [5.99999999999994648725e-1, 4.28571428578550184252e-1, 3.33333329818377432918e-1] as const;
+const [L4, L5, L6] = [2.72728123808534006489e-1, 2.30660745775561754067e-1, 2.06975017800338417784e-1] as const;
+/** Of the rational form of exp. */
+const [P1, P2, P3] = [1.66666666666666019037e-1, -2.77777777770155933842e-3, 6.61375632143793436117e-5] as const;
+const [P4, P5] = [-1.6533902205465251539e-6, 4.13813679705723846039e-8] as const;
+const { LN2 } = Math;
+const [LN2_HIGH, LN2_LOW] = [6.93147182464599609375e-1, -1.90465429995776804525e-9] as const;
+/** 2 / (3 ln 2), as a whole and as high and low part. */
+const C = 9.61796693925975554329e-1;
+const [C_HIGH, C_LOW] = [9.61796700954437255859e-1, -7.02846165095275826516e-9] as const;
+
+/** Exponents beyond it, and results beyond these powers of two, are left to `Math.pow`: nothing here comes near. */
+const EXPONENT_MAX = 2 ** 31;
+const LOG2_MAX = 1022;
+const LEAST_NORMAL = 2 ** -1022;
+
+const number = new Float64Array(1);
+const words = new Int32Array(number.buffer);
+const HIGH = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1 ? 1 : 0;
+const LOW = 1 - HIGH;
+
+/** The upper word: sign, exponent and 20 bits of the fraction. */
+function highWord(x: number): number {
+  number[0] = x;
+  return words[HIGH]!;
+}
+
+/** A number without the lower half of its bits. */
+function upperHalf(x: number): number {
+  number[0] = x;
+  words[LOW] = 0;
+  return number[0];
+}
+
+function withHighWord(x: number, high: number): number {
+  number[0] = x;
+  words[HIGH] = high;
+  return number[0];
+}
+
+/**
+ * x to the power of y, the same bits on every version of Node: `Math.pow` and `**` have changed theirs between V8 12 and 13,
+ * but of whole powers of two and of squares. Within two units in the last place.
+ * @param x any number; what is not positive and normal is left to `Math.pow`, whose answer is exact there or, below 0, of
+ * the power of -x
+ * @cost some 100 ns
+ * @source the method of fdlibm 5.3, e_pow.c (Sun Microsystems, 1993), as V8 had it until version 12: log2 of x in two parts,
+ * times y in two parts, and two to the power of that
+ */
+export function powerOf(x: number, y: number): number {
+  if (x < 0 && Number.isInteger(y)) return Math.abs(y) % 2 === 1 ? -powerOf(-x, y) : powerOf(-x, y);
+  if (!(x >= LEAST_NORMAL && x < Infinity) || !(Math.abs(y) <= EXPONENT_MAX) || x === 1 || y === 0)
+    return Math.pow(x, y);
+  if (y === 1) return x;
+  if (y === -1) return 1 / x;
+  if (y === 2) return x * x;
+  if (y === 0.5) return Math.sqrt(x);
+  const { t1, t2 } = log2Of(x);
+  const y1 = upperHalf(y);
+  const low = (y - y1) * t1 + y * t2;
+  const high = y1 * t1;
+  if (!(Math.abs(low + high) < LOG2_MAX)) return Math.pow(x, y);
+  return exp2(high, low);
+}
+
+/** log2 of a positive normal number as the sum of an upper half and a rest. */
+function log2Of(x: number): { readonly t1: number; readonly t2: number } {
+  let high = highWord(x);
+  let n = (high >> 20) - 1023;
+  const fraction = high & 0xfffff;
+  high = fraction | 0x3ff00000;
+  let k: 0 | 1 = 0;
+  if (fraction > 0x3988e) {
+    if (fraction < 0xbb67a) k = 1;
+    else {
+      n++;
+      high -= 0x100000;
+    }
+  }
+  const a = withHighWord(x, high);
+  const u = a - BASES[k];
+  const v = 1 / (a + BASES[k]);
+  const s = u * v;
+  const sHigh = upperHalf(s);
+  const aHigh = withHighWord(0, ((high >> 1) | 0x20000000) + 0x80000 + (k << 18));
+  const aLow = a - (aHigh - BASES[k]);
+  const sLow = v * (u - sHigh * aHigh - sHigh * aLow);
+  const s2 = s * s;
+  const rest = s2 * s2 * (L1 + s2 * (L2 + s2 * (L3 + s2 * (L4 + s2 * (L5 + s2 * L6))))) + sLow * (sHigh + s);
+  const squared = sHigh * sHigh;
+  const tHigh = upperHalf(3 + squared + rest);
+  const tLow = rest - (tHigh - 3 - squared);
+  const p = sHigh * tHigh;
+  const q = sLow * tHigh + tLow * s;
+  const pHigh = upperHalf(p + q);
+  const pLow = q - (pHigh - p);
+  const zHigh = C_HIGH * pHigh;
+  const zLow = C_LOW * pHigh + pLow * C + LOG2_LOW[k];
+  const t1 = upperHalf(zHigh + zLow + LOG2_HIGH[k] + n);
+  return { t1, t2: zLow - (t1 - n - LOG2_HIGH[k] - zHigh) };
+}
+
+/** Two to the power of a sum, which is within the range of normal numbers. */
+function exp2(high: number, low: number): number {
+  const word = highWord(high + low);
+  const size = word & 0x7fffffff;
+  let n = 0;
+  let rest = high;
+  if (size > 0x3fe00000) {
+    const rounded = word + (0x100000 >> ((size >> 20) - 1022));
+    const k = ((rounded & 0x7fffffff) >> 20) - 1023;
+    rest -= withHighWord(0, rounded & ~(0xfffff >> k));
+    n = ((rounded & 0xfffff) | 0x100000) >> (20 - k);
+    if (word < 0) n = -n;
+  }
+  const t = upperHalf(low + rest);
+  const u = t * LN2_HIGH;
+  const v = (low - (t - rest)) * LN2 + t * LN2_LOW;
+  const z = u + v;
+  const w = v - (z - u);
+  const t2 = z * z;
+  const t1 = z - t2 * (P1 + t2 * (P2 + t2 * (P3 + t2 * (P4 + t2 * P5))));
+  const r = (z * t1) / (t1 - 2 - (w + z * w)); // As V8 had it; fdlibm subtracts the last term from the quotient.
+  const scaled = 1 - (r - z);
+  return withHighWord(scaled, highWord(scaled) + (n << 20));
+}

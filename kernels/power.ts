@@ -1,4 +1,4 @@
-/** Ratio of neighbouring intervals around 1 and 3/2, where the logarithm is expanded: log2 of 1 and of 3/2 as high and low part. */
+/** Numbers around which the logarithm is expanded, with their log2 as high and low part. */
 const BASES = [1, 1.5] as const;
 const LOG2_HIGH = [0, 5.8496248722076416e-1] as const;
 const LOG2_LOW = [0, 1.350039202129749e-8] as const;
@@ -15,7 +15,7 @@ const [LN2_HIGH, LN2_LOW] = [6.93147182464599609375e-1, -1.90465429995776804525e
 const C = 9.61796693925975554329e-1;
 const [C_HIGH, C_LOW] = [9.61796700954437255859e-1, -7.02846165095275826516e-9] as const;
 
-/** Exponents beyond it, and results beyond these powers of two, are left to `Math.pow`: nothing here comes near. */
+/** Exponents beyond it, results beyond these powers of two and subnormal bases are left to `Math.pow`: nothing comes near. */
 const EXPONENT_MAX = 2 ** 31;
 const LOG2_MAX = 1022;
 const LEAST_NORMAL = 2 ** -1022;
@@ -47,8 +47,8 @@ function withHighWord(x: number, high: number): number {
 /**
  * x to the power of y, the same bits on every version of Node: `Math.pow` and `**` have changed theirs between V8 12 and 13,
  * but of whole powers of two and of squares. Within two units in the last place.
- * @param x any number; what is not positive and normal is left to `Math.pow`, whose answer is exact there or, below 0, of
- * the power of -x
+ * @param x any number; of a negative one a whole power is that of -x with its sign. Zeros, infinities and NaN have the
+ * powers that ECMAScript says
  * @cost some 100 ns
  * @source the method of fdlibm 5.3, e_pow.c (Sun Microsystems, 1993), as V8 had it until version 12: log2 of x in two parts,
  * times y in two parts, and two to the power of that

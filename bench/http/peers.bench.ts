@@ -6,7 +6,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { seededMarket, writePanels } from '../domain/seeded-market.js';
 import { settled, startService, type RunningService } from './service.js';
-import { median } from '../percentiles.js';
+import { median } from '#domain/order-statistics.js';
 import { numberFrom } from '../variables.js';
 import { startPython, type Done, type PythonPeer } from './peers/python-peer.js';
 import { byPeer, byService, send, type SharedMarket, type Work } from './peers/work.js';

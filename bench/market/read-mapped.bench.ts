@@ -7,7 +7,7 @@ import { createProblems } from '#market/content/problems.js';
 import { folderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
 import { readSource } from '#market/sources/read-source.js';
-import { median } from '../percentiles.js';
+import { median } from '#domain/order-statistics.js';
 
 /**
  * A vendor's files read by their mapping into panels, with every check, a digest of each file and, in CSV, dividends derived; beside it

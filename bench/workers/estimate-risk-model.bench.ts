@@ -9,7 +9,7 @@ import { estimateModel } from '#workers/estimate-risk-model.js';
 import { writePanels } from '../domain/seeded-market.js';
 import { startPython, type PythonPeer } from '../http/peers/python-peer.js';
 import { seededPanel } from '../kernels/measure.js';
-import { median } from '../percentiles.js';
+import { median } from '#domain/order-statistics.js';
 import { folderFrom } from '../variables.js';
 
 /**

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { DECLARED, variablesOf } from '../../bench/declared-variables.js';
 import { createClock } from '../../bench/process-clock.js';
-import { median } from '../../bench/percentiles.js';
+import { median } from '#domain/order-statistics.js';
 import { unknownVariable } from '../../bench/variables.js';
 import { sweepGrid } from '../../bench/workers/sweep-case.js';
 

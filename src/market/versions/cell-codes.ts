@@ -64,13 +64,11 @@ const bytesOf = (length: number): Uint8Array<ArrayBuffer> => new Uint8Array(room
 /** Fewest decimals, from so many on, that the first value has. */
 function firstFit(cells: Float64Array, from: number, end: number): number {
   const first = cells.find((value) => value === value) ?? 0;
-  let decimals = from;
-  while (
-    decimals <= DECIMALS_MAX &&
-    !isExact(first, Math.round(first * powerOf(10, decimals)), { scale: powerOf(10, decimals), end })
-  )
-    decimals += 1;
-  return decimals;
+  for (let decimals = from; decimals <= DECIMALS_MAX; decimals++) {
+    const scale = powerOf(10, decimals);
+    if (isExact(first, Math.round(first * scale), { scale, end })) return decimals;
+  }
+  return Math.max(from, DECIMALS_MAX + 1);
 }
 
 /** Whether the same bits are made from an integer, which lies between an end and what is below zero by as much. */

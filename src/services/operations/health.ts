@@ -107,14 +107,12 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
 
 /** Reads what health needs of documents and jobs: as it was last, while they cannot be read. */
 function createReader({ store, jobs, isReachable }: HealthDependencies): () => Promise<Read> {
-  let last = NOTHING_READ;
+  const last = { ...NOTHING_READ };
   async function readStore(): Promise<void> {
-    const seen = await store();
-    last = { ...last, store: seen }; // Not before: what was read meanwhile would be lost.
+    last.store = await store();
   }
   async function readJobs(): Promise<void> {
-    const seen = { ...(await jobs.counts()), lanes: lanesOf(await jobs.lanes()) };
-    last = { ...last, jobs: seen };
+    last.jobs = { ...(await jobs.counts()), lanes: lanesOf(await jobs.lanes()) };
   }
   return async () => {
     if (!isReachable()) return last;

@@ -3,40 +3,27 @@ import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import type { Limits } from '#cli/bench/machine.js';
-import type { Timing } from './kernels/measure.js';
-import { keyOf, RESULTS, storedTimings } from './stored-results.js';
-import { DECLARED, KEEPS, variablesOf } from './declared-variables.js';
-import { EXIT_USAGE, refuse, unknownVariable } from './variables.js';
+import { keyOf, RESULTS, storedTimings, type Timing } from './stored-results.js';
+import { DECLARED, EXIT_USAGE, KEEPS, refuse, unknownVariable, variablesOf } from './variables.js';
 
 /**
  * Runs the benchmarks one after the other, each in a process of its own.
  *
  *     npm run bench                          all of them
- *     npm run bench -- kernels cholesky      those whose path has the words
- *     npm run bench -- peers                 the running service beside numpy, pandas and cvxopt, the optimiser beside its
- *                                            peers, stores beside DuckDB; answers compared
- *     npm run bench -- report                what jobs cost as they grow, drawn and held to the stored results
- *     npm run bench -- goals                 the table of goals in docs/performance.md but its large stores: two hours,
- *                                            a free machine
- *     npm run bench -- --help                the benches with their variables, and the words for several
- *     npm run bench -- --json                stores the timings of kernels, objectives, peers and growth in bench/results, and
- *                                            the picture of growth; nothing else writes there
- *     npm run bench -- --compare             prints each against the last that was stored of it
+ *     npm run bench -- optimisation tails    those whose path contains each of the words
+ *     npm run bench -- peers                 the running service against numpy, pandas and cvxopt, and the optimiser against
+ *                                            other solvers; answers are compared
+ *     npm run bench -- goals                 the rows of the table of goals in docs/performance.md: two hours on a free machine
+ *     npm run bench -- --help                the benchmarks with their variables, and the words for several
+ *     npm run bench -- --json                stores the timings of `http/peers` in bench/results
+ *     npm run bench -- --compare             prints each timing against the last stored one
  */
 const folder = fileURLToPath(new URL('.', import.meta.url));
-
-interface BothLimits {
-  readonly pinned: Limits | null;
-  readonly free: Limits;
-}
 
 interface StoredResults {
   readonly date: string;
   readonly processor: string;
   readonly node: string;
-  /** As the environment pins the BLAS, and with its variables unset: kernels run unset. Absent until kernels are timed. */
-  readonly limits?: BothLimits;
   readonly timings: readonly Timing[];
 }
 
@@ -50,8 +37,7 @@ if (misnamed !== undefined) refuse(misnamed);
 
 /** Words that stand for benches. */
 const ALIASES: Readonly<Record<string, readonly string[]>> = {
-  report: ['http/growth'],
-  peers: ['http/peers', 'kernels/optimisation/peers', 'market/read-store'],
+  peers: ['http/peers', 'kernels/optimisation/peers'],
   goals: [
     'http/peers',
     'http/requests',
@@ -59,8 +45,6 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
     'cli/start',
     'workers/sweep',
     'workers/estimate-risk-model',
-    'market/read-store',
-    'market/served-store',
     'optimisation/class-pairs',
     'optimisation/peers',
     'optimisation/derived',
@@ -90,17 +74,13 @@ const processor = `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} 
 const date = new Date().toISOString().slice(0, 10);
 console.log(`${processor}, Node ${process.version}, ${date}`);
 
-const free = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('OPENBLAS_')));
-const pins = Object.entries(process.env).filter(([name]) => name.startsWith('OPENBLAS_'));
-const limits = benches.some((bench) => bench.startsWith('kernels')) ? await bothLimits() : undefined;
 const timings: Timing[] = [];
 const stored = storedTimings();
 
 for (const bench of benches) {
   console.log(`\n${bench.replace('.bench.js', '')}`);
   const child = start(bench, {
-    ...free,
-    ...(limits && { BENCH_LIMITS: JSON.stringify(limits.free) }),
+    ...process.env,
     ...(flags.has('--json') && { [KEEPS]: 'on' }),
   });
   child.on('message', (timing) => timings.push(timing as Timing)); // sent as timings alone
@@ -109,8 +89,7 @@ for (const bench of benches) {
 }
 
 if (flags.has('--compare')) compare();
-if (flags.has('--json') && timings.length > 0)
-  keep({ date, processor, node: process.version, timings, ...(limits && { limits }) });
+if (flags.has('--json') && timings.length > 0) keep({ date, processor, node: process.version, timings });
 
 /** The benches with their variables, and the words for several. */
 function listed(): string {
@@ -128,26 +107,6 @@ function tellUnread(): void {
 
 function start(file: string, env: NodeJS.ProcessEnv): ChildProcess {
   return fork(`${folder}${file}`, { env, stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
-}
-
-/** The machine as the environment shows it to a BLAS, and as it is. */
-async function bothLimits(): Promise<BothLimits> {
-  const pinned = pins.length > 0 ? await limitsUnder(process.env) : null;
-  if (pinned !== null)
-    console.log(`pinned by ${pins.map(([name, value]) => `${name}=${value}`).join(' ')}: ${sentence(pinned)}`);
-  const unset = await limitsUnder(free);
-  console.log(`${pinned === null ? '' : 'unset, as the benchmarks run: '}${sentence(unset)}`);
-  return { pinned, free: unset };
-}
-
-async function limitsUnder(env: NodeJS.ProcessEnv): Promise<Limits> {
-  const child = start('kernels/measure-limits.js', env);
-  const [measured] = (await once(child, 'message')) as [Limits];
-  return measured;
-}
-
-function sentence({ blas, blasName, wasm, sweep }: Limits): string {
-  return `${blasName}${blas === null ? '' : ` ${blas.toFixed(0)} GFLOP/s`}; WebAssembly ${wasm.toFixed(0)} GFLOP/s; memory sweep ${sweep.toFixed(0)} GB/s`;
 }
 
 /** Timings of the same day and version are merged, so that one bench can be measured again. */

@@ -1,8 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { Timing } from './kernels/measure.js';
 
 export const RESULTS = fileURLToPath(new URL('../../bench/results/', import.meta.url));
+
+/** One timing of `bench/results`. */
+export interface Timing {
+  readonly kernel: string;
+  readonly size: string;
+  readonly engine: string;
+  readonly minMs: number;
+  readonly medianMs: number;
+  /** Minimum elapsed time; the other times are processor time. */
+  readonly clockMs?: number;
+}
 
 /** A timing with the day and the version of Node it was stored under. */
 export interface StoredTiming extends Timing {

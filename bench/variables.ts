@@ -1,6 +1,84 @@
 import { existsSync } from 'node:fs';
 import { nearestName } from '#domain/nearest-name.js';
-import { DECLARED, INNER, KEEPS, type VariableName } from './declared-variables.js';
+import { SPARE_WAIT_MS } from '#market/process/process-pool.js';
+
+/** A variable of the environment that benches read. */
+export interface Declared {
+  /** What it is without the variable, by words of the path of each bench that reads it; '' where it is absent then. */
+  readonly of: Readonly<Record<string, number | string>>;
+  /** Of a number, 1 unless given. */
+  readonly least?: number;
+  /** A number must be a multiple of it. */
+  readonly step?: number;
+}
+
+/** Until what begins after a start has ended. */
+export const SETTLED_MS = 3000;
+
+/** Names of the smallest index of many. */
+export const FEWEST_NAMES = 20;
+
+/** Numbers of names that the variants of a sweep hold: each cap of a grid is tried with all of them. */
+export const SWEEP_COUNTS = 20;
+
+const TAILS = 'optimisation/tails';
+const PAIRS = 'optimisation/class-pairs';
+const LOAD = 'postgres/load';
+
+/** Every variable that a bench reads; `npm run bench -- --help` prints them. */
+export const VARIABLES = {
+  BENCH_PEERS: {
+    of: { 'http/peers': '', 'optimisation/peers': '', 'workers/estimate-risk-model': '' },
+  },
+  BENCH_PYTHON: { of: { [TAILS]: 'python3' } },
+  LOAD_SECONDS: { of: { [LOAD]: 15 } },
+  LOAD_JOBS_PER_MINUTE: { of: { [LOAD]: 10_000 } },
+  LOAD_WORKERS: { of: { [LOAD]: 300 } },
+  LOAD_OLD_JOBS: { of: { [LOAD]: 100_000 }, least: 0 },
+  LOAD_WORK_MS: { of: { [LOAD]: 500 }, least: 0 },
+  LOAD_PROCESSES: { of: { [LOAD]: 4 } },
+  LOAD_LISTENERS: { of: { [LOAD]: 'on' } },
+  MANY_INDICES: { of: { 'http/many-indices': 1000 } },
+  MANY_NAMES: { of: { 'http/many-indices': 500 }, least: FEWEST_NAMES + 1 },
+  PAIRS_NAMES: { of: { [PAIRS]: 500 } },
+  PAIRS_CLASSES: { of: { [PAIRS]: '' } },
+  PAIRS_WITH: { of: { [PAIRS]: '' } },
+  PAIRS_PART: { of: { [PAIRS]: '1/1' } },
+  PAIRS_SECONDS: { of: { [PAIRS]: Infinity } },
+  PAIRS_RESULTS: { of: { [PAIRS]: '' } },
+  PAIRS_AGAIN: { of: { [PAIRS]: '' } },
+  PEERS: { of: { [TAILS]: '' } },
+  PEER_SECONDS: { of: { [TAILS]: 60 } },
+  /** 0: as many as the service starts by itself. */
+  PEERS_WORKERS: { of: { 'http/peers': 0 }, least: 0 },
+  ROUNDS: { of: { [TAILS]: 3 } },
+  SIZES: {
+    of: { [TAILS]: '134x1000,334x2000,500x5000,134x500d,500x504ds,500x100000' },
+  },
+  START_TURNS: { of: { 'cli/start': 7 } },
+  START_IDLE_MS: { of: { 'cli/start': SPARE_WAIT_MS + SETTLED_MS }, least: 0 },
+  SWEEP_VARIANTS: { of: { 'workers/sweep': 1000 }, least: SWEEP_COUNTS, step: SWEEP_COUNTS },
+} as const satisfies Readonly<Record<string, Declared>>;
+
+export type VariableName = keyof typeof VARIABLES;
+
+/** The same with one type for all. */
+export const DECLARED: ReadonlyMap<string, Declared> = new Map(Object.entries(VARIABLES));
+
+/** By which a bench learns of `--json`. */
+export const KEEPS = 'BENCH_KEEPS';
+
+/** Variables that benches give to processes of their own. */
+export const INNER = ['BARE_BODY', 'BARE_HEADERS', KEEPS];
+
+/** The declared variables of a bench by the path of its file, as `NAME=default`. */
+export function variablesOf(file: string): readonly string[] {
+  return [...DECLARED].flatMap(([name, { of }]) =>
+    Object.entries(of).flatMap(([word, otherwise]) =>
+      file.includes(word) ? [otherwise === '' ? name : `${name}=${otherwise === Infinity ? 'all' : otherwise}`] : [],
+    ),
+  );
+}
 
 /** EX_USAGE of sysexits.h. */
 export const EXIT_USAGE = 64;

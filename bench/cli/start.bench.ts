@@ -7,8 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { percentile } from '../percentiles.js';
-import { SETTLED_MS } from '../declared-variables.js';
-import { numberFrom } from '../variables.js';
+import { SETTLED_MS, numberFrom } from '../variables.js';
 
 /**
  * From the start of a process to its address, beside `node` that does nothing, in turns; and in the last turn the memory of a

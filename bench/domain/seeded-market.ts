@@ -1,8 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExchangeCalendars } from '#domain/calendars/calendars.js';
-import type { MarketData } from '#domain/market/market-data.js';
-import { quarterlyDividends } from './quarterly-dividends.js';
+import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 
 /** A day before which the sessions of a seeded market end: days since 1970-01-01. */
 const LAST_DAY = 20_000;
@@ -61,4 +60,27 @@ export function writePanels(folder: string, market: MarketData): { readonly sess
   const panels = { close: market.fields.get('CLOSE')!, shares: market.fields.get('SHARES_OUTSTANDING')!, cash };
   for (const [name, panel] of Object.entries(panels)) writeFileSync(join(folder, `${name}.f64`), panel);
   return { names, sessions };
+}
+
+/** A dividend a share, paid every 63 sessions, on days that differ between names. */
+const DIVIDEND = 0.2;
+
+/** The dividends of every name over some dates, as days since 1970-01-01, by name and day. */
+export function quarterlyDividends(identifiers: readonly string[], dates: ArrayLike<number>): CorporateAction[] {
+  return identifiers.flatMap((identifier, i) => {
+    const paid: CorporateAction[] = [];
+    for (let t = 20 + (i % 60); t < dates.length; t += 63)
+      paid.push({
+        identifier,
+        type: 'DIVIDEND',
+        value: DIVIDEND,
+        exDay: dates[t]!,
+        payDay: null,
+        status: 'paid',
+        announcedDay: null,
+        related: null,
+        subscriptionPrice: null,
+      });
+    return paid;
+  });
 }

@@ -1,7 +1,6 @@
 import { finished, processorTime, settled, startService, watchMemory, type RunningService } from './service.js';
 import { send } from './peers/work.js';
-import { FEWEST_NAMES } from '../declared-variables.js';
-import { numberFrom } from '../variables.js';
+import { FEWEST_NAMES, numberFrom } from '../variables.js';
 
 /**
  * A thousand indices over one store, each with a stored run, and a day that comes to the store: the time until every run

@@ -8,7 +8,6 @@ import { RiskModelRequest } from '#domain/documents/risk-model-document.js';
 import { estimateModel } from '#workers/estimate-risk-model.js';
 import { writePanels } from '../domain/seeded-market.js';
 import { startPython, type PythonPeer } from '../http/peers/python-peer.js';
-import { seededPanel } from '../kernels/measure.js';
 import { median } from '#domain/order-statistics.js';
 import { folderFrom } from '../variables.js';
 
@@ -124,4 +123,13 @@ function randomMarket(names: number, days: number): MarketData {
     actions: [],
     universes: [],
   };
+}
+
+/** Seeded returns about zero. */
+function seededPanel(length: number, seed = 42): Float64Array {
+  let state = seed;
+  return Float64Array.from({ length }, () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0;
+    return (state / 2 ** 31) * 0.02;
+  });
 }

@@ -1,4 +1,4 @@
-import { SWEEP_COUNTS } from '../declared-variables.js';
+import { SWEEP_COUNTS } from '../variables.js';
 
 /** The base: 500 names, quarterly, total return. */
 export const SWEEP_DOCUMENT = {

@@ -1,10 +1,9 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { DECLARED, variablesOf } from '../../bench/declared-variables.js';
 import { createClock } from '../../bench/process-clock.js';
 import { median } from '#domain/order-statistics.js';
-import { unknownVariable } from '../../bench/variables.js';
+import { DECLARED, unknownVariable, variablesOf } from '../../bench/variables.js';
 import { sweepGrid } from '../../bench/workers/sweep-case.js';
 
 const sources = readdirSync('bench', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
@@ -28,7 +27,7 @@ test('every variable belongs to a bench that is there, and the page has its defa
 });
 
 test('no bench reads a variable of its own past the declarations', () => {
-  const own = new Set(['BENCH_LIMITS', 'BARE_BODY', 'BARE_HEADERS']); // Given by a bench to its own processes.
+  const own = new Set(['BARE_BODY', 'BARE_HEADERS']); // Given by a bench to its own processes.
   const read = sources.flatMap((file) =>
     [...readFileSync(`bench/${file}`, 'utf8').matchAll(/process\.env\['([A-Z_]+)'\]/g)].map(([, name]) => name!),
   );
@@ -36,10 +35,10 @@ test('no bench reads a variable of its own past the declarations', () => {
 });
 
 test('a misspelt variable of a bench is told with the nearest known, those of others are let alone', () => {
-  expect(unknownVariable({ GROWTH_TURNZ: '3' })).toBe(
-    'no benchmark reads the variable GROWTH_TURNZ; known are GROWTH_TURNS, GROWTH_SIZES. Did you mean GROWTH_TURNS?',
+  expect(unknownVariable({ START_TURNZ: '3' })).toBe(
+    'no benchmark reads the variable START_TURNZ; known are START_TURNS, START_IDLE_MS. Did you mean START_TURNS?',
   );
-  expect(unknownVariable({ GROWTH_TURNS: '3', PATH: '/bin', HOME: '/', TURNS: '1' })).toBeUndefined();
+  expect(unknownVariable({ START_TURNS: '3', PATH: '/bin', HOME: '/', TURNS: '1' })).toBeUndefined();
 });
 
 test('a wrong option, word, value or variable ends with 64 and says what is known', () => {
@@ -47,7 +46,7 @@ test('a wrong option, word, value or variable ends with 64 and says what is know
     run(['--jsn']),
     run(['nothere']),
     run(['workers/sweep'], { SWEEP_VARIANTS: '30' }),
-    run(['report'], { GROWTH_TURNZ: '3' }),
+    run(['cli/start'], { START_TURNZ: '3' }),
     run(['http/peers'], { BENCH_PEERS: '/nowhere' }),
   ] as const;
   expect([option, word, value, variable, folder].map(({ status }) => status)).toEqual([64, 64, 64, 64, 64]);
@@ -56,14 +55,13 @@ test('a wrong option, word, value or variable ends with 64 and says what is know
   for (const file of sources.filter((name) => name.endsWith('.bench.ts')))
     expect(word.stderr).toContain(file.replace('.bench.ts', ''));
   expect(value.stderr).toBe('SWEEP_VARIANTS is "30"; it must be a multiple of 20 of at least 20\n');
-  expect(variable.stderr).toContain('Did you mean GROWTH_TURNS?');
+  expect(variable.stderr).toContain('Did you mean START_TURNS?');
 });
 
 test('the help lists the benches with their variables', () => {
   const help = execFileSync(process.execPath, ['dist/bench/main.js', '--help'], { encoding: 'utf8' });
-  expect(help).toContain('\nhttp/growth  GROWTH_TURNS=5  GROWTH_SIZES=all\n');
-  expect(help).toContain('\njobs/postgres/shared-sweep  SWEEP_VARIANTS=200  SWEEP_ROUNDS=3\n');
-  expect(help).toContain('\nreport: http/growth\n');
+  expect(help).toContain('\nworkers/sweep  SWEEP_VARIANTS=1000\n');
+  expect(help).toContain('\npeers: http/peers, kernels/optimisation/peers\n');
   expect(variablesOf('http/requests.bench.js')).toEqual([]);
 });
 

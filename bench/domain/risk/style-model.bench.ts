@@ -10,7 +10,7 @@ import { crossSectionsOf } from '#domain/rules/decide.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { quarterlyDividends } from '../quarterly-dividends.js';
+import { quarterlyDividends } from '../seeded-market.js';
 
 /**
  * A model of seven styles of 3,000 names over ten years of daily returns, exposures each month: returns, datapoints, regressions,

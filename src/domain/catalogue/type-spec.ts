@@ -156,6 +156,8 @@ interface Words {
   readonly ref?: string;
   readonly format?: Format;
   readonly when?: readonly Condition[];
+  /** Value that accepted rows state when none is given, where the default of the schema is that of stored rows. */
+  readonly stated?: unknown;
 }
 
 interface Unwrapped {
@@ -170,7 +172,8 @@ function unwrap(schema: z.ZodType): Unwrapped {
   const words = (schema.meta() ?? {}) as Words; // our own `.meta` calls: see `parameterSpecs`
   if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault) {
     const below = unwrap(schema.def.innerType as z.ZodType);
-    return { ...below, meta: { ...below.meta, ...words }, fallback: { value: schema.def.defaultValue } };
+    const { stated = schema.def.defaultValue } = words;
+    return { ...below, meta: { ...below.meta, ...words }, fallback: { value: stated } };
   }
   if (schema instanceof z.ZodOptional) {
     const below = unwrap(schema.def.innerType as z.ZodType);

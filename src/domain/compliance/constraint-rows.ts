@@ -32,7 +32,6 @@ export function limitRowsOf(rows: readonly ConstraintRow[], watched: WatchedCont
       return absent();
     },
     reference: absent,
-    outside: absent,
     medianValueTraded: absent,
     covarianceTimesIndex: absent,
     tail: absent,

@@ -4,8 +4,19 @@ import type { ScenarioTerms } from '../objectives/scenario-terms.js';
 import type { TailGoal, TailMeasure } from '../objectives/tail.js';
 import type { ProgramRow } from './program-row.js';
 
-/** Portfolio that a row measures trades from. */
-export type Reference = 'index' | 'previous';
+/**
+ * Portfolio that a row measures trades from: the index, the weights solved before, or the weights just before the
+ * rebalance, after drift.
+ */
+export type Reference = 'index' | 'previous' | 'held';
+
+/** A portfolio that trades are measured from. */
+export interface ReferencePortfolio {
+  /** Of the securities of the problem, [N]. */
+  readonly weights: Float64Array;
+  /** Weight in securities outside the problem. */
+  readonly outside: number;
+}
 
 /** What a class may ask when it translates itself into rows of the program. All arrays follow `identifiers`. */
 export interface RowContext {
@@ -13,10 +24,8 @@ export interface RowContext {
   readonly identifiers: readonly string[];
   /** Weights of the target index, [N]. */
   readonly index: Float64Array;
-  /** Weights trades are measured from; `previous` is the index where there is no solved portfolio yet. */
-  reference(reference: Reference): Float64Array;
-  /** Weight of that portfolio in names outside the problem. */
-  outside(reference: Reference): number;
+  /** `previous` is the index where there is no solved portfolio yet; null where nothing is held yet. */
+  reference(reference: Reference): ReferencePortfolio | null;
   /** A numeric datapoint as of the rebalance date, NaN where missing, [N]. */
   numbers(field: string): Float64Array;
   /** A category as of the rebalance date, null where missing, [N]. */

@@ -19,6 +19,7 @@ import { assumptionFindings } from './assumptions.js';
 import { error, isObject, type IndexContext, type Raw } from './index-context.js';
 import type { MarketData } from '../market/market-data.js';
 import { baseDateFindings, marketFindings } from './index-on-market.js';
+import { statedIndex } from './row-settings.js';
 import { treatmentOf } from './treatment.js';
 import { blendDefaults, overlayFindings, overlayTermsFindings, withOverlayCurrency } from './validate-overlay.js';
 import { derivationFindings, inheritanceFindings, sourceDropped } from './validate-derivation.js';
@@ -52,7 +53,7 @@ export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
     ...rebalanceFindings(body['rebalance']),
   ];
   if (!hasErrors(findings) && shaped.value !== undefined) findings.push(...overlayTermsFindings(shaped.value, context));
-  const document = hasErrors(findings) || shaped.value === undefined ? undefined : withDefaultUniverse(shaped.value);
+  const document = hasErrors(findings) || shaped.value === undefined ? undefined : accepted(shaped.value);
   if (document !== undefined) {
     findings.push(...inheritanceFindings(document, context), ...blendDefaults(sent));
     if (context.market !== undefined)
@@ -69,7 +70,7 @@ export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
 const documentsOf = new WeakMap<object, IndexDocument>();
 
 /**
- * A stored body as a document with its defaults, undefined when it does not satisfy the schema.
+ * A stored body as a document with its defaults, those of an earlier version where it was stored by one; undefined when it does not satisfy the schema.
  * @cost one validation; nothing for a frozen body that was read before
  */
 export function readIndex(body: unknown): IndexDocument | undefined {
@@ -78,10 +79,18 @@ export function readIndex(body: unknown): IndexDocument | undefined {
   if (known !== undefined) return known;
   const parsed = IndexDocument.safeParse(body);
   if (!parsed.success) return undefined;
-  const document = withDefaultUniverse(parsed.data);
+  const document = statedIndex(withDefaultUniverse(parsed.data), 'earlier');
   if (isConstant) documentsOf.set(body, document);
   return document;
 }
+
+/** A body as it would be stored, with today's defaults; undefined when it does not satisfy the schema. */
+export function acceptedIndex(body: unknown): IndexDocument | undefined {
+  const { data } = IndexDocument.safeParse(body);
+  return data && accepted(data);
+}
+
+const accepted = (document: IndexDocument): IndexDocument => statedIndex(withDefaultUniverse(document), 'today');
 
 /**
  * An index that selects by rules has a universe: every name unless it says otherwise. A derived one has that of its

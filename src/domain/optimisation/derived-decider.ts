@@ -6,7 +6,8 @@ import type { DerivedDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
 import { Refusal, type ErrorCode } from '../refusal.js';
 import { TRACKING } from '../objectives/objective.js';
-import { createDerivedSolver, type DerivedSolve, type SolvedWeights } from './derived-solve.js';
+import { createDerivedSolver, type DerivedSolve } from './derived-solve.js';
+import type { SolvedWeights } from './solved-weights.js';
 import { returnsOf } from './insufficient-risk.js';
 import { trackingVariance } from './solve-convex.js';
 import { relaxedFindings } from './relaxed-findings.js';
@@ -39,12 +40,12 @@ export function createDerivedDecider({ document, composer, engine }: DerivedDeci
           : null,
       };
     },
-    decide(session) {
+    decide(session, _incumbents, outgoing = null) {
       const parent = composer.decidedOn(parentId, session);
       if (parent === undefined) return refused('EMPTY_INDEX', `the parent ${parentId} has no composition yet.`);
       const latest = solved.findLast((entry) => entry.session < session);
-      const previous = latest === undefined ? null : { ...latest.weights, decision: latest.session };
-      const solve = solvedOrRefused(() => solver.solve(parent, previous));
+      const standing = { previous: latest?.weights ?? null, outgoing };
+      const solve = solvedOrRefused(() => solver.solve(parent, standing));
       if (solve instanceof Refusal) return refused(solve.code, solve.message, () => solve, 'derivation.risk_model');
       if (solve.outcome.kind !== 'solved') return unsolved(solver.solvers, solve);
       const weights = heldWeights(solve);
@@ -122,7 +123,7 @@ export function findingsOf(solve: DerivedSolve): Finding[] {
     found.push(
       warning(
         'RISK_FALLBACK_IDENTITY',
-        `On ${date} ${risk.coverage.columns.length} names are covered, with ${returnsOf(risk.coverage)}: the identity stands for the covariance.`,
+        `On ${date} ${risk.coverage.columns.length} names are covered, with ${returnsOf(risk.coverage)}: the identity stands for the covariance.${solve.isNearest ? ' The objective needs more returns: the weights are the nearest to the parent.' : ''}`,
       ),
     );
   } else if (risk.coverage.excluded.size > 0) {

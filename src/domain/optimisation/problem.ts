@@ -2,7 +2,7 @@ import type { Metric } from '#kernels/optimisation/program/metric.js';
 import { plainAlgebra, type DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
 import { exclude } from '../constraints/classes/exclude.js';
-import type { Reference, RowContext } from '../constraints/constraint-class.js';
+import type { Reference, ReferencePortfolio, RowContext } from '../constraints/constraint-class.js';
 import { DEFAULT_PRIORITY } from '../constraints/parameters.js';
 import { isStuck, type Limit, type NonConvexRow, type ProgramRow } from '../constraints/program-row.js';
 import type { ConstraintRow } from '../documents/index-document.js';
@@ -42,14 +42,6 @@ export interface PlacedRow {
 /** Datapoints of the names as of the rebalance. */
 export type Datapoints = Pick<RowContext, 'numbers' | 'categories' | 'medianValueTraded'>;
 
-/** Weights that trades are measured from. */
-export interface PreviousWeights {
-  /** Of the names of the problem, [N]. */
-  readonly weights: Float64Array;
-  /** Of names that left the index. */
-  readonly outside: number;
-}
-
 /** What of a problem is another than asked for. */
 export interface ProblemWarning {
   readonly message: string;
@@ -63,7 +55,9 @@ export interface ProblemInput {
   /** Index weights, [N]. */
   readonly index: Float64Array;
   /** Previous solved weights, null where there are none yet. */
-  readonly previous: PreviousWeights | null;
+  readonly previous: ReferencePortfolio | null;
+  /** Weights just before the trades; null where nothing is held yet, by default those of the index. */
+  readonly held?: ReferencePortfolio | null;
   /** Annualised covariance. */
   readonly metric: Metric;
   /** Valid rows, as the client wrote them. */
@@ -92,7 +86,7 @@ export interface ProblemInput {
 export interface Problem {
   readonly identifiers: readonly string[];
   readonly index: Float64Array;
-  readonly previous: PreviousWeights | null;
+  readonly previous: ReferencePortfolio | null;
   readonly metric: Metric;
   readonly objective: Objective;
   /** The objective in the terms of a solver. */
@@ -318,12 +312,17 @@ function defaultsOf({ rows, identifiers }: ProblemInput): Default[] {
 function contextOf(input: ProblemInput, tails: TailCuts, warnings: ProblemWarning[]): RowContext {
   const { identifiers, index, previous, metric, datapoints } = input;
   let product: Float64Array | undefined;
+  const ofIndex: ReferencePortfolio = { weights: index, outside: 0 };
+  const portfolios: Record<Reference, ReferencePortfolio | null> = {
+    index: ofIndex,
+    previous: previous ?? ofIndex,
+    held: input.held === undefined ? ofIndex : input.held,
+  };
   return {
     ...datapoints,
     identifiers,
     index,
-    reference: (reference: Reference) => (reference === 'index' || previous === null ? index : previous.weights),
-    outside: (reference: Reference) => (reference === 'index' || previous === null ? 0 : previous.outside),
+    reference: (reference) => portfolios[reference],
     covarianceTimesIndex: () => (product ??= metricProduct(metric, index)),
     tail: tails.goal,
     warn: (message) => warnings.push({ message, path: 'constraints' }),

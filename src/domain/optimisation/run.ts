@@ -192,7 +192,8 @@ function problemAt(
     identifiers: identifiersOf(sm, columns),
     index,
     previous: null,
-    held: null,
+    // A run has no book: its trades count from the index.
+    held: { weights: index, leavers: [] },
     risk,
     cross: datapoints.at(target.decision, columns),
     algebra: engine,

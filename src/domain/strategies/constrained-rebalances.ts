@@ -64,7 +64,8 @@ export function constrainRebalances({
     tick?.(i / rebalances.length);
     const { composer: seen, session } = composer.seatOf(document.id, rebalance.decision);
     if (seen !== seenLast) [seenLast, solver] = [seen, solverOn(seen, solver.memory())];
-    const solve = solver.solve({ ...rebalance, decision: session }, latest);
+    const outgoing = latest && { ...latest, effective: rebalance.session };
+    const solve = solver.solve({ ...rebalance, decision: session }, { previous: latest, outgoing });
     if (solve.outcome.kind !== 'solved') {
       if (latest === null) throw noneToBeginWith(rebalance, refusalOf(solver.solvers, solve));
       const { finding } = unsolved(solver.solvers, solve);

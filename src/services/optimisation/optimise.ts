@@ -7,7 +7,7 @@ import { returnsSpecs } from '#domain/expected-returns/catalogue.js';
 import { heldBytes } from '#domain/kept-memory.js';
 import { objectiveSpecs } from '#domain/objectives/catalogue.js';
 import { constraintSpecs } from '#domain/constraints/catalogue.js';
-import { checkConstraintSet, ConstraintSet } from '#domain/documents/constraint-set.js';
+import { checkConstraintSet, readConstraintSet, type ConstraintSet } from '#domain/documents/constraint-set.js';
 import { dayFrom } from '#domain/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { readOptimisationRequest, type OptimisationRequest } from '#domain/documents/optimisation-request.js';
@@ -126,7 +126,7 @@ export function createOptimise({
   async function getSet(setId: string): Promise<{ readonly set: ConstraintSet; readonly etag: string }> {
     const stored = await documents.get('constraint-set', setId);
     if (stored === undefined) throw setNotFound(setId);
-    const set = 'unreadable' in stored ? undefined : readSet(stored.body);
+    const set = 'unreadable' in stored ? undefined : readConstraintSet(stored.body);
     if (set === undefined)
       throw new Refusal('DOCUMENT_UNREADABLE', `The constraint set ${setId} cannot be read; it can still be deleted.`);
     return { set, etag: (stored as StoredDocument).etag }; // readable, as its document was
@@ -177,7 +177,7 @@ export function createOptimise({
   return {
     getSet,
     async listSets({ limit, after }) {
-      const { documents: sets, skipped, skipped_causes } = await documents.list('constraint-set', readSet);
+      const { documents: sets, skipped, skipped_causes } = await documents.list('constraint-set', readConstraintSet);
       const wanted = sets.filter(({ id }) => after === undefined || compareText(id, after) > 0);
       return {
         constraint_sets: wanted.slice(0, limit ?? wanted.length),
@@ -261,11 +261,6 @@ export function createOptimise({
       return { length: artifact.bytes, etag: artifact.sha256, open: () => artifacts.stream(artifact) };
     },
   };
-}
-
-function readSet(body: unknown): ConstraintSet | undefined {
-  const parsed = ConstraintSet.safeParse(body);
-  return parsed.success ? parsed.data : undefined;
 }
 
 function setNotFound(setId: string): Refusal {

@@ -27,7 +27,9 @@ export function decideOne(composer: Composer, { indexId, rebalance, known }: Dec
   const sm = composer.market(indexId);
   const incumbents = inForce(known, rebalance.decision - 1)?.columns ?? null;
   const seat = composer.seatOf(indexId, rebalance.decision);
-  const decision = seat.composer.decider(indexId).decide(seat.session, incumbents);
+  const before = inForce(known, rebalance.session - 1);
+  const outgoing = before === undefined ? null : { ...before, effective: rebalance.session };
+  const decision = seat.composer.decider(indexId).decide(seat.session, incumbents, outgoing);
   if (decision.kind === 'decided') {
     assertHeld(seat.composer.market(indexId), decision.columns, sm);
     const composition = takeEffect(sm, rebalance, decision);

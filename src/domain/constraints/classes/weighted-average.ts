@@ -22,7 +22,8 @@ export const weightedAverage = constraintClass({
       .meta({ label: 'Relative', help: 'Bounds are multiples of the average of the index.' }),
     missing: z.enum(['zero', 'renormalise']).default('zero').meta({
       label: 'Missing values',
-      help: 'A missing value counts as zero, or its name is left out of the average.',
+      help: 'A security without a value is left out of the average (renormalise), or counts as zero.',
+      stated: 'renormalise',
     }),
   })
     .refine(...notEmpty)

@@ -2542,8 +2542,8 @@ export interface FreeFloatFilterRule {
 export interface FreezeParams {
   /** Names the row covers. */
   readonly identifiers: readonly string[];
-  /** Trades are measured from the index weights or from the previous solved weights. */
-  readonly reference?: 'index' | 'previous' | undefined;
+  /** Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
+  readonly reference?: 'index' | 'previous' | 'held' | undefined;
   /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
@@ -4439,6 +4439,31 @@ export interface OptimisationJobStatus {
   readonly callbacks: readonly JobCallback[];
   /** Set exactly when the job succeeded. */
   readonly result: OptimisationRunResult | null;
+}
+
+export interface OptimisationPreviewRequest {
+  /** Index whose weights are the target. */
+  readonly index_id: string;
+  /** What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters. */
+  readonly objective?: Objective | undefined;
+  /** Required by max_utility, max_return and max_sharpe; in a run also those of its frontier. */
+  readonly expected_returns?: ExpectedReturns | null | undefined;
+  /** Sets that expected returns and covariances may lie in; the objective is made best for the worst of them. */
+  readonly uncertainty?: UncertaintyInput | null | undefined;
+  /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
+  readonly costs?: TradeCostsInput | null | undefined;
+  /** Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator. */
+  readonly risk_model?: string | RiskEstimatorInput | null | undefined;
+  /** Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0. */
+  readonly candidates?: 'parent' | 'universe' | undefined;
+  /** Rebalance to target: the latest on or before this day; null takes the latest. */
+  readonly as_of?: string | null | undefined;
+  /** First day of the window of the risk model. */
+  readonly start?: string | null | undefined;
+  /** Last day of the window of the risk model; never past the decision of the rebalance. */
+  readonly end?: string | null | undefined;
+  /** Rows of the catalogue; none leaves the full-investment default. */
+  readonly constraints?: readonly ConstraintRowBody[] | undefined;
 }
 
 export interface OptimisationRunRequest {
@@ -7720,8 +7745,8 @@ export interface TradeCostsInput {
 export interface TradeSizeParams {
   /** Largest change of one weight. Unit: fraction. */
   readonly upper: number;
-  /** Trades are measured from the index weights or from the previous solved weights. */
-  readonly reference?: 'index' | 'previous' | undefined;
+  /** Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
+  readonly reference?: 'index' | 'previous' | 'held' | undefined;
   /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
@@ -7871,12 +7896,12 @@ export interface TrsPriceResponse {
   }[];
 }
 
-/** One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Names of the reference that left the index count as sold. */
+/** One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, which leave its first portfolio unrestricted. */
 export interface TurnoverParams {
   /** Largest one-way turnover. Unit: fraction. */
   readonly limit: number;
-  /** Trades are measured from the index weights or from the previous solved weights. */
-  readonly reference?: 'index' | 'previous' | undefined;
+  /** Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
+  readonly reference?: 'index' | 'previous' | 'held' | undefined;
   /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
@@ -8225,7 +8250,7 @@ export interface WeightedAverageParams {
   readonly upper?: number | null | undefined;
   /** Bounds are multiples of the average of the index. */
   readonly relative?: boolean | undefined;
-  /** A missing value counts as zero, or its name is left out of the average. */
+  /** A security without a value is left out of the average (renormalise), or counts as zero. */
   readonly missing?: 'zero' | 'renormalise' | undefined;
   /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
@@ -8727,6 +8752,11 @@ export interface Operations {
   startOptimisation: {
     request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: OptimisationRunRequest };
     answer: OptimisationJobStatus;
+  };
+  /** The weights that an optimisation would come to; nothing is stored. */
+  previewOptimisation: {
+    request: { readonly body: OptimisationPreviewRequest };
+    answer: PreviewResponse;
   };
   /** The result of a finished optimisation. */
   getOptimisation: {
@@ -9244,6 +9274,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   listConstraintTypes: 'GET /optimise/constraint-types',
   listObjectiveTypes: 'GET /optimise/objective-types',
   startOptimisation: 'POST /optimise/runs',
+  previewOptimisation: 'POST /optimise/preview',
   getOptimisation: 'GET /optimise/runs/{run_id}',
   optimiseIndex: 'POST /indices/{index_id}/optimise',
   listRiskModels: 'GET /risk-models',

@@ -130,7 +130,7 @@ export function explainWeight(
     objective: objectiveType(objective),
     source,
     solve: place < 0 ? null : nameSolve(solve, solve.outcome.solution, place),
-    findings: findingsOf(solve),
+    findings: findingsOf(solve, composer.market(sourceIndexId)),
   };
 }
 

@@ -122,7 +122,7 @@ function previewAt(
     held: heldWeights(solve),
     sides: rowSides(solve.problem, solve.outcome.solution),
     relaxed: solve.relaxed,
-    findings: findingsOf(solve),
+    findings: findingsOf(solve, sm),
   };
 }
 

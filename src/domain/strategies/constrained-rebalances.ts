@@ -75,7 +75,7 @@ export function constrainRebalances({
     }
     const held = heldWeights(solve);
     latest = { session: rebalance.session, ...held };
-    const told = findingsOf(solve).map((finding) => ({ ...finding, path: PATH }));
+    const told = findingsOf(solve, seen.market(document.id)).map((finding) => ({ ...finding, path: PATH }));
     findings.push(...datedFindings(told, rebalance.date));
     const { columns, weights } = held;
     solved.push({

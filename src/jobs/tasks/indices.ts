@@ -2,7 +2,7 @@ import type { ExportFormat } from '#domain/exports/formats.js';
 import type { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import type { CalledRebalance } from '#domain/schedule/index-schedule.js';
 import type { ConstraintRow, IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
-import type { OptimisationRequest } from '#domain/documents/optimisation-request.js';
+import type { OptimisationPreviewRequest, OptimisationRequest } from '#domain/documents/optimisation-request.js';
 import type {
   FactorModelPayload,
   RiskDiagnosticsPayload,
@@ -21,6 +21,11 @@ export interface IndexQuestion {
   readonly documents: Readonly<Record<string, IndexDocument>>;
   readonly models?: ModelFiles;
   readonly indexId: string;
+}
+
+/** The weights that an optimisation of an index comes to. */
+export interface OptimisationQuestion extends IndexQuestion {
+  readonly request: OptimisationPreviewRequest;
 }
 
 /** Trades that bring accounts to an index. */

@@ -2848,8 +2848,8 @@ class _FreezeParams(t.TypedDict):
 class FreezeParams(_FreezeParams, total=False):
     """The names keep their weight in the reference portfolio."""
 
-    #: Trades are measured from the index weights or from the previous solved weights.
-    reference: t.Literal["index", "previous"]
+    #: Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
+    reference: t.Literal["index", "previous", "held"]
     #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
@@ -4962,6 +4962,34 @@ class OptimisationJobStatus(t.TypedDict):
     callbacks: t.Sequence[JobCallback]
     #: Set exactly when the job succeeded.
     result: t.Optional[OptimisationRunResult]
+
+
+class _OptimisationPreviewRequest(t.TypedDict):
+    #: Index whose weights are the target.
+    index_id: str
+
+
+class OptimisationPreviewRequest(_OptimisationPreviewRequest, total=False):
+    #: What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.
+    objective: Objective
+    #: Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.
+    expected_returns: t.Optional[ExpectedReturns]
+    #: Sets that expected returns and covariances may lie in; the objective is made best for the worst of them.
+    uncertainty: t.Optional[UncertaintyInput]
+    #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
+    costs: t.Optional[TradeCostsInput]
+    #: Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator.
+    risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
+    #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
+    candidates: t.Literal["parent", "universe"]
+    #: Rebalance to target: the latest on or before this day; null takes the latest.
+    as_of: t.Optional[Date]
+    #: First day of the window of the risk model.
+    start: t.Optional[Date]
+    #: Last day of the window of the risk model; never past the decision of the rebalance.
+    end: t.Optional[Date]
+    #: Rows of the catalogue; none leaves the full-investment default.
+    constraints: t.Sequence[ConstraintRowBody]
 
 
 class _OptimisationRunRequest(t.TypedDict):
@@ -8444,8 +8472,8 @@ class _TradeSizeParams(t.TypedDict):
 class TradeSizeParams(_TradeSizeParams, total=False):
     """No weight moves further than a bound from the reference portfolio."""
 
-    #: Trades are measured from the index weights or from the previous solved weights.
-    reference: t.Literal["index", "previous"]
+    #: Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
+    reference: t.Literal["index", "previous", "held"]
     #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
@@ -8612,10 +8640,10 @@ class _TurnoverParams(t.TypedDict):
 
 
 class TurnoverParams(_TurnoverParams, total=False):
-    """One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Names of the reference that left the index count as sold."""
+    """One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, which leave its first portfolio unrestricted."""
 
-    #: Trades are measured from the index weights or from the previous solved weights.
-    reference: t.Literal["index", "previous"]
+    #: Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
+    reference: t.Literal["index", "previous", "held"]
     #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
@@ -9002,7 +9030,7 @@ class WeightedAverageParams(_WeightedAverageParams, total=False):
     upper: t.Optional[float]
     #: Bounds are multiples of the average of the index.
     relative: bool
-    #: A missing value counts as zero, or its name is left out of the average.
+    #: A security without a value is left out of the average (renormalise), or counts as zero.
     missing: t.Literal["zero", "renormalise"]
     #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]

@@ -5,7 +5,7 @@ import { nonFiniteFindings } from '../finite.js';
 import { didYouMean } from '../nearest-name.js';
 import { checkShape } from '../shape.js';
 import { SELECTION_CLASSES, selectionClassOf, WEIGHTING_CLASSES, weightingClassOf } from '../rules/catalogue.js';
-import { DEFAULT_LIMIT_RULE, LIMIT_RULE_NAMES } from '../compliance/rules.js';
+import { breachFindings, unkeptFindings } from './breach-findings.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';
 import {
   IndexDocument,
@@ -55,7 +55,7 @@ export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
   if (!hasErrors(findings) && shaped.value !== undefined) findings.push(...overlayTermsFindings(shaped.value, context));
   const document = hasErrors(findings) || shaped.value === undefined ? undefined : accepted(shaped.value);
   if (document !== undefined) {
-    findings.push(...inheritanceFindings(document, context), ...blendDefaults(sent));
+    findings.push(...inheritanceFindings(document, context), ...blendDefaults(sent), ...unkeptFindings(document));
     if (context.market !== undefined)
       findings.push(
         ...baseDateFindings(document, context.market),
@@ -173,29 +173,6 @@ function pipelineFindings(pipeline: Raw): Finding[] {
     );
   }
   return findings;
-}
-
-/** A rule that is watched by default, and one that nothing watches. */
-function breachFindings(treatment: unknown): Finding[] {
-  if (!isObject(treatment)) return [];
-  const { on_breach: response } = treatment;
-  const rule = treatment['breach_rule'] ?? undefined;
-  const path = 'pipeline.treatment.breach_rule';
-  if (response === 'rebalance' && rule === undefined) {
-    const message = `A breach of ${DEFAULT_LIMIT_RULE} calls for a rebalance; ${path} names another rule.`;
-    return [
-      { severity: 'info', code: 'DEFAULT_TAKEN', path, message, accepted: LIMIT_RULE_NAMES, value: DEFAULT_LIMIT_RULE },
-    ];
-  }
-  if (rule === undefined || response === 'rebalance') return [];
-  const field = 'pipeline.treatment.on_breach';
-  if (response === 'none') {
-    const message = `${path} is ${String(rule)} and does nothing: ${field} is none.`;
-    return [{ severity: 'warning', code: 'NO_EFFECT', path, message, ...smallValue(rule) }];
-  }
-  if (response !== undefined) return [];
-  const message = `${field} is required beside ${path}: rebalance, or none. Without it no breach of ${String(rule)} is acted on.`;
-  return [error('REQUIRED', field, message, { accepted: ['none', 'rebalance'] })];
 }
 
 interface RowClass {

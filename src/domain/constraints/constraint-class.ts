@@ -18,6 +18,15 @@ export interface ReferencePortfolio {
   readonly outside: number;
 }
 
+/** Values that a row asked for. */
+export interface MissingValues {
+  readonly field: string;
+  /** NaN where missing, [N]. */
+  readonly values: Float64Array;
+  /** What becomes of securities without one, as a clause. */
+  readonly effect: string;
+}
+
 /** What a class may ask when it translates itself into rows of the program. All arrays follow `identifiers`. */
 export interface RowContext {
   /** Names of the problem in code-point order, [N]. */
@@ -36,7 +45,8 @@ export interface RowContext {
   covarianceTimesIndex(): Float64Array;
   /** The worst of some scenarios. */
   tail(measure: TailMeasure, confidence: number, terms: ScenarioTerms): TailGoal;
-  warn(message: string): void;
+  /** Reports securities without a value of a datapoint. */
+  missing(lack: MissingValues): void;
   /** Whether a row without a scope covers a name, and the group it is in; every one unless given. */
   covers?(name: number): boolean;
 }

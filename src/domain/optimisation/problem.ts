@@ -2,7 +2,7 @@ import type { Metric } from '#kernels/optimisation/program/metric.js';
 import { plainAlgebra, type DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
 import { exclude } from '../constraints/classes/exclude.js';
-import type { Reference, ReferencePortfolio, RowContext } from '../constraints/constraint-class.js';
+import type { ReferencePortfolio } from '../constraints/constraint-class.js';
 import { DEFAULT_PRIORITY } from '../constraints/parameters.js';
 import { isStuck, type Limit, type NonConvexRow, type ProgramRow } from '../constraints/program-row.js';
 import type { ConstraintRow } from '../documents/index-document.js';
@@ -10,7 +10,7 @@ import type { Goal, TradeCosts } from '../objectives/goal.js';
 import { TRACKING, type Objective } from '../objectives/objective.js';
 import type { ScenarioTerms } from '../objectives/scenario-terms.js';
 import type { Robustness } from '../objectives/robustness.js';
-import { metricProduct } from './metric-product.js';
+import { rowContext, type ContextInput } from './row-context.js';
 import { createTailCuts, type TailCuts } from './tail-cuts.js';
 
 /** Where a row of the problem comes from, and how it is spoken of. */
@@ -39,9 +39,6 @@ export interface PlacedRow {
   readonly row: ProgramRow;
 }
 
-/** Datapoints of the names as of the rebalance. */
-export type Datapoints = Pick<RowContext, 'numbers' | 'categories' | 'medianValueTraded'>;
-
 /** What of a problem is another than asked for. */
 export interface ProblemWarning {
   readonly message: string;
@@ -49,20 +46,9 @@ export interface ProblemWarning {
   readonly path: string;
 }
 
-export interface ProblemInput {
-  /** Names in code-point order, [N]. */
-  readonly identifiers: readonly string[];
-  /** Index weights, [N]. */
-  readonly index: Float64Array;
-  /** Previous solved weights, null where there are none yet. */
-  readonly previous: ReferencePortfolio | null;
-  /** Weights just before the trades; null where nothing is held yet, by default those of the index. */
-  readonly held?: ReferencePortfolio | null;
-  /** Annualised covariance. */
-  readonly metric: Metric;
+export interface ProblemInput extends ContextInput {
   /** Valid rows, as the client wrote them. */
   readonly rows: readonly ConstraintRow[];
-  readonly datapoints: Datapoints;
   /** What the weights are chosen for; the least tracking error unless given. */
   readonly objective?: Objective;
   /** Annualised, [N]; null where the objective needs none. */
@@ -118,7 +104,11 @@ export interface ParameterChange {
 export function createProblem(input: ProblemInput): Problem {
   const warnings: ProblemWarning[] = [...(input.warnings ?? [])];
   const tails = input.tails ?? createTailCuts(input.identifiers.length, scenariosOf(input, 'rows of the problem'));
-  const context = contextOf(input, tails, warnings);
+  let asking = 0;
+  const context = rowContext(input, {
+    tail: tails.goal,
+    warn: (message) => warnings.push({ message, path: `constraints[${asking}].params` }),
+  });
   const rows: PlacedRow[] = [];
   const origins: Origin[] = [];
   const place = (origin: Origin, expanded: readonly ProgramRow[]) => {
@@ -130,6 +120,7 @@ export function createProblem(input: ProblemInput): Problem {
     const entry = findConstraintClass(row.type);
     if (entry === undefined) throw new Error(`constraint class ${row.type} was not validated`);
     const params = entry.params.parse(row.params);
+    asking = index;
     place(originOf(row, index, params), entry.toRows(params, context));
   });
   for (const { type, names } of defaultsOf(input)) {
@@ -307,26 +298,6 @@ function defaultsOf({ rows, identifiers }: ProblemInput): Default[] {
   }
   if (covered.includes(1)) defaults.push({ type: 'LongOnly', names: covered });
   return defaults;
-}
-
-function contextOf(input: ProblemInput, tails: TailCuts, warnings: ProblemWarning[]): RowContext {
-  const { identifiers, index, previous, metric, datapoints } = input;
-  let product: Float64Array | undefined;
-  const ofIndex: ReferencePortfolio = { weights: index, outside: 0 };
-  const portfolios: Record<Reference, ReferencePortfolio | null> = {
-    index: ofIndex,
-    previous: previous ?? ofIndex,
-    held: input.held === undefined ? ofIndex : input.held,
-  };
-  return {
-    ...datapoints,
-    identifiers,
-    index,
-    reference: (reference) => portfolios[reference],
-    covarianceTimesIndex: () => (product ??= metricProduct(metric, index)),
-    tail: tails.goal,
-    warn: (message) => warnings.push({ message, path: 'constraints' }),
-  };
 }
 
 /** Rows that only a restriction of the names can satisfy. */

@@ -31,6 +31,7 @@ export const weightedAverage = constraintClass({
   example: { id: 'carbon', type: 'WeightedAverage', params: { field: 'CARBON_INTENSITY', upper: 0.5, relative: true } },
   toRows: ({ field, lower, upper, relative, missing }, context) => {
     const values = context.numbers(field);
+    context.missing({ field, values, effect: missing === 'zero' ? 'they count as zero' : 'they are left out' });
     const numerator = values.map((value) => (Number.isNaN(value) ? 0 : value));
     const denominator = values.map((value) => (missing === 'renormalise' && Number.isNaN(value) ? 0 : 1));
     const scale = relative ? averageOf(context.index, numerator, denominator) : 1;

@@ -192,10 +192,12 @@ function displayType(schema: z.ZodType): ParameterSpec['type'] {
   if (literals(schema) !== null) return 'integer';
   if (schema instanceof z.ZodBoolean) return 'boolean';
   // A text that may be an object with more: forms offer the text.
-  if (schema instanceof z.ZodUnion && schema.options.some((option) => option instanceof z.ZodObject)) return 'string';
-  if (schema instanceof z.ZodString || schema instanceof z.ZodEnum) return 'string';
-  return 'json';
+  if (schema instanceof z.ZodUnion && schema.options.some(isText) && schema.options.some(isObject)) return 'string';
+  return isText(schema) ? 'string' : 'json';
 }
+
+const isObject = (schema: unknown): boolean => schema instanceof z.ZodObject;
+const isText = (schema: unknown): boolean => schema instanceof z.ZodString || schema instanceof z.ZodEnum;
 
 /** `enter_rank` reads `Enter rank`. */
 function labelOf(name: string): string {

@@ -3,6 +3,7 @@ import type { ConstraintRow, DerivationPayload } from '../documents/index-docume
 import { objectiveOf, returnsOf, type OptimisationSpec } from '../documents/optimisation-spec.js';
 import type { Finding } from '../findings.js';
 import type { MarketData } from '../market/market-data.js';
+import { unknownField } from '../unknown-field.js';
 import { latest, type FieldRequest } from '../rules/datapoints/field-request.js';
 import { fieldFindings, type PlacedUse } from '../rules/datapoints/field-findings.js';
 import type { FieldUse } from '../rules/field-use.js';
@@ -30,10 +31,14 @@ export function constraintFieldFindings(
       return [
         {
           ...at,
-          code: 'UNKNOWN_FIELD_NAME',
-          message: `The store has no ${found.missing}${found.missing === name ? '' : `, which ${name} needs`}.`,
-          accepted: namesOf(market),
-          value: name,
+          ...unknownField(
+            `The store has no ${found.missing}${found.missing === name ? '' : `, which ${name} needs`}.`,
+            {
+              name: found.missing,
+              accepted: namesOf(market),
+              value: name,
+            },
+          ),
         },
       ];
     if (!NUMERIC.has(row.type) || found.dataset !== 'reference' || referenceKind(market, name) === 'number') return [];

@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { checkConstraintSet, readConstraintSet } from '#domain/documents/constraint-set.js';
+import { checkConstraintSet, readConstraintSet, type ConstraintSet } from '#domain/documents/constraint-set.js';
 import { constraintSpecs } from '#domain/constraints/catalogue.js';
 
 const average = { id: 'carbon', type: 'WeightedAverage', params: { field: 'CARBON', upper: 0.5 } };
 const turnover = { id: 'turn', type: 'Turnover', params: { limit: 0.1 } };
 const body = { id: 'core', name: 'Core', constraints: [average, turnover] };
 
-const paramOf = (set: { constraints: readonly { params: object }[] } | undefined, row: number, name: string) =>
-  (set?.constraints[row]?.params as Record<string, unknown>)[name];
+const paramOf = (set: ConstraintSet | undefined, row: number, name: string) => set?.constraints[row]?.params[name];
 
 describe('a row that leaves a changed default open', () => {
   test('states the default of today where a set is accepted, and the earlier one where an earlier version stored it', () => {

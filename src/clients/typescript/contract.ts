@@ -7312,6 +7312,18 @@ export interface SweepJobStatus {
   readonly result: SweepView | null;
 }
 
+export interface SweepMap {
+  /** A cell that several variants share shows the one that ranks first, whatever the metric shown. */
+  readonly aggregation: 'first_by_rank';
+  /** The same in words. */
+  readonly sentence: string;
+  /** Parameters that are varied, with their values: a map with all but two fixed has one variant a cell. */
+  readonly parameters: readonly {
+    readonly pointer: string;
+    readonly values: readonly unknown[];
+  }[];
+}
+
 /** Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016). */
 export interface SweepOverfitting {
   /** Share of the selections by Sharpe ratio whose choice is no better than the median out of sample. */
@@ -7439,6 +7451,8 @@ export interface SweepView {
   readonly folds?: SweepFoldsView | null | undefined;
   /** Positions of variants whose levels are equal bit for bit, a list for each that several have; each list counts as one trial. Absent in sweeps of earlier versions. */
   readonly identical_variants?: readonly (readonly number[])[] | undefined;
+  /** How a map over some of the parameters is to be read. Absent in sweeps of earlier versions. */
+  readonly map?: SweepMap | undefined;
   /** Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions. */
   readonly verdict?: readonly string[] | undefined;
   /** SHA-256 of the content of the store that was read. */

@@ -7990,6 +7990,20 @@ class SweepJobStatus(t.TypedDict):
     result: t.Optional[SweepView]
 
 
+class SweepMapParameters(t.TypedDict):
+    pointer: str
+    values: t.Sequence[t.Any]
+
+
+class SweepMap(t.TypedDict):
+    #: A cell that several variants share shows the one that ranks first, whatever the metric shown.
+    aggregation: t.Literal["first_by_rank"]
+    #: The same in words.
+    sentence: str
+    #: Parameters that are varied, with their values: a map with all but two fixed has one variant a cell.
+    parameters: t.Sequence[SweepMapParameters]
+
+
 class SweepOverfitting(t.TypedDict):
     """Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016)."""
 
@@ -8126,6 +8140,8 @@ class SweepView(_SweepView, total=False):
     folds: t.Optional[SweepFoldsView]
     #: Positions of variants whose levels are equal bit for bit, a list for each that several have; each list counts as one trial. Absent in sweeps of earlier versions.
     identical_variants: t.Sequence[t.Sequence[int]]
+    #: How a map over some of the parameters is to be read. Absent in sweeps of earlier versions.
+    map: SweepMap
     #: Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions.
     verdict: t.Sequence[str]
 

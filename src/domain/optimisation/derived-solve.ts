@@ -16,11 +16,11 @@ import { createRiskMemory, estimateRisk, storedRisk, type RiskEstimate } from '.
 import { giveWay } from './give-way.js';
 import { candidatesAt } from './candidates.js';
 import type { ReferencePortfolio } from '../constraints/constraint-class.js';
-import { forcedTurnover, joinedMoves, measuresHeld } from './forced-sales.js';
+import { countsForcedSales, measuresHeld } from './forced-sales.js';
 import { weightsBefore } from './held-weights.js';
 import type { SolvedWeights } from './solved-weights.js';
 import { isReplaced, withoutReturns } from './without-returns.js';
-import type { Problem } from './problem.js';
+import type { Origin, Problem } from './problem.js';
 import { statedProblem, type HeldWeights } from './stated-problem.js';
 import type { Moved } from './relaxation.js';
 import { solveProblem, type SearchOutcome } from './search.js';
@@ -156,25 +156,19 @@ export function createDerivedSolver({
   };
 }
 
-/**
- * Solves a problem, with limits that forced sales exceed relaxed to them, and rows that have a priority moved as little
- * as they must where it has no answer.
- */
+/** Solves a problem, with rows that give way moved as little as they must where it has no answer. */
 function solveGivingWay(
   solvers: Solvers,
-  asked: Problem,
+  problem: Problem,
   warm: ActiveState | undefined,
 ): Pick<DerivedSolve, 'problem' | 'outcome' | 'relaxed'> {
-  const forced = forcedTurnover(solvers, asked);
-  const problem = forced.length === 0 ? asked : movedProblem(asked, forced);
   const outcome = solveProblem(solvers, problem, { warm });
-  const relaxed = outcome.kind === 'solved' ? undefined : giveWay(solvers, { problem, outcome });
-  if (relaxed === undefined) return { problem, outcome, relaxed: forced };
+  const givesWay = (origin: Origin): boolean => origin.givesWay || countsForcedSales(problem, origin);
+  const relaxed = outcome.kind === 'solved' ? undefined : giveWay(solvers, { problem, outcome }, givesWay);
+  if (relaxed === undefined) return { problem, outcome, relaxed: [] };
   const moved = movedProblem(problem, relaxed);
   const second = solveProblem(solvers, moved, { warm });
-  return second.kind === 'solved'
-    ? { problem: moved, outcome: second, relaxed: joinedMoves(forced, relaxed) }
-    : { problem, outcome, relaxed: forced };
+  return second.kind === 'solved' ? { problem: moved, outcome: second, relaxed } : { problem, outcome, relaxed: [] };
 }
 
 function movedProblem(problem: Problem, moves: readonly Moved[]): Problem {

@@ -12,6 +12,8 @@ import { openDocumentStore } from './lmdb/document-store.js';
 import { claimPlace, type PlaceClaim } from './place/claim-place.js';
 import { callsTo } from './place/folder-calls.js';
 import { watchPlace, type PlaceWatch } from './place/watch-place.js';
+import { ownedArtifacts } from './place/owned-artifacts.js';
+import { openOwnership, type PlaceOwnership } from './place/ownership.js';
 import { watchedArtifacts } from './place/watched-artifacts.js';
 import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
 
@@ -40,6 +42,10 @@ export interface StoreOptions {
   readonly onPlace?: (fault: string | undefined) => void;
   /** Receives what will keep it from being had before long, and undefined once nothing will. */
   readonly onPlaceWarning?: (warning: string | undefined) => void;
+  /** Receives that another database owns the place of the artifacts now: the process has to end. */
+  readonly onPlaceLost?: (refusal: StartRefusal) => void;
+  /** How long results that no document names any more stay in the trash of a shared place. */
+  readonly trashMs?: number;
   /** A commit failed: the process should stop and start again. */
   readonly onFailure: (cause: unknown) => void;
 }
@@ -53,6 +59,8 @@ const REMOVAL_DELAY_MS = 60_000;
 /** Artifacts of several machines that nobody refers to go when they are so old: no attempt is under way for so long. */
 const GARBAGE_AGE_MS = 24 * 3_600_000;
 const GARBAGE_LOOK_MS = 3_600_000;
+/** A day, in which a database can be set back to an earlier time. */
+const TRASH_MS = 24 * 3_600_000;
 
 /**
  * Opens documents and artifacts of a home and removes what the last process left behind.
@@ -68,7 +76,9 @@ export async function openStore({
   onClaim,
   onPlace,
   onPlaceWarning,
+  trashMs = TRASH_MS,
   onFailure,
+  onPlaceLost = onFailure,
 }: StoreOptions): Promise<Store> {
   await (database === undefined ? assertDocumentsWhereArtifactsAre(home) : assertNoDocuments(home));
   const freeSpace = watchFreeSpace(home.path, lowWaterMark);
@@ -78,7 +88,7 @@ export async function openStore({
     onUnreferenced(names: readonly string[]) {
       const timer = setTimeout(() => {
         removals.delete(timer);
-        artifacts.remove(names).catch(onFailure);
+        artifacts.discard(names).catch(onFailure);
       }, REMOVAL_DELAY_MS);
       timer.unref();
       removals.set(timer, names);
@@ -89,25 +99,30 @@ export async function openStore({
     shared ?? (await openDocumentStore({ ...options, folder: home.documents, backups: home.backups, freeSpace }));
   let artifacts: ArtifactStore;
   let watch: PlaceWatch | undefined;
+  let ownership: PlaceOwnership | undefined;
   try {
     if (place === undefined) artifacts = await openArtifacts(home.artifacts, freeSpace, { hashApart });
     else {
       const storeId = await claimPlace(documents, place, onClaim);
       const volume = { folder: home.path, freeSpace, lowWaterMark, hashApart };
-      const shared = await openSharedArtifacts(place, storeId, volume);
+      const opened = await openSharedArtifacts(place, storeId, volume);
       watch = await watchPlace(place, { storeId, onChange: onPlace, onWarning: onPlaceWarning });
-      artifacts = watchedArtifacts(shared, watch);
+      // Results of several machines are in a database alone.
+      const identity = shared!.identity;
+      ownership = await openOwnership(documents, place, { identity, onLost: onPlaceLost });
+      artifacts = ownedArtifacts(watchedArtifacts(opened, watch), ownership);
     }
     if (place === undefined) await artifacts.sweep(() => documents.referencedArtifacts());
     await adoptDocuments(documents);
   } catch (thrown) {
     watch?.close();
+    ownership?.close();
     await documents.close();
     throw thrown;
   }
 
   const collecting = setInterval(() => {
-    const options = { olderThanMs: GARBAGE_AGE_MS };
+    const options = { olderThanMs: GARBAGE_AGE_MS, trashMs };
     // Whoever cannot look now leaves it to the next time, or to another process.
     artifacts.sweep(() => documents.referencedArtifacts(), options).catch(() => {});
   }, GARBAGE_LOOK_MS);
@@ -122,10 +137,11 @@ export async function openStore({
     async close() {
       clearInterval(collecting);
       watch?.close();
+      ownership?.close();
       await documents.close();
       for (const [timer, names] of removals) {
         clearTimeout(timer);
-        await artifacts.remove(names);
+        await artifacts.discard(names);
       }
     },
   };

@@ -79,6 +79,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: async () => (await import('./copy.js')).COPY_HELP,
     run: async (argv, environment) => (await import('./copy.js')).copy(argv, environment),
   },
+  adopt: {
+    summary: 'Settle which database owns a place of results.',
+    help: async () => (await import('./adopt.js')).ADOPT_HELP,
+    run: async (argv, environment) => (await import('./adopt.js')).adopt(argv, environment),
+  },
   doctor: {
     summary: 'Say whether this machine and home are fit to serve.',
     help: async () => (await import('./doctor.js')).DOCTOR_HELP,

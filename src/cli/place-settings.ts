@@ -26,6 +26,14 @@ export const PLACE_SETTINGS = {
     schema: whole(0, 8760),
     needs: { setting: 'artifacts' },
   }),
+  readOnly: declare({
+    flag: 'read-only',
+    variable: 'DIVISOR_READ_ONLY',
+    otherwise: () => 'off',
+    help: 'With --artifacts: whether to serve a database and its results without changing either; jobs are not run.',
+    schema: z.enum(['on', 'off']).transform((word) => word === 'on'),
+    needs: { setting: 'artifacts' },
+  }),
   cache: declare({
     flag: 'cache',
     variable: 'DIVISOR_CACHE',

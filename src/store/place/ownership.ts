@@ -20,6 +20,9 @@ export interface PlaceOwnership {
   close(): void;
 }
 
+/** Of a process that removes nothing from a place. */
+export const noOwnership: PlaceOwnership = { isConfirmed: () => false, isHolder: () => false, close() {} };
+
 export interface OwnershipOptions {
   /** Of the database; its name and server distinguish it from logical copies. */
   readonly identity: DatabaseIdentity;
@@ -72,7 +75,7 @@ export async function openOwnership(
     if (ownership?.token !== seen.token) seen = { token: ownership?.token ?? null, at: now };
     // Nobody owns it yet, or a first renewal was interrupted.
     const isUnowned = ownership?.token == null;
-    if (!isUnowned && now - seen.at < (isHolder ? times.renewMs - EARLY_MS : times.observeMs)) return;
+    if (!isUnowned && now - seen.at < (isHolder ? EARLY * times.renewMs : times.observeMs)) return;
     const token = await renew(lease, found);
     if (token === undefined) return;
     seen = { token, at: performance.now() };
@@ -106,8 +109,8 @@ export async function openOwnership(
   };
 }
 
-/** Timers fire a little early or late. */
-const EARLY_MS = 500;
+/** A holder renews at each look, of which one may come a little early. */
+const EARLY = 0.9;
 
 interface Seen {
   readonly token: string | null;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { openArtifacts } from '#store/files/artifact-store.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
+import { takePlaceOver } from '#store/place/adopt-place.js';
 import { claimPlace } from '#store/place/claim-place.js';
 import { ownedArtifacts } from '#store/place/owned-artifacts.js';
 import { openOwnership, type PlaceOwnership } from '#store/place/ownership.js';
@@ -12,7 +13,7 @@ import { createMemoryEngine } from '../memory-engine.js';
 import { temporaryFolders } from '../temporary-folder.js';
 
 const newFolder = temporaryFolders();
-const TIMES = { renewMs: 600, observeMs: 1800, repeatMs: 20 };
+const TIMES = { renewMs: 250, observeMs: 750, repeatMs: 20 };
 const LIVE = { system: '7000000000000000001', database: 'divisor' };
 const CONTENT = new TextEncoder().encode('results');
 const SHA256 = createHash('sha256').update(CONTENT).digest('hex');
@@ -137,4 +138,21 @@ test('discarded results stay in the trash for their time and are brought back fr
   expect(Buffer.from(await artifacts.read(named)).toString()).toBe('results');
   await artifacts.sweep(async () => new Set([named.name]));
   expect([await readdir(join(folder, 'trash')), await artifacts.isIntact(named)]).toEqual([[], true]);
+});
+
+test('a database that was set back takes its place over once no service renews it, and its former self is refused', async () => {
+  const { folder, documents, ownership } = await livingCluster();
+  const earlier = await copyOf(documents);
+  const options = { identity: LIVE, observeMs: 700 };
+  const token = await tokenOf(folder);
+  await expect.poll(() => tokenOf(folder), { timeout: 10_000 }).not.toBe(token);
+  await expect(takePlaceOver(earlier, at(folder), options)).rejects.toMatchObject({
+    exitStatus: 75,
+    message: /was renewed while it was watched/,
+  });
+  ownership.close();
+  await takePlaceOver(earlier, at(folder), { ...options, observeMs: 100 });
+  const after = await begin(earlier, folder);
+  await expect.poll(() => after.ownership.isConfirmed(), { timeout: 10_000 }).toBe(true);
+  await expect(begin(documents, folder)).rejects.toMatchObject({ exitStatus: 78 });
 });

@@ -3006,6 +3006,13 @@ export interface Health {
   readonly reason: string | null;
   /** The running engine version. */
   readonly version: string;
+  /** What the running program was built from; null for one that was only compiled. */
+  readonly build: {
+    /** Commit that the program was built from; null when unknown. */
+    readonly commit: string | null;
+    /** Time of the build, ISO-8601 UTC. */
+    readonly built_at: string;
+  } | null;
   /** Start of the process, ISO-8601 UTC with offset. */
   readonly started_at: string;
   /** Seconds since the start. */

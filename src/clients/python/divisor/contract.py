@@ -3375,6 +3375,13 @@ class HeaderBlockInput(_HeaderBlockInput, total=False):
     new_page: bool
 
 
+class HealthBuild(t.TypedDict):
+    #: Commit that the program was built from; null when unknown.
+    commit: t.Optional[str]
+    #: Time of the build, ISO-8601 UTC.
+    built_at: str
+
+
 class HealthStorePartialDates(t.TypedDict):
     #: Dates that only some of its names have a bar on.
     total: int
@@ -3418,6 +3425,8 @@ class Health(t.TypedDict):
     reason: t.Optional[str]
     #: The running engine version.
     version: str
+    #: What the running program was built from; null for one that was only compiled.
+    build: t.Optional[HealthBuild]
     #: Start of the process, ISO-8601 UTC with offset.
     started_at: str
     #: Seconds since the start.

@@ -1,4 +1,4 @@
-import { marketOn } from '#domain/backtest/simulate/market-on.js';
+import { marketOn } from '#domain/books/market-on.js';
 import { dayFrom } from '#domain/days.js';
 import { exchangeRates } from '#domain/market/exchange-rates.js';
 import type { ActionsViewInput } from '#jobs/tasks/views.js';

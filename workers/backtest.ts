@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Engine } from '#kernels/engines/engine.js';
 import { calledRebalances } from '#domain/backtest/called-rebalances.js';
-import type { BacktestPlan } from '#domain/backtest/plan.js';
-import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
+import { indexDeciders } from '#domain/backtest/index-decider.js';
 import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
 import { isFull } from '#domain/backtest/extend/extend-columns.js';
-import { type FullRunReason, CannotResume } from '#domain/backtest/extend/reasons.js';
+import { type FullRunReason, CannotResume } from '#domain/documents/full-run-reasons.js';
 import { summaryOf } from '#domain/backtest/run-summary.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import type { Memory } from '#domain/backtest/run-file/placed.js';

@@ -1,8 +1,8 @@
-import type { Book } from '#domain/backtest/simulate/book.js';
-import { inForce } from '#domain/backtest/simulate/compositions.js';
-import { createComposer } from '#domain/backtest/simulate/create-composer.js';
-import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
-import { indexBook } from '#domain/backtest/simulate/index-run.js';
+import type { Book } from '#domain/books/book.js';
+import { inForce } from '#domain/books/compositions.js';
+import { createComposer } from '#domain/books/create-composer.js';
+import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { indexBook } from '#domain/books/index-run.js';
 import { formatDay, type Day } from '#domain/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';

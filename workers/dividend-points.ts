@@ -1,4 +1,4 @@
-import { marketOn } from '#domain/backtest/simulate/market-on.js';
+import { marketOn } from '#domain/books/market-on.js';
 import { Refusal } from '#domain/refusal.js';
 import type { DividendPointsViewInput } from '#jobs/tasks/views.js';
 import { dividendPointsView } from '#views/dividends/dividend-points-view.js';

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { marketOn } from '#domain/backtest/simulate/market-on.js';
+import { marketOn } from '#domain/books/market-on.js';
 import { factorModelPayload } from '#views/factor-model-view.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { daysCalendar } from '#domain/calendars/days-calendar.js';
 import { dayFrom, formatDay, type Day } from '#domain/days.js';
-import { RiskModelRequest, type Estimator } from '#domain/documents/risk-model-document.js';
+import { RiskModelRequest, type Estimator } from '#domain/risk/risk-model-document.js';
 import { compareText } from '#domain/findings.js';
 import { growthOf } from '#domain/market/growth.js';
 import { growthTerms, type GrowthTerms } from '#domain/market/growth-terms.js';

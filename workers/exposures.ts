@@ -1,11 +1,11 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { marketOn } from '#domain/backtest/simulate/market-on.js';
+import { marketOn } from '#domain/books/market-on.js';
 import type { RunHeader } from '#domain/backtest/run-file/header.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
-import { latest } from '#domain/rules/datapoints/field-request.js';
-import type { CrossSection } from '#domain/rules/datapoints/cross-section.js';
+import { latest } from '#domain/datapoints/field-request.js';
+import type { CrossSection } from '#domain/datapoints/cross-section.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
 import { lastAtMost } from '#domain/search.js';
 import type { ExposuresViewInput } from '#jobs/tasks/views.js';

@@ -1,4 +1,4 @@
-import { marketOn } from '#domain/backtest/simulate/market-on.js';
+import { marketOn } from '#domain/books/market-on.js';
 import type { RunHeader } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
@@ -12,7 +12,7 @@ import { Refusal } from '#domain/refusal.js';
 import { leftOutSentence } from '#domain/risk/left-out.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { riskOf, risksOf, type Positions, type RiskShares } from '#domain/risk/risk-contributions.js';
-import type { CrossSections } from '#domain/rules/datapoints/cross-section.js';
+import type { CrossSections } from '#domain/datapoints/cross-section.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { heldWeights, type ActiveRisk, type HeldRisk, type HeldWeights } from '#views/weights-view.js';

@@ -1,7 +1,7 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import type { Composer } from '#domain/backtest/simulate/compositions.js';
-import { createComposer } from '#domain/backtest/simulate/create-composer.js';
-import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
+import type { Composer } from '#domain/books/compositions.js';
+import { createComposer } from '#domain/books/create-composer.js';
+import { indexDeciders } from '#domain/backtest/index-decider.js';
 import type { Day } from '#domain/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';

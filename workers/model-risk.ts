@@ -1,4 +1,4 @@
-import { RiskModelRequest, type Estimator } from '#domain/documents/risk-model-document.js';
+import { RiskModelRequest, type Estimator } from '#domain/risk/risk-model-document.js';
 import { compareText } from '#domain/findings.js';
 import { Refusal } from '#domain/refusal.js';
 import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';

@@ -1,12 +1,12 @@
-import { ruleOf } from '#domain/backtest/simulate/breach-rebalances.js';
+import { ruleOf } from '#domain/books/breach-rebalances.js';
 import { dayFrom, type Day } from '#domain/days.js';
-import { asOfFindings } from '#domain/documents/as-of-findings.js';
-import { assumptionFindings } from '#domain/documents/assumptions.js';
+import { asOfFindings } from '#domain/checks/as-of-findings.js';
+import { assumptionFindings } from '#domain/checks/assumptions.js';
 import { isDerivedDocument } from '#domain/documents/index-document.js';
 import { orderFindings } from '#domain/findings.js';
 import { previewDerived, previewFirst } from '#domain/optimisation/preview.js';
 import { previewRules } from '#domain/rules/preview.js';
-import { lookAheadFindings } from '#domain/schedule/look-ahead.js';
+import { lookAheadFindings } from '#domain/checks/look-ahead.js';
 import type { Task } from '#jobs/tasks.js';
 import { toDerivedPreview } from '#views/optimisation.js';
 import { toPreviewResponse } from '#views/preview.js';

@@ -1,8 +1,8 @@
 import { announcedOn } from '#domain/schedule/index-schedule.js';
 import { rebalanceDates } from '#domain/schedule/schedule.js';
-import type { Composer } from '#domain/backtest/simulate/compositions.js';
-import type { Decided } from '#domain/backtest/simulate/decider.js';
-import { takeEffect } from '#domain/backtest/simulate/take-effect.js';
+import type { Composer } from '#domain/books/compositions.js';
+import type { Decided } from '#domain/books/decider.js';
+import { takeEffect } from '#domain/books/take-effect.js';
 import { dayFrom, formatDay, type Day } from '#domain/days.js';
 import { isDerivedDocument, type IndexDocument } from '#domain/documents/index-document.js';
 import { treatmentOf } from '#domain/documents/treatment.js';

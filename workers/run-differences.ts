@@ -1,6 +1,6 @@
 import { computeRun } from '#domain/backtest/compute-run.js';
 import { levelsDifference } from '#domain/backtest/compare-levels.js';
-import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
+import { indexDeciders } from '#domain/backtest/index-decider.js';
 import type { Task } from '#jobs/tasks.js';
 import { onEngine } from './numerics.js';
 import { openedKnown } from './known-contents.js';

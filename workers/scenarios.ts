@@ -1,7 +1,7 @@
 import { formatDay } from '#domain/days.js';
 import { scenarioMarket, scenarioOf } from '#domain/scenarios/scenario-market.js';
 import type { ScenariosViewInput } from '#jobs/tasks/views.js';
-import { marketOn } from '#domain/backtest/simulate/market-on.js';
+import { marketOn } from '#domain/books/market-on.js';
 import type { ScenariosShown } from '#views/scenarios/scenarios-file.js';
 import { readHeld } from './held-risk.js';
 import { openedCalendars } from './opened-calendars.js';

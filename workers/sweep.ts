@@ -1,6 +1,6 @@
 import { serialize } from 'node:v8';
-import { createSparseRoom } from '#domain/backtest/simulate/sparse-room.js';
-import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
+import { createSparseRoom } from '#domain/books/sparse-room.js';
+import { indexDeciders } from '#domain/backtest/index-decider.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { sharedDecisions } from '#domain/rules/shared-decisions.js';
 import { runVariants } from '#domain/sweeps/run-variants.js';

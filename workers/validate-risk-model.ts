@@ -1,4 +1,4 @@
-import { marketOn } from '#domain/backtest/simulate/market-on.js';
+import { marketOn } from '#domain/books/market-on.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { dayFrom, type Day } from '#domain/days.js';
 import { growthOf } from '#domain/market/growth.js';

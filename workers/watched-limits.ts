@@ -1,4 +1,4 @@
-import { marketOn } from '#domain/backtest/simulate/market-on.js';
+import { marketOn } from '#domain/books/market-on.js';
 import type { RunHeader } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { limitRowsOf, type WatchedContext } from '#domain/compliance/constraint-rows.js';

@@ -1,7 +1,7 @@
-import { ruleOf } from '#domain/backtest/simulate/breach-rebalances.js';
-import { causeOn } from '#domain/backtest/simulate/rebalance-cause.js';
+import { ruleOf } from '#domain/books/breach-rebalances.js';
+import { causeOn } from '#domain/books/rebalance-cause.js';
 import { dayFrom, formatDay } from '#domain/days.js';
-import { asOfFindings } from '#domain/documents/as-of-findings.js';
+import { asOfFindings } from '#domain/checks/as-of-findings.js';
 import { isDerivedDocument } from '#domain/documents/index-document.js';
 import { orderFindings } from '#domain/findings.js';
 import { asRulePreview, previewDerived } from '#domain/optimisation/preview.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { REBALANCE_CAUSES } from '#domain/backtest/rebalance-causes.js';
+import { REBALANCE_CAUSES } from '#domain/schedule/rebalance-causes.js';
 import { LIMIT_RULE_NAMES } from '#domain/compliance/rules.js';
 import { EVENT_KINDS, type EventKind } from '#domain/schedule/index-events.js';
 import { Id, IsoDate } from '#domain/shape.js';

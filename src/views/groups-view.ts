@@ -3,7 +3,7 @@ import { linkContributions } from '#domain/analytics/attribution.js';
 import { brinsonFachler, type GroupedPeriod } from '#domain/analytics/brinson.js';
 import { reconciles } from '#domain/analytics/linking.js';
 import { returnsOf } from '#domain/analytics/series.js';
-import type { Book } from '#domain/backtest/simulate/book.js';
+import type { Book } from '#domain/books/book.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, formatDayTimestamp, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';

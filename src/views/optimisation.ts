@@ -1,7 +1,7 @@
 import type { OptimisationRunResult } from '#contract/optimisation-result.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import { formatDay } from '#domain/days.js';
-import { RiskEstimator, type RiskModelChoice } from '#domain/documents/risk-estimator.js';
+import { RiskEstimator, type RiskModelChoice } from '#domain/risk/risk-estimator.js';
 import { objectiveType } from '#domain/documents/optimisation-spec.js';
 import { compareText, type Finding } from '#domain/findings.js';
 import type { DerivedPreview } from '#domain/optimisation/preview.js';

@@ -1,7 +1,7 @@
 import type { PortfolioBookPayload, UnfilledOrderPayload } from '#contract/analytics/record.js';
 import type { RecordedOrder } from '#domain/backtest/record/rows.js';
 import type { RecordedPortfolio, RunRecord } from '#domain/backtest/record/schema.js';
-import { TRADE_REASONS } from '#domain/backtest/simulate/trades.js';
+import { TRADE_REASONS } from '#domain/books/trades.js';
 import { formatDay } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import type { FrameWriter } from './book-json.js';

@@ -1,6 +1,6 @@
 import { concentration } from '#domain/analytics/concentration.js';
 import type { WhatIfResponse } from '#contract/indices/what-if.js';
-import type { RebalanceCause } from '#domain/backtest/rebalance-causes.js';
+import type { RebalanceCause } from '#domain/schedule/rebalance-causes.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
 import { formatDay } from '#domain/days.js';
 import type { Finding } from '#domain/findings.js';

@@ -3,7 +3,7 @@ import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { daysCalendar } from '#domain/calendars/days-calendar.js';
 import { dayFrom } from '#domain/days.js';
-import { RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { compareText } from '#domain/findings.js';
 import { growthOf } from '#domain/market/growth.js';
 import { narrowMarket } from '#domain/market/narrow-market.js';

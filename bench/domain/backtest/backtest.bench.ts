@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
 import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';

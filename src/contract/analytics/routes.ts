@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { BenchmarkName } from '#domain/documents/benchmark-ref.js';
-import { ESTIMATORS } from '#domain/documents/risk-model-document.js';
+import { ESTIMATORS } from '#domain/risk/risk-model-document.js';
 import { LIMITS } from '#domain/limits.js';
 import { FACTOR_ESTIMATORS } from '#domain/risk/factor-model.js';
 import { FACTOR_MODELS } from '#domain/risk/factor-risk.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AsKnownOn } from '#domain/documents/as-known-on.js';
+import { AsKnownOn } from '#domain/schema/as-known-on.js';
 import { LIMIT_RULE_NAMES } from '#domain/compliance/rules.js';
 import { IsoDate } from '#domain/shape.js';
 import { Finding } from '../common.js';

@@ -3,7 +3,7 @@ import { dayFrom, formatDay, type Day } from '../days.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
 import { firstAtLeast } from '../search.js';
-import type { BacktestRequest } from './plan.js';
+import type { BacktestRequest } from '../documents/backtest-plan.js';
 
 interface ServedWindow {
   readonly request: Pick<BacktestRequest, 'start' | 'end'>;

@@ -1,19 +1,19 @@
 import { formatDay } from '../days.js';
-import { assumptionFindings } from '../documents/assumptions.js';
+import { assumptionFindings } from '../checks/assumptions.js';
 import { isDerivedDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
 import { lastAtMost } from '../search.js';
 import { annualReturns, drawdownOf, returnsOf } from '../analytics/series.js';
 import { cutWindow } from './cut-window.js';
-import { runBenchmark } from './simulate/benchmark.js';
-import type { Composer } from './simulate/compositions.js';
-import { indexBook, isCapped, type IndexRun } from './simulate/index-run.js';
-import { countStale, fillsByRebalance, staleFindings } from './simulate/stale-fills.js';
-import { tradesOf } from './simulate/trades.js';
+import { runBenchmark } from '../books/benchmark.js';
+import type { Composer } from '../books/compositions.js';
+import { indexBook, isCapped, type IndexRun } from '../books/index-run.js';
+import { countStale, fillsByRebalance, staleFindings } from '../books/stale-fills.js';
+import { tradesOf } from '../books/trades.js';
 import { findingGroups, reportedFindings, partialLastSession } from './run-findings.js';
-import { gapsWithin } from './simulate/gaps.js';
+import { gapsWithin } from '../books/gaps.js';
 import { variantsOf } from './return-variants.js';
-import { briefEnd } from './simulate/resumed-book.js';
+import { briefEnd } from '../books/resumed-book.js';
 import { computeRun, runIndex } from './compute-run.js';
 import type { Run, RunInput } from './run.js';
 

@@ -3,7 +3,7 @@ import { trackingForecast, type TrackingForecast } from '../analytics/tracking-f
 import { gapsOf, pricingOf, type RecordedGaps, type RecordedPricing } from './record/rows.js';
 import type { Run } from './run.js';
 import { storedRebalance, type StoredRebalance } from './run-file/header.js';
-import type { BenchmarkRun } from './simulate/benchmark.js';
+import type { BenchmarkRun } from '../books/benchmark.js';
 import type { ReturnVariant } from '../market/market-data.js';
 import { variantOn } from '../market/price-basis.js';
 import { formatDay, type Day } from '../days.js';

@@ -3,7 +3,7 @@ import { LIMIT_RULE_NAMES } from '../compliance/rules.js';
 import { AssetIdentifier, CurrencyCode, Id, IsoDate } from '../shape.js';
 import { optimisationFields } from './optimisation-spec.js';
 import { OverlaySpec, blendParts } from '../overlays/catalogue.js';
-import { RebalanceSpec } from './rebalance-spec.js';
+import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 
 /**
  * The index document as clients write it. A document is the client's own text: its fields keep the names of the wire

@@ -8,7 +8,7 @@ import { findObjectiveClass, OBJECTIVE_CLASSES } from '../objectives/catalogue.j
 import type { Objective } from '../objectives/objective.js';
 import { UNCERTAIN, type ObjectiveClass } from '../objectives/objective-class.js';
 import { idleSettings } from './idle-settings.js';
-import { RiskEstimator, RiskModelChoice } from './risk-estimator.js';
+import { RiskEstimator, RiskModelChoice } from '../risk/risk-estimator.js';
 import { UncertaintySpec } from './uncertainty-spec.js';
 
 /** A class of a catalogue with its parameters beside its type. */

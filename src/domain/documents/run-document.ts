@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { FULL_RUN_REASON_NAMES } from '../backtest/extend/reasons.js';
+import { FULL_RUN_REASON_NAMES } from './full-run-reasons.js';
 import { CurrencyCode } from '../shape.js';
 import { Adjustment } from './dataset-document.js';
 

@@ -1,4 +1,4 @@
-import type { Composer, Composition } from '../backtest/simulate/compositions.js';
+import type { Composer, Composition } from '../books/compositions.js';
 import { isDerivedDocument } from '../documents/index-document.js';
 import { lastAtMost } from '../search.js';
 

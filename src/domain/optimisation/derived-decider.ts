@@ -1,6 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import type { Composer, Composition } from '../backtest/simulate/compositions.js';
-import type { Decided, Decider } from '../backtest/simulate/decider.js';
+import type { Composer, Composition } from '../books/compositions.js';
+import type { Decided, Decider } from '../books/decider.js';
 import { formatDay } from '../days.js';
 import type { DerivedDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';

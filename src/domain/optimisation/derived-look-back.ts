@@ -1,5 +1,5 @@
-import type { Composition } from '../backtest/simulate/compositions.js';
-import type { DecisionMemory } from '../backtest/simulate/decider.js';
+import type { Composition } from '../books/compositions.js';
+import type { DecisionMemory } from '../books/decider.js';
 import type { DerivedDocument } from '../documents/index-document.js';
 import { objectiveOf } from '../documents/optimisation-spec.js';
 import { LIMITS } from '../limits.js';

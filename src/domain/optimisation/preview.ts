@@ -1,6 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { inForce, type Composer, type Composition } from '../backtest/simulate/compositions.js';
-import { knownCompositions, noRebalanceUntil } from '../backtest/simulate/known-compositions.js';
+import { inForce, type Composer, type Composition } from '../books/compositions.js';
+import { knownCompositions, noRebalanceUntil } from '../books/known-compositions.js';
 import { dayFrom, type Day } from '../days.js';
 import { isDerivedDocument, type DerivedDocument, type IndexDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';

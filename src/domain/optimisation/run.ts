@@ -1,11 +1,11 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import { inForce, type Composer, type Composition } from '../backtest/simulate/compositions.js';
+import { inForce, type Composer, type Composition } from '../books/compositions.js';
 import { formatDay, type Day } from '../days.js';
 import { validateConstraints } from '../constraints/validate.js';
 import type { ConstraintRow } from '../documents/index-document.js';
-import { unknownGroups } from '../documents/groups-on-market.js';
+import { unknownGroups } from '../constraints/groups-on-market.js';
 import { optimisationFindings, type OptimisationSpec } from '../documents/optimisation-spec.js';
 import { compareText, type Finding } from '../findings.js';
 import { LIMITS } from '../limits.js';

@@ -8,7 +8,7 @@ import { LIMITS } from '../limits.js';
 import { TRACKING, type Objective } from '../objectives/objective.js';
 import type { TradeCosts } from '../objectives/goal.js';
 import type { Robustness } from '../objectives/robustness.js';
-import type { CrossSection } from '../rules/datapoints/cross-section.js';
+import type { CrossSection } from '../datapoints/cross-section.js';
 import { leftOutSentence } from '../risk/left-out.js';
 import type { Coverage } from '../risk/return-panel.js';
 import type { RiskEstimate } from './covariance.js';

@@ -1,4 +1,4 @@
-import type { Undecided } from '../backtest/simulate/decider.js';
+import type { Undecided } from '../books/decider.js';
 import { Refusal } from '../refusal.js';
 import type { DerivedOutcome, DerivedSolve } from './derived-solve.js';
 import { curvedRelaxations, explainChoice, explainRows, infeasibilitySentence } from './infeasibility.js';

@@ -1,5 +1,5 @@
 import { formatDay } from '../days.js';
-import type { RiskModelRequest } from '../documents/risk-model-document.js';
+import type { RiskModelRequest } from './risk-model-document.js';
 import type { MarketData } from '../market/market-data.js';
 import { Refusal } from '../refusal.js';
 

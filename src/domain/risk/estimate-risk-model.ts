@@ -7,7 +7,7 @@ import {
   type EstimateStage,
 } from '#kernels/moments/estimate-covariance.js';
 import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
-import type { RiskModelRequest } from '../documents/risk-model-document.js';
+import type { RiskModelRequest } from './risk-model-document.js';
 import { LIMITS } from '../limits.js';
 import { Refusal } from '../refusal.js';
 import { isFactorEstimator } from './factor-model.js';

@@ -4,7 +4,7 @@ import type { Day } from '../days.js';
 import { LIMITS } from '../limits.js';
 import { growthRow } from '../market/growth.js';
 import { assertThere, type SessionMarket } from '../market/session-market.js';
-import type { CrossSections } from '../rules/datapoints/cross-section.js';
+import type { CrossSections } from '../datapoints/cross-section.js';
 import { Refusal } from '../refusal.js';
 import { barHistory, type BarHistory } from './bar-history.js';
 import { leftOutSentence } from './left-out.js';

@@ -1,5 +1,5 @@
-import type { Composer } from '../backtest/simulate/compositions.js';
-import { hasAnyBar } from '../backtest/simulate/due-rebalances.js';
+import type { Composer } from '../books/compositions.js';
+import { hasAnyBar } from '../books/due-rebalances.js';
 import { coveredRange } from '../calendars/covered-range.js';
 import type { Day } from '../days.js';
 import { requireRates } from '../market/exchange-rates.js';

@@ -3,8 +3,8 @@ import type { Engine } from '#kernels/engines/engine.js';
 import type { CatalogueEntry } from '../catalogue/type-spec.js';
 import type { Finding } from '../findings.js';
 import type { ErrorCode } from '../refusal.js';
-import type { CrossSection } from './datapoints/cross-section.js';
-import type { FieldUse } from './field-use.js';
+import type { CrossSection } from '../datapoints/cross-section.js';
+import type { FieldUse } from '../datapoints/field-use.js';
 
 /** Input of a weighting: the survivors of every selection rule. */
 export interface WeightingScope {

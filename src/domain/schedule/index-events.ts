@@ -1,5 +1,5 @@
 import type { LimitRuleName } from '../compliance/rules.js';
-import type { RebalanceCause } from '../backtest/rebalance-causes.js';
+import type { RebalanceCause } from './rebalance-causes.js';
 import type { Calendar } from '../calendars/calendar.js';
 import { civilOf, dayOf, weekdayOf, type Day } from '../days.js';
 import { lastAtMost } from '../search.js';

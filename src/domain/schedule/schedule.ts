@@ -1,6 +1,6 @@
 import type { Calendar } from '../calendars/calendar.js';
 import type { Day } from '../days.js';
-import type { RebalanceSpec } from '../documents/rebalance-spec.js';
+import type { RebalanceSpec } from './rebalance-spec.js';
 import { firstAtLeast, lastAtMost } from '../search.js';
 import { scheduledDays } from './scheduled-days.js';
 

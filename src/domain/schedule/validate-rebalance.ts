@@ -1,5 +1,5 @@
 import { unreadParameters } from '../catalogue/unread-parameters.js';
-import { ANCHORED, RebalanceSpec } from '../documents/rebalance-spec.js';
+import { ANCHORED, RebalanceSpec } from './rebalance-spec.js';
 import type { Finding } from '../findings.js';
 import { pathText } from '../shape.js';
 

@@ -1,6 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import type { Composer, Composition } from '../backtest/simulate/compositions.js';
-import type { DecisionMemory } from '../backtest/simulate/decider.js';
+import type { Composer, Composition } from '../books/compositions.js';
+import type { DecisionMemory } from '../books/decider.js';
 import { formatDay } from '../days.js';
 import type { ConstraintRow, DerivedDocument, IndexDocument } from '../documents/index-document.js';
 import { datedFindings, type Finding } from '../findings.js';

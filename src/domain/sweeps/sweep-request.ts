@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AsKnownOn } from '../documents/as-known-on.js';
+import { AsKnownOn } from '../schema/as-known-on.js';
 import { BacktestFields } from '../documents/backtest-fields.js';
 import { StrategyDocument } from '../documents/strategy-document.js';
 import { LIMITS } from '../limits.js';

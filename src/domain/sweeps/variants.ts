@@ -1,4 +1,4 @@
-import type { BacktestRequest, StrategyTerms } from '../backtest/plan.js';
+import type { BacktestRequest, StrategyTerms } from '../documents/backtest-plan.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { smallValue, type Finding } from '../findings.js';
 import { LIMITS } from '../limits.js';

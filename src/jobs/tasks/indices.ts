@@ -3,12 +3,8 @@ import type { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.j
 import type { CalledRebalance } from '#domain/schedule/index-schedule.js';
 import type { ConstraintRow, IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
 import type { OptimisationRequest } from '#domain/documents/optimisation-request.js';
-import type {
-  FactorModelPayload,
-  RiskDiagnosticsPayload,
-  RiskModelRequest,
-} from '#domain/documents/risk-model-document.js';
-import type { RiskValidationRequest } from '#domain/documents/risk-validation-request.js';
+import type { FactorModelPayload, RiskDiagnosticsPayload, RiskModelRequest } from '#domain/risk/risk-model-document.js';
+import type { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { MeasuringModel } from '#domain/risk/measuring-model.js';

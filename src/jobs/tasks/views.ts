@@ -1,9 +1,9 @@
 import type { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
 import type { ConstraintRow } from '#domain/documents/index-document.js';
-import type { Estimator } from '#domain/documents/risk-model-document.js';
+import type { Estimator } from '#domain/risk/risk-model-document.js';
 import type { RiskMemory, RiskReference } from '#domain/analytics/rolling-risk.js';
-import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { RunState } from '#domain/backtest/stale.js';
 import type { ExposureTable } from '#domain/exports/exposure-tables.js';
 import type { ExportFormat } from '#domain/exports/formats.js';

@@ -1,4 +1,4 @@
-import type { KnownMarkets } from '#domain/backtest/simulate/known-seats.js';
+import type { KnownMarkets } from '#domain/books/known-seats.js';
 import { formatDay, type Day } from '#domain/days.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';

@@ -1,5 +1,5 @@
 import type { DataVersions as DataVersionList } from '#contract/stores/data-versions.js';
-import { versionNumber, type AsKnownOn } from '#domain/documents/as-known-on.js';
+import { versionNumber, type AsKnownOn } from '#domain/schema/as-known-on.js';
 import {
   DataVersionDocument,
   type DataHistoryDocument,

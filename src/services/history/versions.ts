@@ -1,6 +1,6 @@
 import type { DocumentVersion, VersionDifference, VersionList } from '#contract/versions.js';
 import { changesBetween } from '#domain/documents/document-changes.js';
-import { readIndex } from '#domain/documents/validate-index.js';
+import { readIndex } from '#domain/checks/validate-index.js';
 import type { Authorship, Subject, VersionedKind } from '#domain/documents/version-document.js';
 import { Refusal, type ErrorCode } from '#domain/refusal.js';
 import { methodologyOf } from '#domain/rules/methodology.js';

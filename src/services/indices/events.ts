@@ -4,7 +4,7 @@ import { assertOrder } from '#domain/assert-order.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { dayFrom, formatDay, type Day } from '#domain/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { readIndex } from '#domain/documents/validate-index.js';
+import { readIndex } from '#domain/checks/validate-index.js';
 import { compareText } from '#domain/findings.js';
 import { LIMITS } from '#domain/limits.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';

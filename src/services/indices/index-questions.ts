@@ -1,12 +1,12 @@
 import type { Methodology } from '#contract/indices/methodology.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import type { AsKnownOn } from '#domain/documents/as-known-on.js';
+import type { AsKnownOn } from '#domain/schema/as-known-on.js';
 import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
-import { marketFindings } from '#domain/documents/index-on-market.js';
+import { marketFindings } from '#domain/checks/index-on-market.js';
 import { DocumentQuestion, mergePatch, WhatIfQuestion } from '#domain/documents/index-questions.js';
-import { assumptionsOf, validateIndex } from '#domain/documents/validate-index.js';
-import { referencesOf } from '#domain/documents/validate-reference.js';
-import { assertDecides } from '#domain/documents/validate-overlay.js';
+import { assumptionsOf, validateIndex } from '#domain/checks/validate-index.js';
+import { referencesOf } from '#domain/checks/validate-reference.js';
+import { assertDecides } from '#domain/checks/validate-overlay.js';
 import { orderFindings, type Finding } from '#domain/findings.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import type { MarketData } from '#domain/market/market-data.js';

@@ -2,8 +2,8 @@ import type { IndexCollection, IndexDeletion, OverlayTypes, RuleTypes } from '#c
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { derivedDocument, readDerivation } from '#domain/documents/derived-document.js';
-import { validateIndex, type CheckedIndex } from '#domain/documents/validate-index.js';
+import { derivedDocument, readDerivation } from '#domain/checks/derived-document.js';
+import { validateIndex, type CheckedIndex } from '#domain/checks/validate-index.js';
 import { hasErrors, orderFindings, type Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { definitionFields } from '#domain/documents/definition-fields.js';

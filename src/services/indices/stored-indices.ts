@@ -1,6 +1,6 @@
 import { type IndexDocument, isDerivedDocument, isOverlayDocument } from '#domain/documents/index-document.js';
-import { referencesOf } from '#domain/documents/validate-reference.js';
-import { readIndex } from '#domain/documents/validate-index.js';
+import { referencesOf } from '#domain/checks/validate-reference.js';
+import { readIndex } from '#domain/checks/validate-index.js';
 import { Refusal } from '#domain/refusal.js';
 import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
 

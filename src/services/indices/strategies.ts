@@ -6,7 +6,7 @@ import { readStrategy, type StrategyDocument } from '#domain/documents/strategy-
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
-import { strategyProblems, validateStrategy, type StrategyContext } from '#domain/strategies/validate-strategy.js';
+import { strategyProblems, validateStrategy, type StrategyContext } from '#domain/checks/validate-strategy.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { forgetRuns } from '../runs/kept-runs.js';

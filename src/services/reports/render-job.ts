@@ -1,5 +1,5 @@
 import type { RenderResult } from '#contract/reports.js';
-import { readIndex } from '#domain/documents/validate-index.js';
+import { readIndex } from '#domain/checks/validate-index.js';
 import type { RenderDocument } from '#domain/documents/render-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketIdentity } from '#domain/market/handle.js';

@@ -1,4 +1,4 @@
-import type { RiskModelDocument } from '#domain/documents/risk-model-document.js';
+import type { RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import type { Finding } from '#domain/findings.js';
 import { refuseWithFindings } from '#domain/refusal.js';
 import { FACTOR_ESTIMATORS, isFactorEstimator, type FactorEstimator } from '#domain/risk/factor-model.js';

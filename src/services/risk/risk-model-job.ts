@@ -1,5 +1,5 @@
 import { unreadFindings } from '#domain/documents/idle-settings.js';
-import type { RiskModelDocument } from '#domain/documents/risk-model-document.js';
+import type { RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import { leftOutSentence } from '#domain/risk/left-out.js';
 import type { RiskModelPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';

@@ -1,9 +1,9 @@
 import type { RiskModelCollection, RiskModelView } from '#contract/risk-models.js';
 import { assertOrder, assertHeld } from '#domain/assert-order.js';
 import { unreadFindings } from '#domain/documents/idle-settings.js';
-import { referencesOf } from '#domain/documents/validate-reference.js';
-import { RiskModelRequest, type RiskModelDocument } from '#domain/documents/risk-model-document.js';
-import type { RiskValidationRequest } from '#domain/documents/risk-validation-request.js';
+import { referencesOf } from '#domain/checks/validate-reference.js';
+import { RiskModelRequest, type RiskModelDocument } from '#domain/risk/risk-model-document.js';
+import type { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { compareText, orderFindings, type Finding } from '#domain/findings.js';
 import type { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';

@@ -1,10 +1,10 @@
-import { RiskModelDocument, type Estimator } from '#domain/documents/risk-model-document.js';
+import { RiskModelDocument, type Estimator } from '#domain/risk/risk-model-document.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { plannedModel, usedModels, type PlannedModel, type PlannedModels } from '#domain/documents/used-models.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { lookAheadFindings } from '#domain/schedule/look-ahead.js';
+import { lookAheadFindings } from '#domain/checks/look-ahead.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';

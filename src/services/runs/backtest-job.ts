@@ -1,6 +1,6 @@
-import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
+import type { FullRunReason } from '#domain/documents/full-run-reasons.js';
 import { definitionChanges, isSameRequest } from '#domain/backtest/plan-changes.js';
-import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketIdentity } from '#domain/market/handle.js';

@@ -1,16 +1,20 @@
 import type { BacktestRequest } from '#contract/analytics/request.js';
 import { assertOrder } from '#domain/assert-order.js';
-import type { BacktestPlan, BacktestRequest as ResolvedRequest, StrategyTerms } from '#domain/backtest/plan.js';
-import { assertHeldAsOne } from '#domain/backtest/simulate/overlay-portfolio.js';
-import { assertSeriesBenchmark } from '#domain/backtest/simulate/series-benchmark.js';
-import { requestedRange } from '#domain/backtest/simulate/window.js';
+import type {
+  BacktestPlan,
+  BacktestRequest as ResolvedRequest,
+  StrategyTerms,
+} from '#domain/documents/backtest-plan.js';
+import { assertHeldAsOne } from '#domain/books/overlay-portfolio.js';
+import { assertSeriesBenchmark } from '#domain/books/series-benchmark.js';
+import { requestedRange } from '#domain/books/window.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { dayFrom, type Day } from '#domain/days.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { benchmarkNamed, type BenchmarkRef } from '#domain/documents/benchmark-ref.js';
 import { isOverlayDocument, sourcesOf, type IndexDocument } from '#domain/documents/index-document.js';
-import { marketFindings } from '#domain/documents/index-on-market.js';
-import { lateRates } from '#domain/documents/late-rates.js';
+import { marketFindings } from '#domain/checks/index-on-market.js';
+import { lateRates } from '#domain/checks/late-rates.js';
 import type { StrategyDocument } from '#domain/documents/strategy-document.js';
 import { heldBytes } from '#domain/kept-memory.js';
 import type { MarketData } from '#domain/market/market-data.js';

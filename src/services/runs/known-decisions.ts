@@ -1,4 +1,4 @@
-import { assertScheduled } from '#domain/backtest/simulate/known-seats.js';
+import { assertScheduled } from '#domain/books/known-seats.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { dayFrom, formatDay, type Day } from '#domain/days.js';
 import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';

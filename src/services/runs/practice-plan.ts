@@ -1,4 +1,4 @@
-import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { formatDay } from '#domain/days.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { IndexDocument, isRuleDocument } from '#domain/documents/index-document.js';

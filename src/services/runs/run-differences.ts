@@ -1,6 +1,6 @@
 import type { RunsDifference } from '#contract/analytics/run-differences.js';
 import type { DataDifferenceView } from '#contract/stores/data-versions.js';
-import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { changesBetween, type DocumentChange } from '#domain/documents/document-changes.js';
 import type { RunDocument } from '#domain/documents/run-document.js';

@@ -1,4 +1,4 @@
-import type { BacktestRequest } from '#domain/backtest/plan.js';
+import type { BacktestRequest } from '#domain/documents/backtest-plan.js';
 import { pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
 import { runIdOf } from '#store/run-id.js';
 import { RunDocument } from '#domain/documents/run-document.js';

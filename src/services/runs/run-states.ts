@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { BacktestRequest } from '#contract/analytics/request.js';
 import { hasOtherBits } from '#domain/backtest/engine-bits.js';
 import { definitionChanges } from '#domain/backtest/plan-changes.js';
-import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { staleState, type RunState, type StaleReasons, type StaleState } from '#domain/backtest/stale.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';

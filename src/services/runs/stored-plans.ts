@@ -1,7 +1,7 @@
-import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { readIndex } from '#domain/documents/validate-index.js';
+import { readIndex } from '#domain/checks/validate-index.js';
 import { Refusal } from '#domain/refusal.js';
 import type { ArtifactStore } from '#store/port.js';
 

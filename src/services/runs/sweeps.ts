@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { marketFindings } from '#domain/documents/index-on-market.js';
-import { validateIndex } from '#domain/documents/validate-index.js';
-import { lateRates } from '#domain/documents/late-rates.js';
+import { marketFindings } from '#domain/checks/index-on-market.js';
+import { validateIndex } from '#domain/checks/validate-index.js';
+import { lateRates } from '#domain/checks/late-rates.js';
 import type { PlannedModel } from '#domain/documents/used-models.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';

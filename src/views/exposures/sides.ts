@@ -1,4 +1,4 @@
-import type { Book } from '#domain/backtest/simulate/book.js';
+import type { Book } from '#domain/books/book.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/days.js';
 import { Refusal } from '#domain/refusal.js';

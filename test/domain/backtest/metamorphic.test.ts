@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { expect, describe, test } from 'vitest';
-import type { Book } from '#domain/backtest/simulate/book.js';
+import type { Book } from '#domain/books/book.js';
 import type { Run } from '#domain/backtest/run.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns, runToFiles } from '#domain/backtest/run-file/write.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
 import { reportedFindings } from '#domain/backtest/run-findings.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { formatDay } from '#domain/days.js';

@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import type { Book } from '#domain/backtest/simulate/book.js';
+import type { Book } from '#domain/books/book.js';
 import { formatDay } from '#domain/days.js';
 import type { ActionSketch } from './market-builder.js';
 import { holding, simulateSigned } from './signed-case.js';

@@ -4,7 +4,7 @@ import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { firstDifference } from '#domain/backtest/run-file/compare.js';
 import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { RebalanceSpec } from '#domain/documents/rebalance-spec.js';
+import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
 import { attributionView } from '#views/attribution-view.js';

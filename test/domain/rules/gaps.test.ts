@@ -8,7 +8,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { alignMarket, markWindow, type SessionMarket } from '#domain/market/session-market.js';
 import { barHistory } from '#domain/risk/bar-history.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
-import { AGGREGATES, latest, type FieldRequest } from '#domain/rules/datapoints/field-request.js';
+import { AGGREGATES, latest, type FieldRequest } from '#domain/datapoints/field-request.js';
 import { aligned, CALENDARS, marketOf, WEEKDAYS } from './rule-market.js';
 import { deviation, mean, median, slowMarket, type SlowMarket } from './slow-market.js';
 import { IS_SOAK } from '../../soak.js';

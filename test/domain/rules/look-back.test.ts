@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import type { Composer } from '#domain/backtest/simulate/compositions.js';
-import { createComposer } from '#domain/backtest/simulate/create-composer.js';
-import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
+import type { Composer } from '#domain/books/compositions.js';
+import { createComposer } from '#domain/books/create-composer.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
 import { formatDay } from '#domain/days.js';
 import { IndexDocument, isRuleDocument, type RuleDocument } from '#domain/documents/index-document.js';
 import { openMarketSince, shareMarket } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { alignMarket, BeforeMarket, markWindow } from '#domain/market/session-market.js';
 import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
-import { AGGREGATES, DERIVED_NAMES } from '#domain/rules/datapoints/field-request.js';
+import { AGGREGATES, DERIVED_NAMES } from '#domain/datapoints/field-request.js';
 import { lookBackOf } from '#domain/rules/look-back.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';

@@ -2,7 +2,7 @@ import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { formatDay } from '#domain/days.js';
 import { growthOf } from '#domain/market/growth.js';
-import { marketOn } from '#domain/backtest/simulate/market-on.js';
+import { marketOn } from '#domain/books/market-on.js';
 import { checkShape } from '#domain/shape.js';
 import type { ScenarioMarket } from '#domain/scenarios/holdings.js';
 import { regress } from '#domain/scenarios/regression.js';

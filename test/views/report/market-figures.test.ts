@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
-import { marketOn } from '#domain/backtest/simulate/market-on.js';
+import { marketOn } from '#domain/books/market-on.js';
 import { formatDay, dayFrom } from '#domain/days.js';
 import { builtInTemplate } from '#domain/reports/built-in.js';
 import { IndexDocument } from '#domain/documents/index-document.js';

@@ -2,7 +2,7 @@ import { powerOf } from '#kernels/power.js';
 import { z } from 'zod';
 import { LIMITS } from '../../limits.js';
 import { exactlyOne } from '../../one-of.js';
-import { shareText } from '../../rules/sentence-numbers.js';
+import { shareText } from '../../catalogue/sentence-numbers.js';
 import { basis, costBps, costSentences, rateSeries } from '../fields.js';
 import { overlayType, type OverlaySource } from '../overlay-type.js';
 import { idle, idleMembers, type Remark } from '../remarks.js';

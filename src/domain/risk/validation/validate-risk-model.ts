@@ -1,7 +1,7 @@
 import { dot } from '../../dot.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Day } from '../../days.js';
-import type { RiskValidationRequest } from '../../documents/risk-validation-request.js';
+import type { RiskValidationRequest } from './risk-validation-request.js';
 import { LIMITS } from '../../limits.js';
 import { growthRow } from '../../market/growth.js';
 import { Refusal } from '../../refusal.js';

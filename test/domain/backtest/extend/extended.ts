@@ -1,9 +1,9 @@
 import type { RunCheckpoint } from '#domain/backtest/extend/checkpoint.js';
-import type { DeciderFactory } from '#domain/backtest/simulate/compositions.js';
+import type { DeciderFactory } from '#domain/books/compositions.js';
 import { extendRun, type ExtendedRun } from '#domain/backtest/extend/extend-run.js';
-import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
-import { CannotResume } from '#domain/backtest/extend/reasons.js';
-import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { FullRunReason } from '#domain/documents/full-run-reasons.js';
+import { CannotResume } from '#domain/documents/full-run-reasons.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { readRecord } from '#domain/backtest/run-file/record.js';
 import type { PlacedBlock } from '#domain/backtest/run-file/header.js';
 import { PRICES } from '#domain/backtest/run-file/prices-apart.js';

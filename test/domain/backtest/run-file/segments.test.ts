@@ -3,7 +3,7 @@ import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
 import { firstDifference } from '#domain/backtest/run-file/compare.js';
 import type { RunHeader } from '#domain/backtest/run-file/header.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
-import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { dayFrom, formatDay } from '#domain/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';

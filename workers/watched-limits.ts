@@ -5,7 +5,8 @@ import { limitRowsOf, type WatchedContext } from '#domain/compliance/constraint-
 import type { LimitRow } from '#domain/compliance/limit-row.js';
 import { rowFindings, type Watched } from '#domain/compliance/row-findings.js';
 import { formatDay, type Day } from '#domain/days.js';
-import { TreatmentSpec, type ConstraintRow } from '#domain/documents/index-document.js';
+import { TreatmentSpec } from '#domain/documents/index-document.js';
+import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { datapointsOf } from '#domain/optimisation/datapoints.js';

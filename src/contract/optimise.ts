@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { ConstraintSet } from '#domain/documents/constraint-set.js';
-import { ConstraintRow } from '#domain/documents/index-document.js';
+import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { OptimisationRequest } from '#domain/documents/optimisation-request.js';
 import { CostsSpec, optimisationFields } from '#domain/documents/optimisation-spec.js';
 import { UncertaintySpec } from '#domain/documents/uncertainty-spec.js';

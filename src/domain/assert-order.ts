@@ -1,5 +1,4 @@
 import { formatDay, parseDay } from './days.js';
-import type { MarketData } from './market/market-data.js';
 import { Refusal } from './refusal.js';
 
 /** Dates as a request has them, and their names in it. */
@@ -38,8 +37,14 @@ export function assertMeets({ start, end }: DateRange, { first, last, of }: Held
     });
 }
 
-/** The same of the dates of a market. @throws Refusal NO_DATA_IN_RANGE */
-export function assertHeld({ datasetId, dates }: Pick<MarketData, 'datasetId' | 'dates'>, range: DateRange): void {
+interface DatedStore {
+  readonly datasetId: string;
+  /** Days with data, ascending, [T]. */
+  readonly dates: Int32Array;
+}
+
+/** Refuses a range that a market holds no date of. @throws Refusal NO_DATA_IN_RANGE */
+export function assertHeld({ datasetId, dates }: DatedStore, range: DateRange): void {
   const [first, last] = [dates[0], dates.at(-1)];
   if (first === undefined || last === undefined) return;
   assertMeets(range, { first: formatDay(first), last: formatDay(last), of: `the store ${datasetId}` });

@@ -6,11 +6,11 @@ import {
   isDerivedDocument,
   isOverlayDocument,
   sourcesOf,
-  type ConstraintRow,
   type IndexDocument,
   type OverlayDocument,
   type TreatmentSpec,
 } from '../documents/index-document.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { unknownNames, unknownRowNames } from './names-on-market.js';
 
 /** A definition, the treatment that it has or inherits, and the market it is computed on. */

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { assertNoErrors } from '../refusal.js';
 import { checkShape, Id } from '../shape.js';
 import { checkRows } from '../documents/constraint-set.js';
-import { ConstraintRow, type IndexDocument } from '../documents/index-document.js';
+import type { IndexDocument } from '../documents/index-document.js';
+import { ConstraintRow } from '../constraints/constraint-row.js';
 import { optimisationFields, optimisationFindings } from '../documents/optimisation-spec.js';
 import { INHERITED_FIELDS } from './validate-derivation.js';
 

@@ -10,11 +10,11 @@ import { unknownGroups } from '../constraints/groups-on-market.js';
 import {
   listedNames,
   UniverseSpec,
-  type ConstraintRow,
   type DerivationPayload,
   type IndexDocument,
   type PipelineSpec,
 } from '../documents/index-document.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
 
 /** Names listed one by one; beyond it they are counted. */
 const NAMES_LISTED_MAX = 20;

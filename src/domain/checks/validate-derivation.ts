@@ -2,7 +2,8 @@ import { canonicalJson } from '../canonical-json.js';
 import { validateConstraints } from '../constraints/validate.js';
 import { smallValue, type Finding } from '../findings.js';
 import { error, isObject, type IndexContext, type Raw } from './index-context.js';
-import { ConstraintRow, isDerivedDocument, type IndexDocument } from '../documents/index-document.js';
+import { isDerivedDocument, type IndexDocument } from '../documents/index-document.js';
+import { ConstraintRow } from '../constraints/constraint-row.js';
 import { optimisationFindings } from '../documents/optimisation-spec.js';
 import { referenceFindings } from './validate-reference.js';
 

@@ -2,7 +2,7 @@ import { findConstraintClass } from '../constraints/catalogue.js';
 import type { RowContext } from '../constraints/constraint-class.js';
 import { COUNT_MAX } from '../constraints/parameters.js';
 import type { Limit, ProgramRow } from '../constraints/program-row.js';
-import type { ConstraintRow } from '../documents/index-document.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { NO_GROUP } from '../constraints/scope.js';
 import { UNCLASSIFIED } from '../market/market-groups.js';
 import { refuseWithFindings } from '../refusal.js';

@@ -1,4 +1,4 @@
-import type { ConstraintRow } from '../documents/index-document.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { formatDay, type Day } from '../days.js';
 import type { Finding } from '../findings.js';
 import { groupOf, groupSpells, UNCLASSIFIED } from '../market/market-groups.js';

@@ -3,7 +3,7 @@ import type { Finding } from '../findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { referenceSpells } from '../market/reference-spells.js';
 import { nearestName } from '../nearest-name.js';
-import type { ConstraintRow } from '../documents/index-document.js';
+import type { ConstraintRow } from './constraint-row.js';
 
 /** Groups listed in a message. */
 const LISTED_MAX = 10;

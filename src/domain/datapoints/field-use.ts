@@ -1,5 +1,4 @@
 import type { ReferenceValue } from '../market/market-data.js';
-import type { ComparisonNode } from '../rules/expressions/expression.js';
 import { latest, type FieldRequest } from './field-request.js';
 
 /** One reading of a datapoint by a rule or weighting. */
@@ -11,8 +10,6 @@ export interface FieldUse {
   readonly as: 'number' | 'category' | 'any';
   /** Whether the value is read as money in index currency whatever the datapoint. */
   readonly money: boolean;
-  /** The comparison that the value meets, when there is one. */
-  readonly comparison?: ComparisonNode;
 }
 
 /** A numeric datapoint. */

@@ -1,5 +1,6 @@
 import type { BacktestFields } from './backtest-fields.js';
-import type { ConstraintRow, IndexDocument } from './index-document.js';
+import type { IndexDocument } from './index-document.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
 import type { PlannedModels } from './used-models.js';
 import type { StrategyDocument } from './strategy-document.js';
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
-import type { ConstraintRow, IndexDocument, TreatmentSpec } from '../documents/index-document.js';
+import type { IndexDocument, TreatmentSpec } from '../documents/index-document.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { OptimisationRequest } from '../documents/optimisation-request.js';
 import { RiskModelRequest } from '../risk/risk-model-document.js';
 import { RiskValidationRequest } from '../risk/validation/risk-validation-request.js';

@@ -1,5 +1,6 @@
 import { findConstraintClass } from '../constraints/catalogue.js';
-import type { ConstraintRow, DerivationPayload } from '../documents/index-document.js';
+import type { DerivationPayload } from '../documents/index-document.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { objectiveOf, returnsOf, type OptimisationSpec } from '../documents/optimisation-spec.js';
 import type { Finding } from '../findings.js';
 import type { MarketData } from '../market/market-data.js';

@@ -4,7 +4,7 @@ import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { inForce, type Composer, type Composition } from '../books/compositions.js';
 import { formatDay, type Day } from '../days.js';
 import { validateConstraints } from '../constraints/validate.js';
-import type { ConstraintRow } from '../documents/index-document.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { unknownGroups } from '../constraints/groups-on-market.js';
 import { optimisationFindings, type OptimisationSpec } from '../documents/optimisation-spec.js';
 import { compareText, type Finding } from '../findings.js';

@@ -2,7 +2,7 @@ import { powerOf } from '#kernels/power.js';
 import { factorMetric, metricDiagonal } from '#kernels/optimisation/program/metric.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
-import type { ConstraintRow } from '../documents/index-document.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { objectiveOf, returnsOf, type CostsSpec, type OptimisationSpec } from '../documents/optimisation-spec.js';
 import { LIMITS } from '../limits.js';
 import { TRACKING, type Objective } from '../objectives/objective.js';

@@ -1,11 +1,11 @@
 import type { Finding } from '../findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { kindFits } from './expressions/evaluate.js';
-import type { FieldUse } from '../datapoints/field-use.js';
+import type { ComparedUse } from './compared-use.js';
 import { namesOf, referenceKind, resolve, type ValueKind } from '../datapoints/resolution.js';
 
 export interface PlacedUse {
-  readonly use: FieldUse;
+  readonly use: ComparedUse;
   /** Path of the field in the document. */
   readonly path: string;
   readonly rowId: string | null;
@@ -28,7 +28,7 @@ export function fieldFindings(
 
 type Problem = Pick<Finding, 'code' | 'message' | 'accepted' | 'value'>;
 
-function problemOf(use: FieldUse, market: MarketData): Problem | undefined {
+function problemOf(use: ComparedUse, market: MarketData): Problem | undefined {
   const { field, comparison } = use;
   const found = resolve(market, field);
   if ('missing' in found) {

@@ -1,6 +1,6 @@
 import type { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
-import type { ConstraintRow } from '#domain/documents/index-document.js';
+import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import type { Estimator } from '#domain/risk/risk-model-document.js';
 import type { RiskMemory, RiskReference } from '#domain/analytics/rolling-risk.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';

@@ -3,7 +3,7 @@ import type { RunFigures, RunSummaryCollection } from '#contract/analytics/summa
 import { assertOrder } from '#domain/assert-order.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
 import { validateConstraints } from '#domain/constraints/validate.js';
-import type { ConstraintRow } from '#domain/documents/index-document.js';
+import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { ExposureTable } from '#domain/exports/exposure-tables.js';
 import type { ExportFormat } from '#domain/exports/formats.js';

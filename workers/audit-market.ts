@@ -4,7 +4,7 @@ import { applyRepairs } from '#market/audit/apply-repairs.js';
 import { auditMarket as audit } from '#market/audit/audit-market.js';
 import { contentHash, rowsOf } from '#market/content/content.js';
 import { doubtsOf } from '#market/content/doubtful-content.js';
-import { createProblems } from '#market/content/problems.js';
+import { createProblems } from '#market/tables/problems.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedMarket } from './open-markets.js';

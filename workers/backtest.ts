@@ -20,7 +20,7 @@ import type { KnownFiles } from '#jobs/tasks/files.js';
 import type { ResumableRun, RunFileName } from '#jobs/tasks/runs.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import type { TextRoom } from '#views/json-writer.js';
-import type { NewFile } from '#store/files/new-file.js';
+import type { NewFile } from '#store/access/new-file.js';
 import type { RunStamp } from '#views/provenance-json.js';
 import { snapshotsText, writeOverview, writeResult } from '#views/run-json.js';
 import { rememberWritten } from './checked-files.js';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { statSync, type BigIntStats } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import type { CheckedFiles, HashedFile } from '#jobs/tasks/files.js';
-import type { NewFile } from '#store/files/new-file.js';
+import type { NewFile } from '#store/access/new-file.js';
 import { hashOnce } from './run-file.js';
 
 /** Smaller files are hashed again: they are in memory, and it takes as long as it does to remember them. */

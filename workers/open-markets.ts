@@ -6,7 +6,7 @@ import {
   type MarketHandle,
 } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { reportPanelMemory } from '#market/process/gc-pressure.js';
+import { reportPanelMemory } from '#market/panels/gc-pressure.js';
 
 /** Versions of stores that a thread keeps open: the served one, and the one before it while work on it ends. */
 const OPEN_MAX = 2;

@@ -5,7 +5,7 @@ import type { Task } from '#jobs/tasks.js';
 import { digestContent, type KnownDigests } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { doubtsOf } from '#market/content/doubtful-content.js';
-import { createProblems } from '#market/content/problems.js';
+import { createProblems } from '#market/tables/problems.js';
 import { refreshContent } from '#market/content/refresh-content.js';
 import { reportSeries } from '#market/content/series-rows.js';
 import { openedCalendars } from './opened-calendars.js';

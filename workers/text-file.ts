@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { Refusal } from '#domain/refusal.js';
-import { isFull } from '#market/serving/shared-market.js';
+import { isFull } from '#market/panels/shared-market.js';
 import type { WrittenFile } from '#jobs/tasks/files.js';
 import type { JsonSink } from '#views/json-writer.js';
 

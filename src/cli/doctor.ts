@@ -6,7 +6,7 @@ import { once } from '#domain/once.js';
 import { describeChoice, openEngine } from '#kernels/engines/open-engine.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { openDuckDb } from '#market/sources/duckdb.js';
+import { openDuckDb } from '#market/formats/duckdb.js';
 import { isLoopbackName } from '#http/authentication.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
 import { probePlace } from '#store/place/claim-place.js';

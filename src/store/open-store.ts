@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ArtifactPlace } from './artifact-place.js';
+import type { ArtifactPlace } from './place/artifact-place.js';
 import type { ArtifactStore, DocumentEngine, DocumentStore } from './port.js';
 import { openArtifacts } from './files/artifact-store.js';
 import type { HashApart } from './files/passing-hash.js';
@@ -10,7 +10,7 @@ import type { Home, HomeFolders } from './home/home.js';
 import type { DatabaseDocuments, DatabaseEngineOptions, DatabasePlace } from './postgres/open-documents.js';
 import { openDocumentStore } from './lmdb/document-store.js';
 import { claimPlace, type PlaceClaim } from './place/claim-place.js';
-import { callsTo } from './place/folder-calls.js';
+import { callsTo } from './access/folder-calls.js';
 import { watchPlace, type PlaceWatch } from './place/watch-place.js';
 import { watchedArtifacts } from './place/watched-artifacts.js';
 import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';

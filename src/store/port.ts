@@ -3,8 +3,8 @@ import type { CommitEvent, CommitEventType } from '#domain/commit-events.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { EarlyArtifact } from './early-artifact.js';
 import type { LowWaterMark } from './files/free-space.js';
-import type { NewFile } from './files/new-file.js';
-import type { S3Access } from './s3/s3-access.js';
+import type { NewFile } from './access/new-file.js';
+import type { S3Access } from './access/s3-access.js';
 
 /** Kinds of document the store holds, each in a table of its own. */
 export const DOCUMENT_KINDS = [

@@ -5,7 +5,7 @@ import { openMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { digestContent } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { emptyPanel, withoutEmptyLines } from '#market/serving/panels.js';
+import { emptyPanel, withoutEmptyLines } from '#market/panels/panels.js';
 import { handedOver } from '../market/process/handed-over.js';
 import { refreshMarket } from '#workers/refresh-market.js';
 import { temporaryFolders } from '../store/temporary-folder.js';

@@ -4,7 +4,7 @@ import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/mar
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import { compareActions } from '../content/action-rows.js';
 import type { MarketContent } from '../content/market-content.js';
-import { withoutEmptyLines } from '../serving/panels.js';
+import { withoutEmptyLines } from '../panels/panels.js';
 import type { ActionRow, Repair } from './doubt.js';
 
 /** The content with repairs applied in the order given; the content itself is left as it is. */

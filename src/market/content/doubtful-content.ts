@@ -7,7 +7,7 @@ import type { MarketContent } from './market-content.js';
 import { warnOfHoles } from './market-holes.js';
 import { warnOfMarket } from './market-warnings.js';
 import { partialDates } from './partial-dates.js';
-import type { Problems } from './problems.js';
+import type { Problems } from '../tables/problems.js';
 import { warnOfSessions } from './session-warnings.js';
 import { unknownCurrencies } from './unknown-currencies.js';
 

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Day } from '#domain/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { lastAtMost } from '#domain/search.js';
-import { BLOCK_DAYS, blockDigests, DIGEST_BYTES } from './day-blocks.js';
+import { BLOCK_DAYS, blockDigests, DIGEST_BYTES } from '../panels/day-blocks.js';
 import { historyDigest, historyDigests } from './history.js';
 import { axesOf, type PrefixMark } from './prefix.js';
 

@@ -2,12 +2,12 @@ import type { Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import { isAssetIdentifier } from '#domain/shape.js';
 import { dayIn, notANumber, numberIn, textIn, writtenText, type Cell, type Heading } from '../formats/cells.js';
-import { COUNT_COLUMNS, PRICE_COLUMNS } from './table-kinds.js';
-import { badDay, badIdentifier, nonPositivePrice, quoted, repeatedKey } from './key-problems.js';
+import { COUNT_COLUMNS, PRICE_COLUMNS } from '../tables/table-kinds.js';
+import { badDay, badIdentifier, nonPositivePrice, quoted, repeatedKey } from '../tables/key-problems.js';
 import { IDENTIFIERS_MAX, refuseSize, ROWS_MAX, RowsFault } from './market-limits.js';
-import { namedColumns } from '../import/named-columns.js';
-import { emptyPanel, withoutEmptyLines, type Panels } from '../serving/panels.js';
-import { cellPath, type Problems } from './problems.js';
+import { namedColumns } from '../tables/named-columns.js';
+import { emptyPanel, withoutEmptyLines, type Panels } from '../panels/panels.js';
+import { cellPath, type Problems } from '../tables/problems.js';
 import { BLOCK_BITS, BLOCK_ROWS, createRowBlocks } from './row-blocks.js';
 
 /** One file, sheet or table of the market dataset: which of its columns is what. */

@@ -12,8 +12,8 @@ import { compareActions } from './action-rows.js';
 import { seriesIn, withTables } from './whole-content.js';
 import type { MarketContent } from './market-content.js';
 import { refuseSize } from './market-limits.js';
-import { emptyPanel, type Panels } from '../serving/panels.js';
-import type { Problems } from './problems.js';
+import { emptyPanel, type Panels } from '../panels/panels.js';
+import type { Problems } from '../tables/problems.js';
 import { compareMemberships } from './universe-rows.js';
 
 /**

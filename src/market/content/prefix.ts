@@ -5,7 +5,7 @@ import { compareText } from '#domain/findings.js';
 import type { ContentDigests } from '#domain/market/handle.js';
 import type { Adjustment, MarketData } from '#domain/market/market-data.js';
 import { lastAtMost } from '#domain/search.js';
-import { BLOCK_DAYS, DIGEST_BYTES } from './day-blocks.js';
+import { BLOCK_DAYS, DIGEST_BYTES } from '../panels/day-blocks.js';
 import { historyDigest } from './history.js';
 
 /**

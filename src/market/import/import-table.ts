@@ -1,7 +1,7 @@
 import type { MarketTasks } from '../process/market-tasks.js';
 import { mergeContents } from '../content/merge-content.js';
 import { withKeptRows } from '../mapping/kept-rows.js';
-import type { Problems } from '../content/problems.js';
+import type { Problems } from '../tables/problems.js';
 import { tableAlone } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
 import { isUnreadCompression } from '../formats/arrow-compression.js';

@@ -10,7 +10,7 @@ import { rowsOf } from '../content/content.js';
 import { mergeContents } from '../content/merge-content.js';
 import { withKeptRows } from '../mapping/kept-rows.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
-import type { Problems } from '../content/problems.js';
+import type { Problems } from '../tables/problems.js';
 import { contentBytes } from './content-bytes.js';
 import { readImport, type ImportSource } from './read-import.js';
 import { readSource } from '../sources/read-source.js';

@@ -18,7 +18,7 @@ import type {
 } from './market-tasks.js';
 import type { Inspection } from '../inspect/inspect.js';
 import { createIncomingMarket } from './incoming-market.js';
-import { isFull, type HandOver } from '../serving/shared-market.js';
+import { isFull, type HandOver } from '../panels/shared-market.js';
 
 /** Longest run of a task: reading 25 million rows from a slow disk, and some. */
 const TASK_SECONDS_MAX = 900;

@@ -3,7 +3,7 @@ import type { Finding } from '#domain/findings.js';
 import type { Inspected, Inspection, Said } from '../inspect/inspect.js';
 import type { DatabasePlace } from '../sources/databases/database-place.js';
 import type { TableNames } from '../sources/databases/tables-to-read.js';
-import type { TableKind, RowsByTable } from '../content/table-kinds.js';
+import type { TableKind, RowsByTable } from '../tables/table-kinds.js';
 import type { TableFiles } from '../sources/folder.js';
 import type { Day } from '#domain/days.js';
 import type { ImportHeader, TableFormat } from '#domain/documents/import-request.js';
@@ -11,9 +11,9 @@ import type { ContentDigests } from '#domain/market/handle.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
 import type { ErrorDetail } from '#domain/refusal.js';
-import type { FileDigest } from '../sources/digest-file.js';
+import type { FileDigest } from '../formats/digest-file.js';
 import type { KnownTables } from '../sources/known-files.js';
-import type { HandOver } from '../serving/shared-market.js';
+import type { HandOver } from '../panels/shared-market.js';
 import type { SyntheticSpec } from '../synthetic/spec.js';
 
 /**

@@ -7,7 +7,7 @@ import { Refusal } from '#domain/refusal.js';
 import type { KnownFile } from '../sources/known-files.js';
 import type { ServedMarket } from './markets.js';
 import { panelBytesMax } from '../content/market-limits.js';
-import { transferAll } from './shared-market.js';
+import { transferAll } from '../panels/shared-market.js';
 
 /**
  * A market as bytes, for machines that cannot read its sources:

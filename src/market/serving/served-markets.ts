@@ -14,7 +14,7 @@ import type { KnownFile } from '../sources/known-files.js';
 import { createMarketContents } from './market-contents.js';
 import { lookupOf } from './market-lookup.js';
 import type { Markets, ServedMarket } from './markets.js';
-import { reportPanelMemory } from '../process/gc-pressure.js';
+import { reportPanelMemory } from '../panels/gc-pressure.js';
 
 /** A store that was to be served and could not be read. */
 export interface FailedLoad {

@@ -5,10 +5,10 @@ import { compareText } from '#domain/findings.js';
 import { nearestName } from '#domain/nearest-name.js';
 import type { Mapping } from '#domain/documents/mapping.js';
 import { isMarketTable } from '../mapping/market-tables.js';
-import type { TableKind } from '../content/table-kinds.js';
+import type { TableKind } from '../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { realPathOfAbsent, type Locations } from './locations.js';
-import type { Problems } from '../content/problems.js';
+import type { Problems } from '../tables/problems.js';
 
 export const FILE_FORMATS = ['parquet', 'csv', 'jsonl', 'xlsx'] as const;
 export type FileFormat = (typeof FILE_FORMATS)[number];

@@ -4,7 +4,7 @@ import type { Membership, ReferenceRow, ReferenceTable, ReferenceValue } from '#
 import { counterRandom } from '#kernels/random/counter-random.js';
 import { compareActions } from '../content/action-rows.js';
 import type { MarketContent } from '../content/market-content.js';
-import { emptyPanel } from '../serving/panels.js';
+import { emptyPanel } from '../panels/panels.js';
 import type { Report } from './accounts.js';
 import type { Birth, Company } from './company.js';
 import { drawFactors, STREAMS } from './factors.js';

@@ -23,7 +23,7 @@ import type { DataVersions } from '../datasets/data-versions.js';
 import { unknownIdentifier, window, assertKnown } from './window.js';
 import { referenceOf, referenceBatchOf } from './reference.js';
 import { corporateActionsOf } from './actions.js';
-import { type ServedDataset, coverageOf } from './coverage.js';
+import { type ServedDataset, coverageOf } from '../datasets/coverage.js';
 import { fieldsOf } from './fields.js';
 import { searchNames, searchSeries } from './search.js';
 

@@ -13,7 +13,7 @@ import {
   toDataStore,
   type Activity,
   type StoredStore,
-} from './documents.js';
+} from '../stored/dataset-documents.js';
 
 /** Current activity of each store, and the operations it excludes. */
 export interface DatasetActivity {

@@ -17,8 +17,8 @@ import { numberedId } from '#store/document-id.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { createContentCopies } from './content-copies.js';
 import { knownLater, notKept, unreadable, versionNotFound, type VersionPath } from './data-version-refusals.js';
-import { firstOf, historyOf, type PreparedVersion, type PreservedContent } from './data-history.js';
-import { datasetNotFound, readDataset } from './documents.js';
+import { firstOf, historyOf, type PreparedVersion, type PreservedContent } from '../stored/data-history.js';
+import { datasetNotFound, readDataset } from '../stored/dataset-documents.js';
 import { createPendingCopies, type PendingCopies } from './pending-copies.js';
 
 export interface DataVersionsDependencies {

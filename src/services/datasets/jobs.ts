@@ -6,7 +6,7 @@ import { runMarketTask } from '#market/process/market-process.js';
 import { servedMarket } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { hasGrown, reloadedFields } from './served-content.js';
-import { requireDataset, toDataStore } from './documents.js';
+import { requireDataset, toDataStore } from '../stored/dataset-documents.js';
 import { loadedFields, readFailed } from './loading.js';
 import { activateIn } from './activate.js';
 import { writingDataset, forgetUnwritten, syntheticSpec } from './synthetic-dataset.js';

@@ -4,7 +4,7 @@ import type { ServedMarket } from '#market/serving/markets.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { isCopyDue, type ContentCopies } from './content-copies.js';
-import { historyOf, recordCopy } from './data-history.js';
+import { historyOf, recordCopy } from '../stored/data-history.js';
 
 export interface PendingCopiesDependencies {
   readonly documents: Pick<DocumentStore, 'get' | 'transaction'>;

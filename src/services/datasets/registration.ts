@@ -25,10 +25,10 @@ import {
   datasetNotFound,
   toDataStore,
   withoutPassword,
-} from './documents.js';
-import { assertNothingPublished } from '../runs/kept-runs.js';
+} from '../stored/dataset-documents.js';
+import { assertNothingPublished } from '../stored/kept-runs.js';
 import { purgeDataVersions } from './purge-versions.js';
-import { forgetAll, forgetDataVersions } from './data-history.js';
+import { forgetAll, forgetDataVersions } from '../stored/data-history.js';
 import type { DataVersions } from './data-versions.js';
 import { activateIn } from './activate.js';
 import type { Activations } from './activations.js';

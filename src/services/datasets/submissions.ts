@@ -16,7 +16,7 @@ import type { Markets } from '#market/serving/markets.js';
 import { GENERATOR } from '#market/synthetic/spec.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { DatasetActivity } from './activity.js';
-import { isRefreshable } from './documents.js';
+import { isRefreshable } from '../stored/dataset-documents.js';
 import type { DatasetJobs } from './jobs.js';
 import type { GeneratePayload, GenerateRequest } from '#domain/jobs/payloads.js';
 import { sessionsBetween, writingDataset } from './synthetic-dataset.js';

@@ -7,7 +7,7 @@ import { Refusal } from '#domain/refusal.js';
 import { auditBatches, auditHead } from '#store/audit/log.js';
 import { isSealed, sealAudit } from '#store/audit/seals.js';
 import type { DocumentStore } from '#store/port.js';
-import type { SigningKeys } from '../publication/signing-keys.js';
+import type { SigningKeys } from '../stored/signing-keys.js';
 
 export interface AuditQuery {
   /** A day or a time, both ends included. */

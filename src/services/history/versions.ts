@@ -7,8 +7,8 @@ import { methodologyOf } from '#domain/rules/methodology.js';
 import type { Markets } from '#market/serving/markets.js';
 import { hasVersions, headOf, versionOf, type HistoryHead, type Version } from '#store/history/history.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
-import { withoutPassword } from '../datasets/documents.js';
-import { forgetRuns } from '../runs/kept-runs.js';
+import { withoutPassword } from '../stored/dataset-documents.js';
+import { forgetRuns } from '../stored/kept-runs.js';
 
 /** A document as a version has it. */
 export interface VersionContent {

@@ -11,7 +11,7 @@ import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { EVENT_KINDS, expiries, holidays, rebalanceEvents, type EventWindow } from '#domain/schedule/index-events.js';
 import type { IndexSchedule } from '#domain/schedule/index-schedule.js';
 import type { DocumentStore } from '#store/port.js';
-import { requireIndex } from './stored-indices.js';
+import { requireIndex } from '../stored/stored-indices.js';
 
 export interface EventsDependencies {
   readonly documents: Pick<DocumentStore, 'get' | 'list'>;

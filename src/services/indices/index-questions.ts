@@ -21,11 +21,11 @@ import { headOf, versionWith } from '#store/history/history.js';
 import type { ArtifactStore, DocumentReader, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
-import { modelFiles, runModelFiles } from '../risk/used-models.js';
-import { requireRun } from '../runs/run-documents.js';
-import { storedPlan, withDefaults } from '../runs/stored-plans.js';
-import { findIndex, requireIndex, storedIndices } from './stored-indices.js';
-import { withHead } from '../runs/stamped-json.js';
+import { modelFiles, runModelFiles } from '../stored/used-models.js';
+import { requireRun } from '../stored/run-documents.js';
+import { storedPlan, withDefaults } from '../stored/stored-plans.js';
+import { findIndex, requireIndex, storedIndices } from '../stored/stored-indices.js';
+import { withHead } from '../stored/stamped-json.js';
 import { withWatchlist } from './watchlist-universes.js';
 
 /** A definition with every document it reaches and the stored risk models that they use. */

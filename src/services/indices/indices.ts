@@ -11,13 +11,13 @@ import { overlaySpecs } from '#domain/overlays/catalogue.js';
 import { ruleTypes } from '#domain/rules/catalogue.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
-import { forgetRuns } from '../runs/kept-runs.js';
+import { forgetRuns } from '../stored/kept-runs.js';
 import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
-import { lookAheadOf, unknownModels } from '../risk/used-models.js';
+import { lookAheadOf, unknownModels } from '../stored/used-models.js';
 import { createIndexList, type PageQuery } from './index-list.js';
 import { unknownWatchlists, withoutWatchlist } from './watchlist-universes.js';
-import { childrenOf, findIndex, requireIndex, storedIndices, type StoredIndex } from './stored-indices.js';
+import { childrenOf, findIndex, requireIndex, storedIndices, type StoredIndex } from '../stored/stored-indices.js';
 
 /** A JSON object as a client sent it. */
 type Body = Readonly<Record<string, unknown>>;

@@ -30,8 +30,8 @@ import { plannedModel, storedModelOf } from '#domain/documents/used-models.js';
 import type { OptimisationPayload } from '#domain/jobs/payloads.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { assertDecides } from '#domain/checks/validate-overlay.js';
-import { requireIndex } from '../indices/stored-indices.js';
-import { plannedModels, requireModel } from '../risk/used-models.js';
+import { requireIndex } from '../stored/stored-indices.js';
+import { plannedModels, requireModel } from '../stored/used-models.js';
 
 type Body = Readonly<Record<string, unknown>>;
 

@@ -18,9 +18,9 @@ import type { Jobs } from '#jobs/job-kind.js';
 import { appendEntries, assertReadable, logBatches, logHead } from '#store/publication/log.js';
 import { hashOf, hashSigner } from '#store/publication/signing.js';
 import type { DocumentStore } from '#store/port.js';
-import { requireIndex } from '../indices/stored-indices.js';
-import { markPublished } from '../runs/kept-runs.js';
-import { requireRun } from '../runs/run-documents.js';
+import { requireIndex } from '../stored/stored-indices.js';
+import { markPublished } from '../stored/kept-runs.js';
+import { requireRun } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import { latestTime } from '#store/timestamp.js';
 import { stateOf, type RunStates } from '../runs/run-states.js';
@@ -29,7 +29,7 @@ import type { ViewMaker } from '../runs/view-maker.js';
 import { assertAllowed } from './allowed.js';
 import { disagreementsOf, type Closes, type Disagreement } from './disagreements.js';
 import { assertWhole, partialCloses, partialReason, type PartialClose } from './partial-closes.js';
-import type { SigningKeys } from './signing-keys.js';
+import type { SigningKeys } from '../stored/signing-keys.js';
 
 /** Dates of published entries, both ends included. */
 export interface PublishedWindow {

@@ -15,8 +15,8 @@ import type { RenderedRunOrder } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
 import { versionOf } from '#store/history/history.js';
 import type { DocumentStore } from '#store/port.js';
-import { findIndex } from '../indices/stored-indices.js';
-import { columnsOf, referenceTo, requireRun, type AskedRun } from '../runs/run-documents.js';
+import { findIndex } from '../stored/stored-indices.js';
+import { columnsOf, referenceTo, requireRun, type AskedRun } from '../stored/run-documents.js';
 import type { RunStates } from '../runs/run-states.js';
 
 export interface RenderJobDependencies {

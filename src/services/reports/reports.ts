@@ -19,7 +19,7 @@ import type { JobStatus } from '#jobs/status.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import type { RenderPayload } from '#domain/jobs/payloads.js';
-import { earlierFiles, requireRun } from '../runs/run-documents.js';
+import { earlierFiles, requireRun } from '../stored/run-documents.js';
 
 export interface ReportsDependencies {
   readonly documents: DocumentStore;

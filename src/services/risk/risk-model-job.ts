@@ -7,7 +7,7 @@ import type { RiskUniverseOrder } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { columnsOf, requireRun } from '../runs/run-documents.js';
+import { columnsOf, requireRun } from '../stored/run-documents.js';
 
 export interface RiskModelJobDependencies {
   readonly documents: DocumentStore;

@@ -20,10 +20,10 @@ import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/p
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import type { RiskModelPayload, RiskValidationPayload } from '#domain/jobs/payloads.js';
 import { versionOf, type DataVersions } from '../datasets/data-versions.js';
-import { requireRun } from '../runs/run-documents.js';
+import { requireRun } from '../stored/run-documents.js';
 import type { RunStates } from '../runs/run-states.js';
-import { findIndex } from '../indices/stored-indices.js';
-import { modelNotFound, readModel, requireModel } from './used-models.js';
+import { findIndex } from '../stored/stored-indices.js';
+import { modelNotFound, readModel, requireModel } from '../stored/used-models.js';
 
 export interface RiskModelsDependencies {
   readonly documents: DocumentStore;

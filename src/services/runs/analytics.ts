@@ -28,19 +28,19 @@ import { assertRunnable, createBacktestPlans, estimatedBytes } from './backtest-
 import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import type { Precondition } from '../shared/preconditions.js';
 import { assertReferenceColumn } from './reference-column.js';
-import { forgetRuns } from './kept-runs.js';
-import { assertSubject, findRun, namedFiles, readRun, requireRun, type RunName } from './run-documents.js';
+import { forgetRuns } from '../stored/kept-runs.js';
+import { assertSubject, findRun, namedFiles, readRun, requireRun, type RunName } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
-import type { CheckedBytes, RunRecordReader, StoredBytes } from './stored-bytes.js';
+import type { CheckedBytes, RunRecordReader, StoredBytes } from '../stored/stored-bytes.js';
 import { assertRecordNamed, createRunRecords, recordEtag } from './run-records.js';
 import { onTermsOf, stateOf, type RunStates } from './run-states.js';
-import { withHead, withHeadStored } from './stamped-json.js';
+import { withHead, withHeadStored } from '../stored/stamped-json.js';
 import { assertFirstKnown } from './known-decisions.js';
 import { versionedPlan, type AskedBacktest, type RunnablePlan } from './versioned-plan.js';
 import type { ViewMaker } from './view-maker.js';
 import { assertComparable, comparedRun, contentFindings } from './compared-runs.js';
-import { factorMeasure } from '../risk/factor-measure.js';
-import { modelFiles, riskMeasure } from '../risk/used-models.js';
+import { factorMeasure } from './factor-measure.js';
+import { modelFiles, riskMeasure } from '../stored/used-models.js';
 import type { DateWindow, FactorAttributionQuery, FactorRiskQuery, GroupsQuery, WeightsQuery } from './view-queries.js';
 
 export interface AnalyticsDependencies {

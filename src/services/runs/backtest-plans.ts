@@ -23,9 +23,9 @@ import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js'
 import type { ComparedWith } from '#jobs/tasks/views.js';
 import type { DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
-import { findIndex, requireIndex } from '../indices/stored-indices.js';
-import { findConstraintSet, requireStrategy } from '../indices/stored-strategies.js';
-import { plannedModels } from '../risk/used-models.js';
+import { findIndex, requireIndex } from '../stored/stored-indices.js';
+import { findConstraintSet, requireStrategy } from '../stored/stored-strategies.js';
+import { plannedModels } from '../stored/used-models.js';
 
 /** The plan of a backtest request, from stored documents. */
 export interface BacktestPlans {

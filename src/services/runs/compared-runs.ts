@@ -1,6 +1,6 @@
 import type { Finding } from '#domain/findings.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import type { AskedRun } from './run-documents.js';
+import type { AskedRun } from '../stored/run-documents.js';
 import { LIMITS } from '#domain/limits.js';
 import { refuseWithFindings } from '#domain/refusal.js';
 

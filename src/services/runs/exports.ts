@@ -17,11 +17,11 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { assertReferenceColumn } from './reference-column.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { requireRunOn } from './runs-as-known.js';
-import { earlierFiles, requireRun, type RunName } from './run-documents.js';
+import { earlierFiles, requireRun, type RunName } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import { stateOf, type RunStates } from './run-states.js';
 import { bytesOf, createRooms, streamOf, type MadePart } from './export-stream.js';
-import { stateHead, streamWithHead, withHead, type StateHead } from './stamped-json.js';
+import { stateHead, streamWithHead, withHead, type StateHead } from '../stored/stamped-json.js';
 import type { ViewCache } from './view-cache.js';
 
 export interface ExportRequest {

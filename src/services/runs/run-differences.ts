@@ -17,11 +17,11 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { runIdOf } from '#store/run-id.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
-import { assertHasRuns } from './kept-runs.js';
+import { assertHasRuns } from '../stored/kept-runs.js';
 import { effectsOf, type Causes, type Inputs, type Side, type Unknown } from './replayed-effects.js';
-import { columnsFile, requireRun } from './run-documents.js';
+import { columnsFile, requireRun } from '../stored/run-documents.js';
 import type { RunStates } from './run-states.js';
-import { storedPlan, withDefaults } from './stored-plans.js';
+import { storedPlan, withDefaults } from '../stored/stored-plans.js';
 
 export interface RunDifferenceJobDependencies {
   readonly documents: DocumentStore;

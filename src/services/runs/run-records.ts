@@ -6,9 +6,9 @@ import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ArtifactRef, ArtifactStore, FoundDocument } from '#store/port.js';
 import type { Precondition } from '../shared/preconditions.js';
-import type { StoredBytes } from './stored-bytes.js';
-import { earlierFiles, provenanceOf, readRun } from './run-documents.js';
-import { unmarked } from './stamped-json.js';
+import type { StoredBytes } from '../stored/stored-bytes.js';
+import { earlierFiles, provenanceOf, readRun } from '../stored/run-documents.js';
+import { unmarked } from '../stored/stamped-json.js';
 
 export interface RunRecordsDependencies {
   readonly artifacts: ArtifactStore;

@@ -12,8 +12,8 @@ import { Refusal } from '#domain/refusal.js';
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentKind, DocumentStore, FoundDocument } from '#store/port.js';
 import { createBacktestPlans } from './backtest-plans.js';
-import { readDataset } from '../datasets/documents.js';
-import { storedPlan, withDefaults } from './stored-plans.js';
+import { readDataset } from '../stored/dataset-documents.js';
+import { storedPlan, withDefaults } from '../stored/stored-plans.js';
 
 export interface RunStatesDependencies {
   readonly documents: DocumentStore;

@@ -20,7 +20,7 @@ import { assertNoErrors, Refusal } from '#domain/refusal.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
 import type { DocumentStore } from '#store/port.js';
 import { createBacktestPlans } from './backtest-plans.js';
-import { findRun, isWholeHistory, readRun, requireRun, type RunName } from './run-documents.js';
+import { findRun, isWholeHistory, readRun, requireRun, type RunName } from '../stored/run-documents.js';
 import { stateOf, type RunStates } from './run-states.js';
 import type { ViewMaker } from './view-maker.js';
 import type { DateWindow } from './view-queries.js';

@@ -10,9 +10,9 @@ import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
-import { columnsOf, payloadOf, requireRun, type AskedRun } from './run-documents.js';
+import { columnsOf, payloadOf, requireRun, type AskedRun } from '../stored/run-documents.js';
 import type { RunStates } from './run-states.js';
-import { findIndex } from '../indices/stored-indices.js';
+import { findIndex } from '../stored/stored-indices.js';
 
 export interface SimulationsDependencies {
   readonly documents: DocumentStore;

@@ -9,7 +9,7 @@ import type { SweepPartOrder } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { modelReferences, plannedFiles } from '../risk/used-models.js';
+import { modelReferences, plannedFiles } from '../stored/used-models.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 
 export interface SweepJobDependencies {

@@ -27,9 +27,9 @@ import { reachedBy } from '../indices/index-questions.js';
 import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import { assertAnyKnown } from './known-decisions.js';
 import { withWatchlist } from '../indices/watchlist-universes.js';
-import { requireIndex, storedIndices, type IndexLookup } from '../indices/stored-indices.js';
+import { requireIndex, storedIndices, type IndexLookup } from '../stored/stored-indices.js';
 import type { SweepPayload } from '#domain/jobs/payloads.js';
-import { plannedModels } from '../risk/used-models.js';
+import { plannedModels } from '../stored/used-models.js';
 
 export interface SweepsDependencies {
   readonly documents: DocumentStore;

@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import { Refusal } from '#domain/refusal.js';
-import type { FolderCall } from '../place/folder-calls.js';
+import type { FolderCall } from '../access/folder-calls.js';
 
 /**
  * Room that must be left on the volume: LMDB corrupts its heap when it meets a full disk, so writes stop well before.

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { isUnavailable } from '#domain/refusal.js';
-import { describePlace, type ArtifactPlace } from '../artifact-place.js';
+import { describePlace, type ArtifactPlace } from './artifact-place.js';
 import type { DocumentEngine, DocumentReader } from '../port.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 import { openMarker, type PlaceMarker } from './marker.js';
-import { codeOf, PlaceFault } from './place-fault.js';
-import { MARKER } from './store-id.js';
+import { codeOf, PlaceFault } from '../access/place-fault.js';
+import { MARKER } from '../access/store-id.js';
 
 /** What a database says of its place for artifacts. */
 interface RecordedStore {

@@ -7,7 +7,7 @@ import { heldBytes } from '#domain/kept-memory.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { canPage, limitMemory, memoryLimit } from '#kernels/memory/paged-memory.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { zeroPanel } from '#market/serving/panels.js';
+import { zeroPanel } from '#market/panels/panels.js';
 import { wholeOf } from '#domain/made-bytes.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 import { market } from '../../workers/bits-market.js';

@@ -6,7 +6,7 @@ import { applyRepairs, changesContent } from '#market/audit/apply-repairs.js';
 import { auditMarket } from '#market/audit/audit-market.js';
 import type { Doubt, Repair } from '#market/audit/doubt.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { emptyPanel } from '#market/serving/panels.js';
+import { emptyPanel } from '#market/panels/panels.js';
 
 const SESSIONS = 200;
 const FIRST = 19_000;

@@ -4,7 +4,7 @@ import { inflateRawSync } from 'node:zlib';
 import { dayFrom, type Day } from '#domain/days.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { emptyPanel } from '#market/serving/panels.js';
+import { emptyPanel } from '#market/panels/panels.js';
 import { COUNTED_NAMES_MAX, REAL_SETS, wideTable } from '../real-sets.js';
 
 /** Prices of one real set, as its publisher has them. */

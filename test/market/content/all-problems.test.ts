@@ -4,7 +4,7 @@ import sqlite from 'node-sqlite3-wasm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Finding } from '#domain/findings.js';
 import { readDatabase } from '#market/sources/databases/read-database.js';
-import { createProblems } from '#market/content/problems.js';
+import { createProblems } from '#market/tables/problems.js';
 import { readImport } from '#market/import/read-import.js';
 import { writeZip } from '#market/formats/zip-writer.js';
 import { Client } from 'pg';

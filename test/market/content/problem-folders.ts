@@ -3,7 +3,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { expect } from 'vitest';
 import type { Finding } from '#domain/findings.js';
 import { readDatabase } from '#market/sources/databases/read-database.js';
-import { createProblems } from '#market/content/problems.js';
+import { createProblems } from '#market/tables/problems.js';
 import { temporaryFolder } from '../../store/temporary-folder.js';
 import { readFolder, writeFiles } from '../store-folder.js';
 

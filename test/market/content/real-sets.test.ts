@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { dayFrom } from '#domain/days.js';
 import { contentHash } from '#market/content/content.js';
 import { warnOfMarket } from '#market/content/market-warnings.js';
-import { createProblems } from '#market/content/problems.js';
+import { createProblems } from '#market/tables/problems.js';
 import { priceSeries } from '#market/serving/price-series.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';

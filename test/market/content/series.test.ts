@@ -9,7 +9,7 @@ import { contentHash, digestContent } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { mergeContents } from '#market/content/merge-content.js';
 import { prefixDiffers, prefixOf } from '#market/content/prefix.js';
-import { createProblems } from '#market/content/problems.js';
+import { createProblems } from '#market/tables/problems.js';
 import { readImport } from '#market/import/read-import.js';
 import { refreshContent } from '#market/content/refresh-content.js';
 import { writeMarket } from '#market/content/write-market.js';

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { formatDay } from '#domain/days.js';
 import { contentHash } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { emptyPanel } from '#market/serving/panels.js';
+import { emptyPanel } from '#market/panels/panels.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 import { contentOf, hashOf, places, readFolder, writeFiles } from '../store-folder.js';

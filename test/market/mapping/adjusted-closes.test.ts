@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { dayFrom, formatDay } from '#domain/days.js';
 import { Mapping } from '#domain/documents/mapping.js';
-import { createProblems } from '#market/content/problems.js';
+import { createProblems } from '#market/tables/problems.js';
 import { readImport } from '#market/import/read-import.js';
 import { seeded } from '../../seeded.js';
 import { places, readFolder, writeFiles } from '../store-folder.js';

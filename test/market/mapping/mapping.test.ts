@@ -7,7 +7,7 @@ import { Mapping } from '#domain/documents/mapping.js';
 import { readImport } from '#market/import/read-import.js';
 import { writeWorkbook } from '#market/formats/workbook-writer.js';
 import { writeZip } from '#market/formats/zip-writer.js';
-import { createProblems } from '#market/content/problems.js';
+import { createProblems } from '#market/tables/problems.js';
 import { places, readFolder, writeFiles } from '../store-folder.js';
 
 let root: string;

@@ -9,7 +9,7 @@ import { ACTION_KINDS, type Adjustment, type CorporateAction, type MarketData } 
 import { alignMarket } from '#domain/market/session-market.js';
 import { compareActions } from '#market/content/action-rows.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { emptyPanel } from '#market/serving/panels.js';
+import { emptyPanel } from '#market/panels/panels.js';
 import { priceSeries } from '#market/serving/price-series.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 

@@ -4,7 +4,7 @@ import { contentHash, digestContent } from '#market/content/content.js';
 import { prefixDiffers, prefixOf } from '#market/content/prefix.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { warnOfMarket } from '#market/content/market-warnings.js';
-import { createProblems } from '#market/content/problems.js';
+import { createProblems } from '#market/tables/problems.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { ticker, TICKERS_MAX } from '#market/synthetic/names.js';
 import type { SyntheticSpec } from '#market/synthetic/spec.js';

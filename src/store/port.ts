@@ -2,7 +2,7 @@ import type { MadeBytes } from '#domain/made-bytes.js';
 import type { CommitEvent, CommitEventType } from '#domain/commit-events.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { EarlyArtifact } from './early-artifact.js';
-import type { LowWaterMark } from './files/free-space.js';
+import type { LowWaterMark } from './access/low-water-mark.js';
 import type { NewFile } from './access/new-file.js';
 import type { S3Access } from './access/s3-access.js';
 

@@ -6,6 +6,7 @@ import { COUNT_COLUMNS, PRICE_COLUMNS } from '../tables/table-kinds.js';
 import { badDay, badIdentifier, nonPositivePrice, quoted, repeatedKey } from '../tables/key-problems.js';
 import { IDENTIFIERS_MAX, refuseSize, ROWS_MAX, RowsFault } from './market-limits.js';
 import { namedColumns } from '../tables/named-columns.js';
+import { dayPositions } from '../panels/day-positions.js';
 import { emptyPanel, withoutEmptyLines, type Panels } from '../panels/panels.js';
 import { cellPath, type Problems } from '../tables/problems.js';
 import { BLOCK_BITS, BLOCK_ROWS, createRowBlocks } from './row-blocks.js';
@@ -299,13 +300,6 @@ export function createMarketRows(
       return rows;
     },
   };
-}
-
-/** Row of a panel per day counted from the first one: a table instead of a search for every cell. */
-export function dayPositions(dates: Int32Array): Int32Array {
-  const positions = new Int32Array(dates.length === 0 ? 0 : dates.at(-1)! - dates[0]! + 1).fill(-1);
-  for (let t = 0; t < dates.length; t++) positions[dates[t]! - dates[0]!] = t;
-  return positions;
 }
 
 /** Whether a further row of a cell is accepted; what it changes is changed. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
-import type { SourceFile } from '../sources/folder.js';
+import type { SourceFile } from './source-file.js';
 
 /** A file as it was read. */
 export interface FileDigest {

@@ -5,7 +5,7 @@ import { parseJson } from '#domain/parse-json.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { checkShape } from '#domain/shape.js';
 import type { MarketContent } from '../content/market-content.js';
-import type { ImportAnswer } from '../process/market-tasks.js';
+import type { ImportAnswer } from './import-answer.js';
 import { rowsOf } from '../content/content.js';
 import { mergeContents } from '../content/merge-content.js';
 import { withKeptRows } from '../mapping/kept-rows.js';

@@ -11,7 +11,7 @@ import { archivedFiles, baseOf, createWorkbookReader, isWorkbookFault } from '..
 import { createProblems, type Problems } from '../tables/problems.js';
 import { tableCalled } from '../tables/table-kinds.js';
 import { cellOf, sqlName, sqlText, type DuckDb } from '../formats/duckdb.js';
-import type { SourceFile } from '../sources/folder.js';
+import type { SourceFile } from '../formats/source-file.js';
 import { unreadableFile } from '../sources/read-parquet-files.js';
 import { readRows } from '../sources/read-text-file.js';
 

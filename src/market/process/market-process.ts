@@ -10,12 +10,12 @@ import { memoryLimit, type MemoryLimit } from '#kernels/memory/paged-memory.js';
 import { startMarketProcess } from './process-pool.js';
 import type {
   ContentSummary,
-  ImportAnswer,
   MarketTaskName,
   MarketTaskReport,
   MarketTaskRequest,
   MarketTasks,
 } from './market-tasks.js';
+import type { ImportAnswer } from '../import/import-answer.js';
 import type { Inspection } from '../inspect/inspect.js';
 import { createIncomingMarket } from './incoming-market.js';
 import { isFull, type HandOver } from '../panels/shared-market.js';

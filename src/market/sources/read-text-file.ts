@@ -6,7 +6,7 @@ import { createGunzip } from 'node:zlib';
 import type { Heading } from '../formats/cells.js';
 import { CsvFault, readCsv } from './csv.js';
 import type { FileDigest } from '../formats/digest-file.js';
-import type { SourceFile } from './folder.js';
+import type { SourceFile } from '../formats/source-file.js';
 import { JsonLinesFault, readJsonLines, type JsonLinesReader } from '../formats/json-lines.js';
 import { RowsFault } from '../content/market-limits.js';
 import { cellPath, type Problems } from '../tables/problems.js';

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { Panels } from '../panels/panels.js';
 import { digestFiles, type FileDigest } from '../formats/digest-file.js';
-import type { SourceFile } from '../sources/folder.js';
+import type { SourceFile } from '../formats/source-file.js';
 
 /** What is to be hashed; panels in shared memory, before their blocks. */
 export type HashingOrder =

@@ -1,4 +1,4 @@
-import { dayPositions } from '../content/market-rows.js';
+import { dayPositions } from '../panels/day-positions.js';
 import type { Stage } from './stages.js';
 
 /** Rows of a chunk; arrays may be longer. */

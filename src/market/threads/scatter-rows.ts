@@ -3,7 +3,7 @@ import { settleAll } from '../panels/settle-all.js';
 import { BLOCK_DAYS } from '../panels/day-blocks.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from '../tables/table-kinds.js';
 import { doublesOf, integersOf } from '../formats/duckdb.js';
-import { dayPositions } from '../content/market-rows.js';
+import { dayPositions } from '../panels/day-positions.js';
 import { handedPanel, type Panels } from '../panels/panels.js';
 import { createPanelRoom, type PanelRoom } from './panel-room.js';
 import { rowsTogether } from './stripes.js';

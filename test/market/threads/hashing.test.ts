@@ -8,7 +8,7 @@ import { createGrowingDigests } from '#market/content/growing-digests.js';
 import { APART_BYTES_MIN, digestFilesApart } from '#market/threads/hashing.js';
 import { zeroPanel, type Panels } from '#market/panels/panels.js';
 import type { FileDigest } from '#market/formats/digest-file.js';
-import type { SourceFile } from '#market/sources/folder.js';
+import type { SourceFile } from '#market/formats/source-file.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 
 const folderFor = temporaryFolders();

@@ -83,7 +83,7 @@ const manners: Plant[] = [
 
 /** Rules of the design in its own words, so that the table itself cannot drift from them unseen. */
 const designed: Plant[] = [
-  { file: 'kernels/of-domain.ts', text: importing('#domain/refusal.js') },
+  { file: 'kernels/of-domain.ts', text: importing('#domain/refusals/refusal.js') },
   { file: 'src/domain/of-store.ts', text: importing('#store/port.js') },
   { file: 'src/services/of-http.ts', text: importing('#http/app.js') },
   { file: 'src/services/of-framework.ts', text: importing('hono') },

@@ -6,11 +6,13 @@ import { fileURLToPath } from 'node:url';
 /** room -> the rooms whose values it may import, the rooms it may know as types only, the packages it may use. */
 export const ROOMS = {
   kernels: { values: [], types: [], packages: [] },
-  'src/domain': { values: ['kernels'], types: [], packages: ['zod'] },
-  'src/contract': { values: ['domain'], types: [], packages: ['zod'] },
-  'src/store': { values: ['domain'], types: [], packages: ['lmdb', 'node:*'] },
+  /** Needed by any program: memory, text. It knows nothing of indices. */
+  'src/base': { values: ['kernels'], types: [], packages: [] },
+  'src/domain': { values: ['base', 'kernels'], types: [], packages: ['zod'] },
+  'src/contract': { values: ['base', 'domain'], types: [], packages: ['zod'] },
+  'src/store': { values: ['base', 'domain'], types: [], packages: ['lmdb', 'node:*'] },
   'src/market': {
-    values: ['domain', 'kernels'],
+    values: ['base', 'domain', 'kernels'],
     types: [],
     packages: [
       '@duckdb/node-api',
@@ -25,20 +27,20 @@ export const ROOMS = {
       '#bundle',
     ],
   },
-  'src/jobs': { values: ['domain', 'store'], types: ['market'], packages: ['piscina', 'node:*'] },
+  'src/jobs': { values: ['base', 'domain', 'store'], types: ['market'], packages: ['piscina', 'node:*'] },
   'src/views': {
-    values: ['domain', 'kernels'],
+    values: ['base', 'domain', 'kernels'],
     types: ['contract'],
     packages: ['apache-arrow', 'hucre', 'hucre/**', 'pdfkit', 'node:*'],
   },
   workers: {
-    values: ['kernels', 'domain', 'market', 'views'],
+    values: ['base', 'kernels', 'domain', 'market', 'views'],
     types: ['jobs', 'store'],
     packages: ['piscina', 'node:*', '#bundle', '#artifact-writer'],
   },
-  'src/services': { values: ['domain', 'store', 'market', 'jobs'], types: ['contract'], packages: ['node:*'] },
+  'src/services': { values: ['base', 'domain', 'store', 'market', 'jobs'], types: ['contract'], packages: ['node:*'] },
   'src/http': {
-    values: ['contract', 'services', 'views', 'domain'],
+    values: ['base', 'contract', 'services', 'views', 'domain'],
     types: ['jobs'],
     packages: ['hono', 'hono/**', '@hono/node-server', '@hono/node-server/**', 'pino', 'prom-client', 'zod', 'node:*'],
   },
@@ -51,7 +53,19 @@ export const ROOMS = {
     packages: ['preact', 'preact/**', '@preact/signals', 'uplot', 'uplot/**'],
   },
   'src/cli': {
-    values: ['contract', 'domain', 'market', 'store', 'jobs', 'services', 'views', 'http', 'kernels', 'clients'],
+    values: [
+      'base',
+      'contract',
+      'domain',
+      'market',
+      'store',
+      'jobs',
+      'services',
+      'views',
+      'http',
+      'kernels',
+      'clients',
+    ],
     types: [],
     packages: ['pino', 'zod', 'node:*'],
   },

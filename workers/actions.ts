@@ -1,5 +1,5 @@
 import { marketOn } from '#domain/books/market-on.js';
-import { dayFrom } from '#domain/days.js';
+import { dayFrom } from '#domain/time/days.js';
 import { exchangeRates } from '#domain/market/exchange-rates.js';
 import type { ActionsViewInput } from '#jobs/tasks/views.js';
 import { actionsCsv, actionsView, heldAtEnd } from '#views/actions/actions-view.js';

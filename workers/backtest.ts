@@ -9,11 +9,11 @@ import { type FullRunReason, CannotResume } from '#domain/documents/full-run-rea
 import { summaryOf } from '#domain/backtest/run-summary.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import type { Memory } from '#domain/backtest/run-file/placed.js';
-import { keptMemory } from '#domain/kept-memory.js';
+import { keptMemory } from '#base/memory/kept-memory.js';
 import { runToFiles } from '#domain/backtest/run-file/write.js';
-import { canonicalJson } from '#domain/canonical-json.js';
-import { formatDay } from '#domain/days.js';
-import type { MadeBytes } from '#domain/made-bytes.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import { formatDay } from '#domain/time/days.js';
+import type { MadeBytes } from '#base/memory/made-bytes.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
 import type { Task, ThreadInput, TaskOutput } from '#jobs/tasks.js';
 import type { KnownFiles } from '#jobs/tasks/files.js';

@@ -1,4 +1,4 @@
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import type { Task } from '#jobs/tasks.js';
 import { coverageHistory } from '#market/serving/coverage-history.js';
 import { createJsonWriter } from '#views/json-writer.js';

@@ -1,5 +1,5 @@
 import { marketOn } from '#domain/books/market-on.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { DividendPointsViewInput } from '#jobs/tasks/views.js';
 import { dividendPointsView } from '#views/dividends/dividend-points-view.js';
 import { runFractions } from '#views/report/market-figures.js';

@@ -1,5 +1,5 @@
 import { limitMemory } from '#kernels/memory/paged-memory.js';
-import { type ErrorDetail, Refusal } from '#domain/refusal.js';
+import { type ErrorDetail, Refusal } from '#domain/refusals/refusal.js';
 import { isFull } from '#market/panels/shared-market.js';
 import type { TaskControl, TaskMessage, TaskOutcome } from '#jobs/thread-messages.js';
 import { CancelledError, openControl } from './control.js';

@@ -1,4 +1,4 @@
-import { dayFrom } from '#domain/days.js';
+import { dayFrom } from '#domain/time/days.js';
 import { explainWeight } from '#domain/optimisation/explain.js';
 import type { Task } from '#jobs/tasks.js';
 import { toIndexExplanation } from '#views/preview.js';

@@ -7,7 +7,7 @@ import type { SessionMarket } from '#domain/market/session-market.js';
 import { latest } from '#domain/datapoints/field-request.js';
 import type { CrossSection } from '#domain/datapoints/cross-section.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
-import { lastAtMost } from '#domain/search.js';
+import { lastAtMost } from '#domain/numbers/search.js';
 import type { ExposuresViewInput } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { TaskControl } from '#jobs/thread-messages.js';

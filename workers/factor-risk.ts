@@ -1,5 +1,5 @@
-import { dayFrom, formatDay } from '#domain/days.js';
-import { compareText, type Finding } from '#domain/findings.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
+import { compareText, type Finding } from '#domain/refusals/findings.js';
 import { factorRiskOf } from '#domain/risk/factor-risk.js';
 import { modelFactorRisk } from '#domain/risk/model-factor-risk.js';
 import { activeByName } from '#domain/risk/model-shares.js';

@@ -2,7 +2,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import type { Composer } from '#domain/books/compositions.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { indexDeciders } from '#domain/backtest/index-decider.js';
-import type { Day } from '#domain/days.js';
+import type { Day } from '#domain/time/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';

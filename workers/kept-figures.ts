@@ -1,4 +1,4 @@
-import { keptFloats } from '#domain/kept-memory.js';
+import { keptFloats } from '#base/memory/kept-memory.js';
 import { marketKey, type MarketHandle } from '#domain/market/handle.js';
 import type { DatedFigures, KeepFigures } from '#views/exposures/dated-figures.js';
 

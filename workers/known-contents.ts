@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { KnownMarkets } from '#domain/books/known-seats.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { HashedFile, KnownFiles } from '#jobs/tasks/files.js';
 import { decodeChange, type ContentChange } from '#market/versions/content-change.js';
 import { createKnownMarkets } from '#market/versions/known-markets.js';

@@ -1,6 +1,6 @@
 import { RiskModelRequest, type Estimator } from '#domain/risk/risk-model-document.js';
-import { compareText } from '#domain/findings.js';
-import { Refusal } from '#domain/refusal.js';
+import { compareText } from '#domain/refusals/findings.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
 import { activeByName, modelShares } from '#domain/risk/model-shares.js';
 import { packedMatrix, packUpper } from '#domain/risk/packed-matrix.js';

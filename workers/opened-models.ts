@@ -1,4 +1,4 @@
-import { dayFrom } from '#domain/days.js';
+import { dayFrom } from '#domain/time/days.js';
 import { packedFactors } from '#domain/risk/packed-factors.js';
 import type { StoredModel, StoredModels } from '#domain/risk/stored-model.js';
 import type { ModelFile, ModelFiles } from '#jobs/tasks/indices.js';

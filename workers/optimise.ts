@@ -1,4 +1,4 @@
-import { dayFrom } from '#domain/days.js';
+import { dayFrom } from '#domain/time/days.js';
 import { runOptimisation } from '#domain/optimisation/run.js';
 import type { Task } from '#jobs/tasks.js';
 import { toOptimisationResult } from '#views/optimisation.js';

@@ -1,9 +1,9 @@
 import { ruleOf } from '#domain/books/breach-rebalances.js';
-import { dayFrom, type Day } from '#domain/days.js';
+import { dayFrom, type Day } from '#domain/time/days.js';
 import { asOfFindings } from '#domain/checks/as-of-findings.js';
 import { assumptionFindings } from '#domain/checks/assumptions.js';
 import { isDerivedDocument } from '#domain/documents/index-document.js';
-import { orderFindings } from '#domain/findings.js';
+import { orderFindings } from '#domain/refusals/findings.js';
 import { previewDerived, previewFirst } from '#domain/optimisation/preview.js';
 import { previewRules } from '#domain/rules/preview.js';
 import { lookAheadFindings } from '#domain/checks/look-ahead.js';

@@ -1,6 +1,6 @@
 import { openMarket, shareMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { refuseWithFindings } from '#domain/refusal.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Task } from '#jobs/tasks.js';
 import { digestContent, type KnownDigests } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';

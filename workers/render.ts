@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { MarketHandle } from '#domain/market/handle.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { marketOn } from '#domain/books/market-on.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { needsMarket, needsRisk } from '#domain/reports/block-kinds.js';

@@ -2,7 +2,7 @@ import { rollingRisk } from '#domain/analytics/rolling-risk.js';
 import type { RunHeader } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { MarketHandle } from '#domain/market/handle.js';
-import { lastAtMost } from '#domain/search.js';
+import { lastAtMost } from '#domain/numbers/search.js';
 import type { Task } from '#jobs/tasks.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
 import { createJsonWriter } from '#views/json-writer.js';

@@ -5,8 +5,8 @@ import { basename, dirname, join } from 'node:path';
 import { fileBeside } from '#domain/backtest/run-file/prices-apart.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import type { ReadRange } from '#domain/backtest/run-file/segments.js';
-import { LARGE_BYTES_MIN, pageMemory } from '#domain/page-memory.js';
-import { Refusal } from '#domain/refusal.js';
+import { LARGE_BYTES_MIN, pageMemory } from '#base/memory/page-memory.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { OpenRunFiles } from '#jobs/tasks/outputs.js';
 
 /**

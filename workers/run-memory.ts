@@ -1,6 +1,6 @@
 import type { ByteRange, Memory } from '#domain/backtest/run-file/placed.js';
-import { keptMemory } from '#domain/kept-memory.js';
-import { pageMemory } from '#domain/page-memory.js';
+import { keptMemory } from '#base/memory/kept-memory.js';
+import { pageMemory } from '#base/memory/page-memory.js';
 import { emptyMemory, trimMemory } from '#kernels/memory/paged-memory.js';
 import type { TextRoom } from '#views/json-writer.js';
 

@@ -1,6 +1,6 @@
 import { readRecord } from '#domain/backtest/run-file/record.js';
 import type { RunRecord } from '#domain/backtest/record/schema.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Task } from '#jobs/tasks.js';
 import type { RunRecordInput } from '#jobs/tasks/runs.js';
 import type { WrittenFile } from '#jobs/tasks/files.js';

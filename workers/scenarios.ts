@@ -1,4 +1,4 @@
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { scenarioMarket, scenarioOf } from '#domain/scenarios/scenario-market.js';
 import type { ScenariosViewInput } from '#jobs/tasks/views.js';
 import { marketOn } from '#domain/books/market-on.js';

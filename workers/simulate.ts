@@ -1,12 +1,12 @@
 import { marketOn } from '#domain/books/market-on.js';
-import { canonicalJson } from '#domain/canonical-json.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { formatDay } from '#domain/days.js';
-import { LIMITS } from '#domain/limits.js';
+import { formatDay } from '#domain/time/days.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { growthOf } from '#domain/market/growth.js';
 import type { GrowthTerms } from '#domain/market/growth-terms.js';
 import { factorRiskOf } from '#domain/risk/factor-risk.js';
-import { lastAtMost } from '#domain/search.js';
+import { lastAtMost } from '#domain/numbers/search.js';
 import { growthOfLevel, momentsOf, planSimulation, sharedTallies } from '#domain/simulation/simulation.js';
 import { summariseSimulation } from '#domain/simulation/summarise.js';
 import type { PathTallies } from '#kernels/simulation/simulate-paths.js';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { packedMatrix, type PackedMatrix } from '#domain/risk/packed-matrix.js';
 import type { StoredMatrix } from '#jobs/tasks/indices.js';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { isFull } from '#market/panels/shared-market.js';
 import type { WrittenFile } from '#jobs/tasks/files.js';
 import type { JsonSink } from '#views/json-writer.js';

@@ -1,13 +1,13 @@
 import { marketOn } from '#domain/books/market-on.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { dayFrom, type Day } from '#domain/days.js';
+import { dayFrom, type Day } from '#domain/time/days.js';
 import { growthOf } from '#domain/market/growth.js';
 import { growthTerms } from '#domain/market/growth-terms.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { validateRiskModel } from '#domain/risk/validation/validate-risk-model.js';
-import { firstAtLeast, lastAtMost } from '#domain/search.js';
+import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 import type { Task } from '#jobs/tasks.js';
 import type { ValidateRiskModelInput } from '#jobs/tasks/indices.js';
 import { riskValidationView, validationSentence } from '#views/risk-validation-view.js';

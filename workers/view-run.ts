@@ -7,11 +7,11 @@ import type {
   RunViewInput,
   WeightsViewInput,
 } from '#jobs/tasks/views.js';
-import type { Day } from '#domain/days.js';
+import type { Day } from '#domain/time/days.js';
 import { referenceAt, type MarketData } from '#domain/market/market-data.js';
 import { factorAttributionView } from '#views/factor-attribution-view.js';
-import { Refusal } from '#domain/refusal.js';
-import { lastAtMost } from '#domain/search.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { lastAtMost } from '#domain/numbers/search.js';
 import { assetView } from '#views/asset-view.js';
 import { attributionView } from '#views/attribution-view.js';
 import { closesView } from '#views/closes-view.js';

@@ -1,9 +1,9 @@
 import { ruleOf } from '#domain/books/breach-rebalances.js';
 import { causeOn } from '#domain/books/rebalance-cause.js';
-import { dayFrom, formatDay } from '#domain/days.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
 import { asOfFindings } from '#domain/checks/as-of-findings.js';
 import { isDerivedDocument } from '#domain/documents/index-document.js';
-import { orderFindings } from '#domain/findings.js';
+import { orderFindings } from '#domain/refusals/findings.js';
 import { asRulePreview, previewDerived } from '#domain/optimisation/preview.js';
 import { previewRules } from '#domain/rules/preview.js';
 import { differenceOf } from '#domain/rules/whatif.js';

@@ -1,5 +1,5 @@
 import type { ExportPosition } from '#domain/exports/formats.js';
-import { LIMITS } from '#domain/limits.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import type { ByteSink } from '#views/exports/part.js';
 import { workbookStream, type WorkbookInput } from '#views/exports/workbook.js';
 

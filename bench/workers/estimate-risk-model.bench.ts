@@ -8,7 +8,7 @@ import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { estimateModel } from '#workers/estimate-risk-model.js';
 import { writePanels } from '../domain/seeded-market.js';
 import { startPython, type PythonPeer } from '../http/peers/python-peer.js';
-import { median } from '#domain/order-statistics.js';
+import { median } from '#domain/numbers/order-statistics.js';
 import { folderFrom } from '../variables.js';
 
 /**

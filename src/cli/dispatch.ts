@@ -1,5 +1,5 @@
-import { didYouMean } from '#domain/nearest-name.js';
-import { withoutUrlPassword, withoutUrlPasswords } from '#domain/url-passwords.js';
+import { didYouMean } from '#base/text/nearest-name.js';
+import { withoutUrlPassword, withoutUrlPasswords } from '#base/text/url-passwords.js';
 import type { Completion, Completions } from './completion.js';
 import { jobCommandHelp, runJobCommand, type JobCommand } from './job-command.js';
 import { JOB_COMMANDS } from './job-commands/table.js';

@@ -8,7 +8,7 @@ import { UncertaintySpec } from '#domain/documents/uncertainty-spec.js';
 import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { MEASURE_FORMS, type Measure } from '#domain/objectives/objective-class.js';
-import { Id } from '#domain/shape.js';
+import { Id } from '#domain/schema/shape.js';
 import { listingQuery, purgeQuery, TypeSpec, ValidationReport } from './common.js';
 import { ConstraintSetCollection, SavedConstraintSet } from './constraint-sets.js';
 import { SavedIndex } from './indices/definition.js';

@@ -6,7 +6,7 @@ import {
   RiskModelRequest,
 } from '#domain/risk/risk-model-document.js';
 import { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
-import { Id } from '#domain/shape.js';
+import { Id } from '#domain/schema/shape.js';
 import { Finding, listingQuery, skippedFields, TableFrame } from './common.js';
 import { jobStatus } from './jobs.js';
 import { RiskValidationJobStatus } from './risk-validation.js';

@@ -1,4 +1,4 @@
-import type { ErrorDetail } from '#domain/refusal.js';
+import type { ErrorDetail } from '#domain/refusals/refusal.js';
 
 /** A worker's side of one running task. */
 export interface TaskControl {

@@ -1,5 +1,5 @@
-import type { MadeBytes } from '#domain/made-bytes.js';
-import type { CommitEvent, CommitEventType } from '#domain/commit-events.js';
+import type { MadeBytes } from '#base/memory/made-bytes.js';
+import type { CommitEvent, CommitEventType } from '#domain/documents/commit-events.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { EarlyArtifact } from './early-artifact.js';
 import type { LowWaterMark } from './access/low-water-mark.js';

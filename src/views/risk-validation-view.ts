@@ -1,5 +1,5 @@
 import type { RiskValidationView } from '#contract/risk-validation.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { mean } from '#domain/analytics/series.js';
 import type { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import type { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';

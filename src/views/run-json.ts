@@ -8,7 +8,7 @@ import type { Composition } from '#domain/books/compositions.js';
 import { snapshotsOf, type Snapshot } from '#domain/backtest/record/schema.js';
 import { assertReturns, summaryOf, type RunSummary } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
-import { formatDay, formatDayTimestamp } from '#domain/days.js';
+import { formatDay, formatDayTimestamp } from '#domain/time/days.js';
 import {
   jsonObject,
   numberMember,

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import { contentHash } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import type { TableKind } from '#market/tables/table-kinds.js';

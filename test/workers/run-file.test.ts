@@ -4,8 +4,8 @@ import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { Refusal } from '#domain/refusal.js';
-import { LARGE_BYTES_MIN } from '#domain/page-memory.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { LARGE_BYTES_MIN } from '#base/memory/page-memory.js';
 import { hashFile, hashOnce, readBytes, withRunFile } from '#workers/run-file.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'run-file-'));

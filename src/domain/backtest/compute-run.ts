@@ -1,9 +1,9 @@
 import { referenceEngine } from '#kernels/engines/reference.js';
-import type { Day } from '../days.js';
+import type { Day } from '../time/days.js';
 import { isOverlayDocument } from '../documents/index-document.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
-import { Refusal } from '../refusal.js';
-import { firstAtLeast, lastAtMost } from '../search.js';
+import { Refusal } from '../refusals/refusal.js';
+import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 import { backtestMetrics, rebase } from '../analytics/series.js';
 import type { Book, BookInput } from '../books/book.js';
 import { inForce, type Composer, type Composition, type Compositions } from '../books/compositions.js';

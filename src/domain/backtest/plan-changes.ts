@@ -1,4 +1,4 @@
-import { canonicalJson } from '../canonical-json.js';
+import { canonicalJson } from '../json/canonical-json.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { referencesOf } from '../checks/validate-reference.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';

@@ -1,4 +1,4 @@
-import { keptFloats, keptMemory } from '../kept-memory.js';
+import { keptFloats, keptMemory } from '#base/memory/kept-memory.js';
 import { exchangeRates } from '../market/exchange-rates.js';
 import { effectOn, effectTable } from '../market/session-effects.js';
 import { shortTerms } from '../market/growth-terms.js';

@@ -1,5 +1,5 @@
 import type { ReturnVariant } from '../market/market-data.js';
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 import { UNTAXED_TWINS, variantOn, variantsOn } from '../market/price-basis.js';
 import type { Book, BriefEnd } from '../books/book.js';
 import type { Compositions } from '../books/compositions.js';

@@ -1,8 +1,8 @@
-import { formatDay } from '../days.js';
+import { formatDay } from '../time/days.js';
 import { assumptionFindings } from '../checks/assumptions.js';
 import { isDerivedDocument } from '../documents/index-document.js';
-import type { Finding } from '../findings.js';
-import { lastAtMost } from '../search.js';
+import type { Finding } from '../refusals/findings.js';
+import { lastAtMost } from '../numbers/search.js';
 import { annualReturns, drawdownOf, returnsOf } from '../analytics/series.js';
 import { cutWindow } from './cut-window.js';
 import { runBenchmark } from '../books/benchmark.js';

@@ -1,5 +1,5 @@
-import { formatDay } from '../days.js';
-import type { Finding, FindingCode } from '../findings.js';
+import { formatDay } from '../time/days.js';
+import type { Finding, FindingCode } from '../refusals/findings.js';
 import type { Book, Gap } from '../books/book.js';
 import type { FindingGroups } from './run.js';
 

@@ -2,7 +2,7 @@ import type { Memory } from './run-file/placed.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Calendars } from '../calendars/calendar.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 import type { MarketData, ReturnVariant } from '../market/market-data.js';
 import type { BacktestMetrics } from '../analytics/series.js';
 import type { StoredModels } from '../risk/stored-model.js';

@@ -4,14 +4,14 @@ import type { MeasuredVariant } from '../market/market-data.js';
 import { variantOn } from '../market/price-basis.js';
 import { closeOn, type PriceSeries } from '../market/series.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
-import { Refusal } from '../refusal.js';
+import { Refusal } from '../refusals/refusal.js';
 import { relativeMetrics, type DatedSeries, type RelativeMetrics } from '../analytics/relative.js';
 import type { Book } from './book.js';
 import type { Composer, Compositions } from './compositions.js';
 import { bookDays, indexBook, indexTerms } from './index-run.js';
 import type { BacktestRequest } from '../documents/backtest-plan.js';
-import { lastAtMost } from '../search.js';
-import type { Day } from '../days.js';
+import { lastAtMost } from '../numbers/search.js';
+import type { Day } from '../time/days.js';
 import { currencyOf, notAboveZero, rateMissing } from './series-benchmark.js';
 import { coverageOf, type CalendarCoverage } from './window.js';
 

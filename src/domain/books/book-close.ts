@@ -1,7 +1,7 @@
-import { formatDay } from '../days.js';
+import { formatDay } from '../time/days.js';
 import { requireRate } from '../market/exchange-rates.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
-import { Refusal } from '../refusal.js';
+import { Refusal } from '../refusals/refusal.js';
 import type { Conversion, Fill, Gap, Move, PendingNames, Targets } from './book.js';
 import { fillableOn, fillOrder, frozenSlots, openOrder } from './book-orders.js';
 import {

@@ -1,9 +1,9 @@
-import { formatDay } from '../days.js';
+import { formatDay } from '../time/days.js';
 import { requireRate } from '../market/exchange-rates.js';
 import { closeOfEffect, effectOn } from '../market/session-effects.js';
 import { shortTerms } from '../market/growth-terms.js';
 import { panelRow } from '../market/session-market.js';
-import { Refusal } from '../refusal.js';
+import { Refusal } from '../refusals/refusal.js';
 import { eventsOn, exitFactor, valueInUnitsOf } from './book-events.js';
 import {
   beginHoldingPeriod,

@@ -1,5 +1,5 @@
-import { formatDay } from '../days.js';
-import { Refusal } from '../refusal.js';
+import { formatDay } from '../time/days.js';
+import { Refusal } from '../refusals/refusal.js';
 import type { BookInput } from './book.js';
 import type { BookState } from './book-state.js';
 

@@ -1,5 +1,5 @@
 import type { SessionMarket } from '../market/session-market.js';
-import { firstAtLeast, lastAtMost } from '../search.js';
+import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 import type { Book, BookEvent, BookOverlay, Gap, UnfilledOrder } from './book.js';
 import type { Composition } from './compositions.js';
 

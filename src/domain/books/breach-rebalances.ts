@@ -1,9 +1,9 @@
 import { breachRuleOf, breachWatch } from '../compliance/breach-watch.js';
 import type { LimitRuleName } from '../compliance/rules.js';
-import type { Day } from '../days.js';
-import type { Finding } from '../findings.js';
+import type { Day } from '../time/days.js';
+import type { Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { firstAtLeast } from '../search.js';
+import { firstAtLeast } from '../numbers/search.js';
 import type { Book } from './book.js';
 import { inForce, type Composer, type Composition, type Compositions } from './compositions.js';
 import { decideOne } from './decide-one.js';

@@ -1,8 +1,8 @@
-import { dayFrom, formatDay, type Day } from '../days.js';
-import type { Finding } from '../findings.js';
+import { dayFrom, formatDay, type Day } from '../time/days.js';
+import type { Finding } from '../refusals/findings.js';
 import { panelRow } from '../market/session-market.js';
-import { Refusal } from '../refusal.js';
-import { firstAtLeast, lastAtMost } from '../search.js';
+import { Refusal } from '../refusals/refusal.js';
+import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 import { type DueRebalance, dueRebalances } from './due-rebalances.js';
 import { decideOne } from './decide-one.js';
 import { decideWatched, ruleOf } from './breach-rebalances.js';

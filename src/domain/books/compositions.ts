@@ -1,6 +1,6 @@
-import type { Day } from '../days.js';
+import type { Day } from '../time/days.js';
 import type { IndexDocument, TreatmentSpec } from '../documents/index-document.js';
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { StoredModel } from '../risk/stored-model.js';
 import type { Decider, DecisionMemory } from './decider.js';

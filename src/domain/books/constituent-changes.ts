@@ -1,4 +1,4 @@
-import type { Day } from '../days.js';
+import type { Day } from '../time/days.js';
 import { exchangeRates } from '../market/exchange-rates.js';
 import type { CorporateAction } from '../market/market-data.js';
 import { panelRow } from '../market/session-market.js';

@@ -1,10 +1,10 @@
 import type { Calendars } from '../calendars/calendar.js';
-import type { Day } from '../days.js';
+import type { Day } from '../time/days.js';
 import { isOverlayDocument, sourcesOf, type IndexDocument } from '../documents/index-document.js';
 import { treatmentOver } from '../documents/treatment.js';
 import type { MarketData } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { Refusal } from '../refusal.js';
+import { Refusal } from '../refusals/refusal.js';
 import type { StoredModel, StoredModels } from '../risk/stored-model.js';
 import type { Decider } from './decider.js';
 import { marketOn } from './market-on.js';

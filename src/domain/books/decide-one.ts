@@ -1,6 +1,6 @@
-import { datedFindings, type Finding } from '../findings.js';
+import { datedFindings, type Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { Refusal } from '../refusal.js';
+import { Refusal } from '../refusals/refusal.js';
 import { inForce, type Composer, type Composition } from './compositions.js';
 import type { DueRebalance } from './due-rebalances.js';
 import { emptyIndex, heldFinding, takeEffect } from './take-effect.js';

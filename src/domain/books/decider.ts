@@ -1,7 +1,7 @@
 import type { GramHistory } from '#kernels/moments/rolling-gram.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
-import type { Finding, FindingCode } from '../findings.js';
-import type { ErrorCode, Refusal } from '../refusal.js';
+import type { Finding, FindingCode } from '../refusals/findings.js';
+import type { ErrorCode, Refusal } from '../refusals/refusal.js';
 
 /** Decides the composition of an index on a session from data dated on or before it. */
 export interface Decider {

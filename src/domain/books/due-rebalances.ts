@@ -1,8 +1,8 @@
-import { dayFrom, type Day } from '../days.js';
+import { dayFrom, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { rebalanceDates, type RebalanceDate } from '../schedule/schedule.js';
-import { lastAtMost } from '../search.js';
+import { lastAtMost } from '../numbers/search.js';
 
 export interface DueRebalance {
   readonly date: Day;

@@ -1,6 +1,6 @@
 import { growthTerms, type GrowthTerms } from '../market/growth-terms.js';
 import type { ReturnVariant } from '../market/market-data.js';
-import { lastAtMost } from '../search.js';
+import { lastAtMost } from '../numbers/search.js';
 import type { Book, Targets } from './book.js';
 import { bookOnSessions } from './book-on-sessions.js';
 import type { Compositions } from './compositions.js';

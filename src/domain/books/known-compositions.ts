@@ -1,6 +1,6 @@
-import { formatDay, type Day } from '../days.js';
+import { formatDay, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { Refusal } from '../refusal.js';
+import { Refusal } from '../refusals/refusal.js';
 import type { Composer, Compositions } from './compositions.js';
 
 /** The compositions of an index as far as its composer knows; undefined where its universe has no price yet. */

@@ -1,9 +1,9 @@
 import { breachRuleOf } from '../compliance/breach-watch.js';
 import type { Calendars } from '../calendars/calendar.js';
-import type { Day } from '../days.js';
+import type { Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import type { MarketData } from '../market/market-data.js';
-import { Refusal } from '../refusal.js';
+import { Refusal } from '../refusals/refusal.js';
 import type { Composer, DeciderFactory, DecisionSeat } from './compositions.js';
 import type { Decider, DecisionMemory } from './decider.js';
 import { hasAnyBar } from './due-rebalances.js';

@@ -1,7 +1,7 @@
 import type { Calendars } from '../calendars/calendar.js';
 import type { MarketData } from '../market/market-data.js';
 import { alignMarket, type SessionMarket } from '../market/session-market.js';
-import { Refusal } from '../refusal.js';
+import { Refusal } from '../refusals/refusal.js';
 
 /** Calendars of a market aligned so far: one alignment serves every index of the calendar. */
 const aligned = new WeakMap<MarketData, Map<string, SessionMarket>>();

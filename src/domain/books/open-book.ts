@@ -4,7 +4,7 @@ import { exchangeRates, requireRatesAboveZero } from '../market/exchange-rates.j
 import { valueIndexOf } from '../market/growth.js';
 import { effectTable } from '../market/session-effects.js';
 import { shortTerms } from '../market/growth-terms.js';
-import { keptFloats } from '../kept-memory.js';
+import { keptFloats } from '#base/memory/kept-memory.js';
 import type { BookInput, BookResume } from './book.js';
 import { bookNames } from './book-names.js';
 import { type BookState, type Order, waitFor, NONE, isOneRunOf } from './book-state.js';

@@ -1,7 +1,7 @@
-import { dayFrom, formatDay, type Day } from '../days.js';
+import { dayFrom, formatDay, type Day } from '../time/days.js';
 import { sourcesOf, type OverlayDocument } from '../documents/index-document.js';
-import { Refusal } from '../refusal.js';
-import { firstAtLeast, lastAtMost } from '../search.js';
+import { Refusal } from '../refusals/refusal.js';
+import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 import type { Book } from './book.js';
 import { compositionOnSessions } from './book-on-sessions.js';
 import { inForce, type Composer, type Composition, type Compositions } from './compositions.js';

@@ -1,11 +1,11 @@
-import { civilOf, dayFrom, formatDay } from '../days.js';
+import { civilOf, dayFrom, formatDay } from '../time/days.js';
 import { exchangeRates, majorUnit, pairOf, rateNotAboveZero, rateSeries } from '../market/exchange-rates.js';
 import { ratesOfSeries } from '../market/interest-rates.js';
 import { carriedCloses } from '../market/series.js';
 import type { OverlayContext } from '../overlays/overlay-type.js';
-import { Refusal } from '../refusal.js';
+import { Refusal } from '../refusals/refusal.js';
 import { rebalanceDates } from '../schedule/schedule.js';
-import { lastAtMost } from '../search.js';
+import { lastAtMost } from '../numbers/search.js';
 import type { Book, BookOverlay } from './book.js';
 import type { Compositions } from './compositions.js';
 

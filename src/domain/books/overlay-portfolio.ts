@@ -1,4 +1,4 @@
-import { refuseWithFindings } from '../refusal.js';
+import { refuseWithFindings } from '../refusals/refusal.js';
 import { heldAsOneFindings } from '../overlays/held-as-one.js';
 import type { OverlayPath } from '../overlays/overlay-type.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';

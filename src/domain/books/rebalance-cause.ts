@@ -1,9 +1,9 @@
-import { dayFrom } from '../days.js';
+import { dayFrom } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { Refusal } from '../refusal.js';
+import { Refusal } from '../refusals/refusal.js';
 import { rebalanceDates } from '../schedule/schedule.js';
-import { firstAtLeast } from '../search.js';
+import { firstAtLeast } from '../numbers/search.js';
 import type { RebalanceCause } from '../schedule/rebalance-causes.js';
 import { ruleOf } from './breach-rebalances.js';
 import type { Composer } from './compositions.js';

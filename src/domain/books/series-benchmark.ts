@@ -1,11 +1,11 @@
 import type { Calendar } from '../calendars/calendar.js';
-import { formatDay, type Day } from '../days.js';
+import { formatDay, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { isRateHeld, pairOf } from '../market/exchange-rates.js';
 import type { MarketData } from '../market/market-data.js';
 import type { PriceSeries } from '../market/series.js';
-import { Refusal } from '../refusal.js';
-import { firstAtLeast, lastAtMost } from '../search.js';
+import { Refusal } from '../refusals/refusal.js';
+import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 
 type InCurrency = Pick<IndexDocument, 'currency'>;
 

@@ -1,5 +1,5 @@
-import type { Day } from '../days.js';
-import type { Finding } from '../findings.js';
+import type { Day } from '../time/days.js';
+import type { Finding } from '../refusals/findings.js';
 import { panelRow } from '../market/session-market.js';
 import type { Book, BookEvent } from './book.js';
 import type { Composition } from './compositions.js';

@@ -1,7 +1,7 @@
-import { formatDay } from '../days.js';
-import type { Finding } from '../findings.js';
+import { formatDay } from '../time/days.js';
+import type { Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { Refusal } from '../refusal.js';
+import { Refusal } from '../refusals/refusal.js';
 import { weightMoved } from './weight-moved.js';
 import type { Decided, Undecided } from './decider.js';
 import { takeOver } from './proceeds.js';

@@ -1,4 +1,4 @@
-import { keptMemory } from '../kept-memory.js';
+import { keptMemory } from '#base/memory/kept-memory.js';
 import type { Book, BookEvent } from './book.js';
 
 /** Why a trade was made. */

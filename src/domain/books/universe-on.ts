@@ -2,7 +2,7 @@ import { isDerivedDocument, isOverlayDocument, sourcesOf } from '../documents/in
 import { exchangeRates } from '../market/exchange-rates.js';
 import type { MarketData, Membership } from '../market/market-data.js';
 import { panelRow } from '../market/session-market.js';
-import { lastAtMost } from '../search.js';
+import { lastAtMost } from '../numbers/search.js';
 import type { Composer } from './compositions.js';
 
 /** Spells in the universes of a market, looked for once a universe. */

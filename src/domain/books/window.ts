@@ -1,8 +1,8 @@
 import type { Calendar } from '../calendars/calendar.js';
-import { dayFrom, formatDay, type Day } from '../days.js';
+import { dayFrom, formatDay, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { Refusal } from '../refusal.js';
-import { firstAtLeast, lastAtMost } from '../search.js';
+import { Refusal } from '../refusals/refusal.js';
+import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 import type { BacktestRequest } from '../documents/backtest-plan.js';
 
 /** The range a backtest was asked for, and what calendar and store leave of it. */

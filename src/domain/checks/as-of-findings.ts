@@ -1,5 +1,5 @@
-import { dayFrom, formatDay } from '../days.js';
-import type { Finding } from '../findings.js';
+import { dayFrom, formatDay } from '../time/days.js';
+import type { Finding } from '../refusals/findings.js';
 
 /** Days between the last prices and a date asked for that are no gap: a weekend and holidays around it. */
 const GAP_DAYS_MAX = 7;

@@ -1,4 +1,4 @@
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { hasCash, variantsOn } from '../market/price-basis.js';
 import { namesWithoutCurrency } from './rates-needed.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { assertNoErrors } from '../refusal.js';
-import { checkShape, Id } from '../shape.js';
+import { assertNoErrors } from '../refusals/refusal.js';
+import { checkShape, Id } from '../schema/shape.js';
 import { checkRows } from '../documents/constraint-set.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';

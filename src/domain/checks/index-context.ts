@@ -1,5 +1,5 @@
 import type { CalendarOption } from '../calendars/calendar.js';
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import type { IndexDocument } from '../documents/index-document.js';
 

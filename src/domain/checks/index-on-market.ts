@@ -1,5 +1,5 @@
-import { dayFrom, formatDay } from '../days.js';
-import type { Finding } from '../findings.js';
+import { dayFrom, formatDay } from '../time/days.js';
+import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { missingRates } from './rates-needed.js';
 import { constraintFieldFindings, specFieldFindings } from '../optimisation/field-uses.js';

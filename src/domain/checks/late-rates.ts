@@ -1,8 +1,8 @@
 import type { Calendars } from '../calendars/calendar.js';
-import { dayFrom, type Day } from '../days.js';
-import type { Finding } from '../findings.js';
+import { dayFrom, type Day } from '../time/days.js';
+import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
-import { firstAtLeast } from '../search.js';
+import { firstAtLeast } from '../numbers/search.js';
 import {
   isOverlayDocument,
   isRuleDocument,

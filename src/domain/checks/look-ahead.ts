@@ -1,8 +1,8 @@
 import type { Calendar } from '../calendars/calendar.js';
-import { dayFrom, formatDay, type Day } from '../days.js';
+import { dayFrom, formatDay, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { storedModelOf } from '../documents/used-models.js';
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 import { rebalanceDates } from '../schedule/schedule.js';
 
 interface KnownMarket {

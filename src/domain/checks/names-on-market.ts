@@ -2,9 +2,9 @@ import type { z } from 'zod';
 import { assetsNamed, type NamedAsset } from '../catalogue/assets-named.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
 import { findReturnsClass } from '../expected-returns/catalogue.js';
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
-import { didYouMean } from '../nearest-name.js';
+import { didYouMean } from '#base/text/nearest-name.js';
 import { selectionClassOf, weightingClassOf } from '../rules/catalogue.js';
 import { unknownGroups } from '../constraints/groups-on-market.js';
 import {

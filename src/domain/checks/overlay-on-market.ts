@@ -1,5 +1,5 @@
-import { dayFrom, formatDay, type Day } from '../days.js';
-import type { Finding } from '../findings.js';
+import { dayFrom, formatDay, type Day } from '../time/days.js';
+import type { Finding } from '../refusals/findings.js';
 import { firstRateDay, isCurrency, isRateHeld, majorUnit, pairIn, pairOf } from '../market/exchange-rates.js';
 import { beyondRates, rateBeyond } from '../market/interest-rates.js';
 import type { MarketData } from '../market/market-data.js';

@@ -1,6 +1,6 @@
-import { canonicalJson } from '../canonical-json.js';
+import { canonicalJson } from '../json/canonical-json.js';
 import { validateConstraints } from '../constraints/validate.js';
-import { smallValue, type Finding } from '../findings.js';
+import { smallValue, type Finding } from '../refusals/findings.js';
 import { error, isObject, type IndexContext, type Raw } from './index-context.js';
 import { isDerivedDocument, type IndexDocument } from '../documents/index-document.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';

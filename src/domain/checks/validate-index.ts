@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import { checkParams } from '../catalogue/check-params.js';
-import { hasErrors, orderFindings, smallValue, type Finding } from '../findings.js';
-import { nonFiniteFindings } from '../finite.js';
-import { didYouMean } from '../nearest-name.js';
-import { checkShape } from '../shape.js';
+import { hasErrors, orderFindings, smallValue, type Finding } from '../refusals/findings.js';
+import { nonFiniteFindings } from '../schema/finite.js';
+import { didYouMean } from '#base/text/nearest-name.js';
+import { checkShape } from '../schema/shape.js';
 import { SELECTION_CLASSES, selectionClassOf, WEIGHTING_CLASSES, weightingClassOf } from '../rules/catalogue.js';
 import { DEFAULT_LIMIT_RULE, LIMIT_RULE_NAMES } from '../compliance/rules.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';

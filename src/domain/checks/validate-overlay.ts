@@ -1,6 +1,6 @@
 import { blendParts, OverlaySpec, overlayTypeOf } from '../overlays/catalogue.js';
-import type { Finding } from '../findings.js';
-import { refuseWithFindings } from '../refusal.js';
+import type { Finding } from '../refusals/findings.js';
+import { refuseWithFindings } from '../refusals/refusal.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';
 import { error, isObject, type IndexContext, type Raw } from './index-context.js';
 import { isOverlayDocument, sourcesOf, type IndexDocument, type OverlayDocument } from '../documents/index-document.js';

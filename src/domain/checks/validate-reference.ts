@@ -1,4 +1,4 @@
-import { smallValue, type Finding } from '../findings.js';
+import { smallValue, type Finding } from '../refusals/findings.js';
 import { error, type IndexContext } from './index-context.js';
 import { isDerivedDocument, isOverlayDocument, sourcesOf, type IndexDocument } from '../documents/index-document.js';
 

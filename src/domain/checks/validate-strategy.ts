@@ -1,13 +1,13 @@
-import { isReversed } from '../assert-order.js';
+import { isReversed } from '../schema/assert-order.js';
 import { isOverlayDocument, RESERVED_INDEX_IDS, type IndexDocument } from '../documents/index-document.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { StrategyDocument } from '../documents/strategy-document.js';
-import { hasErrors, orderFindings, smallValue, type Finding } from '../findings.js';
-import { nonFiniteFindings } from '../finite.js';
+import { hasErrors, orderFindings, smallValue, type Finding } from '../refusals/findings.js';
+import { nonFiniteFindings } from '../schema/finite.js';
 import type { MarketData } from '../market/market-data.js';
 import { heldAsOneFindings } from '../overlays/held-as-one.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';
-import { checkShape } from '../shape.js';
+import { checkShape } from '../schema/shape.js';
 
 /** What a strategy is checked against besides itself. */
 export interface StrategyContext {

@@ -1,4 +1,4 @@
-import type { Day } from '../days.js';
+import type { Day } from '../time/days.js';
 import { groupsByDay } from '../market/groups-by-day.js';
 import { issuerSpells } from '../market/market-groups.js';
 import type { MarketData } from '../market/market-data.js';

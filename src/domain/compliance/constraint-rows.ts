@@ -5,7 +5,7 @@ import type { Limit, ProgramRow } from '../constraints/program-row.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { NO_GROUP } from '../constraints/scope.js';
 import { UNCLASSIFIED } from '../market/market-groups.js';
-import { refuseWithFindings } from '../refusal.js';
+import { refuseWithFindings } from '../refusals/refusal.js';
 import { nthLargestIssuer, sumAbove } from './issuer-measures.js';
 import type { LimitRow } from './limit-row.js';
 import { effectiveNumber, heldCount, leastHolding, possible, ratio, type Measure, type Side } from './measure.js';

@@ -1,8 +1,8 @@
 import { NO_GROUP } from './scope.js';
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { referenceSpells } from '../market/reference-spells.js';
-import { nearestName } from '../nearest-name.js';
+import { nearestName } from '#base/text/nearest-name.js';
 import type { ConstraintRow } from './constraint-row.js';
 
 /** Groups listed in a message. */

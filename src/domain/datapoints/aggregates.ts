@@ -1,4 +1,4 @@
-import { select } from '../select.js';
+import { select } from '../numbers/select.js';
 import type { Aggregate } from './field-request.js';
 
 /** Windows of some names, each window's cells together and in time order, NaN where a session has no value. */

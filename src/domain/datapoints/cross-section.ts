@@ -1,4 +1,4 @@
-import type { Day } from '../days.js';
+import type { Day } from '../time/days.js';
 import type { ReferenceValue } from '../market/market-data.js';
 import { referenceSpells, spellAt, type ReferenceSpell } from '../market/reference-spells.js';
 import type { SessionMarket } from '../market/session-market.js';

@@ -1,5 +1,5 @@
-import { formatDay } from '../days.js';
-import { firstAtLeast } from '../search.js';
+import { formatDay } from '../time/days.js';
+import { firstAtLeast } from '../numbers/search.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { GROWTH_BASED, sourceOf, type Shared, type Source } from './datapoint-sources.js';
 import { DEFAULT_WINDOW, type FieldRequest } from './field-request.js';

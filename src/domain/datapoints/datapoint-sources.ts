@@ -1,4 +1,4 @@
-import { LIMITS } from '../limits.js';
+import { LIMITS } from '../refusals/limits.js';
 import type { ReferenceSpell } from '../market/reference-spells.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { deviation, product, type Statistic } from './aggregates.js';

@@ -1,8 +1,8 @@
-import type { Day } from '../days.js';
-import { addMonths, formatDay } from '../days.js';
+import type { Day } from '../time/days.js';
+import { addMonths, formatDay } from '../time/days.js';
 import { ACTION_KINDS, type MarketData } from '../market/market-data.js';
 import { BeforeMarket } from '../market/session-market.js';
-import { lastAtMost } from '../search.js';
+import { lastAtMost } from '../numbers/search.js';
 
 /** Ordinary dividends of every name, cancelled ones left out. */
 export interface DividendHistory {

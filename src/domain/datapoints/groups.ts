@@ -1,4 +1,4 @@
-import type { Day } from '../days.js';
+import type { Day } from '../time/days.js';
 import type { ReferenceValue } from '../market/market-data.js';
 import { spellAt, type ReferenceSpell } from '../market/reference-spells.js';
 import { groupOf } from './field-use.js';

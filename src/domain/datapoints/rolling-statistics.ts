@@ -1,4 +1,4 @@
-import { LIMITS } from '../limits.js';
+import { LIMITS } from '../refusals/limits.js';
 import { createRollingBetas, type RollingBetas } from './rolling-betas.js';
 import { addAll, createRollingFolds, type Folding } from './rolling-folds.js';
 import type { Series, SeriesTable } from './series.js';

@@ -1,9 +1,9 @@
-import type { Day } from '../days.js';
+import type { Day } from '../time/days.js';
 import { growthRow } from '../market/growth.js';
 import { referenceSpells } from '../market/reference-spells.js';
 import type { ReturnGaps } from '../market/return-gaps.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { lastAtMost } from '../search.js';
+import { lastAtMost } from '../numbers/search.js';
 import { dividendHistory, type DividendHistory } from './dividends.js';
 import type { DerivedName } from './field-request.js';
 import { resolve } from './resolution.js';

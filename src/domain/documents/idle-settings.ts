@@ -1,4 +1,4 @@
-import { smallValue, type Finding } from '../findings.js';
+import { smallValue, type Finding } from '../refusals/findings.js';
 import { ESTIMATOR_SETTINGS, type EstimatorSettingName } from '../risk/estimator-settings.js';
 import { RiskModelRequest, type Estimator } from '../risk/risk-model-document.js';
 

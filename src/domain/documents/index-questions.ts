@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { oneOfEach } from '../one-of.js';
-import { Id, IsoDate } from '../shape.js';
+import { oneOfEach } from '../schema/one-of.js';
+import { Id, IsoDate } from '../schema/shape.js';
 import { AsKnownOn } from '../schema/as-known-on.js';
 
 /** Requests that carry a whole index document: its own checks word what is wrong with it. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Id } from '../shape.js';
+import { Id } from '../schema/shape.js';
 import { BacktestFields } from './backtest-fields.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 

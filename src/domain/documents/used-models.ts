@@ -1,4 +1,4 @@
-import { compareText } from '../findings.js';
+import { compareText } from '../refusals/findings.js';
 import type { IndexDocument } from './index-document.js';
 import type { OptimisationSpec } from './optimisation-spec.js';
 import type { RiskModelDocument } from '../risk/risk-model-document.js';

@@ -6,7 +6,7 @@ import { createRollingGram, type GramHistory, type RollingGram } from '#kernels/
 import { shrunkFromGram } from '#kernels/moments/shrunk-from-gram.js';
 import { denseMetric, factorMetric, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { RiskEstimator } from '../risk/risk-estimator.js';
-import { LIMITS } from '../limits.js';
+import { LIMITS } from '../refusals/limits.js';
 import { isFactorEstimator } from '../risk/factor-model.js';
 import { estimateFactors, loadingsOf as factorLoadings } from '../risk/factors/estimate-factors.js';
 import {

@@ -5,7 +5,7 @@ import type { Composer } from '../books/compositions.js';
 import type { NormRow } from '../constraints/program-row.js';
 import { objectiveType } from '../documents/optimisation-spec.js';
 import { isDerivedDocument } from '../documents/index-document.js';
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 import {
   compositionOn,
   explainName,

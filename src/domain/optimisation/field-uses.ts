@@ -2,7 +2,7 @@ import { findConstraintClass } from '../constraints/catalogue.js';
 import type { DerivationPayload } from '../documents/index-document.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { objectiveOf, returnsOf, type OptimisationSpec } from '../documents/optimisation-spec.js';
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { latest, type FieldRequest } from '../datapoints/field-request.js';
 import { fieldFindings, type PlacedUse } from '../rules/field-findings.js';

@@ -4,7 +4,7 @@ import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { objectiveOf, returnsOf, type CostsSpec, type OptimisationSpec } from '../documents/optimisation-spec.js';
-import { LIMITS } from '../limits.js';
+import { LIMITS } from '../refusals/limits.js';
 import { TRACKING, type Objective } from '../objectives/objective.js';
 import type { TradeCosts } from '../objectives/goal.js';
 import type { Robustness } from '../objectives/robustness.js';

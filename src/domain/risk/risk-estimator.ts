@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { LIMITS } from '../limits.js';
-import { Id } from '../shape.js';
+import { LIMITS } from '../refusals/limits.js';
+import { Id } from '../schema/shape.js';
 import { estimatorFields, RiskModelRequest } from './risk-model-document.js';
 
 const { target, intensity, intensity_method } = RiskModelRequest.shape;

@@ -4,7 +4,7 @@ import { SHRINKAGE_TARGETS } from '#kernels/moments/shrinkage-target.js';
 import { ESTIMATOR_SETTINGS, settingHelp } from './estimator-settings.js';
 import { FACTOR_ESTIMATORS } from './factor-model.js';
 import { AsKnownOn } from '../schema/as-known-on.js';
-import { AssetIdentifier, Id, IsoDate } from '../shape.js';
+import { AssetIdentifier, Id, IsoDate } from '../schema/shape.js';
 
 /** Estimators by their names on the wire. */
 export const ESTIMATORS = ['shrinkage', ...STRUCTURED_ESTIMATORS, ...FACTOR_ESTIMATORS] as const;

@@ -1,4 +1,4 @@
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { kindFits } from './expressions/evaluate.js';
 import type { ComparedUse } from './compared-use.js';

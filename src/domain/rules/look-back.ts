@@ -1,4 +1,4 @@
-import { addMonths, civilOf, dayOf, type Day } from '../days.js';
+import { addMonths, civilOf, dayOf, type Day } from '../time/days.js';
 import type { RuleDocument } from '../documents/index-document.js';
 import { bindPipeline, readsOf } from './bound-pipeline.js';
 import { GROWTH_BASED } from '../datapoints/datapoint-sources.js';

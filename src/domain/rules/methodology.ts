@@ -14,7 +14,7 @@ import type { RiskEstimator, RiskModelChoice } from '../risk/risk-estimator.js';
 import { overlayTypeOf } from '../overlays/catalogue.js';
 import { breachRuleOf } from '../compliance/breach-watch.js';
 import { LIMIT_RULES, type LimitRuleName } from '../compliance/rules.js';
-import { LIMITS } from '../limits.js';
+import { LIMITS } from '../refusals/limits.js';
 import type { Adjustment } from '../market/market-data.js';
 import { bindPipeline } from './bound-pipeline.js';
 import { numberText, shareText } from '../catalogue/sentence-numbers.js';

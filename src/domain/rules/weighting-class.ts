@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { CatalogueEntry } from '../catalogue/type-spec.js';
-import type { Finding } from '../findings.js';
-import type { ErrorCode } from '../refusal.js';
+import type { Finding } from '../refusals/findings.js';
+import type { ErrorCode } from '../refusals/refusal.js';
 import type { CrossSection } from '../datapoints/cross-section.js';
 import type { FieldUse } from '../datapoints/field-use.js';
 

@@ -1,7 +1,7 @@
 import type { Calendar } from '../calendars/calendar.js';
 import type { LimitRuleName } from '../compliance/rules.js';
 import type { RebalanceCause } from './rebalance-causes.js';
-import type { Day } from '../days.js';
+import type { Day } from '../time/days.js';
 import type { RebalanceSpec } from './rebalance-spec.js';
 import { rebalanceDates } from './schedule.js';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { IsoDate } from '../shape.js';
+import { IsoDate } from '../schema/shape.js';
 
 /** Frequencies whose periods are cut by months and that read an anchor. */
 export const ANCHORED = ['monthly', 'quarterly', 'semi_annual', 'annual'] as const;

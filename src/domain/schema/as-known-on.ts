@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isMoment, MOMENT } from '../moment.js';
+import { isMoment, MOMENT } from '../time/moment.js';
 
 /** A moment, or the number of a version. */
 const MOMENT_OR_VERSION = /^([1-9]\d{0,8}|\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?)?)$/;

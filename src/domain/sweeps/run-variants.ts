@@ -7,9 +7,9 @@ import { computeRun } from '../backtest/compute-run.js';
 import { createSparseRoom, type SparseRoom } from '../books/sparse-room.js';
 import type { ComputedRun } from '../backtest/run.js';
 import type { Calendars } from '../calendars/calendar.js';
-import { canonicalJson } from '../canonical-json.js';
+import { canonicalJson } from '../json/canonical-json.js';
 import type { MarketData } from '../market/market-data.js';
-import { Refusal, type ErrorDetail } from '../refusal.js';
+import { Refusal, type ErrorDetail } from '../refusals/refusal.js';
 import type { StoredModels } from '../risk/stored-model.js';
 import type { Variant } from './variants.js';
 

@@ -1,4 +1,4 @@
-import type { Day } from '#domain/days.js';
+import type { Day } from '#domain/time/days.js';
 import type { ArtifactDestination } from '#store/port.js';
 import type { HashCells } from '../thread-messages.js';
 

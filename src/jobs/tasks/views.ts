@@ -9,7 +9,7 @@ import type { ExposureTable } from '#domain/exports/exposure-tables.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import type { LimitTable } from '#domain/exports/limit-tables.js';
 import type { ScenarioTable } from '#domain/exports/scenario-tables.js';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
 import type { AttributionModel } from '#domain/risk/factors/factor-attribution.js';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import { canonicalJson } from '#domain/canonical-json.js';
-import { compareText } from '#domain/findings.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { ContentDigests } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { canonicalTables } from './canonical-tables.js';

@@ -1,6 +1,6 @@
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { formatDay } from '#domain/days.js';
-import { orderFindings, type Finding } from '#domain/findings.js';
+import { formatDay } from '#domain/time/days.js';
+import { orderFindings, type Finding } from '#domain/refusals/findings.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import { actionDoubts } from './doubtful-actions.js';
 import type { MarketContent } from './market-content.js';

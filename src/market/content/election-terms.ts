@@ -1,4 +1,4 @@
-import { didYouMean } from '#domain/nearest-name.js';
+import { didYouMean } from '#base/text/nearest-name.js';
 import { ELECTIONS, type ActionType, type CorporateAction, type ElectionDefault } from '#domain/market/market-data.js';
 import { numberIn, textIn, writtenText, type Cell } from '../formats/cells.js';
 import { quoted } from '../tables/key-problems.js';

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
-import { compareText } from '#domain/findings.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { firstAtLeast, lastAtMost } from '#domain/search.js';
+import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 import { BLOCK_DAYS, DIGEST_BYTES, type KnownBlocks } from '../panels/day-blocks.js';
 
 /**

@@ -1,4 +1,4 @@
-import { formatDay, weekdayOf, type Day } from '#domain/days.js';
+import { formatDay, weekdayOf, type Day } from '#domain/time/days.js';
 import type { Problems } from '../tables/problems.js';
 import { GAP_SESSIONS_MAX } from './market-warnings.js';
 

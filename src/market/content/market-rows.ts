@@ -1,6 +1,6 @@
-import type { Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
-import { isAssetIdentifier } from '#domain/shape.js';
+import type { Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
+import { isAssetIdentifier } from '#domain/schema/shape.js';
 import { dayIn, notANumber, numberIn, textIn, writtenText, type Cell, type Heading } from '../formats/cells.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from '../tables/table-kinds.js';
 import { badDay, badIdentifier, nonPositivePrice, quoted, repeatedKey } from '../tables/key-problems.js';

@@ -1,6 +1,6 @@
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { firstAtLeast } from '#domain/search.js';
+import { firstAtLeast } from '#domain/numbers/search.js';
 import type { MarketContent } from './market-content.js';
 import type { Problems } from '../tables/problems.js';
 

@@ -1,5 +1,5 @@
-import { formatDay, type Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { ReferenceRow, ReferenceTable, ReferenceValue } from '#domain/market/market-data.js';
 import { textIn, type Cell } from '../formats/cells.js';
 import { DATE_COLUMNS, TEXT_COLUMNS } from '../tables/table-kinds.js';

@@ -1,5 +1,5 @@
-import type { Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import type { Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { MarketContent } from './market-content.js';
 import { holdsAny } from './market-changes.js';
 import { growablePanel, newTakenCount, withoutEmptyLines, type Panels } from '../panels/panels.js';

@@ -1,5 +1,5 @@
-import { formatDay, type Day } from '#domain/days.js';
-import { orderFindings, type Finding } from '#domain/findings.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import { orderFindings, type Finding } from '#domain/refusals/findings.js';
 import type { MarketContent } from './market-content.js';
 import type { TableKind } from '../tables/table-kinds.js';
 import { compareBars, holdsAny, newColumns, type MarketChanges } from './market-changes.js';

@@ -1,5 +1,5 @@
-import type { Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import type { Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { PriceSeries, SeriesTable } from '#domain/market/series.js';
 import { notANumber, numberIn, textIn, writtenText, type Cell } from '../formats/cells.js';
 import { badDay, quoted, repeatedKey } from '../tables/key-problems.js';

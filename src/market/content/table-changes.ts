@@ -1,5 +1,5 @@
-import { formatDay, type Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { CorporateAction, Membership, ReferenceTable, ReferenceValue } from '#domain/market/market-data.js';
 import type { ContentTables } from './market-content.js';
 import type { TableKind } from '../tables/table-kinds.js';

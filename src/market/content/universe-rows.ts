@@ -1,5 +1,5 @@
-import { formatDay } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import { formatDay } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { Membership } from '#domain/market/market-data.js';
 import { textIn, type Cell } from '../formats/cells.js';
 import { namedColumns } from '../tables/named-columns.js';

@@ -1,5 +1,5 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import { didYouMean } from '#domain/nearest-name.js';
+import { didYouMean } from '#base/text/nearest-name.js';
 import type { Cell } from '../formats/cells.js';
 import type { RowSink } from '../sources/content-rows.js';
 import type { TableKind } from '../tables/table-kinds.js';

@@ -1,4 +1,4 @@
-import type { TableFormat } from '#domain/documents/import-request.js';
+import type { ImportHeader, TableFormat } from '#domain/documents/import-request.js';
 import type { TableFiles } from '../sources/folder.js';
 import type { TableKind } from '../tables/table-kinds.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
@@ -19,6 +19,9 @@ export interface ImportAnswer {
   /** Whether the store is to be served. */
   readonly load: boolean;
 }
+
+/** Decides about an import once its header is read. */
+export type OnImport = (header: ImportHeader) => Promise<ImportAnswer>;
 
 /** Everything that the import of one table depends on. */
 export interface TableImport {

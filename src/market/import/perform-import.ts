@@ -1,9 +1,9 @@
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import { ImportBody, type ImportHeader } from '#domain/documents/import-request.js';
 import type { Adjustment } from '#domain/market/market-data.js';
-import { parseJson } from '#domain/parse-json.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
-import { checkShape } from '#domain/shape.js';
+import { parseJson } from '#domain/json/parse-json.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { checkShape } from '#domain/schema/shape.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { ImportAnswer } from './import-answer.js';
 import { rowsOf } from '../content/content.js';

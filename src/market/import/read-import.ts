@@ -1,7 +1,7 @@
 import type { ImportFormat } from '#domain/documents/import-request.js';
 import type { DerivedActions, Mapping } from '#domain/documents/mapping.js';
-import type { Finding } from '#domain/findings.js';
-import { didYouMean } from '#domain/nearest-name.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { didYouMean } from '#base/text/nearest-name.js';
 import type { MarketContent } from '../content/market-content.js';
 import { createContentRows, type ContentRows } from '../sources/content-rows.js';
 import { hasTwoHeaders, sheetRows } from '../content/sheet-rows.js';

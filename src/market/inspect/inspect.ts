@@ -1,9 +1,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { Mapping, type DerivedActions } from '#domain/documents/mapping.js';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketContent } from '../content/market-content.js';
 import { createProblems, type Problems } from '../tables/problems.js';
 import type { RowsByTable } from '../tables/table-kinds.js';

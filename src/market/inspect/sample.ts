@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { Cell } from '../formats/cells.js';
 import { cellText, CsvFault, readCsv, type CsvRecord } from '../sources/csv.js';
 import { scanOf } from '../sources/parquet/parquet.js';

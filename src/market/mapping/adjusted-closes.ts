@@ -1,5 +1,5 @@
 import { powerOf } from '#kernels/power.js';
-import { formatDay, type Day } from '#domain/days.js';
+import { formatDay, type Day } from '#domain/time/days.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import type { Problem, Problems } from '../tables/problems.js';

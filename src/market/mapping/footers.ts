@@ -1,4 +1,4 @@
-import type { Day } from '#domain/days.js';
+import type { Day } from '#domain/time/days.js';
 import type { MarketFile, MarketRows } from '../content/market-rows.js';
 import { cellPath, type Problem, type Problems } from '../tables/problems.js';
 import { textIn, type Cell, type Heading } from '../formats/cells.js';

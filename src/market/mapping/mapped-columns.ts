@@ -1,5 +1,5 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import { didYouMean, nearestName } from '#domain/nearest-name.js';
+import { didYouMean, nearestName } from '#base/text/nearest-name.js';
 import { columnName, REQUIRED_COLUMNS } from '../tables/table-kinds.js';
 import { namedColumns } from '../tables/named-columns.js';
 import type { Problems } from '../tables/problems.js';

@@ -1,4 +1,4 @@
-import type { Day } from '#domain/days.js';
+import type { Day } from '#domain/time/days.js';
 import type { Mapping } from '#domain/documents/mapping.js';
 import { isKnownColumn } from '../tables/table-kinds.js';
 import { createMarketRows, type MarketFile, type MarketRows, type MarketRowsOptions } from '../content/market-rows.js';

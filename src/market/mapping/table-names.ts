@@ -1,5 +1,5 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import { isAssetIdentifier } from '#domain/shape.js';
+import { isAssetIdentifier } from '#domain/schema/shape.js';
 import { quoted } from '../tables/key-problems.js';
 import type { Problems } from '../tables/problems.js';
 import type { Heading } from '../formats/cells.js';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { compareText } from '#domain/findings.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { Panels } from './panels.js';
 
 /** Days that are hashed together: what is appended to a store changes the last block alone. */

@@ -3,7 +3,7 @@ import { limitMemory } from '#kernels/memory/paged-memory.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
 import type { Adjustment } from '#domain/market/market-data.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { MarketTaskReport, MarketTaskRequest } from './market-tasks.js';
 import type { ImportAnswer } from '../import/import-answer.js';
 import type { FreeProcess } from './process-pool.js';

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { CommitEvent, CommitEvents } from '#domain/commit-events.js';
+import type { CommitEvent, CommitEvents } from '#domain/documents/commit-events.js';
 import {
   identityOf,
   marketKey,
@@ -9,7 +9,7 @@ import {
   type MarketIdentity,
 } from '#domain/market/handle.js';
 import { datasetLoading } from '#domain/market/dataset-loading.js';
-import { Refusal, type ErrorDetail } from '#domain/refusal.js';
+import { Refusal, type ErrorDetail } from '#domain/refusals/refusal.js';
 import type { KnownFile } from '../sources/known-files.js';
 import { createMarketContents } from './market-contents.js';
 import { lookupOf } from './market-lookup.js';

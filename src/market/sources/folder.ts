@@ -1,8 +1,8 @@
 import type { BigIntStats } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { compareText } from '#domain/findings.js';
-import { nearestName } from '#domain/nearest-name.js';
+import { compareText } from '#domain/refusals/findings.js';
+import { nearestName } from '#base/text/nearest-name.js';
 import type { Mapping } from '#domain/documents/mapping.js';
 import { isMarketTable } from '../mapping/market-tables.js';
 import type { TableKind } from '../tables/table-kinds.js';

@@ -1,7 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import type { Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
-import { AssetIdentifier } from '#domain/shape.js';
+import type { Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
+import { AssetIdentifier } from '#domain/schema/shape.js';
 import { settleAll } from '../panels/settle-all.js';
 import { dayIn } from '../formats/cells.js';
 import { cellOf, chunksOf, integersOf, sqlName, sqlText, textsOf, type DuckDb } from '../formats/duckdb.js';

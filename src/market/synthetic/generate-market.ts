@@ -1,5 +1,5 @@
-import { formatDay, type Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { Membership, ReferenceRow, ReferenceTable, ReferenceValue } from '#domain/market/market-data.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
 import { compareActions } from '../content/action-rows.js';

@@ -1,4 +1,4 @@
-import { formatDay, type Day } from '#domain/days.js';
+import { formatDay, type Day } from '#domain/time/days.js';
 import type { Problem } from './problems.js';
 
 /** The problem of a cell that names no asset. @param text null where it is empty */

@@ -1,4 +1,4 @@
-import { didYouMean, nearestName } from '#domain/nearest-name.js';
+import { didYouMean, nearestName } from '#base/text/nearest-name.js';
 import {
   columnName,
   isKnownColumn,

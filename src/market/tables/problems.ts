@@ -1,4 +1,4 @@
-import { orderFindings, smallValue, type Finding, type FindingCode, type Severity } from '#domain/findings.js';
+import { orderFindings, smallValue, type Finding, type FindingCode, type Severity } from '#domain/refusals/findings.js';
 
 /** Findings reported about one store before MORE_FINDINGS takes the place of the rest. */
 export const FINDINGS_MAX = 200;

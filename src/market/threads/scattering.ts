@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { memoryLimit, writtenPlace, type WrittenPlace } from '#kernels/memory/paged-memory.js';
-import { compareText } from '#domain/findings.js';
+import { compareText } from '#domain/refusals/findings.js';
 import { BLOCK_DAYS } from '../panels/day-blocks.js';
 import { floorsOf, type DayFollower, type Scattered, type Target } from './scatter-rows.js';
 import { rowsTogether, STAGED_BLOCKS_MAX, stripeDaysOf, type StripeTarget } from './stripes.js';

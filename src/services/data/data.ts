@@ -12,7 +12,7 @@ import type {
   SearchQuery,
   SeriesCollection,
 } from '#contract/data.js';
-import type { Day } from '#domain/days.js';
+import type { Day } from '#domain/time/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
 import type { Jobs } from '#jobs/job-kind.js';

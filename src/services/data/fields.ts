@@ -1,5 +1,5 @@
 import type { FieldList } from '#contract/data.js';
-import { compareText } from '#domain/findings.js';
+import { compareText } from '#domain/refusals/findings.js';
 import { namesOf, referenceKind, resolve } from '#domain/datapoints/resolution.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 

@@ -1,5 +1,5 @@
 import type { CoverageResponse } from '#contract/coverage.js';
-import { type Day, formatDay } from '#domain/days.js';
+import { type Day, formatDay } from '#domain/time/days.js';
 import type { DatasetKind } from '#domain/documents/dataset-document.js';
 import { lookupOf } from '#market/serving/market-lookup.js';
 import type { ServedMarket } from '#market/serving/markets.js';

@@ -1,5 +1,5 @@
 import type { DataHistoryDocument } from '#domain/documents/data-version-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { firstOf } from '../stored/data-history.js';
 
 /** Which parameter of a request asks for a version. */

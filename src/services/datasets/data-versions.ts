@@ -6,9 +6,9 @@ import {
   type DataSource,
 } from '#domain/documents/data-version-document.js';
 import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
-import type { Day } from '#domain/days.js';
-import { momentOf } from '#domain/moment.js';
-import { Refusal } from '#domain/refusal.js';
+import type { Day } from '#domain/time/days.js';
+import { momentOf } from '#domain/time/moment.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { KnownReferences } from '#jobs/tasks/references.js';
 import type { ServedMarket } from '#market/serving/markets.js';

@@ -1,5 +1,5 @@
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { GeneratePayload, LoadPayload, RefreshPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type Attempt, type Completion, type JobKind } from '#jobs/job-kind.js';
 import { runMarketTask } from '#market/process/market-process.js';

@@ -1,8 +1,8 @@
-import { formatDay, type Day } from '#domain/days.js';
+import { formatDay, type Day } from '#domain/time/days.js';
 import { isManaged, TABLE_KINDS, type DatasetDocument } from '#domain/documents/dataset-document.js';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
-import { refuseWithFindings, type Refusal } from '#domain/refusal.js';
+import { refuseWithFindings, type Refusal } from '#domain/refusals/refusal.js';
 import type { DatabasePlaces } from '#market/sources/databases/database-place.js';
 import type { TableKind } from '#market/tables/table-kinds.js';
 import { folderFiles, type TableFiles } from '#market/sources/folder.js';

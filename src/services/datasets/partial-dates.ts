@@ -1,6 +1,6 @@
 import type { Health } from '#contract/health.js';
 import type { DataAudit } from '#contract/stores/audit.js';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { DocumentStore } from '#store/port.js';
 import { readDataset } from '../stored/dataset-documents.js';

@@ -1,4 +1,4 @@
-import type { CommitEvents } from '#domain/commit-events.js';
+import type { CommitEvents } from '#domain/documents/commit-events.js';
 import type { DataCopy } from '#domain/documents/data-version-document.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';

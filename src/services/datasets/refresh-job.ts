@@ -1,7 +1,7 @@
-import { dayFrom, formatDay, type Day } from '#domain/days.js';
-import { orderFindings, type Finding } from '#domain/findings.js';
+import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import { orderFindings, type Finding } from '#domain/refusals/findings.js';
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Attempt, Completion } from '#jobs/job-kind.js';
 import { type TableKind, rowsByTable } from '#market/tables/table-kinds.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';

@@ -1,5 +1,5 @@
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
-import { Refusal, type ErrorDetail } from '#domain/refusal.js';
+import { Refusal, type ErrorDetail } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import { sweepSharedFolders } from '#market/process/market-process.js';

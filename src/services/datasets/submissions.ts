@@ -1,13 +1,13 @@
-import { assertOrder } from '#domain/assert-order.js';
+import { assertOrder } from '#domain/schema/assert-order.js';
 import type { GenerateSyntheticRequest } from '#domain/documents/synthetic-request.js';
 import type { RefreshRequest } from '#contract/stores/refresh.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { canonicalJson } from '#domain/canonical-json.js';
-import { civilOf, dayFrom, formatDay } from '#domain/days.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import { civilOf, dayFrom, formatDay } from '#domain/time/days.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import type { Finding } from '#domain/findings.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import { isLiveIn } from '#jobs/job-record.js';
 import type { Origin } from '#jobs/origin.js';

@@ -2,7 +2,7 @@ import type { DocumentVersion, VersionDifference, VersionList } from '#contract/
 import { changesBetween } from '#domain/documents/document-changes.js';
 import { readIndex } from '#domain/checks/validate-index.js';
 import type { Authorship, Subject, VersionedKind } from '#domain/documents/version-document.js';
-import { Refusal, type ErrorCode } from '#domain/refusal.js';
+import { Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
 import type { Markets } from '#market/serving/markets.js';
 import { hasVersions, headOf, versionOf, type HistoryHead, type Version } from '#store/history/history.js';

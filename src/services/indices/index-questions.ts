@@ -7,14 +7,14 @@ import { DocumentQuestion, mergePatch, WhatIfQuestion } from '#domain/documents/
 import { assumptionsOf, validateIndex } from '#domain/checks/validate-index.js';
 import { referencesOf } from '#domain/checks/validate-reference.js';
 import { assertDecides } from '#domain/checks/validate-overlay.js';
-import { orderFindings, type Finding } from '#domain/findings.js';
+import { orderFindings, type Finding } from '#domain/refusals/findings.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
-import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
 import type { IndexSchedule } from '#domain/schedule/index-schedule.js';
-import { checkShape } from '#domain/shape.js';
+import { checkShape } from '#domain/schema/shape.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import { headOf, versionWith } from '#store/history/history.js';

@@ -1,5 +1,5 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentReader } from '#store/port.js';
 import { earlierRuns } from '../stored/kept-runs.js';
 import { requireRun } from '../stored/run-documents.js';

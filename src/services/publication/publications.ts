@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Publication, PublishRequest } from '#contract/publication.js';
-import { assertOrder } from '#domain/assert-order.js';
+import { assertOrder } from '#domain/schema/assert-order.js';
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
-import { dayFrom } from '#domain/days.js';
+import { dayFrom } from '#domain/time/days.js';
 import {
   NO_HASH,
   type PublicationEntry,
@@ -12,8 +12,8 @@ import {
 } from '#domain/documents/publication-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
-import { lastAtMost } from '#domain/search.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { lastAtMost } from '#domain/numbers/search.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import { appendEntries, assertReadable, logBatches, logHead } from '#store/publication/log.js';
 import { hashOf, hashSigner } from '#store/publication/signing.js';

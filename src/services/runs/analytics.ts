@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import type { BacktestRecordCollection } from '#contract/analytics/record.js';
 import type { BacktestRequest } from '#contract/analytics/request.js';
-import { assertOrder } from '#domain/assert-order.js';
-import { canonicalJson } from '#domain/canonical-json.js';
+import { assertOrder } from '#domain/schema/assert-order.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';

@@ -4,7 +4,7 @@ import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketIdentity } from '#domain/market/handle.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { BacktestPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type Attempt, type JobKind } from '#jobs/job-kind.js';
 import type { PortableTaskName, TaskInput, TaskOutput } from '#jobs/tasks.js';

@@ -1,6 +1,6 @@
 import type { RiskModelDocument } from '#domain/risk/risk-model-document.js';
-import type { Finding } from '#domain/findings.js';
-import { refuseWithFindings } from '#domain/refusal.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { FACTOR_ESTIMATORS, isFactorEstimator, type FactorEstimator } from '#domain/risk/factor-model.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
 import type { FactorMeasure, FactorModelFile } from '#jobs/tasks/views.js';

@@ -2,7 +2,7 @@ import { DEFAULT_RISK_WINDOW, type RiskReference } from '#domain/analytics/rolli
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { marketKey } from '#domain/market/handle.js';
-import { refuseWithFindings, type Refusal } from '#domain/refusal.js';
+import { refuseWithFindings, type Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';

@@ -1,12 +1,12 @@
 import type { RunsDifference } from '#contract/analytics/run-differences.js';
 import type { DataDifferenceView } from '#contract/stores/data-versions.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import { canonicalJson } from '#domain/canonical-json.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
 import { changesBetween, type DocumentChange } from '#domain/documents/document-changes.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { RunDifferencePayload } from '#domain/jobs/payloads.js';
 import type { MarketHandle } from '#domain/market/handle.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { jobKind, type Attempt, type JobKind, type Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';

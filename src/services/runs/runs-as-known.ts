@@ -1,5 +1,5 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { DocumentStore } from '#store/port.js';
 import type { KnownMarket } from '../datasets/data-versions.js';
 import { earlierRuns } from '../stored/kept-runs.js';

@@ -1,7 +1,7 @@
-import { formatDay, dayFrom } from '#domain/days.js';
+import { formatDay, dayFrom } from '#domain/time/days.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { Refusal } from '#domain/refusal.js';
-import { firstAtLeast } from '#domain/search.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { firstAtLeast } from '#domain/numbers/search.js';
 import { tallyBytes, type SimulationRequest } from '#domain/simulation/simulation.js';
 import type { SimulationPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type JobKind, type Jobs } from '#jobs/job-kind.js';

@@ -1,6 +1,6 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Attempt } from '#jobs/job-kind.js';
 import type { PortableTaskName, TaskOutput } from '#jobs/tasks.js';
 import type { RunFileName } from '#jobs/tasks/runs.js';

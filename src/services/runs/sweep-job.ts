@@ -1,6 +1,6 @@
 import { deserialize } from 'node:v8';
-import { canonicalJson } from '#domain/canonical-json.js';
-import { compareText } from '#domain/findings.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { VariantOutcome } from '#domain/sweeps/run-variants.js';
 import type { Patch } from '#domain/sweeps/variants.js';
 import type { SweepPayload } from '#domain/jobs/payloads.js';

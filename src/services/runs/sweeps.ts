@@ -6,9 +6,9 @@ import { marketFindings } from '#domain/checks/index-on-market.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
 import { lateRates } from '#domain/checks/late-rates.js';
 import type { PlannedModel } from '#domain/documents/used-models.js';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { refusedVariants } from '#domain/sweeps/refused-variants.js';
 import type { SweepRequest } from '#domain/sweeps/sweep-request.js';
 import {

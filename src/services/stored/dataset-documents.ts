@@ -1,6 +1,6 @@
 import type { DataStore } from '#contract/stores/store.js';
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { GENERATOR } from '#market/synthetic/spec.js';
 import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
 

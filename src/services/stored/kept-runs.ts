@@ -1,5 +1,5 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { RunListDocument } from '#domain/documents/run-list-document.js';
 import type { DocumentReader, DocumentTransaction } from '#store/port.js';
 import { contentsOf } from './data-history.js';

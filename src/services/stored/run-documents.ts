@@ -3,7 +3,7 @@ import { pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
 import { runIdOf } from '#store/run-id.js';
 import { RunDocument } from '#domain/documents/run-document.js';
 import { RunListDocument } from '#domain/documents/run-list-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { ArtifactReference } from '#jobs/tasks/references.js';
 import type { RunProvenance } from '#jobs/tasks/runs.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction, FoundDocument } from '#store/port.js';

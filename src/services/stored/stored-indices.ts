@@ -1,7 +1,7 @@
 import { type IndexDocument, isDerivedDocument, isOverlayDocument } from '#domain/documents/index-document.js';
 import { referencesOf } from '#domain/checks/validate-reference.js';
 import { readIndex } from '#domain/checks/validate-index.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
 
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get' | 'ids'>;

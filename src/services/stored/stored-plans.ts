@@ -2,7 +2,7 @@ import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { readIndex } from '#domain/checks/validate-index.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { ArtifactStore } from '#store/port.js';
 
 /**

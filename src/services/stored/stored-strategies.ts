@@ -1,6 +1,6 @@
 import { ConstraintSet } from '#domain/documents/constraint-set.js';
 import { readStrategy, type StrategyDocument } from '#domain/documents/strategy-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
 
 /** A stored constraint set, undefined when there is none that can be read. */

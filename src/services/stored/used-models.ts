@@ -2,11 +2,11 @@ import { RiskModelDocument, type Estimator } from '#domain/risk/risk-model-docum
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { plannedModel, usedModels, type PlannedModel, type PlannedModels } from '#domain/documents/used-models.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { lookAheadFindings } from '#domain/checks/look-ahead.js';
-import { canonicalJson } from '#domain/canonical-json.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
 import type { ModelReferences } from '#jobs/tasks/references.js';
 import type { WeightsViewInput } from '#jobs/tasks/views.js';

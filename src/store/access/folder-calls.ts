@@ -1,5 +1,5 @@
 import { isMainThread } from 'node:worker_threads';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 
 /**
  * Does one call to the file system, within a time.

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { callsTo, ownCall, type FolderCall } from './folder-calls.js';
 import { codeOf, isAway } from './place-fault.js';
 import { MARKER, storeIdIn } from './store-id.js';

@@ -1,4 +1,4 @@
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 
 /** Artifacts cannot be had for a reason that another setting mends, and no time. */
 export class PlaceFault extends Refusal {

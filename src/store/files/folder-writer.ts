@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LARGE_BYTES_MIN } from '#domain/page-memory.js';
+import { LARGE_BYTES_MIN } from '#base/memory/page-memory.js';
 import type { EarlyArtifact } from '../early-artifact.js';
 import type { ArtifactContent, ArtifactRef, ArtifactWriter, WriteOptions } from '../port.js';
 import { ownFolder, type FolderGuard } from '../access/folder-guard.js';

@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { FolderCall } from '../access/folder-calls.js';
 import type { LowWaterMark } from '../access/low-water-mark.js';
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { isUnavailable } from '#domain/refusal.js';
+import { isUnavailable } from '#domain/refusals/refusal.js';
 import { describePlace, type ArtifactPlace } from './artifact-place.js';
 import type { DocumentEngine, DocumentReader } from '../port.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';

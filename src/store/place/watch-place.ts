@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Refusal, isUnavailable } from '#domain/refusal.js';
+import { Refusal, isUnavailable } from '#domain/refusals/refusal.js';
 import { describePlace, type ArtifactPlace } from './artifact-place.js';
 import type { ArtifactHealth } from '../port.js';
 import { openMarker, type PlaceMarker } from './marker.js';

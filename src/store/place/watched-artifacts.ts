@@ -1,4 +1,4 @@
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { ArtifactHealth, ArtifactStore } from '../port.js';
 import { isAway } from '../access/place-fault.js';
 

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { webcrypto } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AwsClient } from 'aws4fetch';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { PlaceFault } from '../access/place-fault.js';
 import { currentKeys } from './keys/current-keys.js';
 import type { Keys } from '../access/key-source.js';

@@ -3,7 +3,7 @@ import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { DeciderFactory } from '#domain/books/compositions.js';
-import { dayFrom, formatDay, weekdayOf } from '#domain/days.js';
+import { dayFrom, formatDay, weekdayOf } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { methodologyOf } from '#domain/rules/methodology.js';

@@ -8,7 +8,7 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import type { BacktestRequest, StrategyTerms } from '#domain/documents/backtest-plan.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { weekdayCalendars } from './market-builder.js';
 import { HOLIDAYS, OTHER_HOLIDAYS } from './random-market.js';
 import { plainDecider, SIGNED_DECIDERS } from './test-deciders.js';

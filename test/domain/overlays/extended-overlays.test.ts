@@ -6,7 +6,7 @@ import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { attributionView } from '#views/attribution-view.js';
 import { runOverviewJson, runResultJson, writeOverview } from '#views/run-json.js';
 import { fc } from '../../fast-check.js';

@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { growthOf } from '#domain/market/growth.js';
 import { growthTerms } from '#domain/market/growth-terms.js';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Composer } from '#domain/books/compositions.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { IndexDocument, isRuleDocument, type RuleDocument } from '#domain/documents/index-document.js';
 import { openMarketSince, shareMarket } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dayFrom, formatDay } from '#domain/days.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
 import { latest } from '#domain/datapoints/field-request.js';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createComposer } from '#domain/books/create-composer.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { latest } from '#domain/datapoints/field-request.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
 import { explainName } from '#domain/rules/explain.js';

@@ -1,7 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import type { Calendar } from '#domain/calendars/calendar.js';
-import { type Day, civilOf, dayFrom, daysInMonth, formatDay, weekdayOf } from '#domain/days.js';
+import { type Day, civilOf, dayFrom, daysInMonth, formatDay, weekdayOf } from '#domain/time/days.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import { rebalanceDates } from '#domain/schedule/schedule.js';
 import { calendarOf } from './schedule-case.js';

@@ -13,7 +13,7 @@ import { sharedDecisions } from '#domain/rules/shared-decisions.js';
 import { runVariants, type VariantOutcome } from '#domain/sweeps/run-variants.js';
 import { sweepTable } from '#domain/sweeps/sweep-table.js';
 import type { Variant } from '#domain/sweeps/variants.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { randomMarket } from '../backtest/random-market.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { counterRandom } from '#kernels/random/counter-random.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import type { Adjustment, CorporateAction } from '#domain/market/market-data.js';
 import { applyRepairs, changesContent } from '#market/audit/apply-repairs.js';
 import { auditMarket } from '#market/audit/audit-market.js';

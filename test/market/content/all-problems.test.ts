@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import sqlite from 'node-sqlite3-wasm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import { readDatabase } from '#market/sources/databases/read-database.js';
 import { createProblems } from '#market/tables/problems.js';
 import { readImport } from '#market/import/read-import.js';

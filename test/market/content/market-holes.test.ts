@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseDay } from '#domain/days.js';
+import { parseDay } from '#domain/time/days.js';
 import { warnOfHoles } from '#market/content/market-holes.js';
 import { createProblems } from '#market/tables/problems.js';
 

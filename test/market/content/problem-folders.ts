@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { expect } from 'vitest';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import { readDatabase } from '#market/sources/databases/read-database.js';
 import { createProblems } from '#market/tables/problems.js';
 import { temporaryFolder } from '../../store/temporary-folder.js';

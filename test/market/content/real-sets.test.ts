@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { inflateRawSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { dayFrom } from '#domain/days.js';
+import { dayFrom } from '#domain/time/days.js';
 import { contentHash } from '#market/content/content.js';
 import { warnOfMarket } from '#market/content/market-warnings.js';
 import { createProblems } from '#market/tables/problems.js';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { canonicalJson } from '#domain/canonical-json.js';
-import { dayFrom } from '#domain/days.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import { dayFrom } from '#domain/time/days.js';
 import { openMarket, shareMarket } from '#domain/market/handle.js';
 import { carriedCloses, closeOn } from '#domain/market/series.js';
 import { canonicalTables } from '#market/content/canonical-tables.js';

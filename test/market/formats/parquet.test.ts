@@ -4,7 +4,7 @@ import { parquetReadObjects } from 'hyparquet';
 import { fc } from '../../fast-check.js';
 import { copyFile, mkdir, readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { contentHash } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { emptyPanel } from '#market/panels/panels.js';

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { Mapping } from '#domain/documents/mapping.js';
 import { readImport } from '#market/import/read-import.js';
 import { writeWorkbook } from '#market/formats/workbook-writer.js';

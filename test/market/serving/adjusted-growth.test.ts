@@ -1,7 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
-import { dayFrom } from '#domain/days.js';
+import { dayFrom } from '#domain/time/days.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { growthOf } from '#domain/market/growth.js';
 import { growthTerms } from '#domain/market/growth-terms.js';

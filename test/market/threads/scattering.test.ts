@@ -2,7 +2,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { once } from '#domain/once.js';
+import { once } from '#base/once.js';
 import { limitMemory, memoryLimit, pagedFile } from '#kernels/memory/paged-memory.js';
 import { BLOCK_DAYS, blockDigests } from '#market/panels/day-blocks.js';
 import { createProblems } from '#market/tables/problems.js';

@@ -4,7 +4,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { limitRowsOf } from '#domain/compliance/constraint-rows.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { limitsView } from '#views/limits/limits-view.js';
 import { fc } from '../../fast-check.js';
 import { opened } from '../../domain/backtest/extend/extended.js';

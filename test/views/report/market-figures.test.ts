@@ -3,7 +3,7 @@ import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js'
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { marketOn } from '#domain/books/market-on.js';
-import { formatDay, dayFrom } from '#domain/days.js';
+import { formatDay, dayFrom } from '#domain/time/days.js';
 import { builtInTemplate } from '#domain/reports/built-in.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { termsOf } from '#domain/reports/run-terms.js';

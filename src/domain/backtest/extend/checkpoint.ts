@@ -1,9 +1,9 @@
-import type { Day } from '../../days.js';
+import type { Day } from '../../time/days.js';
 import type { IndexDocument, TreatmentSpec } from '../../documents/index-document.js';
 import { treatmentOf as documentTreatment } from '../../documents/treatment.js';
 import { markMarket } from '../../market/growth.js';
 import type { MarketMark } from '../../market/session-market.js';
-import { lastAtMost } from '../../search.js';
+import { lastAtMost } from '../../numbers/search.js';
 import type { SeriesEnd } from '../../books/benchmark.js';
 import type { StoredFollow } from '../../books/book.js';
 import { inForce, type Composition, type Compositions } from '../../books/compositions.js';

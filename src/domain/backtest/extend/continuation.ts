@@ -1,7 +1,7 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Calendars } from '../../calendars/calendar.js';
-import type { Day } from '../../days.js';
-import type { Finding } from '../../findings.js';
+import type { Day } from '../../time/days.js';
+import type { Finding } from '../../refusals/findings.js';
 import type { MarketData, ReturnVariant } from '../../market/market-data.js';
 import type { StoredModels } from '../../risk/stored-model.js';
 import type { Constrained } from '../../strategies/constrained-rebalances.js';

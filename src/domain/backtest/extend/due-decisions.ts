@@ -1,4 +1,4 @@
-import type { Day } from '../../days.js';
+import type { Day } from '../../time/days.js';
 import { isDerivedDocument, isRuleDocument, type DerivedDocument } from '../../documents/index-document.js';
 import type { MarketData } from '../../market/market-data.js';
 import { markedMarket } from '../../market/marked-market.js';

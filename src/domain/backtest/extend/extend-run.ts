@@ -1,7 +1,7 @@
 import { annualReturns, backtestMetrics, drawdownOf, rebase, returnsOf } from '../../analytics/series.js';
 import { relativeMetrics, type RelativeMetrics } from '../../analytics/relative.js';
-import { dayFrom, type Day } from '../../days.js';
-import type { Finding } from '../../findings.js';
+import { dayFrom, type Day } from '../../time/days.js';
+import type { Finding } from '../../refusals/findings.js';
 import { assumptionFindings } from '../../checks/assumptions.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import { variantOn } from '../../market/price-basis.js';

@@ -1,7 +1,7 @@
 import type { IndexDocument } from '../../documents/index-document.js';
 import { markedMarket } from '../../market/marked-market.js';
 import type { SessionMarket } from '../../market/session-market.js';
-import { lastAtMost } from '../../search.js';
+import { lastAtMost } from '../../numbers/search.js';
 import { treatmentOf, type IndexContext, type KnownIndex } from './checkpoint.js';
 import type { Composer } from '../../books/compositions.js';
 import { dueAfter, type DueRebalance } from '../../books/due-rebalances.js';

@@ -1,4 +1,4 @@
-import type { Finding } from '../../findings.js';
+import type { Finding } from '../../refusals/findings.js';
 import type { ReturnVariant } from '../../market/market-data.js';
 import { findingGroups } from '../run-findings.js';
 import type { FindingGroups, RunRemains } from '../run.js';

@@ -2,7 +2,7 @@ import { isOverlayDocument, sourcesOf } from '../../documents/index-document.js'
 import type { ReturnVariant } from '../../market/market-data.js';
 import { overlayTypeOf } from '../../overlays/catalogue.js';
 import type { OverlayPath } from '../../overlays/overlay-type.js';
-import { lastAtMost } from '../../search.js';
+import { lastAtMost } from '../../numbers/search.js';
 import type { Book, BookOverlay } from '../../books/book.js';
 import { bookOnSessions, compositionOnSessions } from '../../books/book-on-sessions.js';
 import type { Composition } from '../../books/compositions.js';

@@ -1,5 +1,5 @@
-import { canonicalJson } from '../../canonical-json.js';
-import { Refusal } from '../../refusal.js';
+import { canonicalJson } from '../../json/canonical-json.js';
+import { Refusal } from '../../refusals/refusal.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
 import type { Numbers } from '../../numbers/number-types.js';
 import { isPlace, type Place, type Pools, type Reference, type StoredNumbers } from './places.js';

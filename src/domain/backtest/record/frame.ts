@@ -1,4 +1,4 @@
-import { LIMITS } from '../../limits.js';
+import { LIMITS } from '../../refusals/limits.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
 import { isEqual } from '../../numbers/number-types.js';
 import type { Book } from '../../books/book.js';

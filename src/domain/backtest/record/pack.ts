@@ -1,4 +1,4 @@
-import { Refusal } from '../../refusal.js';
+import { Refusal } from '../../refusals/refusal.js';
 import { typeOf, type Numbers, type NumberType } from '../../numbers/number-types.js';
 import type { Packing } from './field.js';
 import { POOLS, type Reference } from './places.js';

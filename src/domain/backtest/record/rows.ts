@@ -1,5 +1,5 @@
-import { keptIntegers } from '../../kept-memory.js';
-import { LIMITS } from '../../limits.js';
+import { keptIntegers } from '#base/memory/kept-memory.js';
+import { LIMITS } from '../../refusals/limits.js';
 import { panelRow } from '../../market/session-market.js';
 import type { Run } from '../run.js';
 import type { Book } from '../../books/book.js';

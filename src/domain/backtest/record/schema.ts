@@ -1,4 +1,4 @@
-import { LIMITS } from '../../limits.js';
+import { LIMITS } from '../../refusals/limits.js';
 import { isEqual } from '../../numbers/number-types.js';
 import type { Run } from '../run.js';
 import type { Composition } from '../../books/compositions.js';

@@ -1,5 +1,5 @@
 import type { BacktestMetrics } from '../../analytics/series.js';
-import type { Finding } from '../../findings.js';
+import type { Finding } from '../../refusals/findings.js';
 import type { Continuation, IndexContinuation } from '../extend/continuation.js';
 import type { Run } from '../run.js';
 import type { Book } from '../../books/book.js';

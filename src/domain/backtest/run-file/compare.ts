@@ -1,4 +1,4 @@
-import { formatDay } from '../../days.js';
+import { formatDay } from '../../time/days.js';
 import { recordsDiffer } from '../record/read.js';
 import type { AnyBlock, Axis, Comparison } from './block.js';
 import { HEADER, HEADER_MEMBERS, shownMember, type RunHeader } from './header.js';

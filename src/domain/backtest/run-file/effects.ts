@@ -1,7 +1,7 @@
 import { effectAt, effectTable, type EffectTable } from '../../market/session-effects.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import { placeActions } from '../../market/session-actions.js';
-import { keptFloats } from '../../kept-memory.js';
+import { keptFloats } from '#base/memory/kept-memory.js';
 import { isEqual } from '../../numbers/number-types.js';
 import type { Run } from '../run.js';
 import { indexTerms } from '../../books/index-run.js';

@@ -1,5 +1,5 @@
 import { breachRuleOf } from '../../compliance/breach-watch.js';
-import { formatDay } from '../../days.js';
+import { formatDay } from '../../time/days.js';
 import { TreatmentSpec } from '../../documents/index-document.js';
 import type { MeasuredVariant, ReturnVariant } from '../../market/market-data.js';
 import { variantOn } from '../../market/price-basis.js';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { RETURN_VARIANTS } from '../../market/market-data.js';
 import { RebalanceSpec } from '../../schedule/rebalance-spec.js';
-import { Id } from '../../shape.js';
+import { Id } from '../../schema/shape.js';
 import { costBps, costSentences } from '../fields.js';
 import { overlayType } from '../overlay-type.js';
 import { idle, idleMembers, type Remark } from '../remarks.js';

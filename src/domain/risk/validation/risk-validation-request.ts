@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { LIMITS } from '../../limits.js';
-import { Id, IsoDate } from '../../shape.js';
+import { LIMITS } from '../../refusals/limits.js';
+import { Id, IsoDate } from '../../schema/shape.js';
 
 const RANDOM_MAX = 500;
 const EIGENPORTFOLIOS_MAX = 100;

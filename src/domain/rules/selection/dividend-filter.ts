@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { civilOf, dayOf, type Day } from '../../days.js';
+import { civilOf, dayOf, type Day } from '../../time/days.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';

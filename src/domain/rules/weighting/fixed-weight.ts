@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AssetIdentifier } from '../../shape.js';
+import { AssetIdentifier } from '../../schema/shape.js';
 import { weighed, weightingClass } from '../weighting-class.js';
 import { shareText } from '../../catalogue/sentence-numbers.js';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LIMITS } from '../../limits.js';
+import { LIMITS } from '../../refusals/limits.js';
 import { deviation } from '../../datapoints/aggregates.js';
 import { latest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';

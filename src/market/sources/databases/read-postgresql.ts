@@ -1,6 +1,6 @@
 import { Client, type QueryArrayResult } from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
-import type { Day } from '#domain/days.js';
+import type { Day } from '#domain/time/days.js';
 import { createByteTexts } from '../../formats/byte-texts.js';
 import type { Cell } from '../../formats/cells.js';
 import { createContentRows, type ContentRows } from '../content-rows.js';

@@ -1,7 +1,7 @@
 import type { Mapping } from '#domain/documents/mapping.js';
 import type { TableKind } from '../../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
-import { didYouMean } from '#domain/nearest-name.js';
+import { didYouMean } from '#base/text/nearest-name.js';
 import type { Problems } from '../../tables/problems.js';
 
 /** Table of each dataset that a database holds. */

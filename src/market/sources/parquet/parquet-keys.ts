@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { columnName } from '../../tables/table-kinds.js';
 import type { Problems } from '../../tables/problems.js';
 import { cellOf, sqlName } from '../../formats/duckdb.js';

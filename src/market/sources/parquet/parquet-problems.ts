@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { isAssetIdentifier } from '#domain/shape.js';
+import { isAssetIdentifier } from '#domain/schema/shape.js';
 import { dayIn } from '../../formats/cells.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from '../../tables/table-kinds.js';
 import { cellOf, chunksOf, sqlName, sqlText, type DuckDb } from '../../formats/duckdb.js';

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { codeOf, PlaceFault } from '../../access/place-fault.js';
 import { reasonOf } from '../request-failure.js';
 import type { AskedKeySource, Keys } from '../../access/key-source.js';

@@ -1,4 +1,4 @@
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../../start-refusal.js';
 import type { KeySource } from '../../access/key-source.js';
 import { readProfile, type Profile, type ProfileFiles } from './profile.js';

@@ -1,4 +1,4 @@
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { askForKeys } from './ask-for-keys.js';
 import type { AskedKeySource, Keys, KeySource } from '../../access/key-source.js';
 

@@ -5,7 +5,7 @@ import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
 import { FULL_RUN_REASON_NAMES } from '#domain/documents/full-run-reasons.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { StrategyTerms } from '#domain/documents/backtest-plan.js';
 import { firstDifference } from '#domain/backtest/run-file/compare.js';
 import { IndexDocument } from '#domain/documents/index-document.js';

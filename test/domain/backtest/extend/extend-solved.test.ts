@@ -1,7 +1,7 @@
 import { fc } from '../../../fast-check.js';
 import { expect, test } from 'vitest';
 import { indexDecider } from '#domain/backtest/index-decider.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import type { MarketData } from '#domain/market/market-data.js';

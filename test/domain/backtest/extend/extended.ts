@@ -16,7 +16,7 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import { actionsOf, openMarketSince, shareMarket } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { settledDay } from '#market/content/prefix.js';
-import { wholeOf } from '#domain/made-bytes.js';
+import { wholeOf } from '#base/memory/made-bytes.js';
 import { recordJson } from '#views/record-json.js';
 import { snapshotsText, withInset, writeResult, type WrittenResult } from '#views/run-json.js';
 import { expectEqual } from '../../../equal.js';

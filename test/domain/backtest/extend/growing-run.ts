@@ -7,7 +7,7 @@ import type { Run } from '#domain/backtest/run.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { runResultJson } from '#views/run-json.js';
 import {
   type StoredRun,

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import { createProblems } from '#market/tables/problems.js';
 import { readImport } from '#market/import/read-import.js';
 import { temporaryFolder } from '../../../store/temporary-folder.js';

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { awsOf } from '#cli/aws-settings.js';
 import { readSettings } from '#cli/settings.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { artifactPlace } from '#store/place/artifact-place.js';
 import { chooseKeys, type AwsSettings } from '#store/s3/keys/choose-source.js';
 import { renewedKeys } from '#store/s3/keys/current-keys.js';

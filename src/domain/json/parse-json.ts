@@ -1,5 +1,5 @@
 import { scanJson } from './json-scan.js';
-import { Refusal } from './refusal.js';
+import { Refusal } from '../refusals/refusal.js';
 
 export interface ParsedJson {
   /** Undefined when there was no body and none is needed. */

@@ -1,4 +1,4 @@
-import { LIMITS } from './limits.js';
+import { LIMITS } from '../refusals/limits.js';
 
 /** Why a text is refused before it is parsed, and where. */
 export interface JsonFault {

@@ -1,5 +1,5 @@
-import { compareText } from './findings.js';
-import { Refusal } from './refusal.js';
+import { compareText } from '../refusals/findings.js';
+import { Refusal } from '../refusals/refusal.js';
 
 /**
  * JSON with keys in code-point order and no white space, so that equal documents are equal bytes.

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { findConstraintClass } from '#domain/constraints/catalogue.js';
 import { findObjectiveClass } from '#domain/objectives/catalogue.js';
-import { checkShape } from '#domain/shape.js';
+import { checkShape } from '#domain/schema/shape.js';
 
 const messageOf = (schema: z.ZodType, value: unknown) =>
   checkShape(schema, value).findings.map(({ message }) => message);

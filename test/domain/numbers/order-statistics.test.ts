@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { median, quantile, upperMedian } from '#domain/order-statistics.js';
+import { median, quantile, upperMedian } from '#domain/numbers/order-statistics.js';
 
 test('quantiles lie between the order statistics around them, as those of type 7', () => {
   const sorted = [1, 2, 4, 8];

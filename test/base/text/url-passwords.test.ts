@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { smallValue } from '#domain/findings.js';
-import { withoutUrlPasswords } from '#domain/url-passwords.js';
+import { smallValue } from '#domain/refusals/findings.js';
+import { withoutUrlPasswords } from '#base/text/url-passwords.js';
 
 test.each([
   ['postgresql://u:secret@host:5432/db', 'postgresql://u:***@host:5432/db'],

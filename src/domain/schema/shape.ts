@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { parseDay } from './days.js';
-import { smallValue, type Finding, type FindingCode } from './findings.js';
-import { didYouMean } from './nearest-name.js';
-import { withoutUrlPasswords } from './url-passwords.js';
+import { parseDay } from '../time/days.js';
+import { smallValue, type Finding, type FindingCode } from '../refusals/findings.js';
+import { didYouMean } from '#base/text/nearest-name.js';
+import { withoutUrlPasswords } from '#base/text/url-passwords.js';
 
 /** Letters, digits, dash and underscore, at most 64: every id of the service. */
 export const ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;

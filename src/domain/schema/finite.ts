@@ -1,4 +1,4 @@
-import type { Finding } from './findings.js';
+import type { Finding } from '../refusals/findings.js';
 import { pathText } from './shape.js';
 
 /**

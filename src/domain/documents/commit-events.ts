@@ -1,4 +1,4 @@
-import type { MarketIdentity } from './market/handle.js';
+import type { MarketIdentity } from '../market/handle.js';
 
 /**
  * What a commit reports to every process that serves the same documents, by type. Events are data, because the process

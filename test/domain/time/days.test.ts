@@ -1,6 +1,6 @@
-import { fc } from '../fast-check.js';
+import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import { addMonths, civilOf, dayOf, daysInMonth, formatDay, parseDay } from '#domain/days.js';
+import { addMonths, civilOf, dayOf, daysInMonth, formatDay, parseDay } from '#domain/time/days.js';
 
 /** The calendar as the language itself has it. */
 const isoText = (day: number): string => new Date(day * 86_400_000).toISOString().slice(0, 10);

@@ -1,5 +1,5 @@
-import { formatDay, parseDay } from './days.js';
-import { Refusal } from './refusal.js';
+import { formatDay, parseDay } from '../time/days.js';
+import { Refusal } from '../refusals/refusal.js';
 
 /** Dates as a request has them, and their names in it. */
 interface DateRange {

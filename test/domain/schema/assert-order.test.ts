@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { assertOrder, isReversed } from '#domain/assert-order.js';
-import { Refusal } from '#domain/refusal.js';
+import { assertOrder, isReversed } from '#domain/schema/assert-order.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 
 const [EARLIER, LATER] = ['2024-01-02', '2024-01-03'];
 

@@ -1,5 +1,5 @@
-import { formatDay, type Day } from './days.js';
-import { withoutUrlPasswords } from './url-passwords.js';
+import { formatDay, type Day } from '../time/days.js';
+import { withoutUrlPasswords } from '#base/text/url-passwords.js';
 
 /** What a check has to say about one place of a document, a request or a dataset. */
 export interface Finding {

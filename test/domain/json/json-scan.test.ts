@@ -1,7 +1,7 @@
-import { fc } from '../fast-check.js';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { scanJson } from '#domain/json-scan.js';
-import { IS_SOAK } from '../soak.js';
+import { scanJson } from '#domain/json/json-scan.js';
+import { IS_SOAK } from '../../soak.js';
 
 /** JSON.parse's own opinion of a text. */
 function parses(text: string): boolean {

@@ -18,6 +18,7 @@ interface Room {
 const table = (await import(pathToFileURL('test/rooms.mjs').href)) as {
   ROOMS: Record<string, Room>;
   ALCOVES: Record<string, { room: string; packages: string[] }>;
+  FAMILIES: Record<string, readonly string[]>;
 };
 const rooms = Object.entries(table.ROOMS);
 const nameOf = (room: string) => room.replace('src/', '');
@@ -53,7 +54,33 @@ const violations: Plant[] = rooms.flatMap(([room, { values, types, packages }]) 
   ];
 });
 
+/** A family imports no family that comes after it in its room: by path or by name, values or types, at any depth. */
+const against: Plant[] = Object.entries(table.FAMILIES).flatMap(([room, families]) =>
+  families.slice(0, -1).flatMap((family, i) => {
+    const target = families[i + 1]!.endsWith('.ts')
+      ? families[i + 1]!.replace('.ts', '.js')
+      : `${families[i + 1]}/thing.js`;
+    if (family.endsWith('.ts')) return [{ file: `${room}/${family}`, text: importing(`./${target}`) }];
+    return [
+      { file: `${room}/${family}/against.ts`, text: importing(`../${target}`) },
+      { file: `${room}/${family}/against-type.ts`, text: knowing(`../${target}`) },
+      { file: `${room}/${family}/against-name.ts`, text: importing(`#${nameOf(room)}/${target}`) },
+      { file: `${room}/${family}/deep/against.ts`, text: importing(`../../${target}`) },
+    ];
+  }),
+);
+const along: Plant[] = Object.entries(table.FAMILIES).flatMap(([room, families]) => {
+  const folders = families.filter((family) => !family.endsWith('.ts'));
+  return folders.slice(1).flatMap((family, i) => [
+    { file: `${room}/${family}/along.ts`, text: importing(`../${folders[i]}/thing.js`) },
+    { file: `${room}/${family}/deep/along.ts`, text: knowing(`../../${folders[i]}/thing.js`) },
+    // A folder inside a family may have the name of a later family.
+    { file: `${room}/${folders[i]}/deep/inside.ts`, text: importing(`../${family}/thing.js`) },
+  ]);
+});
+
 const allowed: Plant[] = [
+  ...along,
   ...rooms.flatMap(([room, { values, types, packages }]) => [
     ...values.map((name) => ({ file: `${room}/may-${name}.ts`, text: importing(`#${name}/thing.js`) })),
     ...types.map((name) => ({ file: `${room}/knows-${name}.ts`, text: knowing(`#${name}/thing.js`) })),
@@ -99,7 +126,7 @@ let report: readonly string[] = [];
 beforeAll(() => {
   house = mkdtempSync(join(tmpdir(), 'planted-'));
   cpSync('.oxlintrc.json', join(house, '.oxlintrc.json'));
-  for (const { file, text } of [...violations, ...allowed, ...manners, ...designed]) {
+  for (const { file, text } of [...violations, ...against, ...allowed, ...manners, ...designed]) {
     mkdirSync(dirname(join(house, file)), { recursive: true });
     writeFileSync(join(house, file), text);
   }
@@ -125,6 +152,12 @@ const complaints = (file: string) => report.filter((line) => line.startsWith(`${
 describe('planted violations', () => {
   test.each(rooms.map(([room]) => room))('%s: each is caught once', (room) => {
     const planted = violations.filter(({ file }) => file.startsWith(`${room}/`));
+    expect(planted.length).toBeGreaterThan(0);
+    expect(planted.filter(({ file }) => complaints(file) !== 1).map(({ file }) => file)).toEqual([]);
+  });
+
+  test.each(Object.keys(table.FAMILIES))('%s: an import against the order of its families is caught once', (room) => {
+    const planted = against.filter(({ file }) => file.startsWith(`${room}/`));
     expect(planted.length).toBeGreaterThan(0);
     expect(planted.filter(({ file }) => complaints(file) !== 1).map(({ file }) => file)).toEqual([]);
   });

@@ -54,13 +54,14 @@ const violations: Plant[] = rooms.flatMap(([room, { values, types, packages }]) 
   ];
 });
 
+const isLoose = (family: string): boolean => /\.tsx?$/.test(family);
+
 /** A family imports no family that comes after it in its room: by path or by name, values or types, at any depth. */
 const against: Plant[] = Object.entries(table.FAMILIES).flatMap(([room, families]) =>
   families.slice(0, -1).flatMap((family, i) => {
-    const target = families[i + 1]!.endsWith('.ts')
-      ? families[i + 1]!.replace('.ts', '.js')
-      : `${families[i + 1]}/thing.js`;
-    if (family.endsWith('.ts')) return [{ file: `${room}/${family}`, text: importing(`./${target}`) }];
+    const later = families[i + 1]!;
+    const target = isLoose(later) ? later.replace(/\.tsx?$/, '.js') : `${later}/thing.js`;
+    if (isLoose(family)) return [{ file: `${room}/${family}`, text: importing(`./${target}`) }];
     return [
       { file: `${room}/${family}/against.ts`, text: importing(`../${target}`) },
       { file: `${room}/${family}/against-type.ts`, text: knowing(`../${target}`) },
@@ -70,7 +71,7 @@ const against: Plant[] = Object.entries(table.FAMILIES).flatMap(([room, families
   }),
 );
 const along: Plant[] = Object.entries(table.FAMILIES).flatMap(([room, families]) => {
-  const folders = families.filter((family) => !family.endsWith('.ts'));
+  const folders = families.filter((family) => !isLoose(family));
   return folders.slice(1).flatMap((family, i) => [
     { file: `${room}/${family}/along.ts`, text: importing(`../${folders[i]}/thing.js`) },
     { file: `${room}/${family}/deep/along.ts`, text: knowing(`../../${folders[i]}/thing.js`) },

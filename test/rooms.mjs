@@ -174,7 +174,26 @@ export const FAMILIES = {
     'home',
     'open-store.ts',
   ],
+  workers: [
+    'control.ts',
+    'run-files',
+    'output',
+    'input',
+    'views',
+    'risk',
+    'runs',
+    'market',
+    'indices',
+    'optimisation',
+    'reports',
+    'door.ts',
+    'tasks.ts',
+    'main.ts',
+  ],
+  'src/console': ['style', 'words', 'state', 'components', 'pages', 'shell', 'main.tsx'],
 };
+
+const isLoose = (family) => /\.tsx?$/.test(family);
 
 /** Node's modules have folders of their own (`node:fs/promises`), which one star does not match. */
 const allow = (name) => (name === 'node:*' ? ['!node:*', '!node:*/**'] : [`!${name}`]);
@@ -221,7 +240,7 @@ const restrict = (folder, room, packages, above = 0) =>
 
 /** A specifier that leads from a file `depth` folders inside a room to one of these families of it. */
 function leadingTo(room, families, depth) {
-  const targets = families.map((name) => (name.endsWith('.ts') ? name.replace('.ts', '\\.js$') : `${name}/`));
+  const targets = families.map((name) => (isLoose(name) ? name.replace(/\.tsx?$/, '\\.js$') : `${name}/`));
   const up = depth === 0 ? '\\./' : `(\\.\\./){${depth}}`;
   return `^(${up}|#${nameOf(room)}/)(${targets.join('|')})`;
 }
@@ -231,7 +250,7 @@ const orderOf = (room) =>
   FAMILIES[room].flatMap((family, at) => {
     const closed = FAMILIES[room].slice(at + 1);
     if (closed.length === 0) return [];
-    const depths = family.endsWith('.ts') ? [0] : Array.from({ length: DEPTH_MAX - 1 }, (_, depth) => depth + 1);
+    const depths = isLoose(family) ? [0] : Array.from({ length: DEPTH_MAX - 1 }, (_, depth) => depth + 1);
     return depths.map((depth) => ({
       files: [`${room}/${family}${depth === 0 ? '' : `/${'*/'.repeat(depth - 1)}*`}`],
       rules: {
@@ -253,7 +272,7 @@ const orderOf = (room) =>
 /** Folders and loose files of a room that the table does not have, and entries of the table that are not there. */
 export function misplacedIn(room) {
   const entries = readdirSync(new URL(`../${room}`, import.meta.url), { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() || entry.name.endsWith('.ts'))
+    .filter((entry) => entry.isDirectory() || isLoose(entry.name))
     .map(({ name }) => name);
   const table = FAMILIES[room];
   return [...entries.filter((name) => !table.includes(name)), ...table.filter((name) => !entries.includes(name))];

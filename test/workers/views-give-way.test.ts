@@ -9,7 +9,7 @@ import { shareMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { RunViewInput } from '#jobs/tasks/views.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { newHashCells } from '#jobs/hash-cells.js';
-import { viewRun } from '#workers/view-run.js';
+import { viewRun } from '#workers/views/view-run.js';
 import { CancelledError } from '#workers/control.js';
 import { runOn } from '../domain/backtest/random-run.js';
 

@@ -9,7 +9,7 @@ import type { IndexDocument } from '#domain/documents/index-document.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { runResultJson } from '#views/run-json.js';
-import { createRunMemory } from '#workers/run-memory.js';
+import { createRunMemory } from '#workers/output/run-memory.js';
 import { contentOf, cut as rowsUpTo, opened } from './extend/extended.js';
 import { randomMarket } from './random-market.js';
 import { runRecordJson } from './run-record.js';

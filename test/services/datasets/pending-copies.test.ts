@@ -8,7 +8,7 @@ import { recordDataVersion } from '#services/stored/data-history.js';
 import { createDataVersions, type DataVersions } from '#services/datasets/data-versions.js';
 import { openArtifacts } from '#store/files/artifact-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { changeOfContent, copiedMarket, copyOfContent, earlierMarket } from '#workers/data-versions.js';
+import { changeOfContent, copiedMarket, copyOfContent, earlierMarket } from '#workers/market/data-versions.js';
 import { createMemoryEngine } from '../../store/memory-engine.js';
 import { temporaryFolder } from '../../store/temporary-folder.js';
 

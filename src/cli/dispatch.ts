@@ -1,5 +1,5 @@
-import { didYouMean } from '#domain/nearest-name.js';
-import { withoutUrlPassword, withoutUrlPasswords } from '#domain/url-passwords.js';
+import { didYouMean } from '#base/text/nearest-name.js';
+import { withoutUrlPassword, withoutUrlPasswords } from '#base/text/url-passwords.js';
 import type { Completion, Completions } from './completion.js';
 import { jobCommandHelp, runJobCommand, type JobCommand } from './job-command.js';
 import { JOB_COMMANDS } from './job-commands/table.js';
@@ -186,7 +186,7 @@ async function explain(failure: unknown): Promise<number> {
   if (failure instanceof StartRefusal) return fail(failure.exitStatus, failure.message);
   if (failure instanceof UsageError) return fail(EXIT_USAGE, failure.message);
   // A database or object store that goes away while a process starts: its supervisor tries again.
-  const { isUnavailable } = await import('#domain/refusal.js');
+  const { isUnavailable } = await import('#domain/refusals/refusal.js');
   if (isUnavailable(failure)) return fail(EXIT_TEMPORARY, failure.message);
   return fail(EXIT_DEFECT, failure instanceof Error ? (failure.stack ?? failure.message) : String(failure));
 }

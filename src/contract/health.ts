@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LIMIT_SPECS, type LimitName } from '#domain/limits.js';
+import { LIMIT_SPECS, type LimitName } from '#domain/refusals/limits.js';
 import { routes } from './route.js';
 
 export const HealthCheck = z

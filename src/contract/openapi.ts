@@ -1,5 +1,5 @@
 import { NOTE_LENGTH_MAX } from '#domain/documents/version-document.js';
-import { ERRORS, type ErrorCode } from '#domain/refusal.js';
+import { ERRORS, type ErrorCode } from '#domain/refusals/refusal.js';
 import { ErrorEnvelope } from './common.js';
 import { PARAMETER_EXAMPLES, type ExampleAnswers } from './examples.js';
 import { queryOf } from './common-query.js';

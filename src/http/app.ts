@@ -2,7 +2,7 @@ import { setTimeout as delayByClock } from 'node:timers/promises';
 import { getPath } from 'hono/utils/url';
 import type { Logger } from 'pino';
 import type { Route } from '#contract/route.js';
-import { ERRORS, Refusal } from '#domain/refusal.js';
+import { ERRORS, Refusal } from '#domain/refusals/refusal.js';
 import { AnswerHeaders, commonHeaders, type Headers } from './answer-headers.js';
 import { noCallbacks, type AssertCallback } from './callbacks.js';
 import type { Authenticate } from './authentication.js';

@@ -1,12 +1,12 @@
 import { queryOf, startsJobs } from '#contract/common-query.js';
 import { formatsOf, offeredBy } from '#contract/media-formats.js';
 import type { Body, Route } from '#contract/route.js';
-import { nonFiniteFindings } from '#domain/finite.js';
+import { nonFiniteFindings } from '#domain/schema/finite.js';
 import { LOCAL_AUTHOR, NOTE_LENGTH_MAX } from '#domain/documents/version-document.js';
-import type { ParsedJson } from '#domain/parse-json.js';
-import { checkShape } from '#domain/shape.js';
+import type { ParsedJson } from '#domain/json/parse-json.js';
+import { checkShape } from '#domain/schema/shape.js';
 import { isDatasetLoading } from '#domain/market/dataset-loading.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Precondition } from '#services/shared/preconditions.js';
 import type { AssertCallback } from './callbacks.js';
 import { readBody, uploadOf } from './body.js';

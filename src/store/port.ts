@@ -1,11 +1,11 @@
-import type { ArtifactHealth } from './artifact-health.js';
-import type { MadeBytes } from '#domain/made-bytes.js';
-import type { CommitEvent, CommitEventType } from '#domain/commit-events.js';
+import type { ArtifactHealth } from './access/artifact-health.js';
+import type { MadeBytes } from '#base/memory/made-bytes.js';
+import type { CommitEvent, CommitEventType } from '#domain/documents/commit-events.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { EarlyArtifact } from './early-artifact.js';
-import type { LowWaterMark } from './files/free-space.js';
-import type { NewFile } from './files/new-file.js';
-import type { S3Access } from './s3/s3-access.js';
+import type { LowWaterMark } from './access/low-water-mark.js';
+import type { NewFile } from './access/new-file.js';
+import type { S3Access } from './access/s3-access.js';
 
 /** Kinds of document the store holds, each in a table of its own. */
 export const DOCUMENT_KINDS = [

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { OpenApiDocument } from '#contract/openapi.js';
 import { start, stop, type Running } from '#cli/serve.js';
 import { readSettings } from '#cli/settings.js';
-import { compareVersions, parseVersion } from '#domain/version.js';
+import { compareVersions, parseVersion } from '#base/text/version.js';
 import { createConformity, type Conformity } from '../http/conformity.js';
 
 /** The whole service on a home of its own, asked over HTTP. */

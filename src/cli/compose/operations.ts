@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { LIMITS } from '#domain/limits.js';
-import { Refusal } from '#domain/refusal.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Health } from '#contract/health.js';
 import type { Removals } from '#http/removals.js';
 import { changelogHandlers } from '#http/routes/changelog.js';

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { limitMemory, memoryLimit } from '#kernels/memory/paged-memory.js';
 import { createMetrics, type Metrics } from '#http/metrics.js';
 import { systemClock } from '#jobs/clock.js';

@@ -1,5 +1,5 @@
 import type { Health, HealthCheck } from '#contract/health.js';
-import { Refusal, type ErrorCode } from '#domain/refusal.js';
+import { Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
 import type { JobReader, LaneLoad, LaneLoads } from '#jobs/queue.js';
 import { formatTimestamp } from '#store/timestamp.js';
 

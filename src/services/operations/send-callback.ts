@@ -3,7 +3,7 @@ import { lookup } from 'node:dns';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { LIMITS } from '#domain/limits.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import type { Delivery } from '#jobs/callbacks.js';
 import type { CallbackPlaces } from './callback-places.js';
 import type { Failure, Send } from './deliveries.js';

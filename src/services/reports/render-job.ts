@@ -1,9 +1,9 @@
 import type { RenderResult } from '#contract/reports.js';
-import { readIndex } from '#domain/documents/validate-index.js';
+import { readIndex } from '#domain/checks/validate-index.js';
 import type { RenderDocument } from '#domain/documents/render-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketIdentity } from '#domain/market/handle.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { boundIndices, needsMarket } from '#domain/reports/block-kinds.js';
 import { termsOf } from '#domain/reports/run-terms.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
@@ -15,8 +15,8 @@ import type { RenderedRunOrder } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
 import { versionOf } from '#store/history/history.js';
 import type { DocumentStore } from '#store/port.js';
-import { findIndex } from '../indices/stored-indices.js';
-import { columnsOf, referenceTo, requireRun, type AskedRun } from '../runs/run-documents.js';
+import { findIndex } from '../stored/stored-indices.js';
+import { columnsOf, referenceTo, requireRun, type AskedRun } from '../stored/run-documents.js';
 import type { RunStates } from '../runs/run-states.js';
 
 export interface RenderJobDependencies {

@@ -10,12 +10,12 @@ import {
 import { access, link, mkdir, rename, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { isArtifactName, newArtifactName } from './artifact-owners.js';
 import type { ArtifactInset, ArtifactLink, ArtifactRef, ArtifactStore } from '../port.js';
 import { copyFlushed, digestFile, sha256OfFile, type FileDigest } from './file-digest.js';
-import { WRITE_MS, type FolderCall } from '../place/folder-calls.js';
-import { guardFolder, ownFolder, type FolderGuard } from '../place/folder-guard.js';
+import { WRITE_MS, type FolderCall } from '../access/folder-calls.js';
+import { guardFolder, ownFolder, type FolderGuard } from '../access/folder-guard.js';
 import { closeBy, flushFolder, openBy as openHandle, writeFlushed } from './flush-folder.js';
 import { draftOf, removeFiles, withoutDraft } from './folder-writer.js';
 import { folderTrash, namesIn, noTrash } from './folder-trash.js';

@@ -1,8 +1,8 @@
 import { access, mkdir, readdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { FolderCall } from '../place/folder-calls.js';
-import { WRITE_MS } from '../place/folder-calls.js';
-import { codeOf } from '../place/place-fault.js';
+import type { FolderCall } from '../access/folder-calls.js';
+import { WRITE_MS } from '../access/folder-calls.js';
+import { codeOf } from '../access/place-fault.js';
 import { TRASH } from './artifact-owners.js';
 import { removeFiles, withoutDraft } from './folder-writer.js';
 

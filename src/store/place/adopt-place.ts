@@ -1,11 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sayPlace, type ArtifactPlace } from '../artifact-place.js';
+import { sayPlace, type ArtifactPlace } from './artifact-place.js';
 import type { DocumentStore } from '../port.js';
 import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 import { openMarker } from './marker.js';
 import { misfit, recordedStore, recordStore } from './recorded-store.js';
-import type { DatabaseIdentity, PlaceMark } from './store-id.js';
+import type { DatabaseIdentity, PlaceMark } from '../access/store-id.js';
 
 export interface AdoptOptions {
   readonly identity: DatabaseIdentity;

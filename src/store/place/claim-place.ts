@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { isUnavailable } from '#domain/refusal.js';
-import { describePlace, sayPlace, type ArtifactPlace } from '../artifact-place.js';
+import { isUnavailable } from '#domain/refusals/refusal.js';
+import { describePlace, sayPlace, type ArtifactPlace } from './artifact-place.js';
 import type { DocumentEngine, DocumentReader } from '../port.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 import { openMarker, type PlaceMarker } from './marker.js';
-import { codeOf, PlaceFault } from './place-fault.js';
+import { codeOf, PlaceFault } from '../access/place-fault.js';
 import { misfit, recordedStore, recordStore, type RecordedStore } from './recorded-store.js';
-import { MARKER } from './store-id.js';
+import { MARKER } from '../access/store-id.js';
 
 /** A place that a database has just taken for its results. */
 export interface PlaceClaim {

@@ -3,15 +3,15 @@ import { createHash, randomBytes } from 'node:crypto';
 import { readFile, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import type { ArtifactPlace } from '../artifact-place.js';
+import type { ArtifactPlace } from './artifact-place.js';
 import { newArtifactName } from '../files/artifact-owners.js';
 import { flushFolder, writeFlushed } from '../files/flush-folder.js';
 import { makeFolder } from '../files/make-folder.js';
 import { removeFiles } from '../files/folder-writer.js';
 import type { S3Patience } from '../s3/s3-client.js';
-import { callsTo } from './folder-calls.js';
-import { codeOf, PlaceFault } from './place-fault.js';
-import { MARKER, markerText, markIn, type PlaceMark } from './store-id.js';
+import { callsTo } from '../access/folder-calls.js';
+import { codeOf, PlaceFault } from '../access/place-fault.js';
+import { MARKER, markerText, markIn, type PlaceMark } from '../access/store-id.js';
 
 /** The identity of a place for artifacts, and what else a start asks of it. */
 export interface PlaceMarker {

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sayPlace, type ArtifactPlace } from '../artifact-place.js';
+import { sayPlace, type ArtifactPlace } from './artifact-place.js';
 import type { DocumentEngine } from '../port.js';
 import { StartRefusal } from '../start-refusal.js';
 import { openMarker, type PlaceMarker } from './marker.js';
 import { misfit, recordedStore, recordStore, type RecordedOwnership, type RecordedStore } from './recorded-store.js';
-import type { DatabaseIdentity, PlaceMark, PlaceOwner } from './store-id.js';
+import type { DatabaseIdentity, PlaceMark, PlaceOwner } from '../access/store-id.js';
 
 /**
  * The lease of one database on the place of its results. A token is renewed in the database and in the place; a copy of

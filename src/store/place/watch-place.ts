@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Refusal, isUnavailable } from '#domain/refusal.js';
-import { describePlace, type ArtifactPlace } from '../artifact-place.js';
-import type { ArtifactHealth } from '../artifact-health.js';
+import { Refusal, isUnavailable } from '#domain/refusals/refusal.js';
+import { describePlace, type ArtifactPlace } from './artifact-place.js';
+import type { ArtifactHealth } from '../access/artifact-health.js';
 import { openMarker, type PlaceMarker } from './marker.js';
-import { codeOf } from './place-fault.js';
+import { codeOf } from '../access/place-fault.js';
 
 /** Looks at a place from time to time, so that nobody who asks waits for it. */
 export interface PlaceWatch extends ArtifactHealth {

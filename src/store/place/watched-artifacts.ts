@@ -1,7 +1,7 @@
-import { Refusal } from '#domain/refusal.js';
-import type { ArtifactHealth } from '../artifact-health.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { ArtifactHealth } from '../access/artifact-health.js';
 import type { ArtifactStore } from '../port.js';
-import { isAway } from './place-fault.js';
+import { isAway } from '../access/place-fault.js';
 
 /**
  * Artifacts of a place that may be away: what is missing then is refused as STORE_UNAVAILABLE and not as damage. While it

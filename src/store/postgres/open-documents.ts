@@ -6,7 +6,7 @@ import { openPostgresDocuments, type PostgresDocuments } from './document-store.
 import { assertGranted, assertMigrated, migrate, SCHEMA, type Migration } from './migrate.js';
 import { assertWhole } from './move-mark.js';
 import { preparation } from './preparation.js';
-import type { DatabaseIdentity } from '../place/store-id.js';
+import type { DatabaseIdentity } from '../access/store-id.js';
 import { takeUse, type DatabaseUse } from './database-use.js';
 
 /** Where documents lie that are not in the home. */

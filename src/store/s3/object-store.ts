@@ -1,5 +1,5 @@
 import { open, rm, type FileHandle } from 'node:fs/promises';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { isArtifactName, newArtifactName, TRASH } from '../files/artifact-owners.js';
 import { openArtifacts } from '../files/artifact-store.js';
 import type { HashApart } from '../files/passing-hash.js';
@@ -7,7 +7,7 @@ import { digestFile } from '../files/file-digest.js';
 import type { FreeSpace } from '../files/free-space.js';
 import type { ArtifactRef, ArtifactStore } from '../port.js';
 import { openObjectCache, type ObjectCache, type ObjectCacheOptions } from './object-cache.js';
-import type { S3Access } from './s3-access.js';
+import type { S3Access } from '../access/s3-access.js';
 import { createS3Client, type S3Client } from './s3-client.js';
 
 export interface ObjectArtifactsOptions {

@@ -1,5 +1,5 @@
-import { LIMITS } from '#domain/limits.js';
-import { Refusal } from '#domain/refusal.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { ReportBlock } from '#domain/reports/block-kinds.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import { drawBlock } from './blocks/draw-block.js';

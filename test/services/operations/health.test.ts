@@ -2,8 +2,8 @@ import { setTimeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { Health } from '#contract/health.js';
 import { healthHandlers } from '#http/routes/health.js';
-import { Refusal } from '#domain/refusal.js';
-import { LIMITS } from '#domain/limits.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { createHealth, type Check } from '#services/operations/health.js';
 
 function service(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { builtInTemplate } from '#domain/reports/built-in.js';
 import type { Attempt } from '#jobs/job-kind.js';
 import type { RenderOrder } from '#jobs/tasks/references.js';

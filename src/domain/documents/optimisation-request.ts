@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { LIMITS } from '../limits.js';
-import { assertNoErrors } from '../refusal.js';
-import { checkShape, Id, IsoDate } from '../shape.js';
+import { LIMITS } from '../refusals/limits.js';
+import { assertNoErrors } from '../refusals/refusal.js';
+import { checkShape, Id, IsoDate } from '../schema/shape.js';
 import { checkRows } from './constraint-set.js';
-import { ConstraintRow } from './index-document.js';
+import { ConstraintRow } from '../constraints/constraint-row.js';
 import { statedRows } from './row-settings.js';
 import { optimisationFields, optimisationFindings } from './optimisation-spec.js';
 

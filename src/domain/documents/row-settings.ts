@@ -1,4 +1,5 @@
-import type { ConstraintRow, IndexDocument } from './index-document.js';
+import type { IndexDocument } from './index-document.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
 
 /**
  * A parameter whose default has changed. Accepted rows state it, so that a row without it was stored by an earlier

@@ -1,4 +1,4 @@
-import type { ConstraintRow } from '../documents/index-document.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
 import type { Origin, Problem } from './problem.js';
 
 /** Whether a row measures trades from the weights just before the rebalance. */

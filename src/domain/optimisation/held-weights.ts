@@ -1,6 +1,6 @@
-import { heldAt, indexTerms } from '../backtest/simulate/index-run.js';
-import type { Outgoing } from '../backtest/simulate/decider.js';
-import { simulateBook } from '../backtest/simulate/simulate-book.js';
+import { heldAt, indexTerms } from '../books/index-run.js';
+import type { Outgoing } from '../books/decider.js';
+import { simulateBook } from '../books/simulate-book.js';
 import type { IndexDocument, TreatmentSpec } from '../documents/index-document.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { SolvedWeights } from './solved-weights.js';

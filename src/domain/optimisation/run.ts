@@ -1,8 +1,8 @@
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import type { Day } from '../days.js';
-import { compareText, type Finding } from '../findings.js';
-import { LIMITS } from '../limits.js';
+import type { Day } from '../time/days.js';
+import { compareText, type Finding } from '../refusals/findings.js';
+import { LIMITS } from '../refusals/limits.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { returnSpan, type ReturnSpan } from '../risk/return-panel.js';
 import { nextNamesOf, type NextName } from './explanation/next-names.js';

@@ -1,4 +1,4 @@
-import { canonicalJson } from '../canonical-json.js';
+import { canonicalJson } from '../json/canonical-json.js';
 import type { Patch } from './variants.js';
 import type { RankingName } from './rankings.js';
 

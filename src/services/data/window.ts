@@ -1,7 +1,7 @@
-import { assertOrder } from '#domain/assert-order.js';
-import { type Day, dayFrom } from '#domain/days.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
-import { unknownField } from '#domain/unknown-field.js';
+import { assertOrder } from '#domain/schema/assert-order.js';
+import { type Day, dayFrom } from '#domain/time/days.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { unknownField } from '#domain/refusals/unknown-field.js';
 
 /** Later than any day that data is of. */
 export const LATEST: Day = dayFrom('9999-12-31');

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { ConstraintSetCollection } from '#contract/constraint-sets.js';
 import type { ConstraintTypes, ObjectiveTypes } from '#contract/optimise.js';
-import { assertOrder, assertHeld } from '#domain/assert-order.js';
+import { assertOrder, assertHeld } from '#domain/schema/assert-order.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { returnsSpecs } from '#domain/expected-returns/catalogue.js';
-import { heldBytes } from '#domain/kept-memory.js';
+import { heldBytes } from '#base/memory/kept-memory.js';
 import { objectiveSpecs } from '#domain/objectives/catalogue.js';
 import { constraintSpecs } from '#domain/constraints/catalogue.js';
 import { checkConstraintSet, readConstraintSet, type ConstraintSet } from '#domain/documents/constraint-set.js';
-import { dayFrom } from '#domain/days.js';
+import { dayFrom } from '#domain/time/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import {
   readOptimisationPreview,
@@ -18,13 +18,13 @@ import {
 import type { OptimisationSpec } from '#domain/documents/optimisation-spec.js';
 import { OptimisationDocument } from '#domain/documents/optimisation-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { compareText, hasErrors, orderFindings, type Finding } from '#domain/findings.js';
+import { compareText, hasErrors, orderFindings, type Finding } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { constraintFieldFindings, specFieldFindings } from '#domain/optimisation/field-uses.js';
-import { marketFindings } from '#domain/documents/index-on-market.js';
-import { unknownRowNames } from '#domain/documents/names-on-market.js';
-import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
-import { firstAtLeast } from '#domain/search.js';
+import { marketFindings } from '#domain/checks/index-on-market.js';
+import { unknownRowNames } from '#domain/checks/names-on-market.js';
+import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { firstAtLeast } from '#domain/numbers/search.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
@@ -35,9 +35,9 @@ import { reachedBy, versioned } from '../indices/index-questions.js';
 import { plannedModel, storedModelOf } from '#domain/documents/used-models.js';
 import type { OptimisationPayload } from '#domain/jobs/payloads.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
-import { assertDecides } from '#domain/documents/validate-overlay.js';
-import { requireIndex, type StoredIndex } from '../indices/stored-indices.js';
-import { modelFiles, namedModelFile, plannedModels, requireModel } from '../risk/used-models.js';
+import { assertDecides } from '#domain/checks/validate-overlay.js';
+import { requireIndex, type StoredIndex } from '../stored/stored-indices.js';
+import { modelFiles, namedModelFile, plannedModels, requireModel } from '../stored/used-models.js';
 
 type Body = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,6 @@
 import type { MarketData } from '#domain/market/market-data.js';
-import { refuseWithFindings } from '#domain/refusal.js';
-import { unknownField } from '#domain/unknown-field.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import { unknownField } from '#domain/refusals/unknown-field.js';
 
 /** @throws Refusal VALIDATION_FAILED for a column that the reference data do not have */
 export function assertReferenceColumn(market: MarketData, column: string): void {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { validateIndex } from '#domain/documents/validate-index.js';
-import { buildMarket } from '../../domain/backtest/market-builder.js';
+import { validateIndex } from '#domain/checks/validate-index.js';
+import { buildMarket } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
 import { CALENDARS, WEEK } from '../backtest/signed-case.js';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
 import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { acceptedIndex, readIndex } from '#domain/documents/validate-index.js';
+import { acceptedIndex, readIndex } from '#domain/checks/validate-index.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { rebalanceFigures, weightsAround } from '#views/rebalance-figures.js';
 import { buildMarket } from '../backtest/market-builder.js';

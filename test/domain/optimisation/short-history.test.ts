@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { buildMarket } from '../backtest/market-builder.js';

@@ -1,8 +1,7 @@
-import { breachRuleOf, breachWatch, headroomOf } from '../compliance/breach-watch.js';
-import { TOLERANCE } from '../compliance/measure.js';
+import { breachRuleOf, breachWatch } from '../compliance/breach-watch.js';
 import type { LimitRuleName } from '../compliance/rules.js';
-import { formatDay, type Day } from '../time/days.js';
-import { datedFindings, type Finding } from '../refusals/findings.js';
+import type { Day } from '../time/days.js';
+import type { Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { firstAtLeast } from '../numbers/search.js';
 import type { Book } from './book.js';
@@ -43,7 +42,6 @@ export function decideWatched(composer: Composer, input: WatchInput): Watched {
     const decided = decideOne(composer, { indexId: input.indexId, rebalance, known });
     findings.push(...decided.findings);
     const { composition } = decided;
-    if (composition) findings.push(...unkept(composer, input, composition));
     if (composition)
       known.splice(known.findLastIndex(({ session }) => session <= composition.session) + 1, 0, composition);
     return composition;
@@ -68,17 +66,6 @@ export function decideWatched(composer: Composer, input: WatchInput): Watched {
     at = to;
   }
   return { list: known, findings, ...(state.called === undefined ? {} : { called: state.called }) };
-}
-
-/** A warning where decided weights are beyond the rule themselves: no rebalance of theirs ends a breach. */
-function unkept(composer: Composer, { indexId, rule }: WatchInput, { columns, weights, date }: Composition): Finding[] {
-  const { market, identifiers } = composer.market(indexId);
-  const names = Array.from(columns, (column) => identifiers[column]!);
-  const headroom = headroomOf({ rule, market, names }, date, weights);
-  if (headroom >= -TOLERANCE) return [];
-  const message = `The weights decided for ${formatDay(date)} are beyond ${rule} by ${Number((-headroom * 100).toPrecision(6))} percentage points: a rebalance onto them ends no breach.`;
-  const path = 'pipeline.treatment.on_breach';
-  return datedFindings([{ severity: 'warning', code: 'LIMIT_NOT_KEPT', message, path }], date);
 }
 
 interface WatchState {

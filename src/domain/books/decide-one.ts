@@ -2,6 +2,7 @@ import { datedFindings, type Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import { inForce, type Composer, type Composition } from './compositions.js';
+import { unkeptLimit } from './unkept-limit.js';
 import type { DueRebalance } from './due-rebalances.js';
 import { emptyIndex, heldFinding, takeEffect } from './take-effect.js';
 
@@ -33,7 +34,10 @@ export function decideOne(composer: Composer, { indexId, rebalance, known }: Dec
   if (decision.kind === 'decided') {
     assertHeld(seat.composer.market(indexId), decision.columns, sm);
     const composition = takeEffect(sm, rebalance, decision);
-    if (composition) return { composition, findings: datedFindings(decision.findings, rebalance.date) };
+    if (composition) {
+      const findings = datedFindings(decision.findings, rebalance.date);
+      return { composition, findings: [...findings, ...unkeptLimit(composer, indexId, composition)] };
+    }
   }
   if (known.length === 0) throw emptyIndex(indexId, sm, { rebalance, decision });
   return { findings: datedFindings([heldFinding(rebalance, decision)], rebalance.date) };

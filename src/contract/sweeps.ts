@@ -129,10 +129,17 @@ export const SweepMap = z
       description: 'A cell that several variants share shows the one that ranks first, whatever the metric shown.',
     }),
     sentence: z.string().meta({ description: 'The same in words.' }),
-    parameters: z.array(z.strictObject({ pointer: z.string(), values: z.array(z.unknown()) })).meta({
-      description:
-        'Parameters that are varied, with their values: a map with all but two fixed has one variant a cell.',
-    }),
+    parameters: z
+      .array(
+        z.strictObject({
+          pointer: z.string().meta({ description: 'JSON pointer of the parameter, as in `patch`.' }),
+          values: z.array(z.unknown()).meta({ description: 'Its values, in the order in which they were asked for.' }),
+        }),
+      )
+      .meta({
+        description:
+          'Parameters that are varied, with their values: a map with all but two fixed has one variant a cell.',
+      }),
   })
   .meta({ id: 'SweepMap' });
 

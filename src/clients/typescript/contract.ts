@@ -7326,7 +7326,9 @@ export interface SweepMap {
   readonly sentence: string;
   /** Parameters that are varied, with their values: a map with all but two fixed has one variant a cell. */
   readonly parameters: readonly {
+    /** JSON pointer of the parameter, as in `patch`. */
     readonly pointer: string;
+    /** Its values, in the order in which they were asked for. */
     readonly values: readonly unknown[];
   }[];
 }

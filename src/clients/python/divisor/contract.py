@@ -8000,7 +8000,9 @@ class SweepJobStatus(t.TypedDict):
 
 
 class SweepMapParameters(t.TypedDict):
+    #: JSON pointer of the parameter, as in `patch`.
     pointer: str
+    #: Its values, in the order in which they were asked for.
     values: t.Sequence[t.Any]
 
 

@@ -159,3 +159,14 @@ test('the table of rooms in ARCHITECTURE is that of the linter', async () => {
     Object.fromEntries(Object.entries(ROOMS).map(([room, row]) => [room, sorted(row)])),
   );
 });
+
+test('an import of the package leads an editor to the source, and Node to what is compiled of it', () => {
+  const { imports } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+    imports: Record<string, { readonly source: string; readonly default: string }>;
+  };
+  const astray = Object.entries(imports).filter(([, { source, default: compiled }]) => {
+    const path = source.replace('/*', '').replace(/\.js$/, '.ts');
+    return !existsSync(path) || compiled !== source.replace('./', './dist/');
+  });
+  expect(astray).toEqual([]);
+});

@@ -88,7 +88,7 @@ test('every place that names the version names the same', async () => {
     await version('/changelog', (body: { version: string }) => body.version),
     await version('/openapi.json', (body: { info: { version: string } }) => body.info.version),
     (await ask('/health/live')).headers.get('x-engine-version'),
-    /divisor_build_info\{version="([^"]+)"\} 1/.exec(await (await ask('/metrics')).text())?.[1],
+    /divisor_build_info\{version="([^"]+)",commit="[0-9a-f]*"\} 1/.exec(await (await ask('/metrics')).text())?.[1],
   ];
   expect(versions).toEqual(versions.map(() => declared));
 });

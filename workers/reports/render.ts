@@ -22,7 +22,7 @@ type StoredRun = RenderInput['runs'][number];
 let fonts: FontShelf | undefined;
 
 /** A report drawn from stored runs, whose columns stay open while it is. Fonts are read once per thread. */
-export const render: Task<'render'> = async ({ template, runs, renderedAt, market, outputs }, control) => {
+export const render: Task<'render'> = async ({ template, runs, renderedAt, creator, market, outputs }, control) => {
   const risks = new Map<string, RiskFound>();
   const markets = new Map<string, SessionMarket | Missing>();
   for (const run of runs) {
@@ -36,6 +36,7 @@ export const render: Task<'render'> = async ({ template, runs, renderedAt, marke
       template,
       figures,
       renderedAt,
+      creator,
       fonts: shelf,
       report: (fraction, message) => control.report(fraction, message),
     }),

@@ -25,6 +25,8 @@ export interface RenderJobDependencies {
   readonly markets: Markets;
   readonly states: Pick<RunStates, 'staleOf' | 'isOtherDataset'>;
   readonly timestamp: () => string;
+  /** Program and version, for the metadata of files. */
+  readonly creator: string;
 }
 
 /** Times a run may be replaced by a newer one between its look-up and its reading. */
@@ -36,6 +38,7 @@ export function createRenderJob({
   markets,
   states,
   timestamp,
+  creator,
 }: RenderJobDependencies): JobKind<RenderPayload> {
   async function render(
     { template, run_ids: ids = {} }: RenderPayload,
@@ -51,6 +54,7 @@ export function createRenderJob({
           template,
           runs: await Promise.all(runs.map(toRendered)),
           renderedAt,
+          creator,
           market,
           outputs,
         });

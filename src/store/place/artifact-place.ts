@@ -60,3 +60,7 @@ export function describePlace(place: ArtifactPlace): string {
     ? `file://${place.folder}`
     : `s3://${place.access.bucket}/${place.access.prefix} at ${place.access.endpoint}`;
 }
+
+/** Subject of a sentence about a place, by the setting that names it. */
+export const sayPlace = (place: ArtifactPlace): string =>
+  `The place of the results, --artifacts ${describePlace(place)},`;

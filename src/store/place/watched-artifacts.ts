@@ -1,5 +1,6 @@
 import { Refusal } from '#domain/refusals/refusal.js';
-import type { ArtifactHealth, ArtifactStore } from '../port.js';
+import type { ArtifactHealth } from '../access/artifact-health.js';
+import type { ArtifactStore } from '../port.js';
 import { isAway } from '../access/place-fault.js';
 
 /**
@@ -52,6 +53,13 @@ export function watchedArtifacts(artifacts: ArtifactStore, health: ArtifactHealt
         if (!isAway(thrown)) throw thrown;
       });
     },
+    async discard(names) {
+      if (health.fault() !== undefined) return;
+      await artifacts.discard(names).catch((thrown: unknown) => {
+        if (!isAway(thrown)) throw thrown;
+      });
+    },
+    restore: (names) => written(() => artifacts.restore(names)),
     async sweep(referenced, options) {
       assertWell();
       return artifacts.sweep(referenced, options);

@@ -109,6 +109,8 @@ export function createArtifacts(world: World, owner: number): ArtifactStore {
     link: never,
     settle: () => settle(world, owner),
     sweep: never,
+    discard: never,
+    restore: never,
   };
 }
 

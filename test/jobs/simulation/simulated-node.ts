@@ -203,5 +203,7 @@ function artifactsOf({ files }: NodeWorld): ArtifactStore {
     link: never,
     settle: async () => {},
     sweep: never,
+    discard: never,
+    restore: never,
   };
 }

@@ -11,6 +11,7 @@ function service(
   { active = 'main' as string | null, draining = false, outage = { is: false }, storeMs = 0 } = {},
 ) {
   return createHealth({
+    build: null,
     version: '1.0.0',
     startedAt: new Date('2026-11-20T03:05:40.123Z'),
     monotonic: () => 0,

@@ -170,3 +170,9 @@ test('an import of the package leads an editor to the source, and Node to what i
   });
   expect(astray).toEqual([]);
 });
+
+test('timings are of test files that are there', () => {
+  const timed = Object.keys(JSON.parse(readFileSync('test/timings.json', 'utf8')) as Record<string, number>);
+  expect(timed.length).toBeGreaterThan(0);
+  expect(timed.filter((file) => !existsSync(`test/${file}`))).toEqual([]);
+});

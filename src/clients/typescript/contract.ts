@@ -1237,6 +1237,8 @@ export interface CorporateAction {
   readonly related: string | null;
   /** Price of a new share in a rights issue. */
   readonly subscription_price: number | null;
+  /** Of a merger, money paid per share besides the shares of `related`; null where none is. */
+  readonly cash: number | null;
   /** New shares for one held that may be taken instead of a dividend; null where there is no such choice. */
   readonly scrip_ratio: number | null;
   /** Last day on which a holder elects; null where unknown. */
@@ -2479,7 +2481,7 @@ export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
   /** Stable code to branch on. */
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
   /** A sentence for people. */
   readonly message: string;
   /** Where, as the client wrote it. */
@@ -3161,6 +3163,8 @@ export interface IndexAction {
   readonly value: number | null;
   /** Other identifier of a spin-off, merger or ticker change. */
   readonly related: string | null;
+  /** Of a merger, money paid per share besides the shares of `related`; null where none is. */
+  readonly cash: number | null;
   /** Day of the announcement; null where unknown. */
   readonly announced: string | null;
   /** Coming: behind as_of, and known by then; figures after it are pro forma. */
@@ -3187,7 +3191,7 @@ export interface IndexAction {
   readonly divisor_before: number | null;
   /** The same behind it and all else of its session, at the close of the ex-date; pro forma at the close of as_of, from which the divisor that comes differs by what prices do until then. Null where it cannot be told yet. */
   readonly divisor_after: number | null;
-  /** Of one after which the name is gone: what a share held before is paid, in its currency, and the others are bought with; of a past one as the run took it. Else null. */
+  /** Of an action after which the security is gone: cash for a share held before, in its currency, with which the others are bought; of a merger into shares and cash the cash. Of a past action as the run applied it. Else null. */
   readonly proceeds: number | null;
   /** Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close; of a past one as the run took them. Else null. */
   readonly received: ReceivedShares | null;

@@ -62,10 +62,8 @@ interface Placed {
 function rowOf(columns: RunColumns, { r, around }: Placed, decisions: RecordedDecisions | undefined): RebalanceRow {
   const stored = columns.header.rebalances[r]!;
   const { date, at } = stored;
-  const { cause, constituents, added, removed, cap, capped, redistributed, turnover } = rebalanceFigures(
-    around,
-    stored,
-  );
+  const figures = rebalanceFigures(around, stored);
+  const { cause, constituents, added, removed, cap, capped, redistributed, turnover } = figures;
   const decided = decisions?.decidedOn(dayFrom(date));
   const snapshot = decisions?.snapshot(dayFrom(date));
   return {
@@ -76,6 +74,7 @@ function rowOf(columns: RunColumns, { r, around }: Placed, decisions: RecordedDe
     decision_date: decided === undefined ? null : formatDay(decided),
     traded_on: at < 0 ? null : formatDay(columns.i32('days', at, at + 1)[0]!),
     constituents,
+    gross_constituents: figures.grossConstituents,
     added,
     removed,
     cap,

@@ -1045,16 +1045,22 @@ export interface Concentration5_10_40Row {
 }
 
 export interface ConcentrationPayload {
-  /** Names with a weight, long or short. */
+  /** Securities with a weight above 0. */
   readonly constituents: number;
-  /** Equal names that would be as concentrated: squared sum of the weights over the sum of their squares. Cash and what is borrowed change nothing. */
+  /** 1 over the sum of squared weights: the number of equal weights of the same concentration. Cash raises it and leverage lowers it. */
   readonly effective_assets: number;
   /** Sum of squared weights. */
   readonly herfindahl: number;
-  /** Largest weight; a short position by its magnitude. */
+  /** Largest weight. */
   readonly largest: number;
-  /** Combined weight of the largest 1, 5, 10 and 20. */
+  /** Combined weight of the largest 1, 5, 10 and 20 constituents. */
   readonly top_weights: Readonly<Record<string, number>>;
+  /** Securities with a position, long or short. Absent from overviews of runs of earlier versions. */
+  readonly gross_constituents?: number | undefined;
+  /** Squared sum of the magnitudes of the weights over the sum of their squares: equal positions of the same concentration, whatever is held in cash or borrowed. Absent from overviews of runs of earlier versions. */
+  readonly gross_effective_assets?: number | undefined;
+  /** Largest weight by magnitude, long or short. Absent from overviews of runs of earlier versions. */
+  readonly gross_largest?: number | undefined;
 }
 
 /** United States RIC limits: no name above `single`; the names above `trigger` sum to at most `aggregate`. */
@@ -1082,10 +1088,14 @@ export interface ConcentrationRICRow {
 export interface ConcentrationSeries {
   /** Sum of squared weights. One value a date. */
   readonly herfindahl: readonly number[];
-  /** Effective names: the squared sum of the weights over it; 0 without a weight. One value a date. */
+  /** Effective number of assets: 1 over it; 0 without a weight. One value a date. */
   readonly effective: readonly number[];
-  /** Largest weight; a short position by its magnitude. One value a date. */
+  /** Largest weight. One value a date. */
   readonly largest: readonly number[];
+  /** Squared sum of the magnitudes of the weights over herfindahl: equal positions of the same concentration. One value a date. */
+  readonly gross_effective: readonly number[];
+  /** Largest weight by magnitude, long or short. One value a date. */
+  readonly gross_largest: readonly number[];
 }
 
 /** How a name came into the index, or left it. */
@@ -4493,8 +4503,10 @@ export interface OptimisationRunResult {
   readonly converged: boolean;
   /** A non-convex constraint forced a restricted re-solve: feasible, not proven optimal. */
   readonly heuristic: boolean;
-  /** Names with a weight above 0. */
+  /** Securities with a weight above 0. */
   readonly holdings: number;
+  /** Securities with a position, long or short. Absent from results of earlier versions. */
+  readonly gross_holdings?: number | undefined;
   /** Steps of the solver. */
   readonly iterations: number;
   /** Type of the objective. */
@@ -5274,8 +5286,10 @@ export interface RebalanceRow {
   readonly decision_date: string | null;
   /** Session of the trades; null of a composition that was in force before the run. */
   readonly traded_on: string | null;
-  /** Names with a weight. */
+  /** Securities with a weight above 0. */
   readonly constituents: number;
+  /** Securities with a position, long or short. */
+  readonly gross_constituents: number;
   /** Of them not held just before; all at the first rebalance. */
   readonly added: number;
   /** Names held just before and no more. */
@@ -5378,8 +5392,10 @@ export interface RebalanceView {
   readonly decision_date: string | null;
   /** Session of the trades; null of a composition that was in force before the run. */
   readonly traded_on: string | null;
-  /** Names with a weight. */
+  /** Securities with a weight above 0. */
   readonly constituents: number;
+  /** Securities with a position, long or short. */
+  readonly gross_constituents: number;
   /** Of them not held just before; all at the first rebalance. */
   readonly added: number;
   /** Names held just before and no more. */
@@ -8341,12 +8357,14 @@ export interface WhatIfResponse {
 export interface WhatIfSide {
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
-  /** Names with a weight, long or short. */
+  /** Securities with a weight above 0. */
   readonly constituents: number;
-  /** Largest weight; a short position by its magnitude. */
+  /** Largest weight. */
   readonly largest: number;
-  /** Equal names that would be as concentrated: squared sum of the weights over the sum of their squares. Cash and what is borrowed change nothing. */
+  /** 1 over the sum of squared weights: the number of equal weights of the same concentration. Cash raises it and leverage lowers it. */
   readonly effective_assets: number;
+  /** Securities with a position, long or short. */
+  readonly gross_constituents: number;
   /** Largest weight of a name; null without one. */
   readonly cap: number | null;
   /** Weight moved off capped names. */

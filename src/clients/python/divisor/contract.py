@@ -1165,17 +1165,26 @@ class Concentration5_10_40Row(_Concentration5_10_40Row, total=False):
     params: Concentration5_10_40Params
 
 
-class ConcentrationPayload(t.TypedDict):
-    #: Names with a weight, long or short.
+class _ConcentrationPayload(t.TypedDict):
+    #: Securities with a weight above 0.
     constituents: int
-    #: Equal names that would be as concentrated: squared sum of the weights over the sum of their squares. Cash and what is borrowed change nothing.
+    #: 1 over the sum of squared weights: the number of equal weights of the same concentration. Cash raises it and leverage lowers it.
     effective_assets: float
     #: Sum of squared weights.
     herfindahl: float
-    #: Largest weight; a short position by its magnitude.
+    #: Largest weight.
     largest: float
-    #: Combined weight of the largest 1, 5, 10 and 20.
+    #: Combined weight of the largest 1, 5, 10 and 20 constituents.
     top_weights: t.Mapping[str, float]
+
+
+class ConcentrationPayload(_ConcentrationPayload, total=False):
+    #: Securities with a position, long or short. Absent from overviews of runs of earlier versions.
+    gross_constituents: int
+    #: Squared sum of the magnitudes of the weights over the sum of their squares: equal positions of the same concentration, whatever is held in cash or borrowed. Absent from overviews of runs of earlier versions.
+    gross_effective_assets: float
+    #: Largest weight by magnitude, long or short. Absent from overviews of runs of earlier versions.
+    gross_largest: float
 
 
 class ConcentrationRICParams(t.TypedDict, total=False):
@@ -1207,10 +1216,14 @@ class ConcentrationRICRow(_ConcentrationRICRow, total=False):
 class ConcentrationSeries(t.TypedDict):
     #: Sum of squared weights. One value a date.
     herfindahl: t.Sequence[float]
-    #: Effective names: the squared sum of the weights over it; 0 without a weight. One value a date.
+    #: Effective number of assets: 1 over it; 0 without a weight. One value a date.
     effective: t.Sequence[float]
-    #: Largest weight; a short position by its magnitude. One value a date.
+    #: Largest weight. One value a date.
     largest: t.Sequence[float]
+    #: Squared sum of the magnitudes of the weights over herfindahl: equal positions of the same concentration. One value a date.
+    gross_effective: t.Sequence[float]
+    #: Largest weight by magnitude, long or short. One value a date.
+    gross_largest: t.Sequence[float]
 
 
 class ConstituentChange(t.TypedDict):
@@ -5017,7 +5030,7 @@ class _OptimisationRunResult(t.TypedDict):
     converged: bool
     #: A non-convex constraint forced a restricted re-solve: feasible, not proven optimal.
     heuristic: bool
-    #: Names with a weight above 0.
+    #: Securities with a weight above 0.
     holdings: int
     #: Steps of the solver.
     iterations: int
@@ -5058,6 +5071,8 @@ class _OptimisationRunResult(t.TypedDict):
 class OptimisationRunResult(_OptimisationRunResult, total=False):
     #: What objective, rows and results were measured by. Absent in runs of earlier versions.
     risk_model: MeasuringRisk
+    #: Securities with a position, long or short. Absent from results of earlier versions.
+    gross_holdings: int
     #: Scenarios behind `min_cvar` or `min_cdar`; null for other objectives, absent in runs of earlier versions.
     tail: t.Optional[TailOutcome]
     #: With `uncertainty`; null without, absent in runs of earlier versions.
@@ -5861,8 +5876,10 @@ class RebalanceRow(t.TypedDict):
     decision_date: t.Optional[str]
     #: Session of the trades; null of a composition that was in force before the run.
     traded_on: t.Optional[str]
-    #: Names with a weight.
+    #: Securities with a weight above 0.
     constituents: int
+    #: Securities with a position, long or short.
+    gross_constituents: int
     #: Of them not held just before; all at the first rebalance.
     added: int
     #: Names held just before and no more.
@@ -5965,8 +5982,10 @@ class RebalanceView(t.TypedDict):
     decision_date: t.Optional[str]
     #: Session of the trades; null of a composition that was in force before the run.
     traded_on: t.Optional[str]
-    #: Names with a weight.
+    #: Securities with a weight above 0.
     constituents: int
+    #: Securities with a position, long or short.
+    gross_constituents: int
     #: Of them not held just before; all at the first rebalance.
     added: int
     #: Names held just before and no more.
@@ -9126,12 +9145,14 @@ class WhatIfResponse(t.TypedDict):
 class _WhatIfSide(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
-    #: Names with a weight, long or short.
+    #: Securities with a weight above 0.
     constituents: int
-    #: Largest weight; a short position by its magnitude.
+    #: Largest weight.
     largest: float
-    #: Equal names that would be as concentrated: squared sum of the weights over the sum of their squares. Cash and what is borrowed change nothing.
+    #: 1 over the sum of squared weights: the number of equal weights of the same concentration. Cash raises it and leverage lowers it.
     effective_assets: float
+    #: Securities with a position, long or short.
+    gross_constituents: int
     #: Largest weight of a name; null without one.
     cap: t.Optional[float]
     #: Weight moved off capped names.

@@ -169,7 +169,7 @@ describe('a portfolio', () => {
     const run = simulate({
       close: { A: [100, 100, null, 100, 100, 100], B: [50, 50, 100, 100, 100, 100] },
       rebalance: { frequency: 'custom', dates: ['2024-03-06'], effective_lag: 1 },
-      treatment: { max_stale_sessions: 0 },
+      treatment: { stale_targets: 'defer' },
     });
     // Held 50 and 100 of 150: A lacks 25, which B brings; they wait in cash until A trades again.
     expect(run.portfolio.unfilled).toEqual([
@@ -229,7 +229,7 @@ describe('a portfolio that starts while its index waits for a spun-off name', ()
         close: { ...longer, B: bars },
         actions: [spinOff],
         start: '2024-03-07',
-        treatment: { max_stale_sessions: 2 },
+        treatment: { stale_targets: 'defer' },
         rebalance: { frequency: 'custom', dates: ['2024-03-14'], effective_lag: 3 },
       });
       expect(run.portfolio.unfilled.length > 0).toBe(suspended);

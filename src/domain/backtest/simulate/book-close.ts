@@ -138,11 +138,10 @@ function leavingOn(state: BookState, session: number, { targets, conversions }: 
   for (const column of today?.exits.keys() ?? []) {
     if (isHeldColumn(state, column) && !conversions.has(column)) leaving.push(column);
   }
-  const patience = Math.max(1, treatment.max_stale_sessions);
   for (const column of state.missing) {
     if (!isHeldColumn(state, column) || leaving.includes(column) || conversions.has(column)) continue;
     if (targets?.columns.includes(column)) continue;
-    const isSilent = sm.barAge(session, column) >= patience;
+    const isSilent = sm.isSilent(session, column, treatment.max_stale_sessions);
     const isExcluded = treatment.missing_prices === 'exclude' && sm.isOpen(session, column);
     if (!isSilent && !isExcluded) continue;
     leaving.push(column);

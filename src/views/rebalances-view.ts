@@ -4,6 +4,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { dayFrom, formatDay } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import { Refusal } from '#domain/refusal.js';
+import { storedDate } from './weights-view.js';
 import { rebalanceFigures, weightsAround, type WeightsAround } from './rebalance-figures.js';
 
 type RebalanceRow = RebalanceList['rebalances'][number];
@@ -25,7 +26,9 @@ export function rebalancesView(columns: RunColumns): RebalanceList {
  */
 export function rebalanceView(columns: RunColumns, asked: string): RebalanceView {
   const { header } = columns;
-  const r = header.rebalances.findLastIndex(({ date }) => date <= asked);
+  const days = columns.i32('days');
+  const day = dayFrom(asked);
+  const r = header.rebalances.findLastIndex((stored) => storedDate(stored, days, day) <= day);
   if (r < 0)
     throw new Refusal('NO_DATA_AT_DATE', `${asked} is before the first rebalance, ${header.rebalances[0]!.date}.`);
   const decisions = readDecisions(columns);

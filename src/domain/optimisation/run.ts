@@ -16,6 +16,7 @@ import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
 import { coverageOf, returnSpan, type ReturnSpan } from '../risk/return-panel.js';
 import { crossSectionsOf } from '../rules/decide.js';
+import { compositionDate } from '../schedule/date-in-force.js';
 import { firstAtLeast } from '../search.js';
 import { constraintFieldFindings, specFieldFindings } from './field-uses.js';
 import { candidatesAt } from './candidates.js';
@@ -133,7 +134,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   const trackingError = Math.sqrt(trackingVariance(problem, weights));
   return {
     ...pricedSpan(sm, target.columns, window),
-    rebalanceDate: target.date,
+    rebalanceDate: compositionDate(target, sm.sessions, input.asOf ?? sm.sessions.at(-1)!),
     observed: typeof input.spec.risk_model === 'string' ? null : returnSpan(sm, risk.coverage),
     isConverged: isOptimal(checkKkt(assembled.program, answer.point)),
     solution,

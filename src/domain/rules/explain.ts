@@ -12,6 +12,7 @@ import type { Day } from '../days.js';
 import type { ReferenceValue } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
+import { compositionDate } from '../schedule/date-in-force.js';
 import { readsOf } from './bound-pipeline.js';
 import type { DatapointRead } from './datapoints/datapoint-read.js';
 import { requestText } from './datapoints/field-request.js';
@@ -174,7 +175,7 @@ export function holdingOf(
   return {
     ...presence,
     asOf: sm.sessions[session]!,
-    rebalance: composition.date,
+    rebalance: compositionDate(composition, sm.sessions, sm.sessions[session]!),
     decision: sm.sessions[composition.decision]!,
     stayed: decided === undefined ? 1 : shareStayed(decided, composition, (weight ?? 0) < 0),
     weight,

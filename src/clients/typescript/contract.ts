@@ -210,6 +210,10 @@ export interface AttributionView {
   readonly index_id: string;
   /** By contribution, largest first, then identifier. */
   readonly contributions: readonly ContributionPayload[];
+  /** Sum of the contributions: total_return, but for an overlay, where overlay_parts_sum is the rest. */
+  readonly contributions_sum: number;
+  /** Sum of overlay_parts: with contributions_sum it is total_return. Null where there are none. */
+  readonly overlay_parts_sum: number | null;
   /** What an overlay earned beside its names: with their contributions the total return. Null of other indices. */
   readonly overlay_parts: readonly OverlayPart[] | null;
   /** Last level over the first, less 1. */
@@ -4936,6 +4940,13 @@ export interface PreviewLimits {
   readonly headroom: number;
 }
 
+export interface PreviewOverlay {
+  /** Type of the overlay. */
+  readonly type: string;
+  /** Indices beneath it. */
+  readonly index_ids: readonly string[];
+}
+
 export interface PreviewRequest {
   /** Decision date; default the base date of the index, or the first rebalance of a derived one. */
   readonly as_of?: string | null | undefined;
@@ -4958,16 +4969,18 @@ export interface PreviewResponse {
   readonly assets: readonly PreviewAsset[];
   /** Final weights by identifier. */
   readonly weights: Readonly<Record<string, number>>;
-  /** Sum of the weights: 1 unless the index is empty, or a WeightSum row leaves cash. */
+  /** Sum of the weights: 1, but for an overlay, of which the securities beneath may be less or more; the rest is cash or borrowed. */
   readonly total_weight: number;
   /** Effective cap; always null on a derived index. */
   readonly cap: number | null;
   /** Weight moved off capped names. */
   readonly cap_redistributed: number;
-  /** The waterfall; null on a derived index. */
+  /** The waterfall; null on a derived index and an overlay. */
   readonly steps: readonly PreviewStep[] | null;
-  /** The optimisation; null on a rule-driven index. */
+  /** The optimisation; null on a rule-driven index and an overlay. */
   readonly solve: PreviewSolve | null;
+  /** Of an overlay, which decides nothing: assets and weights are what it holds after the close of resolved_date, by way of the indices beneath. `steps` and `solve` are null. */
+  readonly overlay?: PreviewOverlay | undefined;
   /** Of an index that rebalances on breaches: the rule that is watched. */
   readonly limits?: PreviewLimits | undefined;
   /** Warnings, as of survivors without a weight. */

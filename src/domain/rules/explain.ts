@@ -5,6 +5,7 @@ import {
   type Compositions,
 } from '../backtest/simulate/compositions.js';
 import { firstRebalance } from '../backtest/simulate/compose.js';
+import { sessionWithData } from '../backtest/simulate/due-rebalances.js';
 import { presenceOf, type Presence } from '../backtest/simulate/constituent-changes.js';
 import { indexBook } from '../backtest/simulate/index-run.js';
 import { knownCompositions, noRebalanceUntil } from '../backtest/simulate/known-compositions.js';
@@ -17,7 +18,7 @@ import { readsOf } from './bound-pipeline.js';
 import type { DatapointRead } from './datapoints/datapoint-read.js';
 import { requestText } from './datapoints/field-request.js';
 import type { Trace } from './decide.js';
-import { ruleDecider, sessionWithData } from './preview.js';
+import { ruleDecider } from './preview.js';
 import type { Reason } from './selection-class.js';
 
 /** A name on a day: what the composition in force gives it, and what the index holds. */

@@ -238,6 +238,10 @@ class AttributionView(t.TypedDict):
     index_id: str
     #: By contribution, largest first, then identifier.
     contributions: t.Sequence[ContributionPayload]
+    #: Sum of the contributions: total_return, but for an overlay, where overlay_parts_sum is the rest.
+    contributions_sum: float
+    #: Sum of overlay_parts: with contributions_sum it is total_return. Null where there are none.
+    overlay_parts_sum: t.Optional[float]
     #: What an overlay earned beside its names: with their contributions the total return. Null of other indices.
     overlay_parts: t.Optional[t.Sequence[OverlayPart]]
     #: Last level over the first, less 1.
@@ -5497,6 +5501,13 @@ class PreviewLimits(t.TypedDict):
     headroom: float
 
 
+class PreviewOverlay(t.TypedDict):
+    #: Type of the overlay.
+    type: str
+    #: Indices beneath it.
+    index_ids: t.Sequence[str]
+
+
 class PreviewRequest(t.TypedDict, total=False):
     #: Decision date; default the base date of the index, or the first rebalance of a derived one.
     as_of: t.Optional[Date]
@@ -5519,21 +5530,23 @@ class _PreviewResponse(t.TypedDict):
     assets: t.Sequence[PreviewAsset]
     #: Final weights by identifier.
     weights: t.Mapping[str, float]
-    #: Sum of the weights: 1 unless the index is empty, or a WeightSum row leaves cash.
+    #: Sum of the weights: 1, but for an overlay, of which the securities beneath may be less or more; the rest is cash or borrowed.
     total_weight: float
     #: Effective cap; always null on a derived index.
     cap: t.Optional[float]
     #: Weight moved off capped names.
     cap_redistributed: float
-    #: The waterfall; null on a derived index.
+    #: The waterfall; null on a derived index and an overlay.
     steps: t.Optional[t.Sequence[PreviewStep]]
-    #: The optimisation; null on a rule-driven index.
+    #: The optimisation; null on a rule-driven index and an overlay.
     solve: t.Optional[PreviewSolve]
     #: Warnings, as of survivors without a weight.
     findings: t.Sequence[Finding]
 
 
 class PreviewResponse(_PreviewResponse, total=False):
+    #: Of an overlay, which decides nothing: assets and weights are what it holds after the close of resolved_date, by way of the indices beneath. `steps` and `solve` are null.
+    overlay: PreviewOverlay
     #: Of an index that rebalances on breaches: the rule that is watched.
     limits: PreviewLimits
 

@@ -71,7 +71,7 @@ export interface WeightsInput {
   readonly weights: HeldWeights;
   /** Weights of a benchmark on the date, null without one. */
   readonly benchmark: ReadonlyMap<string, number> | null;
-  /** Shares a company has outstanding on the date, null where the market does not tell. */
+  /** Shares a company has outstanding on the date, null where the data of the run are not at hand or lack them. */
   sharesOf(name: string): number | null;
   readonly risk: HeldRisk | null;
   readonly activeRisk: ActiveRisk | null;

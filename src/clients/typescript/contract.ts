@@ -1145,7 +1145,7 @@ export interface ConstituentRow {
   readonly risk_contribution: number | null;
   /** Held less target weight; null on the rebalance date. */
   readonly delta_since_rebalance: number | null;
-  /** Shares of the company on the date, not those the index holds. */
+  /** Shares of the company on the date in the data of the run, not those the index holds; null where these are not the data that are served, or lack it. */
   readonly shares_outstanding: number | null;
 }
 

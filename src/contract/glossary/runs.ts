@@ -84,7 +84,8 @@ export const RUNS_WORDS: Readonly<Record<string, string>> = {
   active_risk_contribution: 'Contribution to the tracking error; may be negative.',
   risk_contribution: 'Contribution to the annualised volatility; null without an estimate for the name.',
   delta_since_rebalance: 'Held less target weight; null on the rebalance date.',
-  shares_outstanding: 'Shares of the company on the date, not those the index holds.',
+  shares_outstanding:
+    'Shares of the company on the date in the data of the run, not those the index holds; null where these are not the data that are served, or lack it.',
   drift: 'How far weights have moved since the rebalance; null on its date.',
   total_absolute: 'Sum of the absolute changes.',
   turnover: 'One-way: half the sum of the absolute changes.',

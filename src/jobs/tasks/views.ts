@@ -212,6 +212,8 @@ export interface WeightsViewInput {
   readonly benchmark: ComparedWith | null;
   /** The served market, null when there is none. */
   readonly market: MarketHandle | null;
+  /** Whether it has the content that the run was made on, by which its share counts are those of the run. */
+  readonly isMarketOfRun: boolean;
 }
 
 export interface FactorAttributionInput {

@@ -174,7 +174,8 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     const lastYear = `${Number(run.end.slice(0, 4)) - 1}-12-01`;
     const window = { start: lastYear < run.start ? null : lastYear, end: null };
     const by = market.reference.columns.length > 0 ? groupColumnOf(market) : undefined;
-    const weights = { view: 'weights', columns, asOf: null, risk: true, market: handle } as const;
+    const isMarketOfRun = handle.contentHash === run.store_content_hash;
+    const weights = { view: 'weights', columns, asOf: null, risk: true, market: handle, isMarketOfRun } as const;
     const view = (key: string, input: () => RunViewInput | Promise<RunViewInput>): Step =>
       query(key, 'view-run', input);
     const returns = await returnsKey(run);

@@ -1274,7 +1274,7 @@ class ConstituentRow(t.TypedDict):
     risk_contribution: t.Optional[float]
     #: Held less target weight; null on the rebalance date.
     delta_since_rebalance: t.Optional[float]
-    #: Shares of the company on the date, not those the index holds.
+    #: Shares of the company on the date in the data of the run, not those the index holds; null where these are not the data that are served, or lack it.
     shares_outstanding: t.Optional[float]
 
 

@@ -1,12 +1,12 @@
 import type { IndexExplanation } from '#contract/indices/explanation.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
-import type { OverlayPreview } from '#domain/backtest/simulate/preview-overlay.js';
-import type { ConstituentChange } from '#domain/backtest/simulate/constituent-changes.js';
+import type { OverlayPreview } from '#domain/books/preview-overlay.js';
+import type { ConstituentChange } from '#domain/books/constituent-changes.js';
 import { headroomOf } from '#domain/compliance/breach-watch.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
-import { formatDay, type Day } from '#domain/days.js';
+import { formatDay, type Day } from '#domain/time/days.js';
 import { sourcesOf } from '#domain/documents/index-document.js';
-import { compareText, type Finding } from '#domain/findings.js';
+import { compareText, type Finding } from '#domain/refusals/findings.js';
 import {
   isDerivedExplanation,
   type DerivedExplanation,

@@ -1,4 +1,4 @@
-import type { Day } from '../days.js';
+import type { Day } from '../time/days.js';
 
 /** A rebalance by its date, and the session at whose close it took effect. */
 export interface DatedRebalance {

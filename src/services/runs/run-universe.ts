@@ -1,11 +1,11 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { isRelative } from '#domain/rules/datapoints/field-request.js';
+import { isRelative } from '#domain/datapoints/field-request.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
-import { findIndex } from '../indices/stored-indices.js';
-import { runModelFiles } from '../risk/used-models.js';
-import { storedPlan, withDefaults } from './stored-plans.js';
+import { findIndex } from '../stored/stored-indices.js';
+import { runModelFiles } from '../stored/used-models.js';
+import { storedPlan, withDefaults } from '../stored/stored-plans.js';
 
 interface UniverseDependencies {
   readonly documents: Pick<DocumentStore, 'get'>;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { close, codesOf, flat, levels, simulate, weightsOf, WEEK } from './event-case.js';
 
 /** A has its last bar on 5 March and leaves at the close of its second session without one, 7 March. */

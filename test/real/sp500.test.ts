@@ -22,7 +22,11 @@ interface Second {
   readonly dates: string[];
   readonly levels: number[];
 }
-type Opinion = Record<'equal' | 'inverse_volatility' | 'capped', Second> & { readonly jumps: [string, string][] };
+type Opinion = Record<'equal' | 'inverse_volatility' | 'capped', Second> & {
+  /** Rebalanced on every day on which a name has its fifth session without a bar. */
+  readonly fifth: Second & { readonly rebalances: string[] };
+  readonly jumps: [string, string][];
+};
 
 const shared = { calendar: 'XNYS', universe: { kind: 'all' } };
 const treatment = { dividends: 'price' };
@@ -115,6 +119,21 @@ describe.skipIf(!hasSp500 || !hasNumpy)('469 real names, 2010 to 2013', () => {
       expect(worst).toBeLessThan(1e-9);
     },
   );
+
+  test('a name leaves on its fifth session without a bar where that is a rebalance date, and is not selected on it', async () => {
+    const { dates, levels, rebalances } = opinion.fifth;
+    expect(rebalances.length).toBeGreaterThan(0);
+    const rebalance = { frequency: 'custom', dates: rebalances };
+    await service.ok('PUT', '/indices/FIFTH', { ...documents.equal, id: 'FIFTH', rebalance });
+    const job = await service.job<{ index_level: { index: string[]; data: number[] } }>(
+      '/analytics/FIFTH/backtest',
+      {},
+    );
+    expect(job.error).toBeNull();
+    expect(job.result.index_level.index).toEqual(dates);
+    const worst = Math.max(...job.result.index_level.data.map((level, t) => Math.abs(level / levels[t]! - 1)));
+    expect(worst).toBeLessThan(1e-9);
+  });
 
   test('the doubtful prints appear as PRICE_JUMP warnings', () => {
     const jumps = findings.filter(({ code }) => code === 'PRICE_JUMP').map(({ path, message }) => `${path} ${message}`);

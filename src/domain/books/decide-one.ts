@@ -33,7 +33,8 @@ export function decideOne(composer: Composer, { indexId, rebalance, known }: Dec
   const decision = seat.composer.decider(indexId).decide(seat.session, incumbents, outgoing);
   if (decision.kind === 'decided') {
     assertHeld(seat.composer.market(indexId), decision.columns, sm);
-    const composition = takeEffect(sm, rebalance, decision);
+    const { max_stale_sessions: maxStaleSessions } = composer.treatment(indexId);
+    const composition = takeEffect({ sm, maxStaleSessions }, rebalance, decision);
     if (composition) {
       const findings = datedFindings(decision.findings, rebalance.date);
       return { composition, findings: [...findings, ...unkeptLimit(composer, indexId, composition)] };

@@ -38,7 +38,7 @@ export interface CheckedIndex {
  */
 export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
   const body = withOverlayCurrency(sent, context);
-  const shaped = checkShape(IndexDocument, body, { unknownFields: 'warning' });
+  const shaped = checkShape(IndexDocument, body, { unknownFields: 'warning', strictMember: 'overlay' });
   const tooLarge = nonFiniteFindings(body);
   const findings = [
     ...tooLarge,

@@ -5,6 +5,7 @@ import { compareText, type Finding } from '../refusals/findings.js';
 import { LIMITS } from '../refusals/limits.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { returnSpan, type ReturnSpan } from '../risk/return-panel.js';
+import { compositionDate } from '../schedule/date-in-force.js';
 import { nextNamesOf, type NextName } from './explanation/next-names.js';
 import { oneSidedPrices } from './explanation/one-sided-prices.js';
 import { rowCostsOf, type RowCost } from './explanation/row-costs.js';
@@ -99,7 +100,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   const trackingError = Math.sqrt(trackingVariance(problem, weights));
   return {
     ...pricedSpan(sm, target.columns, window),
-    rebalanceDate: target.date,
+    rebalanceDate: compositionDate(target, sm.sessions, input.asOf ?? sm.sessions.at(-1)!),
     observed: typeof input.spec.risk_model === 'string' ? null : returnSpan(sm, risk.coverage),
     isConverged: isOptimal(checkKkt(assembled.program, answer.point)),
     solution,

@@ -146,7 +146,6 @@ export function createIndexQuestions({
 
   async function preview(definition: Definition, terms: PreviewTerms, signal: AbortSignal): Json {
     const { document, version, ...all } = definition;
-    assertDecides(document);
     const { handle, market } = await dataVersions.servedAt(terms.as_known_on);
     await onMarket(document, market);
     const question = { market: handle, ...all, indexId: document.id, asOf: terms.as_of };

@@ -19,15 +19,17 @@ import { numeric } from '#domain/datapoints/field-use.js';
 import { assertReferenceColumn } from './reference-column.js';
 import { assertNoErrors, Refusal } from '#domain/refusals/refusal.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
-import type { DocumentStore } from '#store/port.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { createBacktestPlans } from './backtest-plans.js';
 import { findRun, isWholeHistory, readRun, requireRun, type RunName } from '../stored/run-documents.js';
 import { stateOf, type RunStates } from './run-states.js';
+import { universeOfRun } from './run-universe.js';
 import type { ViewMaker } from './view-maker.js';
 import type { DateWindow } from './view-queries.js';
 
 export interface RunViewsDependencies {
   readonly documents: DocumentStore;
+  readonly artifacts: Pick<ArtifactStore, 'file' | 'read'>;
   readonly states: RunStates;
   readonly maker: ViewMaker;
   /** A run was asked about its exposures. */
@@ -210,7 +212,21 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const table = query.table ?? (fields.length > 0 ? 'fields' : 'groups');
       if (format !== 'json') assertHasFields(table, fields);
       const benchmarkColumns = benchmark === null ? null : await wholeRunOf(benchmark.indexId);
-      const asked = { by, groups, interval, fields, benchmark, benchmarkColumns, start, end, market, format, table };
+      const universe = await universeOfRun(dependencies, run, fields);
+      const asked = {
+        by,
+        groups,
+        interval,
+        fields,
+        universe,
+        benchmark,
+        benchmarkColumns,
+        start,
+        end,
+        market,
+        format,
+        table,
+      };
       onExposures(run.run_id);
       const view = maker.held({ view: 'exposures', columns, ...asked }, signal);
       return format === 'json' ? maker.stamped(run, view) : view;

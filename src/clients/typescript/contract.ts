@@ -2495,7 +2495,7 @@ export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
   /** Stable code to branch on. */
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
   /** A sentence for people. */
   readonly message: string;
   /** Where, as the client wrote it. */
@@ -2558,8 +2558,8 @@ export interface FreeFloatFilterRule {
 export interface FreezeParams {
   /** Names the row covers. */
   readonly identifiers: readonly string[];
-  /** Trades are measured from the index weights or from the previous solved weights. */
-  readonly reference?: 'index' | 'previous' | undefined;
+  /** Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
+  readonly reference?: 'index' | 'previous' | 'held' | undefined;
   /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
@@ -4464,6 +4464,31 @@ export interface OptimisationJobStatus {
   readonly callbacks: readonly JobCallback[];
   /** Set exactly when the job succeeded. */
   readonly result: OptimisationRunResult | null;
+}
+
+export interface OptimisationPreviewRequest {
+  /** Index whose weights are the target. */
+  readonly index_id: string;
+  /** What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters. */
+  readonly objective?: Objective | undefined;
+  /** Required by max_utility, max_return and max_sharpe; in a run also those of its frontier. */
+  readonly expected_returns?: ExpectedReturns | null | undefined;
+  /** Sets that expected returns and covariances may lie in; the objective is made best for the worst of them. */
+  readonly uncertainty?: UncertaintyInput | null | undefined;
+  /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
+  readonly costs?: TradeCostsInput | null | undefined;
+  /** Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator. */
+  readonly risk_model?: string | RiskEstimatorInput | null | undefined;
+  /** Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0. */
+  readonly candidates?: 'parent' | 'universe' | undefined;
+  /** Rebalance to target: the latest on or before this day; null takes the latest. */
+  readonly as_of?: string | null | undefined;
+  /** First day of the window of the risk model. */
+  readonly start?: string | null | undefined;
+  /** Last day of the window of the risk model; never past the decision of the rebalance. */
+  readonly end?: string | null | undefined;
+  /** Rows of the catalogue; none leaves the full-investment default. */
+  readonly constraints?: readonly ConstraintRowBody[] | undefined;
 }
 
 export interface OptimisationRunRequest {
@@ -7327,6 +7352,20 @@ export interface SweepJobStatus {
   readonly result: SweepView | null;
 }
 
+export interface SweepMap {
+  /** A cell that several variants share shows the one that ranks first, whatever the metric shown. */
+  readonly aggregation: 'first_by_rank';
+  /** The same in words. */
+  readonly sentence: string;
+  /** Parameters that are varied, with their values: a map with all but two fixed has one variant a cell. */
+  readonly parameters: readonly {
+    /** JSON pointer of the parameter, as in `patch`. */
+    readonly pointer: string;
+    /** Its values, in the order in which they were asked for. */
+    readonly values: readonly unknown[];
+  }[];
+}
+
 /** Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016). */
 export interface SweepOverfitting {
   /** Share of the selections by Sharpe ratio whose choice is no better than the median out of sample. */
@@ -7454,6 +7493,8 @@ export interface SweepView {
   readonly folds?: SweepFoldsView | null | undefined;
   /** Positions of variants whose levels are equal bit for bit, a list for each that several have; each list counts as one trial. Absent in sweeps of earlier versions. */
   readonly identical_variants?: readonly (readonly number[])[] | undefined;
+  /** How a map over some of the parameters is to be read. Absent in sweeps of earlier versions. */
+  readonly map?: SweepMap | undefined;
   /** Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions. */
   readonly verdict?: readonly string[] | undefined;
   /** SHA-256 of the content of the store that was read. */
@@ -7760,8 +7801,8 @@ export interface TradeCostsInput {
 export interface TradeSizeParams {
   /** Largest change of one weight. Unit: fraction. */
   readonly upper: number;
-  /** Trades are measured from the index weights or from the previous solved weights. */
-  readonly reference?: 'index' | 'previous' | undefined;
+  /** Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
+  readonly reference?: 'index' | 'previous' | 'held' | undefined;
   /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
@@ -7911,12 +7952,12 @@ export interface TrsPriceResponse {
   }[];
 }
 
-/** One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Names of the reference that left the index count as sold. */
+/** One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, which leave its first portfolio unrestricted. */
 export interface TurnoverParams {
   /** Largest one-way turnover. Unit: fraction. */
   readonly limit: number;
-  /** Trades are measured from the index weights or from the previous solved weights. */
-  readonly reference?: 'index' | 'previous' | undefined;
+  /** Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
+  readonly reference?: 'index' | 'previous' | 'held' | undefined;
   /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
@@ -8265,7 +8306,7 @@ export interface WeightedAverageParams {
   readonly upper?: number | null | undefined;
   /** Bounds are multiples of the average of the index. */
   readonly relative?: boolean | undefined;
-  /** A missing value counts as zero, or its name is left out of the average. */
+  /** A security without a value is left out of the average (renormalise), or counts as zero. */
   readonly missing?: 'zero' | 'renormalise' | undefined;
   /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
@@ -8769,6 +8810,11 @@ export interface Operations {
   startOptimisation: {
     request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: OptimisationRunRequest };
     answer: OptimisationJobStatus;
+  };
+  /** The weights that an optimisation would come to; nothing is stored. */
+  previewOptimisation: {
+    request: { readonly body: OptimisationPreviewRequest };
+    answer: PreviewResponse;
   };
   /** The result of a finished optimisation. */
   getOptimisation: {
@@ -9286,6 +9332,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   listConstraintTypes: 'GET /optimise/constraint-types',
   listObjectiveTypes: 'GET /optimise/objective-types',
   startOptimisation: 'POST /optimise/runs',
+  previewOptimisation: 'POST /optimise/preview',
   getOptimisation: 'GET /optimise/runs/{run_id}',
   optimiseIndex: 'POST /indices/{index_id}/optimise',
   listRiskModels: 'GET /risk-models',

@@ -244,7 +244,7 @@ export function createIndexQuestions({
 }
 
 /** An answer with the version of the definition that it is of. */
-function versioned(version: number | null, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+export function versioned(version: number | null, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return withHead({ bytes: new TextEncoder().encode(`{"index_version":${version},`) }, bytes);
 }
 

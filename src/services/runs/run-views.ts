@@ -4,6 +4,7 @@ import { assertOrder } from '#domain/schema/assert-order.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
 import { validateConstraints } from '#domain/constraints/validate.js';
 import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
+import { statedRows } from '#domain/documents/row-settings.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { ExposureTable } from '#domain/exports/exposure-tables.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
@@ -264,7 +265,8 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const view = maker.held({ view: 'scenarios', columns, request, market: handle, format, table }, signal);
       return format === 'json' ? maker.stamped(run, view) : view;
     },
-    async watchedLimits(name, { rows, start = null, end = null, format, table }, signal) {
+    async watchedLimits(name, { rows: sent, start = null, end = null, format, table }, signal) {
+      const rows = statedRows(sent, 'today');
       const run = await requireRun(documents, name);
       assertOrder({ start, end });
       assertNoErrors('body', validateConstraints(rows, { path: 'rows', areWatched: true }));

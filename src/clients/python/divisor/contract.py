@@ -2784,7 +2784,7 @@ class _Finding(t.TypedDict):
     #: Errors prevent a save; warnings do not.
     severity: t.Literal["error", "warning", "info"]
     #: Stable code to branch on.
-    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
+    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
     #: A sentence for people.
     message: str
     #: Where, as the client wrote it.
@@ -2867,8 +2867,8 @@ class _FreezeParams(t.TypedDict):
 class FreezeParams(_FreezeParams, total=False):
     """The names keep their weight in the reference portfolio."""
 
-    #: Trades are measured from the index weights or from the previous solved weights.
-    reference: t.Literal["index", "previous"]
+    #: Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
+    reference: t.Literal["index", "previous", "held"]
     #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
@@ -4992,6 +4992,34 @@ class OptimisationJobStatus(t.TypedDict):
     callbacks: t.Sequence[JobCallback]
     #: Set exactly when the job succeeded.
     result: t.Optional[OptimisationRunResult]
+
+
+class _OptimisationPreviewRequest(t.TypedDict):
+    #: Index whose weights are the target.
+    index_id: str
+
+
+class OptimisationPreviewRequest(_OptimisationPreviewRequest, total=False):
+    #: What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.
+    objective: Objective
+    #: Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.
+    expected_returns: t.Optional[ExpectedReturns]
+    #: Sets that expected returns and covariances may lie in; the objective is made best for the worst of them.
+    uncertainty: t.Optional[UncertaintyInput]
+    #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
+    costs: t.Optional[TradeCostsInput]
+    #: Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator.
+    risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
+    #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
+    candidates: t.Literal["parent", "universe"]
+    #: Rebalance to target: the latest on or before this day; null takes the latest.
+    as_of: t.Optional[Date]
+    #: First day of the window of the risk model.
+    start: t.Optional[Date]
+    #: Last day of the window of the risk model; never past the decision of the rebalance.
+    end: t.Optional[Date]
+    #: Rows of the catalogue; none leaves the full-investment default.
+    constraints: t.Sequence[ConstraintRowBody]
 
 
 class _OptimisationRunRequest(t.TypedDict):
@@ -8007,6 +8035,22 @@ class SweepJobStatus(t.TypedDict):
     result: t.Optional[SweepView]
 
 
+class SweepMapParameters(t.TypedDict):
+    #: JSON pointer of the parameter, as in `patch`.
+    pointer: str
+    #: Its values, in the order in which they were asked for.
+    values: t.Sequence[t.Any]
+
+
+class SweepMap(t.TypedDict):
+    #: A cell that several variants share shows the one that ranks first, whatever the metric shown.
+    aggregation: t.Literal["first_by_rank"]
+    #: The same in words.
+    sentence: str
+    #: Parameters that are varied, with their values: a map with all but two fixed has one variant a cell.
+    parameters: t.Sequence[SweepMapParameters]
+
+
 class SweepOverfitting(t.TypedDict):
     """Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016)."""
 
@@ -8143,6 +8187,8 @@ class SweepView(_SweepView, total=False):
     folds: t.Optional[SweepFoldsView]
     #: Positions of variants whose levels are equal bit for bit, a list for each that several have; each list counts as one trial. Absent in sweeps of earlier versions.
     identical_variants: t.Sequence[t.Sequence[int]]
+    #: How a map over some of the parameters is to be read. Absent in sweeps of earlier versions.
+    map: SweepMap
     #: Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions.
     verdict: t.Sequence[str]
 
@@ -8489,8 +8535,8 @@ class _TradeSizeParams(t.TypedDict):
 class TradeSizeParams(_TradeSizeParams, total=False):
     """No weight moves further than a bound from the reference portfolio."""
 
-    #: Trades are measured from the index weights or from the previous solved weights.
-    reference: t.Literal["index", "previous"]
+    #: Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
+    reference: t.Literal["index", "previous", "held"]
     #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
@@ -8657,10 +8703,10 @@ class _TurnoverParams(t.TypedDict):
 
 
 class TurnoverParams(_TurnoverParams, total=False):
-    """One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Names of the reference that left the index count as sold."""
+    """One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, which leave its first portfolio unrestricted."""
 
-    #: Trades are measured from the index weights or from the previous solved weights.
-    reference: t.Literal["index", "previous"]
+    #: Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
+    reference: t.Literal["index", "previous", "held"]
     #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
@@ -9047,7 +9093,7 @@ class WeightedAverageParams(_WeightedAverageParams, total=False):
     upper: t.Optional[float]
     #: Bounds are multiples of the average of the index.
     relative: bool
-    #: A missing value counts as zero, or its name is left out of the average.
+    #: A security without a value is left out of the average (renormalise), or counts as zero.
     missing: t.Literal["zero", "renormalise"]
     #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]

@@ -5001,7 +5001,7 @@ export interface PreviewResponse {
   readonly assets: readonly PreviewAsset[];
   /** Final weights by identifier. */
   readonly weights: Readonly<Record<string, number>>;
-  /** Sum of the weights: 1, but for an overlay, of which the securities beneath may be less or more; the rest is cash or borrowed. */
+  /** Sum of the weights: 1 unless the index is empty, a WeightSum row leaves cash, or an overlay holds less or more of the securities beneath. */
   readonly total_weight: number;
   /** Effective cap; always null on a derived index. */
   readonly cap: number | null;

@@ -5567,7 +5567,7 @@ class _PreviewResponse(t.TypedDict):
     assets: t.Sequence[PreviewAsset]
     #: Final weights by identifier.
     weights: t.Mapping[str, float]
-    #: Sum of the weights: 1, but for an overlay, of which the securities beneath may be less or more; the rest is cash or borrowed.
+    #: Sum of the weights: 1 unless the index is empty, a WeightSum row leaves cash, or an overlay holds less or more of the securities beneath.
     total_weight: float
     #: Effective cap; always null on a derived index.
     cap: t.Optional[float]

@@ -28,6 +28,9 @@ const SPLIT_CASH_MAX = 0.05;
 /** Smallest ratio of a split: below it cash is likelier. */
 const SPLIT_RATIO_MIN = 1.2;
 
+/** Largest dividend that is none, as a fraction of the price: what adjusted closes are compared to. */
+const NO_DIVIDEND = 1e-6;
+
 /** Share of the price before from which a dividend is a doubt: as the move of a price without an action. */
 const LARGE_DIVIDEND = 0.5;
 
@@ -50,8 +53,10 @@ function oddity(terms: readonly number[]): number {
   return terms.reduce((sum, term) => sum + term, 0) + (isOdd ? 2 * SPLIT_INTEGER_MAX : 0);
 }
 
-/** Digits of a dividend that is tried for a shorter one. */
-const CASH_DIGITS_MAX = 17;
+/** Coarsest unit that a dividend is rounded to where prices have more decimals: the cent. */
+const CASH_DECIMALS = 2;
+/** Decimals up to which a dividend is rounded: all of a price of a few digits. */
+const CASH_DECIMALS_MAX = 15;
 
 /** A range of numbers that rounding leaves open. */
 interface Range {
@@ -73,6 +78,8 @@ interface Plateau {
   /** Position of its first day. */
   readonly from: number;
   readonly factor: Range;
+  /** Rounding of the adjusted close of its first day, relative. */
+  readonly rounding: number;
 }
 
 /** Panels without their adjusted closes, and what was derived from them. */
@@ -83,10 +90,10 @@ export interface DerivedMarket {
 }
 
 /**
- * Derives the cash dividends, and the splits where closes are as traded, that make total growth equal that of the
- * adjusted closes: the adjusted close is a constant multiple of the close between two ex-dates, up to the vendor's
- * rounding, and the multiple rises on an ex-date by 1 + dividend / close. A multiple that falls for no reason is a
- * warning.
+ * Derives the cash dividends that were paid, and the splits where closes are as traded. The adjusted close is a constant
+ * multiple m of the close between two ex-dates, up to the vendor's rounding. On an ex-date vendors multiply all earlier
+ * adjusted closes by 1 - dividend / previous close, so that dividend = previous close x (1 - m before / m after). A
+ * multiple that falls for no reason is a warning.
  * @cost O(days x names)
  */
 export function deriveActions(panels: Panels, adjustment: MarketData['adjustment'], problems: Problems): DerivedMarket {
@@ -139,25 +146,28 @@ function actionsOf(
     });
   if (closes.refused.length > 0) problems.warning(refusedOf(identifier, closes.refused));
   const [first, ...steps] = stepsOf(plateausOf(closes, adjustment), adjustment);
-  // What the multiple may be behind the actions so far: one multiple in it fits all days.
+  const decimals = Math.min(CASH_DECIMALS, decimalsOf(closes.close) ?? CASH_DECIMALS);
+  // The multiple after the actions so far, within the rounding of all days.
   let factor = first?.factor ?? { low: 1, high: 1 };
-  for (const { from, factor: range, split } of steps) {
+  for (const { from, factor: range, split, rounding } of steps) {
     const rise = quotient(range, factor);
     const day = closes.days[from]!;
-    const close = closes.close[from]!;
-    const cash = { low: (rise.low / split - 1) * close, high: (rise.high / split - 1) * close };
+    // A dividend on the day of a split is paid on a share after it.
+    const before = closes.close[from - 1]! / split;
+    const cash = { low: before * (1 - split / rise.low), high: before * (1 - split / rise.high) };
     if (cash.high < 0) {
       problems.warning(fallOf(identifier, day, middle(rise)));
       factor = range;
       continue;
     }
     if (split !== 1) add('SPLIT', split, day);
-    const dividend = cash.low > 0 ? shortestIn(cash) : 0;
+    const isPaid = cash.low > 0 && middle(cash) > Math.max(rounding, NO_DIVIDEND) * before;
+    const dividend = isPaid ? roundedIn(cash, { error: rounding * before, decimals }) : 0;
     if (dividend > 0) add('DIVIDEND', dividend, day);
-    if (dividend > LARGE_DIVIDEND * (close + dividend))
-      problems.warning(largeDividend(identifier, day, { dividend, close, isWhole: closes.refused.length === 0 }));
-    const growth = split * (1 + dividend / close);
-    factor = common(range, scaled(factor, growth));
+    if (dividend > LARGE_DIVIDEND * before)
+      problems.warning(largeDividend(identifier, day, { dividend, before, isWhole: closes.refused.length === 0 }));
+    const expected = scaled(factor, split / (1 - dividend / before));
+    factor = expected.low > range.high || expected.high < range.low ? range : common(range, expected);
   }
   return actions;
 }
@@ -211,13 +221,13 @@ function refusedOf(identifier: string, refused: Closes['refused']): Problem {
 function largeDividend(
   identifier: string,
   day: Day,
-  { dividend, close, isWhole }: { readonly dividend: number; readonly close: number; readonly isWhole: boolean },
+  { dividend, before, isWhole }: { readonly dividend: number; readonly before: number; readonly isWhole: boolean },
 ): Problem {
-  const growth = isWhole ? ' Total growth is right, price returns may not be.' : '';
+  const growth = isWhole ? ' Total returns include it, price returns do not.' : '';
   return {
     code: 'ADJUSTMENT_UNEXPLAINED',
     path: `market.${identifier}`,
-    message: `The adjusted close of ${identifier} tells a dividend of ${dividend} before a close of ${close} on ${formatDay(day)}: as large may be a split of no common ratio, or a spin-off.${growth}`,
+    message: `The adjusted close of ${identifier} implies a dividend of ${dividend} after a close of ${before} on ${formatDay(day)}: as large may be a split of no common ratio, or a spin-off.${growth}`,
     value: formatDay(day),
   };
 }
@@ -253,29 +263,35 @@ function plateausWithin(
   relative: number,
   { unit, closeUnit }: { readonly unit: number; readonly closeUnit: number },
 ): Plateau[] {
-  const plateaus: { from: number; factor: Range }[] = [];
+  const plateaus: { from: number; factor: Range; rounding: number }[] = [];
   for (let t = 0; t < close.length; t++) {
     const slack = adjusted[t]! * (relative + closeUnit / 2 / close[t]!) + unit / 2;
     const own = { low: (adjusted[t]! - slack) / close[t]!, high: (adjusted[t]! + slack) / close[t]! };
     const last = plateaus.at(-1);
     const low = Math.max(own.low, last?.factor.low ?? 0);
     const high = Math.min(own.high, last?.factor.high ?? Number.POSITIVE_INFINITY);
-    if (last === undefined || low > high) plateaus.push({ from: t, factor: own });
+    if (last === undefined || low > high) plateaus.push({ from: t, factor: own, rounding: slack / adjusted[t]! });
     else last.factor = { low, high };
   }
   return plateaus;
 }
 
-/** Unit of the last digit that prices are written with. */
+/** Unit of the last digit that prices are written with; 0 where they are as exact as a double. */
 function unitOf(prices: readonly number[]): number {
+  const decimals = decimalsOf(prices);
+  return decimals === undefined ? 0 : powerOf(10, -decimals);
+}
+
+/** Decimals that prices are written with; undefined where they are as exact as a double. */
+function decimalsOf(prices: readonly number[]): number | undefined {
   let decimals = 0;
   for (const price of prices) {
     const text = String(price);
     const point = text.indexOf('.');
     if (point >= 0) decimals = Math.max(decimals, text.length - point - 1);
-    if (decimals > DECIMALS_MAX) return 0;
+    if (decimals > DECIMALS_MAX) return undefined;
   }
-  return powerOf(10, -decimals);
+  return decimals;
 }
 
 /** The simplest ratio of a split that a rise holds, alone or else with little cash beside it; 1 where there is none. */
@@ -298,11 +314,12 @@ function common(one: Range, other: Range): Range {
   return { low, high: Math.max(low, Math.min(one.high, other.high)) };
 }
 
-/** The number of the fewest digits in a range. */
-function shortestIn(range: Range): number {
-  for (let digits = 1; digits <= CASH_DIGITS_MAX; digits++) {
-    const value = Number(middle(range).toPrecision(digits));
-    if (value >= range.low && value <= range.high) return value;
+/** The middle of a range, rounded to the fewest decimals, from `decimals` on, that are within the vendor's rounding error. */
+function roundedIn(range: Range, { error, decimals }: { readonly error: number; readonly decimals: number }): number {
+  const exact = middle(range);
+  for (let digits = decimals; digits <= CASH_DECIMALS_MAX; digits++) {
+    const value = Number(exact.toFixed(digits));
+    if (value > 0 && ((value >= range.low && value <= range.high) || Math.abs(value - exact) <= error)) return value;
   }
-  return middle(range);
+  return exact;
 }

@@ -1,13 +1,12 @@
-import { powerOf } from '#kernels/power.js';
 import { formatDay, type Day } from '#domain/days.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import type { Problem, Problems } from '../content/problems.js';
+import { SPLIT_RATIO_MIN, SPLIT_RATIOS } from '../content/split-ratios.js';
+import { decimalsOf, SINGLE_PRECISION, unitOf } from '../content/written-precision.js';
+import type { DividendError } from '../content/dividend-errors.js';
 import { withoutEmptyLines, type Panels } from '../serving/panels.js';
 import { ADJUSTED_CLOSE } from './mapped-columns.js';
-
-/** Rounding of single precision, of the close and of the adjusted close, relative. */
-const SINGLE_PRECISION = 1.3e-7;
 
 /**
  * What is tried as a vendor's rounding: once, again with every dividend, and of closes that the adjusted ones were not
@@ -18,40 +17,14 @@ const ROUNDINGS = [
   { relative: SINGLE_PRECISION, units: 1 },
 ] as const;
 
-/** Decimals of a vendor's prices that are looked for; beyond them a price is as exact as a double. */
-const DECIMALS_MAX = 9;
-
-/** Terms of the ratio of a split, and the cash that may come with it on its day, as a fraction of the price. */
-const SPLIT_TERM_MAX = 10;
-const SPLIT_INTEGER_MAX = 100;
+/** Cash that may come with a split on its day, as a fraction of the price. */
 const SPLIT_CASH_MAX = 0.05;
-/** Smallest ratio of a split: below it cash is likelier. */
-const SPLIT_RATIO_MIN = 1.2;
 
 /** Largest dividend that is none, as a fraction of the price: what adjusted closes are compared to. */
 const NO_DIVIDEND = 1e-6;
 
 /** Share of the price before from which a dividend is a doubt: as the move of a price without an action. */
 const LARGE_DIVIDEND = 0.5;
-
-/** Ratios of splits, those of the smallest terms first, and of large terms the round ones: 20 before 19. */
-const SPLIT_RATIOS = [
-  ...Array.from({ length: SPLIT_TERM_MAX ** 2 }, (_, i) => [
-    1 + Math.floor(i / SPLIT_TERM_MAX),
-    1 + (i % SPLIT_TERM_MAX),
-  ]),
-  ...Array.from({ length: SPLIT_INTEGER_MAX }, (_, i) => [i + 1, 1]),
-  ...Array.from({ length: SPLIT_INTEGER_MAX }, (_, i) => [1, i + 1]),
-]
-  .filter(([a, b]) => a !== b)
-  .toSorted((one, other) => oddity(one) - oddity(other))
-  .map(([a, b]) => a! / b!);
-
-/** Sum of the terms of a ratio, those of a large term that is not round behind all others. */
-function oddity(terms: readonly number[]): number {
-  const isOdd = terms.some((term) => term > SPLIT_TERM_MAX && term % 5 !== 0);
-  return terms.reduce((sum, term) => sum + term, 0) + (isOdd ? 2 * SPLIT_INTEGER_MAX : 0);
-}
 
 /** Coarsest unit that a dividend is rounded to where prices have more decimals: the cent. */
 const CASH_DECIMALS = 2;
@@ -87,6 +60,12 @@ export interface DerivedMarket {
   readonly panels: Panels;
   readonly actions: readonly CorporateAction[];
   readonly derived: DerivedActions;
+  readonly errors: readonly DividendError[];
+}
+
+interface NameActions {
+  readonly actions: CorporateAction[];
+  readonly errors: DividendError[];
 }
 
 /**
@@ -98,16 +77,18 @@ export interface DerivedMarket {
  */
 export function deriveActions(panels: Panels, adjustment: MarketData['adjustment'], problems: Problems): DerivedMarket {
   const adjusted = panels.fields.get(ADJUSTED_CLOSE);
-  if (adjusted === undefined) return { panels, actions: [], derived: { dividends: 0, splits: 0 } };
+  if (adjusted === undefined) return { panels, actions: [], derived: { dividends: 0, splits: 0 }, errors: [] };
   const rest = withoutEmptyLines({
     ...panels,
     fields: new Map([...panels.fields].filter(([name]) => name !== ADJUSTED_CLOSE)),
   });
-  const actions = panels.identifiers.flatMap((identifier, n) =>
+  const found = panels.identifiers.map((identifier, n) =>
     actionsOf(identifier, closesOf(panels, adjusted, n), adjustment, problems),
   );
+  const actions = found.flatMap((each) => each.actions);
   const splits = actions.filter(({ type }) => type === 'SPLIT').length;
-  return { panels: rest, actions, derived: { dividends: actions.length - splits, splits } };
+  const errors = found.flatMap((each) => each.errors);
+  return { panels: rest, actions, derived: { dividends: actions.length - splits, splits }, errors };
 }
 
 function closesOf({ identifiers, dates, fields }: Panels, adjusted: Float64Array, n: number): Closes {
@@ -130,8 +111,9 @@ function actionsOf(
   closes: Closes,
   adjustment: MarketData['adjustment'],
   problems: Problems,
-): CorporateAction[] {
+): NameActions {
   const actions: CorporateAction[] = [];
+  const errors: DividendError[] = [];
   const add = (type: 'DIVIDEND' | 'SPLIT', value: number, exDay: Day) =>
     actions.push({
       identifier,
@@ -163,13 +145,16 @@ function actionsOf(
     if (split !== 1) add('SPLIT', split, day);
     const isPaid = cash.low > 0 && middle(cash) > Math.max(rounding, NO_DIVIDEND) * before;
     const dividend = isPaid ? roundedIn(cash, { error: rounding * before, decimals }) : 0;
-    if (dividend > 0) add('DIVIDEND', dividend, day);
+    if (dividend > 0) {
+      add('DIVIDEND', dividend, day);
+      errors.push({ identifier, exDay: day, error: cash.high - cash.low + 2 * rounding * before });
+    }
     if (dividend > LARGE_DIVIDEND * before)
       problems.warning(largeDividend(identifier, day, { dividend, before, isWhole: closes.refused.length === 0 }));
     const expected = scaled(factor, split / (1 - dividend / before));
     factor = expected.low > range.high || expected.high < range.low ? range : common(range, expected);
   }
-  return actions;
+  return { actions, errors };
 }
 
 /** A plateau and the ratio of the split that it begins with; 1 where there is none. */
@@ -274,24 +259,6 @@ function plateausWithin(
     else last.factor = { low, high };
   }
   return plateaus;
-}
-
-/** Unit of the last digit that prices are written with; 0 where they are as exact as a double. */
-function unitOf(prices: readonly number[]): number {
-  const decimals = decimalsOf(prices);
-  return decimals === undefined ? 0 : powerOf(10, -decimals);
-}
-
-/** Decimals that prices are written with; undefined where they are as exact as a double. */
-function decimalsOf(prices: readonly number[]): number | undefined {
-  let decimals = 0;
-  for (const price of prices) {
-    const text = String(price);
-    const point = text.indexOf('.');
-    if (point >= 0) decimals = Math.max(decimals, text.length - point - 1);
-    if (decimals > DECIMALS_MAX) return undefined;
-  }
-  return decimals;
 }
 
 /** The simplest ratio of a split that a rise holds, alone or else with little cash beside it; 1 where there is none. */

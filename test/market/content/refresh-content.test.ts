@@ -20,7 +20,12 @@ describe('a refresh that adds', () => {
   test('takes later days and leaves what is held, whatever the source says of it now', async () => {
     const held = await content(...HELD);
     const fresh = await content('A,2024-01-02,99,1', 'B,2024-01-03,21,2', ...NEXT);
-    const { content: after, report } = refreshContent(held, fresh, { until: null, full: false, isWhole: true });
+    const { content: after, report } = refreshContent(held, fresh, {
+      until: null,
+      full: false,
+      isWhole: true,
+      adjustment: 'splits',
+    });
     expect(await contentHash(after)).toBe(await contentHash(await content(...HELD, ...NEXT)));
     expect(report).toMatchObject({
       rows_added: 2,
@@ -39,13 +44,19 @@ describe('a refresh that adds', () => {
       until: dayFrom('2024-01-04'),
       full: false,
       isWhole: true,
+      adjustment: 'splits',
     });
     expect([report.rows_added, report.end]).toEqual([1, '2024-01-04']);
   });
 
   test('without anything later changes nothing', async () => {
     const held = await content(...HELD);
-    const { content: after, report } = refreshContent(held, held, { until: null, full: false, isWhole: true });
+    const { content: after, report } = refreshContent(held, held, {
+      until: null,
+      full: false,
+      isWhole: true,
+      adjustment: 'splits',
+    });
     expect(await contentHash(after)).toBe(await contentHash(held));
     expect(report).toMatchObject({ rows_added: 0, dates_added: 0, identifiers_added: 0 });
   });
@@ -55,7 +66,12 @@ describe('a full refresh', () => {
   test('takes every value of the source and tells those that were changed, added to a bar or taken away', async () => {
     const held = await content(...HELD);
     const fresh = await content('A,2024-01-02,10,', 'B,2024-01-02,19,2', 'B,2024-01-03,21,7', ...NEXT);
-    const { content: after, report } = refreshContent(held, fresh, { until: null, full: true, isWhole: true });
+    const { content: after, report } = refreshContent(held, fresh, {
+      until: null,
+      full: true,
+      isWhole: true,
+      adjustment: 'splits',
+    });
     expect(await contentHash(after)).toBe(await contentHash(fresh));
     expect(report).toMatchObject({
       rows_added: 3,
@@ -88,7 +104,7 @@ describe('history that a refresh without full leaves out', () => {
     const { content: after, report } = refreshContent(
       held,
       { ...fresh, fields: new Map([...fresh.fields, ['OPEN', open]]) },
-      { until: null, full: false, isWhole: true },
+      { until: null, full: false, isWhole: true, adjustment: 'splits' },
     );
     expect(await contentHash(after)).toBe(await contentHash(await content(...HELD, ...NEXT)));
     // VOLUME of A on the 2nd; B of the 2nd is gone; B of the 3rd and C of the 2nd have come.
@@ -116,6 +132,7 @@ describe('history that a refresh without full leaves out', () => {
       until: null,
       full: false,
       isWhole: true,
+      adjustment: 'splits',
     });
     expect([report.left_out, report.findings]).toEqual([null, []]);
   });
@@ -128,6 +145,7 @@ test('a full refresh up to a day takes the bars of the source up to it, and leav
     until: dayFrom('2024-01-02'),
     full: true,
     isWhole: true,
+    adjustment: 'splits',
   });
   expect(await contentHash(after)).toBe(
     await contentHash(await content('A,2024-01-02,10.5,1', 'B,2024-01-02,20,2', 'A,2024-01-03,11,3')),

@@ -18,7 +18,7 @@ export const EXIT = {
   jobFailed: 1,
   /** The service refused the request: findings are printed. */
   refused: 2,
-  /** Done, with a finding that `--fail-on` names. */
+  /** Done, or a refresh rejected, with a finding that `--fail-on` names. */
   found: 3,
   /** Nothing answers at the address. */
   unreachable: 69,
@@ -137,7 +137,7 @@ async function inProcess(
       fetch: patientFetch,
     });
     for (const { code, message } of await takenAtStart(client))
-      if (code === 'HISTORY_CHANGED') process.stderr.write(`warning: ${code}: ${message}\n`);
+      if (code !== 'DATES_ADDED') process.stderr.write(`warning: ${code}: ${message}\n`);
     return await use(client, settings);
   } finally {
     await stop({ ...running, drainMs: 0 });
@@ -148,6 +148,7 @@ async function inProcess(
 const BUSY: ReadonlySet<string> = new Set<DivisorError['code']>(['JOB_RUNNING', 'STORE_LOADING', 'STORE_REFRESHING']);
 
 function statusOf({ code, status }: DivisorError): number {
+  if (code === 'REFRESH_REJECTED') return EXIT.found;
   if (status === null) return EXIT.jobFailed;
   if (BUSY.has(code)) return EXIT.tryAgain;
   if (status === 401 || status === 403) return EXIT.noPermission;

@@ -156,7 +156,7 @@ const STATUSES = [
   ['0', 'done'],
   ['1', 'the job failed or was cancelled by somebody else'],
   ['2', 'the service refused the request; every finding is printed'],
-  ['3', 'done, with a finding that --fail-on names'],
+  ['3', 'a finding that --fail-on names; a refresh that it rejected has stored nothing'],
   ['64', 'wrong usage'],
   ['69', 'nothing answers at the address'],
   ['70', 'the service failed; its log says why'],

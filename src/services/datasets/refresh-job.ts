@@ -63,16 +63,17 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     const value = { store_id: datasetId, dry_run: isTrial, ...toldReport(refreshed, document, held) };
     if (isTrial) return { result: { value } };
     const at = timestamp();
+    const taken = filesTaken(fresh.files, report);
+    const files = lastDay === null ? taken : taken.filter(isNoMarket);
+    const served = isSameTables ? servedAgain(handle, held, at, files) : await servedMarket(handle, at, files);
     const changes: Partial<DatasetDocument> = {
       ...loadedFields({ ...fresh.summary, warnings: orderFindings([...report.findings, ...dataWarnings]) }, at),
       last_refreshed_at: at,
       taken_at_start: null,
       location: document.source,
       ...refreshedFields(refreshed),
-      rows: full && lastDay === null ? { ...fresh.summary.rows } : rowsAfter(document, fresh, report),
+      rows: full && lastDay === null ? { ...fresh.summary.rows } : rowsAfter(document, fresh, report, served),
     };
-    const files = lastDay === null ? filesTaken(fresh.files, report) : fresh.files.filter(isNoMarket);
-    const served = isSameTables ? servedAgain(handle, held, at, files) : await servedMarket(handle, at, files);
     const version = await versions.prepare(served, { source: 'refresh', kind: document.kind });
     await activations.prepare(served);
     return {
@@ -150,10 +151,14 @@ type FreshData = Omit<Addition, 'kind'>;
 function rowsAfter(
   { rows }: DatasetDocument,
   { summary, unchangedTables }: FreshData,
-  { datasets }: RefreshReport,
+  { datasets, rejected_total: rejected }: RefreshReport,
+  { market: { actions } }: ServedMarket,
 ): DatasetDocument['rows'] {
   const before = (table: TableKind) => rows?.[table] ?? 0;
-  const rowsOf = (table: TableKind) => (unchangedTables.includes(table) ? before(table) : (summary.rows[table] ?? 0));
+  const rowsOf = (table: TableKind) => {
+    if (unchangedTables.includes(table)) return before(table);
+    return rejected > 0 && table === 'corporate_actions' ? actions.length : (summary.rows[table] ?? 0);
+  };
   return rowsByTable((table) =>
     table === 'market' ? before('market') + datasets.market.added - datasets.market.removed : rowsOf(table),
   );

@@ -60,12 +60,12 @@ test('a refresh serves the dividends that adjusted closes tell of new days; with
 
 test('a refresh keeps dividends that a vendor rounds otherwise after a new one', () =>
   withDesk(async ({ write, load, refresh, store }) => {
-    const closes = [10, 10.3, 9.9, 10.1, 10.2, 10];
+    const closes = [40, 41.2, 39.6, 40.4, 40.8, 40];
     const days = [...DAYS, '2024-01-09'];
-    /** Adjusted closes with two decimals: the multiples before a dividend are others within half a cent each. */
+    /** Adjusted closes of a quarter of the close, with two decimals: half a cent of them is two cents of a dividend. */
     const file = (count: number, last: number) => {
       const rows = days.slice(0, count).map((day, t) => {
-        const factor = (t < 2 ? 1 - 0.31 / 10.3 : 1) * (t < 5 && count > 5 ? 1 - last / 10.2 : 1);
+        const factor = 0.25 * (t < 2 ? 1 - 1.23 / 41.2 : 1) * (t < 5 && count > 5 ? 1 - last / 40.8 : 1);
         return `${day},${closes[t]},${(closes[t]! * factor).toFixed(2)}`;
       });
       return { 'A.csv': `Date,Close,Adj Close\n${rows.join('\n')}\n` };
@@ -73,7 +73,7 @@ test('a refresh keeps dividends that a vendor rounds otherwise after a new one',
     await write(file(5, 0));
     await load();
     const before = (await store()).content_hash;
-    for (const last of [0.11, 0.12, 0.13, 0.17]) {
+    for (const last of [0.41, 0.47, 0.53, 0.68, 0.71, 0.83]) {
       await write(file(6, last));
       expect(await refresh({ isTrial: true })).toMatchObject({
         rows_added: 2,

@@ -1831,8 +1831,8 @@ class DataStoreUpdate(t.TypedDict, total=False):
     adjustment: t.Literal["none", "splits", "total"]
     #: Currency of the prices of names that have no CURRENCY of their own; null for none declared.
     currency: t.Optional[str]
-    #: Holds from the next time the source is read.
-    mapping: t.Optional[MappingInput]
+    #: Members that change; the others stay as they are. Null: the market is written as it is read. Holds from the next time the source is read.
+    mapping: t.Optional[MappingChange]
     #: Contents of the data that can be had again, the last included; null for all. One that a stored run or a published close refers to stays, and all after it.
     versions_kept: t.Optional[int]
 
@@ -2792,6 +2792,9 @@ class Finding(_Finding, total=False):
     #: File, sheet or member of an archive that it is in, as it is called where it lies; of many the first. The row stands in the path.
     file: str
 
+
+#: Code of a finding.
+FindingCode = t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
 
 class _FixedWeightParams(t.TypedDict):
     #: Identifier to weight. Unit: fraction.
@@ -4485,6 +4488,43 @@ class MappingAnswers(t.TypedDict, total=False):
     adjustment: t.Literal["none", "splits", "total"]
 
 
+class MappingChange(t.TypedDict, total=False):
+    """Members of a mapping that change; the others stay as they are. A member is replaced as a whole."""
+
+    #: long: a row a name and date. wide: a row a date and a column a name.
+    layout: t.Literal["long", "wide"]
+    #: Rows before the header of each table, empty ones not counted.
+    skip_rows: int
+    #: Encoding of text files without a byte order mark. Null: UTF-8.
+    encoding: t.Optional[t.Literal["utf-8", "windows-1252", "windows-1250", "utf-16le", "utf-16be"]]
+    #: Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.
+    field: t.Optional[str]
+    #: Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.
+    fields: t.Mapping[str, str]
+    #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
+    columns: t.Mapping[str, str]
+    #: Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security).
+    identifier_from: t.Optional[str]
+    #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
+    date_format: t.Optional[str]
+    #: Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over.
+    decimal: t.Literal[".", ","]
+    #: Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none.
+    thousands: t.Optional[t.Literal[",", ".", "'", " "]]
+    #: A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read.
+    units: t.Literal["refuse", "read"]
+    #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
+    on_duplicate: t.Literal["refuse", "identical", "first", "last"]
+    #: A price of 0: refused, or no price.
+    zero_prices: t.Literal["refuse", "missing"]
+    #: A negative price: refused, or its amount (CRSP marks the mean of bid and ask so).
+    negative_prices: t.Literal["refuse", "absolute"]
+    #: Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then.
+    adjusted_close: t.Optional[str]
+    #: Columns, files and sheets that are not read.
+    ignore: t.Sequence[str]
+
+
 class MappingInput(t.TypedDict, total=False):
     """How a market is read from tables as they come. Columns that are not mapped are taken by their name."""
 
@@ -4522,7 +4562,22 @@ class MappingInput(t.TypedDict, total=False):
     ignore: t.Sequence[str]
 
 
-class MappingQuestion(t.TypedDict):
+class MappingQuestionConflicts(t.TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Rows that differ from the first of their date.
+    rows: int
+    #: Date of the first of them.
+    date: str
+    #: The first value there that differs.
+    column: str
+    #: That of the first row.
+    first: t.Optional[float]
+    #: That of the later row.
+    other: t.Optional[float]
+
+
+class _MappingQuestion(t.TypedDict):
     #: Field of the mapping that says it, or the adjustment.
     field: t.Literal["adjustment", "layout", "skip_rows", "encoding", "field", "fields", "columns", "identifier_from", "date_format", "decimal", "thousands", "units", "on_duplicate", "zero_prices", "negative_prices", "adjusted_close", "ignore"]
     #: What the data does not say.
@@ -4533,6 +4588,11 @@ class MappingQuestion(t.TypedDict):
     others: t.Sequence[str]
     #: Whether the answer is needed before the data is read.
     required: bool
+
+
+class MappingQuestion(_MappingQuestion, total=False):
+    #: Of on_duplicate: the securities whose rows of one date differ, at most 1000.
+    conflicts: t.Sequence[MappingQuestionConflicts]
 
 
 class MarketCapFilterParams(t.TypedDict, total=False):
@@ -6137,7 +6197,7 @@ class RefreshRequest(t.TypedDict, total=False):
     #: Report what the refresh would change; nothing is stored or served.
     dry_run: bool
     #: Finding codes that reject the whole refresh: the job fails with REFRESH_REJECTED before anything is stored or served. Findings of the refresh count, and data warnings that the store does not have yet.
-    fail_on: t.Union[t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"], t.Sequence[t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]]]
+    fail_on: t.Union[FindingCode, t.Sequence[FindingCode]]
 
 
 class RefreshResultDatasets(t.TypedDict):

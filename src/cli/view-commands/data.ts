@@ -176,6 +176,7 @@ const isSame = (asked: unknown, body: RefreshBody): boolean => {
 
 export const refresh: JobCommand<RefreshResult> = {
   summary: 'Bring the served data store up to date from its source.',
+  keepsServed: true,
   words: [STORE],
   flags: {
     full: {

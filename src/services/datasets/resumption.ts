@@ -1,4 +1,4 @@
-import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import { Refusal, type ErrorDetail } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
@@ -38,8 +38,11 @@ export interface DatasetResumptionDependencies {
 export interface DatasetResumption {
   /** Before the first request: the store that was served before is on its way. */
   announce(): Promise<void>;
-  /** Removes leftovers of a crash, and serves the store that was served before. */
-  resume(): Promise<void>;
+  /**
+   * Removes leftovers of a crash, and serves the store that was served before.
+   * @param keepsServed serves its content as it was, without what its source has now, where there is a copy of it
+   */
+  resume(keepsServed: boolean): Promise<void>;
 }
 
 export function createDatasetResumption(dependencies: DatasetResumptionDependencies): DatasetResumption {
@@ -53,7 +56,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     activity.resumes(active.store_id, markets.settled());
   }
 
-  async function resume(): Promise<void> {
+  async function resume(keepsServed: boolean): Promise<void> {
     let failure: FailedLoad | undefined;
     try {
       await sweepSharedFolders();
@@ -66,6 +69,8 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
         await folders.sweep(new Set(named.flatMap(({ location }) => location ?? [])));
       const active = (await allDatasets(documents)).find((store) => store.active);
       const isServed = markets.served() !== undefined || (await isFollowed());
+      const isKept = active !== undefined && !isServed && keepsServed && (await serveCopy(active));
+      if (isKept) return;
       if (active !== undefined && !isServed) failure = await readAgain(active);
       else if (active !== undefined && active.store_id === markets.served()?.identity.datasetId)
         versions.copyServed(active.kind);
@@ -82,6 +87,16 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
       if (failure instanceof Refusal) return false;
       throw failure;
     }
+  }
+
+  /** Serves the copy of what was served of a store; false where there is none. */
+  async function serveCopy({ kind, ...active }: DatasetDocument): Promise<boolean> {
+    const { store_id: datasetId, content_hash: contentHash, adjustment, currency } = active;
+    if (isManaged(kind) || contentHash === null) return false;
+    const copy = await versions.last({ identity: { datasetId, contentHash, adjustment, currency } });
+    if (copy?.identity.contentHash !== contentHash) return false;
+    markets.serve(copy);
+    return true;
   }
 
   /**

@@ -1591,7 +1591,7 @@ export interface DataStore {
     readonly rows_added: number;
     /** Names that were not held before. */
     readonly identifiers_added: number;
-    /** HISTORY_CHANGED or DATES_ADDED. */
+    /** HISTORY_CHANGED, SPLIT_RESTATED, LATE_BARS or DATES_ADDED. */
     readonly findings: readonly Finding[];
   } | null;
   /** Why the status is error. */

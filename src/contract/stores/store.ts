@@ -68,7 +68,7 @@ export const DataStore = z
           .min(0)
           .meta({ description: 'Bars; 0 where the content before is lost and the history another.' }),
         identifiers_added: z.int().min(0),
-        findings: z.array(Finding).meta({ description: 'HISTORY_CHANGED or DATES_ADDED.' }),
+        findings: z.array(Finding).meta({ description: 'HISTORY_CHANGED, SPLIT_RESTATED, LATE_BARS or DATES_ADDED.' }),
       })
       .nullable()
       .meta({

@@ -1714,7 +1714,7 @@ class DataStoreTakenAtStart(t.TypedDict):
     rows_added: int
     #: Names that were not held before.
     identifiers_added: int
-    #: HISTORY_CHANGED or DATES_ADDED.
+    #: HISTORY_CHANGED, SPLIT_RESTATED, LATE_BARS or DATES_ADDED.
     findings: t.Sequence[Finding]
 
 

@@ -3,7 +3,7 @@ import type { JobCommand } from '../job-command.js';
 import { standardInput } from '../command-line.js';
 import { failingCodes, members, statusOfFindings } from '../job-commands/fields.js';
 import { shortened } from '../job-commands/import.js';
-import type { FindingCode } from '#domain/findings.js';
+import type { FindingCode } from '#domain/refusals/findings.js';
 import { findingsTable } from '../job-commands/inspect.js';
 import { UsageError } from '../usage-error.js';
 import { NOTE } from './documents.js';

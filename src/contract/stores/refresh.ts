@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
-import { FINDING_CODES } from '#domain/findings.js';
-import { IsoDate } from '#domain/shape.js';
+import { FINDING_CODES } from '#domain/refusals/findings.js';
+import { IsoDate } from '#domain/schema/shape.js';
 import { Finding } from '../common.js';
 import { jobStatus } from '../jobs.js';
 

@@ -1,5 +1,5 @@
-import { formatDay, type Day } from '#domain/days.js';
-import type { Panels } from '../serving/panels.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import type { Panels } from '../panels/panels.js';
 import { holdsAny } from './market-changes.js';
 import type { Restatement, RowCounts } from './restatements.js';
 

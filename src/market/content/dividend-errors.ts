@@ -1,4 +1,4 @@
-import type { Day } from '#domain/days.js';
+import type { Day } from '#domain/time/days.js';
 
 /** Difference up to which another amount of a derived dividend is the same amount, derived from closes rounded otherwise. */
 export interface DividendError {

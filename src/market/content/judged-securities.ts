@@ -1,8 +1,8 @@
-import { canonicalJson } from '#domain/canonical-json.js';
-import { formatDay, type Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { Adjustment, CorporateAction } from '#domain/market/market-data.js';
-import type { Panels } from '../serving/panels.js';
+import type { Panels } from '../panels/panels.js';
 import { compareActions } from './action-rows.js';
 import { changedHistories, DIFFERENCES_MAX, lastDays, type ChangedBars } from './changed-histories.js';
 import type { DividendError } from './dividend-errors.js';

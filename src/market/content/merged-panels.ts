@@ -1,6 +1,6 @@
-import type { Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
-import { growablePanel, withoutEmptyLines, type Panels } from '../serving/panels.js';
+import type { Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
+import { growablePanel, withoutEmptyLines, type Panels } from '../panels/panels.js';
 import type { Judgement } from './judged-securities.js';
 
 /**

@@ -1,10 +1,10 @@
-import type { Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import type { Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { MarketContent } from './market-content.js';
 import { judgeSecurities, type Judgement } from './judged-securities.js';
 import { holdsAny, newColumns } from './market-changes.js';
 import { mergedPanels } from './merged-panels.js';
-import { growablePanel, newTakenCount, withoutEmptyLines, type Panels } from '../serving/panels.js';
+import { growablePanel, newTakenCount, withoutEmptyLines, type Panels } from '../panels/panels.js';
 import { refreshReport, type RefreshOptions, type RefreshReport } from './refresh-report.js';
 
 /** A content after a refresh, and what is new in it. */

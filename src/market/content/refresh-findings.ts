@@ -1,5 +1,5 @@
-import { formatDay, type Day } from '#domain/days.js';
-import type { Finding } from '#domain/findings.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { Rejection } from './judged-securities.js';
 import type { Restatement, RowCounts } from './restatements.js';
 

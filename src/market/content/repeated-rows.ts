@@ -1,4 +1,4 @@
-import type { ValueConflict } from './row-conflicts.js';
+import type { ValueConflict } from '../tables/row-conflicts.js';
 
 /** What becomes of a second row of one security and date. */
 export type OnDuplicate = 'refuse' | 'identical' | 'first' | 'last';

@@ -1,5 +1,5 @@
-import { canonicalJson } from '#domain/canonical-json.js';
-import type { Day } from '#domain/days.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import type { Day } from '#domain/time/days.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
 import { SPLIT_RATIO_MIN, SPLIT_RATIOS } from './split-ratios.js';
 import { SINGLE_PRECISION, unitOf } from './written-precision.js';

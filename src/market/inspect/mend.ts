@@ -1,7 +1,7 @@
 import { ENCODINGS, type Mapping } from '#domain/documents/mapping.js';
-import type { Finding } from '#domain/findings.js';
-import type { Problems } from '../content/problems.js';
-import type { RowConflict } from '../content/row-conflicts.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import type { Problems } from '../tables/problems.js';
+import type { RowConflict } from '../tables/row-conflicts.js';
 import { isNamedWhole } from '../mapping/market-tables.js';
 import { isGroupedCount, thousandsIn, unitsIn } from '../mapping/written-numbers.js';
 import { isAnswered } from './draft.js';

@@ -1,5 +1,5 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import type { RowConflict } from '../content/row-conflicts.js';
+import type { RowConflict } from '../tables/row-conflicts.js';
 import type { MarketData } from '#domain/market/market-data.js';
 
 export type Adjustment = MarketData['adjustment'];

@@ -1,11 +1,11 @@
-import { formatDay, type Day } from '#domain/days.js';
+import { formatDay, type Day } from '#domain/time/days.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
-import type { Problem, Problems } from '../content/problems.js';
+import type { Problem, Problems } from '../tables/problems.js';
 import { SPLIT_RATIO_MIN, SPLIT_RATIOS } from '../content/split-ratios.js';
 import { decimalsOf, SINGLE_PRECISION, unitOf } from '../content/written-precision.js';
 import type { DividendError } from '../content/dividend-errors.js';
-import { withoutEmptyLines, type Panels } from '../serving/panels.js';
+import { withoutEmptyLines, type Panels } from '../panels/panels.js';
 import { ADJUSTED_CLOSE } from './mapped-columns.js';
 
 /**

@@ -1,6 +1,6 @@
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
-import { orderFindings, type Finding } from '#domain/findings.js';
-import { Refusal } from '#domain/refusal.js';
+import { orderFindings, type Finding } from '#domain/refusals/findings.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 
 /** Findings listed of those that reject a refresh. */
 const LISTED_MAX = 200;

@@ -1,5 +1,5 @@
 import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
-import { orderFindings } from '#domain/findings.js';
+import { orderFindings } from '#domain/refusals/findings.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import { rowsOf } from '#market/content/content.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';

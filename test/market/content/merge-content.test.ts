@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { mergeContents } from '#market/content/merge-content.js';
-import { createProblems } from '#market/content/problems.js';
+import { createProblems } from '#market/tables/problems.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 import { contentOf, places, writeFiles } from '../store-folder.js';
 

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { DataStore } from '#contract/stores/store.js';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
 import type { RunningService } from '../running-service.js';
 

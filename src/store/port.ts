@@ -4,6 +4,7 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import type { EarlyArtifact } from './early-artifact.js';
 import type { LowWaterMark } from './files/free-space.js';
 import type { NewFile } from './files/new-file.js';
+import type { ArtifactHealth } from './place/artifact-health.js';
 import type { S3Access } from './s3/s3-access.js';
 
 /** Kinds of document the store holds, each in a table of its own. */
@@ -267,15 +268,10 @@ export interface SweepOptions {
   readonly olderThanMs?: number;
 }
 
-/** How a place fares that may be away while the process is well. Each look is bounded, and none is made by who asks. */
-export interface ArtifactHealth {
-  /** Why artifacts cannot be had now, in a sentence; undefined when they can. */
-  fault(): string | undefined;
-  /**
-   * What a failure of work on artifacts comes to: bytes that are missing from a place that is away are not lost.
-   * @returns Refusal STORE_UNAVAILABLE then, else the failure
-   */
-  explain(thrown: unknown): Promise<unknown>;
+/** An artifact of a document, and a time before which its content was made, ms since 1970. */
+export interface DatedArtifact {
+  readonly ref: Omit<ArtifactRef, 'inset'>;
+  readonly madeAt: number;
 }
 
 export interface ArtifactStore {
@@ -322,6 +318,12 @@ export interface ArtifactStore {
   read(ref: ArtifactRef, range?: { readonly start: number; readonly end: number }): Promise<Uint8Array>;
   /** Whether the file is there with its content. @cost one read of it; memory for at most 64 MiB */
   isIntact(ref: Omit<ArtifactRef, 'inset'>): Promise<boolean>;
+  /**
+   * Names of those that are missing, have another length, or were written to after they were made and have another
+   * content now. Damage that left no trace shows when the bytes are read. None while the place is away.
+   * @cost a look at each; one read of those written to since, of a bounded number of bytes a call
+   */
+  damaged(artifacts: readonly DatedArtifact[]): Promise<ReadonlySet<string>>;
   /**
    * Path of a file with the bytes, for a worker that reads it itself; all of them lie in one folder. It stays for as long
    * as a request lasts.

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Refusal, isUnavailable } from '#domain/refusal.js';
 import { describePlace, type ArtifactPlace } from '../artifact-place.js';
-import type { ArtifactHealth } from '../port.js';
+import type { ArtifactHealth } from './artifact-health.js';
 import { openMarker, type PlaceMarker } from './marker.js';
 import { codeOf } from './place-fault.js';
 

@@ -319,9 +319,8 @@ export interface ArtifactStore {
   /** Whether the file is there with its content. @cost one read of it; memory for at most 64 MiB */
   isIntact(ref: Omit<ArtifactRef, 'inset'>): Promise<boolean>;
   /**
-   * Names of those that are missing, have another length, or were written to after they were made and have another
-   * content now. Damage that left no trace shows when the bytes are read. None while the place is away.
-   * @cost a look at each; one read of those written to since, of a bounded number of bytes a call
+   * Names of those that are missing, have another length, or were written to since and have another content now. Damage
+   * without a trace shows when bytes are read. None while the place is away. @cost a look at each, a read of those written to
    */
   damaged(artifacts: readonly DatedArtifact[]): Promise<ReadonlySet<string>>;
   /**

@@ -23,7 +23,7 @@ import type { TextRoom } from '#views/json-writer.js';
 import type { NewFile } from '#store/files/new-file.js';
 import type { RunStamp } from '#views/provenance-json.js';
 import { snapshotsText, writeOverview, writeResult } from '#views/run-json.js';
-import { rememberWritten } from './checked-files.js';
+import { hasContent, rememberWritten } from './checked-files.js';
 import { resumeStored, checkpointBytes, snapshotsBehind } from './resume-run.js';
 import { onEngine } from './numerics.js';
 import { openedKnown } from './known-contents.js';
@@ -31,7 +31,7 @@ import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedModels } from './opened-models.js';
 import { createRunMemory, createTextMemory } from './run-memory.js';
-import { outputContent, storedAlready, writeOutputs } from './task-outputs.js';
+import { outputContent, ownPath, storedAlready, writeOutputs } from './task-outputs.js';
 import { hashOfPrices, pricesKey, rememberPrices } from './written-prices.js';
 
 /** Of this thread, which does one task at a time. */
@@ -111,9 +111,11 @@ function runOn(engine: Engine, input: ThreadInput<'backtest'>, control: TaskCont
   }
 }
 
+type PracticeInput = Omit<ThreadInput<'backtest'>, 'outputs'>;
+
 function wholeRun(
   engine: Engine,
-  input: Omit<ThreadInput<'backtest'>, 'outputs'>,
+  input: PracticeInput & Partial<Pick<ThreadInput<'backtest'>, 'outputs'>>,
   control: TaskControl,
   fullRunReason: FullRunReason | null,
 ): MadeRun {
@@ -126,7 +128,7 @@ function wholeRun(
   const { result, snapshots, overview, columns, prices } = outputs;
   const key = prices && pricesKey(handle, prices);
   const hash = key === null ? undefined : hashOfPrices(key);
-  const stored = hash !== undefined && input.storedPrices?.includes(hash) ? hash : undefined;
+  const stored = hash !== undefined && hasStoredPrices(input, hash, () => control.report(0.8)) ? hash : undefined;
   const isWhole = plan.request.as_known !== undefined;
   const state = isWhole
     ? null
@@ -162,6 +164,25 @@ function wholeRun(
     extendedFrom: null,
     earlierFiles: 0,
   };
+}
+
+/**
+ * Whether prices are stored that have a hash. In a folder of this machine their file is compared with it; elsewhere the
+ * service does that which shares it. The same run made again may be asked for as its files are damaged: then nothing that
+ * this process remembers of them counts.
+ */
+function hasStoredPrices(
+  { storedPrices = [], stored, outputs, checkedFiles }: Parameters<typeof wholeRun>[1],
+  sha256: string,
+  look: () => void,
+): boolean {
+  const found = storedPrices.find((ref) => ref.sha256 === sha256);
+  if (found === undefined || outputs === undefined) return false;
+  const isRerun = stored === 'no_new_session' || stored === 'no_checkpoint';
+  const path = ownPath(outputs, found);
+  return (
+    path === undefined || hasContent({ path, sha256 }, isRerun ? undefined : checkedFiles, look)
+  );
 }
 
 function extendedRun(

@@ -22,8 +22,8 @@ export interface BacktestInput {
   readonly engineVersion: string;
   /** The stored run to extend where that gives the same, or why there is none. */
   readonly stored?: ResumableRun | FullRunReason | null;
-  /** SHA-256 of stored files with prices of runs: one that has those of the run is not written again. */
-  readonly storedPrices?: readonly string[];
+  /** Stored files with prices of runs: one that has those of the run is not written again. */
+  readonly storedPrices?: readonly ArtifactRef[];
   /** Files of the stored run: what comes out with the bytes of one is not written again. */
   readonly storedFiles?: Partial<Readonly<Record<RunFileName, ArtifactRef>>>;
   /** Files that the process has written or hashed; absent where it remembers none. */

@@ -27,6 +27,7 @@ import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import type { Precondition } from '../shared/preconditions.js';
 import { assertReferenceColumn } from './reference-column.js';
 import { forgetRuns } from './kept-runs.js';
+import { isAnyDamaged } from './damaged-runs.js';
 import { createRunList, type RunList } from './run-list.js';
 import { assertSubject, columnsFile, findRun, namedFiles, requireRun, type RunName } from './run-documents.js';
 import { runIdOf } from '#store/run-id.js';
@@ -179,6 +180,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       if ((await states.staleOf(run, { isOfThen: true })) !== null) return undefined; // Of the version that is asked for.
       const { inset, ...result } = run.artifacts.result;
       if (inset === undefined || canonicalJson(await states.planNow(run)) !== canonicalJson(plan)) return undefined;
+      if (await isAnyDamaged(artifacts, run)) return undefined; // Made again it is whole.
       return stored({ ...result, inset });
     },
 

@@ -22,9 +22,21 @@ export async function assertUndamaged(artifacts: Looked, run: RunDocument): Prom
     throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: its file is missing or damaged.');
 }
 
-/** Files that the record of a run is written from, made after the run was stamped. */
+/** Whether any file of a run is missing or damaged, its result included. */
+export async function isAnyDamaged(artifacts: Looked, run: RunDocument): Promise<boolean> {
+  const { result, overview, plan, checkpoint } = run.artifacts;
+  const others = [result, result.inset, overview, plan, checkpoint].filter((ref) => ref !== undefined);
+  return (await artifacts.damaged([...filesOf(run), ...dated(run, others)])).size > 0;
+}
+
+/** Files that the record of a run is written from. */
 function filesOf(run: RunDocument): readonly DatedArtifact[] {
   const { columns, record } = run.artifacts;
-  const madeAt = run.run_at === null ? 0 : Date.parse(run.run_at);
-  return [columns, ...earlierFiles(run), ...(record ? [record] : [])].map((ref) => ({ ref, madeAt }));
+  return dated(run, [columns, ...earlierFiles(run), ...(record ? [record] : [])]);
+}
+
+/** Files of a run are written after it was stamped. */
+function dated({ run_at: stamp }: RunDocument, refs: readonly DatedArtifact['ref'][]): readonly DatedArtifact[] {
+  const madeAt = stamp === null ? 0 : Date.parse(stamp);
+  return refs.map((ref) => ({ ref, madeAt }));
 }

@@ -180,9 +180,7 @@ function hasStoredPrices(
   if (found === undefined || outputs === undefined) return false;
   const isRerun = stored === 'no_new_session' || stored === 'no_checkpoint';
   const path = ownPath(outputs, found);
-  return (
-    path === undefined || hasContent({ path, sha256 }, isRerun ? undefined : checkedFiles, look)
-  );
+  return path === undefined || hasContent({ path, sha256 }, isRerun ? undefined : checkedFiles, look);
 }
 
 function extendedRun(

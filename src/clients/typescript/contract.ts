@@ -277,6 +277,10 @@ export interface AuditLog {
   readonly seals: readonly AuditSeal[];
   /** Keys that signed it, oldest first. */
   readonly keys: readonly PublicKey[];
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
   /** In the order of the log. */
   readonly entries: readonly AuditEntry[];
 }
@@ -1673,8 +1677,12 @@ export interface DataVersion {
 export interface DataVersions {
   /** Newest first. */
   readonly versions: readonly DataVersion[];
-  /** All of them, also those not listed. */
+  /** Versions that are stored, listed or not. */
   readonly total: number;
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
   /** Copy of the last content of a folder or a database, from which it is had again where its source has another one: `pending` while it is made behind the answer that served it, `missing` where it is beyond `MAX_COPIED_CONTENT_BYTES`, had no room or was cut off; what can be made is made when the store is next read. Null where the files of the service are the copy. */
   readonly copy: 'made' | 'pending' | 'missing' | null;
 }
@@ -2072,6 +2080,10 @@ export interface EventsView {
   readonly covered_to: string | null;
   /** All of them. */
   readonly events_total: number;
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
 }
 
 /** The index over cash. */
@@ -3516,6 +3528,10 @@ export interface JobCallback {
 export interface JobCollection {
   /** Newest first; every result is null. */
   readonly jobs: readonly JobStatus[];
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
 }
 
 /** A job, whatever its kind. */
@@ -5056,6 +5072,10 @@ export interface PublicKey {
 export interface PublicKeys {
   /** Oldest first. */
   readonly keys: readonly PublicKey[];
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
 }
 
 export interface Publication {
@@ -7079,8 +7099,12 @@ export interface StoredRun {
 export interface StoredRuns {
   /** Newest first. */
   readonly runs: readonly StoredRun[];
-  /** All of them, also those not listed. */
+  /** Runs that are stored, listed or not. */
   readonly total: number;
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
 }
 
 export interface StoredStrategy {
@@ -8053,8 +8077,12 @@ export interface VersionDifference {
 export interface VersionList {
   /** Newest first. */
   readonly versions: readonly DocumentVersion[];
-  /** All of them, also those not listed. */
+  /** Versions that are stored, listed or not. */
   readonly total: number;
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
 }
 
 /** The document as it was stored, in the fields it had then. */

@@ -18,6 +18,7 @@ import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
+import { withUnreadable } from '../shared/skipped.js';
 import type { RenderPayload } from '#domain/jobs/payloads.js';
 import { earlierFiles, requireRun } from '../runs/run-documents.js';
 
@@ -170,13 +171,15 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
       );
       // An id begins with the second of its rendering.
       const newest = matching.map(toResult).sort((a, b) => (a.render_id < b.render_id ? 1 : -1));
-      const page = before === undefined ? newest : newest.filter(({ render_id: id }) => id < before);
-      return {
-        renders: page.slice(0, limit),
-        total: matching.length,
-        skipped,
-        skipped_causes: { ...skipped_causes },
-      };
+      const page = (before === undefined ? newest : newest.filter(({ render_id: id }) => id < before)).slice(0, limit);
+      const files = new Map(all.map(({ render_id: id, artifact: ref, rendered_at: at }) => [id, { ref, at }]));
+      const looked = page
+        .map(({ render_id: id }) => files.get(id)!)
+        .map(({ ref, at }) => ({ ref, madeAt: Date.parse(at) }));
+      const damaged = await artifacts.damaged(looked);
+      const renders = page.filter(({ render_id: id }) => !damaged.has(files.get(id)!.ref.name));
+      const counts = withUnreadable({ skipped, skipped_causes }, page.length - renders.length);
+      return { renders, total: matching.length, ...counts };
     },
 
     async getRender(renderId) {

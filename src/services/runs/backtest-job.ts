@@ -268,7 +268,7 @@ export function createBacktestJob({
     await markets.settled(); // A run of the last process waits for the data that is on its way.
     const known = await dataVersions.at(payload.data_version);
     const { identity } = known.served;
-    const matrices = await plannedFiles(documents, plan.models);
+    const matrices = await plannedFiles(documents, artifacts, plan.models);
     const task = {
       market: identity,
       plan,

@@ -1,7 +1,7 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
-import type { ArtifactStore, DatedArtifact } from '#store/port.js';
-import { earlierFiles } from './run-documents.js';
+import type { ArtifactStore, DatedArtifact, DocumentStore } from '#store/port.js';
+import { earlierFiles, requireRun } from './run-documents.js';
 
 type Looked = Pick<ArtifactStore, 'damaged'>;
 
@@ -20,6 +20,16 @@ export async function damagedRuns(artifacts: Looked, runs: readonly RunDocument[
 export async function assertUndamaged(artifacts: Looked, run: RunDocument): Promise<void> {
   if ((await damagedRuns(artifacts, [run])).size > 0)
     throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: its file is missing or damaged.');
+}
+
+/** The newest run of a subject, for a job that computes with it. @throws Refusal as `requireRun` does, and for damage */
+export async function undamagedRun(
+  { documents, artifacts }: { readonly documents: Pick<DocumentStore, 'get'>; readonly artifacts: Looked },
+  runId: string,
+): Promise<RunDocument> {
+  const run = await requireRun(documents, runId);
+  await assertUndamaged(artifacts, run);
+  return run;
 }
 
 /** Whether any file of a run is missing or damaged, its result included. */

@@ -14,8 +14,21 @@ export function withUnreadable(
   return { skipped: skipped + unreadable, skipped_causes: { ...causes, unreadable: causes.unreadable + unreadable } };
 }
 
-/** So many left out by each cause. */
-export function skippedBy(causes: Partial<Record<UnreadableCause, number>>): Skipped {
-  const { unreadable = 0, invalid = 0, unsupported = 0 } = causes;
-  return { skipped: unreadable + invalid + unsupported, skipped_causes: { unreadable, invalid, unsupported } };
+/** Documents left out, each with its cause. */
+export function skippedBy(causes: readonly UnreadableCause[]): Skipped {
+  const count = (cause: UnreadableCause): number => causes.filter((each) => each === cause).length;
+  return {
+    skipped: causes.length,
+    skipped_causes: { unreadable: count('unreadable'), invalid: count('invalid'), unsupported: count('unsupported') },
+  };
+}
+
+/** What several listings leave out. */
+export function sumOf(...all: readonly Pick<Listing<unknown>, 'skipped' | 'skipped_causes'>[]): Skipped {
+  const sum = skippedBy([]);
+  for (const { skipped, skipped_causes: causes } of all) {
+    sum.skipped += skipped;
+    for (const cause of ['unreadable', 'invalid', 'unsupported'] as const) sum.skipped_causes[cause] += causes[cause];
+  }
+  return sum;
 }

@@ -308,6 +308,10 @@ class AuditLog(t.TypedDict):
     seals: t.Sequence[AuditSeal]
     #: Keys that signed it, oldest first.
     keys: t.Sequence[PublicKey]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
     #: In the order of the log.
     entries: t.Sequence[AuditEntry]
 
@@ -1865,8 +1869,12 @@ class DataVersion(t.TypedDict):
 class DataVersions(t.TypedDict):
     #: Newest first.
     versions: t.Sequence[DataVersion]
-    #: All of them, also those not listed.
+    #: Versions that are stored, listed or not.
     total: int
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
     #: Copy of the last content of a folder or a database, from which it is had again where its source has another one: `pending` while it is made behind the answer that served it, `missing` where it is beyond `MAX_COPIED_CONTENT_BYTES`, had no room or was cut off; what can be made is made when the store is next read. Null where the files of the service are the copy.
     copy: t.Optional[t.Literal["made", "pending", "missing"]]
 
@@ -2301,6 +2309,8 @@ EventsView = t.TypedDict("EventsView", {
     "covered_from": t.Optional[str],
     "covered_to": t.Optional[str],
     "events_total": int,
+    "skipped": int,
+    "skipped_causes": "SkippedCauses",
 })
 
 
@@ -3939,6 +3949,10 @@ class JobCallback(t.TypedDict):
 class JobCollection(t.TypedDict):
     #: Newest first; every result is null.
     jobs: t.Sequence[JobStatus]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
 
 
 class JobStatus(t.TypedDict):
@@ -5624,6 +5638,10 @@ class PublicKey(t.TypedDict):
 class PublicKeys(t.TypedDict):
     #: Oldest first.
     keys: t.Sequence[PublicKey]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
 
 
 class Publication(t.TypedDict):
@@ -7742,8 +7760,12 @@ class StoredRun(t.TypedDict):
 class StoredRuns(t.TypedDict):
     #: Newest first.
     runs: t.Sequence[StoredRun]
-    #: All of them, also those not listed.
+    #: Runs that are stored, listed or not.
     total: int
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
 
 
 class StoredStrategy(t.TypedDict):
@@ -8800,8 +8822,12 @@ VersionDifference = t.TypedDict("VersionDifference", {
 class VersionList(t.TypedDict):
     #: Newest first.
     versions: t.Sequence[DocumentVersion]
-    #: All of them, also those not listed.
+    #: Versions that are stored, listed or not.
     total: int
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
 
 
 #: The document as it was stored, in the fields it had then.

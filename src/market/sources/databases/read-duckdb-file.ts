@@ -1,7 +1,8 @@
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { rowsByTable, type TableKind } from '../../content/table-kinds.js';
 import { digestFile } from '../digest-file.js';
-import { cellOf, chunksOf, openDuckDb, reasonOf, sqlName, type DuckDb } from '../duckdb.js';
+import { cellOf, chunksOf, openDuckDb, sqlName, type DuckDb } from '../duckdb.js';
+import { reasonOf } from '../../content/fault-reason.js';
 import { createContentRows } from '../../content/content-rows.js';
 import { reportSeries } from '../../content/series-rows.js';
 import { completeContent, PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';

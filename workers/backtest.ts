@@ -119,10 +119,11 @@ function wholeRun(
   control: TaskControl,
   fullRunReason: FullRunReason | null,
 ): MadeRun {
-  const { plan, engineVersion, market: handle } = input;
+  const { plan, engineVersion, indexVersion = null, market: handle } = input;
+  const extension = { extendedFrom: null, fullRunReason, indexVersion };
   const { outputs, run, written, runHash, storeContentHash, runAt, start, end } = runForDataset(
     engine,
-    { ...input, memory: memory.take, texts: texts.take, extension: { extendedFrom: null, fullRunReason } },
+    { ...input, memory: memory.take, texts: texts.take, extension },
     control,
   );
   const { result, snapshots, overview, columns, prices } = outputs;
@@ -188,11 +189,11 @@ function extendedRun(
   input: ThreadInput<'backtest'> & { readonly stored: ResumableRun },
   control: TaskControl,
 ): MadeRun {
-  const { market: handle, plan, models, engineVersion, stored, checkedFiles } = input;
+  const { market: handle, plan, models, engineVersion, indexVersion = null, stored, checkedFiles } = input;
   const run = resumeStored({ engine, handle, plan, models, engineVersion, run: stored, checkedFiles }, control);
   const { summary, columns } = run;
   const extension = { extendedFrom: formatDay(run.extendedFrom), fullRunReason: null };
-  const stamp = { ...stampOf({ plan, engineVersion, market: handle }), ...extension };
+  const stamp = { ...stampOf({ plan, engineVersion, market: handle }), ...extension, indexVersion };
   const written = writeResult(summary, stamp, run.snapshots, texts.take);
   const state = run.checkpointOf(written);
   return {
@@ -220,7 +221,7 @@ function extendedRun(
 /** A run to be made, stamped as new unless a stamp is given. */
 export type RunOrder = Omit<ThreadInput<'backtest'>, 'stored' | 'outputs' | 'checkedFiles'> & {
   readonly stamp?: RunStamp;
-  readonly extension?: Pick<RunStamp, 'extendedFrom' | 'fullRunReason'>;
+  readonly extension?: Pick<RunStamp, 'extendedFrom' | 'fullRunReason' | 'indexVersion'>;
   /** Memory of its columns: what is made of it is read no more once the next run takes it. */
   readonly memory?: Memory;
   /** The same of its texts. */

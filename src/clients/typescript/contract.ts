@@ -485,6 +485,8 @@ export interface BacktestRunResult {
   readonly drawdown: SeriesPayload;
   /** The tracked index rebased to 100 on the same dates. */
   readonly index_level: SeriesPayload;
+  /** Version of the index or strategy that was run; null where it has none, absent in results of earlier versions. */
+  readonly index_version?: number | null | undefined;
   /** Money the portfolio started with. */
   readonly initial_capital: number;
   /** The level, 100 at the start. */
@@ -2770,7 +2772,7 @@ export interface GenerateSyntheticRequest {
   readonly name?: string | undefined;
   /** Same request, same content, on every platform. */
   readonly seed?: number | undefined;
-  /** Names alive at the start; later listings come on top. */
+  /** Names alive at the start; later listings come on top. Times the sessions at most MAX_SYNTHETIC_BARS (31500000) of /health.limits. */
   readonly assets?: number | undefined;
   /** First session. */
   readonly start?: string | undefined;
@@ -3720,6 +3722,8 @@ export interface Limits {
   readonly MAX_IMPORT_BYTES: number;
   /** A table that is the body of `POST /data/import`: it lies on disk, and 4 GiB are 100 million rows of market data. */
   readonly MAX_IMPORT_TABLE_BYTES: number;
+  /** Assets times sessions of `POST /data/synthetic`: 5000 assets over 25 years. */
+  readonly MAX_SYNTHETIC_BARS: number;
   /** Panels of a content that is copied when it is served: 7000 names x 25 years x 6 columns. */
   readonly MAX_COPIED_CONTENT_BYTES: number;
   /** Nesting of a JSON body. */
@@ -5730,7 +5734,7 @@ export interface RenderJobStatus {
 export interface RenderRequest {
   /** A stored template, or a built-in such as FACTSHEET-A4. */
   readonly template_id: string;
-  /** Index (or strategy) whose latest run the blocks without an index_id of their own show: all of a built-in; refused where a template has none. */
+  /** Index (or strategy) whose latest run the blocks without an index_id of their own show: all of a built-in. Ignored where every block of a stored template names its own. */
   readonly index_id?: string | null | undefined;
   /** Several of them in one document, each from a new page; instead of index_id. */
   readonly index_ids?: readonly string[] | null | undefined;

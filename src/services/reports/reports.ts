@@ -8,7 +8,7 @@ import type {
 import type { Authorship } from '#domain/documents/version-document.js';
 import { RenderDocument } from '#domain/documents/render-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
-import { bindTemplate } from '#domain/reports/bind-template.js';
+import { bindTemplate, takesAsked } from '#domain/reports/bind-template.js';
 import { boundIndices } from '#domain/reports/block-kinds.js';
 import { BUILT_IN_IDS, builtInTemplate, isBuiltIn } from '#domain/reports/built-in.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
@@ -96,6 +96,11 @@ function assertShown(bound: readonly string[], ids: Readonly<Record<string, stri
   ]);
 }
 
+interface BoundTemplate {
+  readonly template: ReportTemplateDocument;
+  readonly indexId: string | null;
+}
+
 export function createReports({ documents, artifacts, jobs, kind, now }: ReportsDependencies): Reports {
   async function requireTemplate(templateId: string): Promise<StoredTemplate> {
     if (isBuiltIn(templateId)) return { template: builtInTemplate(templateId), etag: undefined };
@@ -110,8 +115,8 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
     return { template, etag: stored.etag };
   }
 
-  /** The template of a request with every block bound as far as it has to be. */
-  async function boundTemplate(request: RenderRequest): Promise<ReportTemplateDocument> {
+  /** The template of a request with every block bound as far as it has to be, and the index that blocks took. */
+  async function boundTemplate(request: RenderRequest): Promise<BoundTemplate> {
     const { template_id: templateId } = request;
     const { template } = await requireTemplate(templateId);
     if (template.blocks.length === 0)
@@ -124,7 +129,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
         `The built-in template ${templateId} is rendered from the run of an index: index_id is required.`,
         null,
       );
-    return bindTemplate(template, request);
+    return { template: bindTemplate(template, request), indexId: takesAsked(template) ? request.index_id : null };
   }
 
   async function newRenderId(): Promise<string> {
@@ -137,7 +142,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
 
   return {
     async render(request, origin) {
-      const template = await boundTemplate(request);
+      const { template, indexId } = await boundTemplate(request);
       const { run_ids: ids } = request;
       const bound = boundIndices(template);
       assertShown(bound, ids ?? {});
@@ -148,7 +153,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
         payload: {
           render_id: renderId,
           template,
-          index_id: request.index_id,
+          index_id: indexId,
           ...(ids === null ? {} : { run_ids: ids }),
         },
         request,

@@ -275,6 +275,7 @@ export function createBacktestJob({
       ...modelReferences(plan.models, matrices),
       ...(plan.request.as_known === undefined ? {} : { known: await dataVersions.before(known.version) }),
       engineVersion,
+      indexVersion: payload.index_version ?? null,
     };
     const stored = payload.data_version === undefined ? await storedRun(payload, identity) : null;
     const { output, snapshots, files: own, begun, newest } = await filesOf(attempt, { plan, task, stored });

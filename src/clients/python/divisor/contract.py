@@ -515,7 +515,7 @@ class BacktestResultSummary(t.TypedDict):
     full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "breach", "overlay", "file_rewritten", "parted", "rewritten"]]
 
 
-class BacktestRunResult(t.TypedDict):
+class _BacktestRunResult(t.TypedDict):
     #: Calendar year to return; they compound to the total.
     annual_returns: t.Mapping[str, float]
     #: What is compared with; null when nothing is.
@@ -554,6 +554,11 @@ class BacktestRunResult(t.TypedDict):
     extended_from: t.Optional[str]
     #: Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.
     full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "breach", "overlay", "file_rewritten", "parted", "rewritten"]]
+
+
+class BacktestRunResult(_BacktestRunResult, total=False):
+    #: Version of the index or strategy that was run; null where it has none, absent in results of earlier versions.
+    index_version: t.Optional[int]
 
 
 class BarChartBlock(t.TypedDict):
@@ -3105,7 +3110,7 @@ class GenerateSyntheticRequest(t.TypedDict, total=False):
     name: str
     #: Same request, same content, on every platform.
     seed: int
-    #: Names alive at the start; later listings come on top.
+    #: Names alive at the start; later listings come on top. Times the sessions at most MAX_SYNTHETIC_BARS (31500000) of /health.limits.
     assets: int
     #: First session.
     start: Date
@@ -4155,6 +4160,8 @@ class Limits(t.TypedDict):
     MAX_IMPORT_BYTES: float
     #: A table that is the body of `POST /data/import`: it lies on disk, and 4 GiB are 100 million rows of market data.
     MAX_IMPORT_TABLE_BYTES: float
+    #: Assets times sessions of `POST /data/synthetic`: 5000 assets over 25 years.
+    MAX_SYNTHETIC_BARS: float
     #: Panels of a content that is copied when it is served: 7000 names x 25 years x 6 columns.
     MAX_COPIED_CONTENT_BYTES: float
     #: Nesting of a JSON body.
@@ -6331,7 +6338,7 @@ class _RenderRequest(t.TypedDict):
 
 
 class RenderRequest(_RenderRequest, total=False):
-    #: Index (or strategy) whose latest run the blocks without an index_id of their own show: all of a built-in; refused where a template has none.
+    #: Index (or strategy) whose latest run the blocks without an index_id of their own show: all of a built-in. Ignored where every block of a stored template names its own.
     index_id: t.Optional[str]
     #: Several of them in one document, each from a new page; instead of index_id.
     index_ids: t.Optional[t.Sequence[str]]

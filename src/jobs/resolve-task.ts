@@ -1,5 +1,5 @@
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
-import type { ArtifactHealth } from '#store/place/artifact-health.js';
+import type { ArtifactHealth } from '#store/access/artifact-health.js';
 import type { ArtifactDestination } from '#store/port.js';
 import { newCheckedFiles } from './checked-files.js';
 import { TaskStopped, WorkerLost, type ComputePool, type TaskRun, type ThreadPool } from './compute-pool.js';

@@ -1,11 +1,12 @@
-import type { MadeBytes } from '#domain/made-bytes.js';
-import type { CommitEvent, CommitEventType } from '#domain/commit-events.js';
+import type { ArtifactHealth } from './access/artifact-health.js';
+import type { DatedArtifact, SweepOptions } from './artifact-terms.js';
+import type { MadeBytes } from '#base/memory/made-bytes.js';
+import type { CommitEvent, CommitEventType } from '#domain/documents/commit-events.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { EarlyArtifact } from './early-artifact.js';
-import type { LowWaterMark } from './files/free-space.js';
-import type { NewFile } from './files/new-file.js';
-import type { ArtifactHealth } from './place/artifact-health.js';
-import type { S3Access } from './s3/s3-access.js';
+import type { NewFile } from './access/new-file.js';
+import type { S3Access } from './access/s3-access.js';
+import type { LowWaterMark } from './access/low-water-mark.js';
 
 /** Kinds of document the store holds, each in a table of its own. */
 export const DOCUMENT_KINDS = [
@@ -263,17 +264,6 @@ export interface WriteOptions {
   readonly isSettledLater?: boolean;
 }
 
-export interface SweepOptions {
-  /** Younger files stay: the attempt that has written them is under way. */
-  readonly olderThanMs?: number;
-}
-
-/** An artifact of a document, and a time before which its content was made, ms since 1970. */
-export interface DatedArtifact {
-  readonly ref: Omit<ArtifactRef, 'inset'>;
-  readonly madeAt: number;
-}
-
 export interface ArtifactStore {
   /** Of a place that machines share. */
   readonly health?: ArtifactHealth;
@@ -342,9 +332,16 @@ export interface ArtifactStore {
    */
   remove(names: readonly string[]): Promise<void>;
   /**
-   * Removes every file that no document refers to.
+   * Puts results that a document named aside: in a shared place into its trash, from where `restore` brings them back, in a
+   * home as `remove`.
+   */
+  discard(names: readonly string[]): Promise<void>;
+  /** Brings files back from the trash of a shared place. @returns those that are neither there nor in the trash */
+  restore(names: readonly string[]): Promise<readonly string[]>;
+  /**
+   * Discards every file that no document refers to, and empties the trash.
    * @param referenced asked once it is known which files there are
-   * @returns how many there were
+   * @returns how many were discarded
    */
   sweep(referenced: () => Promise<ReadonlySet<string>>, options?: SweepOptions): Promise<number>;
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { LIMITS } from '../limits.js';
-import { CurrencyCode, Id, IsoDate } from '../shape.js';
+import { LIMITS } from '../refusals/limits.js';
+import { CurrencyCode, Id, IsoDate } from '../schema/shape.js';
 
 const StoreName = z.string().min(1).max(200);
 

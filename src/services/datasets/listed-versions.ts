@@ -3,7 +3,7 @@ import { DataVersionDocument, type DataHistoryDocument } from '#domain/documents
 import { numberedId } from '#store/document-id.js';
 import type { DocumentReader, UnreadableCause } from '#store/port.js';
 import { skippedBy } from '../shared/skipped.js';
-import { firstOf } from './data-history.js';
+import { firstOf } from '../stored/data-history.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
 

@@ -3,8 +3,8 @@ import { jobKind, type JobKind } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { undamagedRun } from '../runs/damaged-runs.js';
-import { columnsOf } from '../runs/run-documents.js';
+import { undamagedRun } from '../stored/damaged-runs.js';
+import { columnsOf } from '../stored/run-documents.js';
 
 export interface RiskValidationJobDependencies {
   readonly documents: DocumentStore;

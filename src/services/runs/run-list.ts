@@ -3,8 +3,8 @@ import type { BacktestRecordCollection } from '#contract/analytics/record.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { withUnreadable } from '../shared/skipped.js';
-import { damagedRuns } from './damaged-runs.js';
-import { readRun } from './run-documents.js';
+import { damagedRuns } from '../stored/damaged-runs.js';
+import { readRun } from '../stored/run-documents.js';
 import { stateOf, type RunStates } from './run-states.js';
 
 /** The newest runs by subject. One whose document or columns cannot be read is left out and counted. */

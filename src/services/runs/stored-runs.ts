@@ -1,13 +1,13 @@
 import type { RunMetrics, StoredRuns } from '#contract/analytics/runs.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { RunListDocument } from '#domain/documents/run-list-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { ArtifactStore, DocumentStore, UnreadableCause } from '#store/port.js';
 import { causeOf } from '#store/unreadable-cause.js';
 import { skippedBy } from '../shared/skipped.js';
-import { damagedRuns } from './damaged-runs.js';
-import { assertHasRuns, runListOf } from './kept-runs.js';
-import { findRun, keptRunId, readRun, requireRun, type AskedRun } from './run-documents.js';
+import { damagedRuns } from '../stored/damaged-runs.js';
+import { assertHasRuns, runListOf } from '../stored/kept-runs.js';
+import { findRun, keptRunId, readRun, requireRun, type AskedRun } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import type { ViewMaker } from './view-maker.js';
 

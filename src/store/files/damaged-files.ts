@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import type { FolderCall } from '../place/folder-calls.js';
-import type { DatedArtifact } from '../port.js';
+import type { FolderCall } from '../access/folder-calls.js';
+import type { DatedArtifact } from '../artifact-terms.js';
 
 /** Files that are remembered as verified in the state that they have: columns and prices of 10,000 runs. */
 const REMEMBERED_MAX = 32_768;

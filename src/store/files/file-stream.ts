@@ -1,8 +1,8 @@
 import { closeSync, read as readCallback } from 'node:fs';
 import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
-import { damagedArtifact } from '../artifact-damage.js';
-import type { FolderCall } from '../place/folder-calls.js';
+import { damagedArtifact } from '../access/artifact-damage.js';
+import type { FolderCall } from '../access/folder-calls.js';
 import type { ArtifactInset, ArtifactRef } from '../port.js';
 import type { PassingHash } from './passing-hash.js';
 

@@ -1,8 +1,8 @@
-import { Refusal } from '#domain/refusal.js';
-import { damagedArtifact } from '../artifact-damage.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { damagedArtifact } from '../access/artifact-damage.js';
 import type { ArtifactStore } from '../port.js';
-import type { ArtifactHealth } from './artifact-health.js';
-import { isAway } from './place-fault.js';
+import type { ArtifactHealth } from '../access/artifact-health.js';
+import { isAway } from '../access/place-fault.js';
 
 /**
  * Artifacts of a place that may be away: what is missing then is refused as STORE_UNAVAILABLE and not as damage. While it
@@ -63,6 +63,13 @@ export function watchedArtifacts(artifacts: ArtifactStore, health: ArtifactHealt
         if (!isAway(thrown)) throw thrown;
       });
     },
+    async discard(names) {
+      if (health.fault() !== undefined) return;
+      await artifacts.discard(names).catch((thrown: unknown) => {
+        if (!isAway(thrown)) throw thrown;
+      });
+    },
+    restore: (names) => written(() => artifacts.restore(names)),
     async sweep(referenced, options) {
       assertWell();
       return artifacts.sweep(referenced, options);

@@ -12,7 +12,7 @@ export interface Activation {
   readonly document: DatasetDocument;
   /** Prepared before the transaction. */
   readonly served: ServedMarket;
-  readonly activations: Pick<Activations, 'activate'>;
+  readonly activations: Pick<Activations, 'activate' | 'readBy'>;
   /** What it adds to the history of its store; null where that ends with it already. */
   readonly version: PreparedVersion | null;
 }
@@ -28,7 +28,9 @@ export async function activateIn(
   for (const other of await allDatasets(tx))
     if (other.active && other.store_id !== document.store_id)
       await tx.put('store', other.store_id, { ...other, active: false });
-  await tx.put('store', document.store_id, { ...document, ...servedFields(served), active: true });
+  const { readBy } = activations;
+  const read = readBy === undefined ? {} : { read_by: readBy };
+  await tx.put('store', document.store_id, { ...document, ...servedFields(served), ...read, active: true });
   if (version !== null) {
     await recordDataVersion(tx, version, rowsOf(document));
     await purgeDataVersions(tx, version.datasetId);

@@ -49,7 +49,7 @@ export interface DatasetsDependencies {
   readonly calendars: Calendars;
   /** Codes of the calendars that stored indices are on. */
   readonly calendarsInUse: () => Promise<readonly string[]>;
-  readonly versions: Pick<DataVersions, 'prepare' | 'preserve' | 'copyServed' | 'close'>;
+  readonly versions: Pick<DataVersions, 'prepare' | 'preserve' | 'copyServed' | 'last' | 'close'>;
   readonly timestamp: () => string;
 }
 

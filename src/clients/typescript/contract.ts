@@ -210,6 +210,10 @@ export interface AttributionView {
   readonly index_id: string;
   /** By contribution, largest first, then identifier. */
   readonly contributions: readonly ContributionPayload[];
+  /** Sum of the contributions: total_return, but for an overlay, where overlay_parts_sum is the rest. */
+  readonly contributions_sum: number;
+  /** Sum of overlay_parts: with contributions_sum it is total_return. Null where there are none. */
+  readonly overlay_parts_sum: number | null;
   /** What an overlay earned beside its names: with their contributions the total return. Null of other indices. */
   readonly overlay_parts: readonly OverlayPart[] | null;
   /** Last level over the first, less 1. */
@@ -1051,16 +1055,22 @@ export interface Concentration5_10_40Row {
 }
 
 export interface ConcentrationPayload {
-  /** Names with a weight, long or short. */
+  /** Securities with a weight above 0. */
   readonly constituents: number;
-  /** Equal names that would be as concentrated: squared sum of the weights over the sum of their squares. Cash and what is borrowed change nothing. */
+  /** 1 over the sum of squared weights: the number of equal weights of the same concentration. Cash raises it and leverage lowers it. */
   readonly effective_assets: number;
   /** Sum of squared weights. */
   readonly herfindahl: number;
-  /** Largest weight; a short position by its magnitude. */
+  /** Largest weight. */
   readonly largest: number;
-  /** Combined weight of the largest 1, 5, 10 and 20. */
+  /** Combined weight of the largest 1, 5, 10 and 20 constituents. */
   readonly top_weights: Readonly<Record<string, number>>;
+  /** Securities with a position, long or short. Absent from overviews of runs of earlier versions. */
+  readonly gross_constituents?: number | undefined;
+  /** Squared sum of the magnitudes of the weights over the sum of their squares: equal positions of the same concentration, whatever is held in cash or borrowed. Absent from overviews of runs of earlier versions. */
+  readonly gross_effective_assets?: number | undefined;
+  /** Largest weight by magnitude, long or short. Absent from overviews of runs of earlier versions. */
+  readonly gross_largest?: number | undefined;
 }
 
 /** United States RIC limits: no name above `single`; the names above `trigger` sum to at most `aggregate`. */
@@ -1088,10 +1098,14 @@ export interface ConcentrationRICRow {
 export interface ConcentrationSeries {
   /** Sum of squared weights. One value a date. */
   readonly herfindahl: readonly number[];
-  /** Effective names: the squared sum of the weights over it; 0 without a weight. One value a date. */
+  /** Effective number of assets: 1 over it; 0 without a weight. One value a date. */
   readonly effective: readonly number[];
-  /** Largest weight; a short position by its magnitude. One value a date. */
+  /** Largest weight. One value a date. */
   readonly largest: readonly number[];
+  /** Squared sum of the magnitudes of the weights over herfindahl: equal positions of the same concentration. One value a date. */
+  readonly gross_effective: readonly number[];
+  /** Largest weight by magnitude, long or short. One value a date. */
+  readonly gross_largest: readonly number[];
 }
 
 /** How a name came into the index, or left it. */
@@ -1137,7 +1151,7 @@ export interface ConstituentRow {
   readonly risk_contribution: number | null;
   /** Held less target weight; null on the rebalance date. */
   readonly delta_since_rebalance: number | null;
-  /** Shares of the company on the date, not those the index holds. */
+  /** Shares of the company on the date in the data of the run, not those the index holds; null where these are not the data that are served, or lack it. */
   readonly shares_outstanding: number | null;
 }
 
@@ -1243,6 +1257,8 @@ export interface CorporateAction {
   readonly related: string | null;
   /** Price of a new share in a rights issue. */
   readonly subscription_price: number | null;
+  /** Of a merger, money paid per share besides the shares of `related`; null where none is. */
+  readonly cash: number | null;
   /** New shares for one held that may be taken instead of a dividend; null where there is no such choice. */
   readonly scrip_ratio: number | null;
   /** Last day on which a holder elects; null where unknown. */
@@ -2493,7 +2509,7 @@ export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
   /** Stable code to branch on. */
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
   /** A sentence for people. */
   readonly message: string;
   /** Where, as the client wrote it. */
@@ -2556,8 +2572,8 @@ export interface FreeFloatFilterRule {
 export interface FreezeParams {
   /** Names the row covers. */
   readonly identifiers: readonly string[];
-  /** Trades are measured from the index weights or from the previous solved weights. */
-  readonly reference?: 'index' | 'previous' | undefined;
+  /** Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
+  readonly reference?: 'index' | 'previous' | 'held' | undefined;
   /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
@@ -3182,6 +3198,8 @@ export interface IndexAction {
   readonly value: number | null;
   /** Other identifier of a spin-off, merger or ticker change. */
   readonly related: string | null;
+  /** Of a merger, money paid per share besides the shares of `related`; null where none is. */
+  readonly cash: number | null;
   /** Day of the announcement; null where unknown. */
   readonly announced: string | null;
   /** Coming: behind as_of, and known by then; figures after it are pro forma. */
@@ -3208,7 +3226,7 @@ export interface IndexAction {
   readonly divisor_before: number | null;
   /** The same behind it and all else of its session, at the close of the ex-date; pro forma at the close of as_of, from which the divisor that comes differs by what prices do until then. Null where it cannot be told yet. */
   readonly divisor_after: number | null;
-  /** Of one after which the name is gone: what a share held before is paid, in its currency, and the others are bought with; of a past one as the run took it. Else null. */
+  /** Of an action after which the security is gone: cash for a share held before, in its currency, with which the others are bought; of a merger into shares and cash the cash. Of a past action as the run applied it. Else null. */
   readonly proceeds: number | null;
   /** Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close; of a past one as the run took them. Else null. */
   readonly received: ReceivedShares | null;
@@ -4468,6 +4486,31 @@ export interface OptimisationJobStatus {
   readonly result: OptimisationRunResult | null;
 }
 
+export interface OptimisationPreviewRequest {
+  /** Index whose weights are the target. */
+  readonly index_id: string;
+  /** What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters. */
+  readonly objective?: Objective | undefined;
+  /** Required by max_utility, max_return and max_sharpe; in a run also those of its frontier. */
+  readonly expected_returns?: ExpectedReturns | null | undefined;
+  /** Sets that expected returns and covariances may lie in; the objective is made best for the worst of them. */
+  readonly uncertainty?: UncertaintyInput | null | undefined;
+  /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
+  readonly costs?: TradeCostsInput | null | undefined;
+  /** Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator. */
+  readonly risk_model?: string | RiskEstimatorInput | null | undefined;
+  /** Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0. */
+  readonly candidates?: 'parent' | 'universe' | undefined;
+  /** Rebalance to target: the latest on or before this day; null takes the latest. */
+  readonly as_of?: string | null | undefined;
+  /** First day of the window of the risk model. */
+  readonly start?: string | null | undefined;
+  /** Last day of the window of the risk model; never past the decision of the rebalance. */
+  readonly end?: string | null | undefined;
+  /** Rows of the catalogue; none leaves the full-investment default. */
+  readonly constraints?: readonly ConstraintRowBody[] | undefined;
+}
+
 export interface OptimisationRunRequest {
   /** Index whose weights are the target. */
   readonly index_id: string;
@@ -4516,8 +4559,10 @@ export interface OptimisationRunResult {
   readonly converged: boolean;
   /** A non-convex constraint forced a restricted re-solve: feasible, not proven optimal. */
   readonly heuristic: boolean;
-  /** Names with a weight above 0. */
+  /** Securities with a weight above 0. */
   readonly holdings: number;
+  /** Securities with a position, long or short. Absent from results of earlier versions. */
+  readonly gross_holdings?: number | undefined;
   /** Steps of the solver. */
   readonly iterations: number;
   /** Type of the objective. */
@@ -4947,6 +4992,13 @@ export interface PreviewLimits {
   readonly headroom: number;
 }
 
+export interface PreviewOverlay {
+  /** Type of the overlay. */
+  readonly type: string;
+  /** Indices beneath it. */
+  readonly index_ids: readonly string[];
+}
+
 export interface PreviewRequest {
   /** Decision date; default the base date of the index, or the first rebalance of a derived one. */
   readonly as_of?: string | null | undefined;
@@ -4969,16 +5021,18 @@ export interface PreviewResponse {
   readonly assets: readonly PreviewAsset[];
   /** Final weights by identifier. */
   readonly weights: Readonly<Record<string, number>>;
-  /** Sum of the weights: 1 unless the index is empty, or a WeightSum row leaves cash. */
+  /** Sum of the weights: 1, but for an overlay, of which the securities beneath may be less or more; the rest is cash or borrowed. */
   readonly total_weight: number;
   /** Effective cap; always null on a derived index. */
   readonly cap: number | null;
   /** Weight moved off capped names. */
   readonly cap_redistributed: number;
-  /** The waterfall; null on a derived index. */
+  /** The waterfall; null on a derived index and an overlay. */
   readonly steps: readonly PreviewStep[] | null;
-  /** The optimisation; null on a rule-driven index. */
+  /** The optimisation; null on a rule-driven index and an overlay. */
   readonly solve: PreviewSolve | null;
+  /** Of an overlay, which decides nothing: assets and weights are what it holds after the close of resolved_date, by way of the indices beneath. `steps` and `solve` are null. */
+  readonly overlay?: PreviewOverlay | undefined;
   /** Of an index that rebalances on breaches: the rule that is watched. */
   readonly limits?: PreviewLimits | undefined;
   /** Warnings, as of survivors without a weight. */
@@ -5301,8 +5355,10 @@ export interface RebalanceRow {
   readonly decision_date: string | null;
   /** Session of the trades; null of a composition that was in force before the run. */
   readonly traded_on: string | null;
-  /** Names with a weight. */
+  /** Securities with a weight above 0. */
   readonly constituents: number;
+  /** Securities with a position, long or short. */
+  readonly gross_constituents: number;
   /** Of them not held just before; all at the first rebalance. */
   readonly added: number;
   /** Names held just before and no more. */
@@ -5405,8 +5461,10 @@ export interface RebalanceView {
   readonly decision_date: string | null;
   /** Session of the trades; null of a composition that was in force before the run. */
   readonly traded_on: string | null;
-  /** Names with a weight. */
+  /** Securities with a weight above 0. */
   readonly constituents: number;
+  /** Securities with a position, long or short. */
+  readonly gross_constituents: number;
   /** Of them not held just before; all at the first rebalance. */
   readonly added: number;
   /** Names held just before and no more. */
@@ -7322,6 +7380,20 @@ export interface SweepJobStatus {
   readonly result: SweepView | null;
 }
 
+export interface SweepMap {
+  /** A cell that several variants share shows the one that ranks first, whatever the metric shown. */
+  readonly aggregation: 'first_by_rank';
+  /** The same in words. */
+  readonly sentence: string;
+  /** Parameters that are varied, with their values: a map with all but two fixed has one variant a cell. */
+  readonly parameters: readonly {
+    /** JSON pointer of the parameter, as in `patch`. */
+    readonly pointer: string;
+    /** Its values, in the order in which they were asked for. */
+    readonly values: readonly unknown[];
+  }[];
+}
+
 /** Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016). */
 export interface SweepOverfitting {
   /** Share of the selections by Sharpe ratio whose choice is no better than the median out of sample. */
@@ -7449,6 +7521,8 @@ export interface SweepView {
   readonly folds?: SweepFoldsView | null | undefined;
   /** Positions of variants whose levels are equal bit for bit, a list for each that several have; each list counts as one trial. Absent in sweeps of earlier versions. */
   readonly identical_variants?: readonly (readonly number[])[] | undefined;
+  /** How a map over some of the parameters is to be read. Absent in sweeps of earlier versions. */
+  readonly map?: SweepMap | undefined;
   /** Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions. */
   readonly verdict?: readonly string[] | undefined;
   /** SHA-256 of the content of the store that was read. */
@@ -7755,8 +7829,8 @@ export interface TradeCostsInput {
 export interface TradeSizeParams {
   /** Largest change of one weight. Unit: fraction. */
   readonly upper: number;
-  /** Trades are measured from the index weights or from the previous solved weights. */
-  readonly reference?: 'index' | 'previous' | undefined;
+  /** Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
+  readonly reference?: 'index' | 'previous' | 'held' | undefined;
   /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
@@ -7906,12 +7980,12 @@ export interface TrsPriceResponse {
   }[];
 }
 
-/** One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Names of the reference that left the index count as sold. */
+/** One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, which leave its first portfolio unrestricted. */
 export interface TurnoverParams {
   /** Largest one-way turnover. Unit: fraction. */
   readonly limit: number;
-  /** Trades are measured from the index weights or from the previous solved weights. */
-  readonly reference?: 'index' | 'previous' | undefined;
+  /** Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
+  readonly reference?: 'index' | 'previous' | 'held' | undefined;
   /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
@@ -8264,7 +8338,7 @@ export interface WeightedAverageParams {
   readonly upper?: number | null | undefined;
   /** Bounds are multiples of the average of the index. */
   readonly relative?: boolean | undefined;
-  /** A missing value counts as zero, or its name is left out of the average. */
+  /** A security without a value is left out of the average (renormalise), or counts as zero. */
   readonly missing?: 'zero' | 'renormalise' | undefined;
   /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
@@ -8376,12 +8450,14 @@ export interface WhatIfResponse {
 export interface WhatIfSide {
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
-  /** Names with a weight, long or short. */
+  /** Securities with a weight above 0. */
   readonly constituents: number;
-  /** Largest weight; a short position by its magnitude. */
+  /** Largest weight. */
   readonly largest: number;
-  /** Equal names that would be as concentrated: squared sum of the weights over the sum of their squares. Cash and what is borrowed change nothing. */
+  /** 1 over the sum of squared weights: the number of equal weights of the same concentration. Cash raises it and leverage lowers it. */
   readonly effective_assets: number;
+  /** Securities with a position, long or short. */
+  readonly gross_constituents: number;
   /** Largest weight of a name; null without one. */
   readonly cap: number | null;
   /** Weight moved off capped names. */
@@ -8766,6 +8842,11 @@ export interface Operations {
   startOptimisation: {
     request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: OptimisationRunRequest };
     answer: OptimisationJobStatus;
+  };
+  /** The weights that an optimisation would come to; nothing is stored. */
+  previewOptimisation: {
+    request: { readonly body: OptimisationPreviewRequest };
+    answer: PreviewResponse;
   };
   /** The result of a finished optimisation. */
   getOptimisation: {
@@ -9283,6 +9364,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   listConstraintTypes: 'GET /optimise/constraint-types',
   listObjectiveTypes: 'GET /optimise/objective-types',
   startOptimisation: 'POST /optimise/runs',
+  previewOptimisation: 'POST /optimise/preview',
   getOptimisation: 'GET /optimise/runs/{run_id}',
   optimiseIndex: 'POST /indices/{index_id}/optimise',
   listRiskModels: 'GET /risk-models',

@@ -69,14 +69,14 @@ export const RUNS_WORDS: Readonly<Record<string, string>> = {
 
   // Weights and risk
   concentration: 'How the weights are concentrated.',
-  constituents: 'Names with a weight, long or short.',
+  constituents: 'Securities with a weight above 0.',
   effective_assets:
-    'Equal names that would be as concentrated: squared sum of the weights over the sum of their squares. Cash and what is borrowed change nothing.',
+    '1 over the sum of squared weights: the number of equal weights of the same concentration. Cash raises it and leverage lowers it.',
   herfindahl: 'Sum of squared weights.',
   percentiles: 'By the weights: the least value at or below which a share of them lies.',
   'ActionChoice.received': 'Shares of another name; null of none.',
   benchmark_weights: 'The same of the benchmark; null without one.',
-  largest: 'Largest weight; a short position by its magnitude.',
+  largest: 'Largest weight.',
   capped: 'Whether the name was cut to the cap.',
   cap_redistributed: 'Weight moved off capped names.',
   total_weight: 'Sum of the weights: 1 unless the index is empty, or a WeightSum row leaves cash.',
@@ -84,7 +84,8 @@ export const RUNS_WORDS: Readonly<Record<string, string>> = {
   active_risk_contribution: 'Contribution to the tracking error; may be negative.',
   risk_contribution: 'Contribution to the annualised volatility; null without an estimate for the name.',
   delta_since_rebalance: 'Held less target weight; null on the rebalance date.',
-  shares_outstanding: 'Shares of the company on the date, not those the index holds.',
+  shares_outstanding:
+    'Shares of the company on the date in the data of the run, not those the index holds; null where these are not the data that are served, or lack it.',
   drift: 'How far weights have moved since the rebalance; null on its date.',
   total_absolute: 'Sum of the absolute changes.',
   turnover: 'One-way: half the sum of the absolute changes.',
@@ -113,7 +114,8 @@ export const RUNS_WORDS: Readonly<Record<string, string>> = {
   smallest_eigenvalue: 'Of the matrix as served.',
   diagnostics: 'What the estimate says about itself.',
   risk_models: 'Summaries by id.',
-  holdings: 'Names with a weight above 0.',
+  holdings: 'Securities with a weight above 0.',
+  gross_holdings: 'Securities with a position, long or short. Absent from results of earlier versions.',
   iterations: 'Steps of the solver.',
   solver_message: 'How the solver ended.',
   frontier: 'Efficient frontier within the constraints.',

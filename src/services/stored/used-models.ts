@@ -94,6 +94,11 @@ export async function runModelFiles(
   return { models: Object.fromEntries(await Promise.all(files)) };
 }
 
+/** A stored model that a request names, for a question that is answered at once. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
+export async function namedModelFile(reader: Reader, artifacts: ModelArtifacts, modelId: string): Promise<ModelFiles> {
+  return { [modelId]: await modelFile(artifacts, (await requireModel(reader, modelId)).document) };
+}
+
 async function modelFile(artifacts: ModelArtifacts, document: RiskModelDocument): Promise<ModelFiles[string]> {
   await assertNumbers(artifacts, document);
   return { path: await artifacts.file(document.covariance), ...contentOf(plannedModel(document)) };

@@ -238,6 +238,10 @@ class AttributionView(t.TypedDict):
     index_id: str
     #: By contribution, largest first, then identifier.
     contributions: t.Sequence[ContributionPayload]
+    #: Sum of the contributions: total_return, but for an overlay, where overlay_parts_sum is the rest.
+    contributions_sum: float
+    #: Sum of overlay_parts: with contributions_sum it is total_return. Null where there are none.
+    overlay_parts_sum: t.Optional[float]
     #: What an overlay earned beside its names: with their contributions the total return. Null of other indices.
     overlay_parts: t.Optional[t.Sequence[OverlayPart]]
     #: Last level over the first, less 1.
@@ -1174,17 +1178,26 @@ class Concentration5_10_40Row(_Concentration5_10_40Row, total=False):
     params: Concentration5_10_40Params
 
 
-class ConcentrationPayload(t.TypedDict):
-    #: Names with a weight, long or short.
+class _ConcentrationPayload(t.TypedDict):
+    #: Securities with a weight above 0.
     constituents: int
-    #: Equal names that would be as concentrated: squared sum of the weights over the sum of their squares. Cash and what is borrowed change nothing.
+    #: 1 over the sum of squared weights: the number of equal weights of the same concentration. Cash raises it and leverage lowers it.
     effective_assets: float
     #: Sum of squared weights.
     herfindahl: float
-    #: Largest weight; a short position by its magnitude.
+    #: Largest weight.
     largest: float
-    #: Combined weight of the largest 1, 5, 10 and 20.
+    #: Combined weight of the largest 1, 5, 10 and 20 constituents.
     top_weights: t.Mapping[str, float]
+
+
+class ConcentrationPayload(_ConcentrationPayload, total=False):
+    #: Securities with a position, long or short. Absent from overviews of runs of earlier versions.
+    gross_constituents: int
+    #: Squared sum of the magnitudes of the weights over the sum of their squares: equal positions of the same concentration, whatever is held in cash or borrowed. Absent from overviews of runs of earlier versions.
+    gross_effective_assets: float
+    #: Largest weight by magnitude, long or short. Absent from overviews of runs of earlier versions.
+    gross_largest: float
 
 
 class ConcentrationRICParams(t.TypedDict, total=False):
@@ -1216,10 +1229,14 @@ class ConcentrationRICRow(_ConcentrationRICRow, total=False):
 class ConcentrationSeries(t.TypedDict):
     #: Sum of squared weights. One value a date.
     herfindahl: t.Sequence[float]
-    #: Effective names: the squared sum of the weights over it; 0 without a weight. One value a date.
+    #: Effective number of assets: 1 over it; 0 without a weight. One value a date.
     effective: t.Sequence[float]
-    #: Largest weight; a short position by its magnitude. One value a date.
+    #: Largest weight. One value a date.
     largest: t.Sequence[float]
+    #: Squared sum of the magnitudes of the weights over herfindahl: equal positions of the same concentration. One value a date.
+    gross_effective: t.Sequence[float]
+    #: Largest weight by magnitude, long or short. One value a date.
+    gross_largest: t.Sequence[float]
 
 
 class ConstituentChange(t.TypedDict):
@@ -1266,7 +1283,7 @@ class ConstituentRow(t.TypedDict):
     risk_contribution: t.Optional[float]
     #: Held less target weight; null on the rebalance date.
     delta_since_rebalance: t.Optional[float]
-    #: Shares of the company on the date, not those the index holds.
+    #: Shares of the company on the date in the data of the run, not those the index holds; null where these are not the data that are served, or lack it.
     shares_outstanding: t.Optional[float]
 
 
@@ -1382,6 +1399,8 @@ class CorporateAction(t.TypedDict):
     related: t.Optional[str]
     #: Price of a new share in a rights issue.
     subscription_price: t.Optional[float]
+    #: Of a merger, money paid per share besides the shares of `related`; null where none is.
+    cash: t.Optional[float]
     #: New shares for one held that may be taken instead of a dividend; null where there is no such choice.
     scrip_ratio: t.Optional[float]
     #: Last day on which a holder elects; null where unknown.
@@ -2780,7 +2799,7 @@ class _Finding(t.TypedDict):
     #: Errors prevent a save; warnings do not.
     severity: t.Literal["error", "warning", "info"]
     #: Stable code to branch on.
-    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "HISTORY_CHANGED", "DATES_ADDED", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
+    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
     #: A sentence for people.
     message: str
     #: Where, as the client wrote it.
@@ -2863,8 +2882,8 @@ class _FreezeParams(t.TypedDict):
 class FreezeParams(_FreezeParams, total=False):
     """The names keep their weight in the reference portfolio."""
 
-    #: Trades are measured from the index weights or from the previous solved weights.
-    reference: t.Literal["index", "previous"]
+    #: Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
+    reference: t.Literal["index", "previous", "held"]
     #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
@@ -3586,6 +3605,8 @@ class IndexAction(t.TypedDict):
     value: t.Optional[float]
     #: Other identifier of a spin-off, merger or ticker change.
     related: t.Optional[str]
+    #: Of a merger, money paid per share besides the shares of `related`; null where none is.
+    cash: t.Optional[float]
     #: Day of the announcement; null where unknown.
     announced: t.Optional[str]
     #: Coming: behind as_of, and known by then; figures after it are pro forma.
@@ -3612,7 +3633,7 @@ class IndexAction(t.TypedDict):
     divisor_before: t.Optional[float]
     #: The same behind it and all else of its session, at the close of the ex-date; pro forma at the close of as_of, from which the divisor that comes differs by what prices do until then. Null where it cannot be told yet.
     divisor_after: t.Optional[float]
-    #: Of one after which the name is gone: what a share held before is paid, in its currency, and the others are bought with; of a past one as the run took it. Else null.
+    #: Of an action after which the security is gone: cash for a share held before, in its currency, with which the others are bought; of a merger into shares and cash the cash. Of a past action as the run applied it. Else null.
     proceeds: t.Optional[float]
     #: Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close; of a past one as the run took them. Else null.
     received: t.Optional[ReceivedShares]
@@ -4994,6 +5015,34 @@ class OptimisationJobStatus(t.TypedDict):
     result: t.Optional[OptimisationRunResult]
 
 
+class _OptimisationPreviewRequest(t.TypedDict):
+    #: Index whose weights are the target.
+    index_id: str
+
+
+class OptimisationPreviewRequest(_OptimisationPreviewRequest, total=False):
+    #: What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.
+    objective: Objective
+    #: Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.
+    expected_returns: t.Optional[ExpectedReturns]
+    #: Sets that expected returns and covariances may lie in; the objective is made best for the worst of them.
+    uncertainty: t.Optional[UncertaintyInput]
+    #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
+    costs: t.Optional[TradeCostsInput]
+    #: Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator.
+    risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
+    #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
+    candidates: t.Literal["parent", "universe"]
+    #: Rebalance to target: the latest on or before this day; null takes the latest.
+    as_of: t.Optional[Date]
+    #: First day of the window of the risk model.
+    start: t.Optional[Date]
+    #: Last day of the window of the risk model; never past the decision of the rebalance.
+    end: t.Optional[Date]
+    #: Rows of the catalogue; none leaves the full-investment default.
+    constraints: t.Sequence[ConstraintRowBody]
+
+
 class _OptimisationRunRequest(t.TypedDict):
     #: Index whose weights are the target.
     index_id: str
@@ -5043,7 +5092,7 @@ class _OptimisationRunResult(t.TypedDict):
     converged: bool
     #: A non-convex constraint forced a restricted re-solve: feasible, not proven optimal.
     heuristic: bool
-    #: Names with a weight above 0.
+    #: Securities with a weight above 0.
     holdings: int
     #: Steps of the solver.
     iterations: int
@@ -5084,6 +5133,8 @@ class _OptimisationRunResult(t.TypedDict):
 class OptimisationRunResult(_OptimisationRunResult, total=False):
     #: What objective, rows and results were measured by. Absent in runs of earlier versions.
     risk_model: MeasuringRisk
+    #: Securities with a position, long or short. Absent from results of earlier versions.
+    gross_holdings: int
     #: Scenarios behind `min_cvar` or `min_cdar`; null for other objectives, absent in runs of earlier versions.
     tail: t.Optional[TailOutcome]
     #: With `uncertainty`; null without, absent in runs of earlier versions.
@@ -5508,6 +5559,13 @@ class PreviewLimits(t.TypedDict):
     headroom: float
 
 
+class PreviewOverlay(t.TypedDict):
+    #: Type of the overlay.
+    type: str
+    #: Indices beneath it.
+    index_ids: t.Sequence[str]
+
+
 class PreviewRequest(t.TypedDict, total=False):
     #: Decision date; default the base date of the index, or the first rebalance of a derived one.
     as_of: t.Optional[Date]
@@ -5530,21 +5588,23 @@ class _PreviewResponse(t.TypedDict):
     assets: t.Sequence[PreviewAsset]
     #: Final weights by identifier.
     weights: t.Mapping[str, float]
-    #: Sum of the weights: 1 unless the index is empty, or a WeightSum row leaves cash.
+    #: Sum of the weights: 1, but for an overlay, of which the securities beneath may be less or more; the rest is cash or borrowed.
     total_weight: float
     #: Effective cap; always null on a derived index.
     cap: t.Optional[float]
     #: Weight moved off capped names.
     cap_redistributed: float
-    #: The waterfall; null on a derived index.
+    #: The waterfall; null on a derived index and an overlay.
     steps: t.Optional[t.Sequence[PreviewStep]]
-    #: The optimisation; null on a rule-driven index.
+    #: The optimisation; null on a rule-driven index and an overlay.
     solve: t.Optional[PreviewSolve]
     #: Warnings, as of survivors without a weight.
     findings: t.Sequence[Finding]
 
 
 class PreviewResponse(_PreviewResponse, total=False):
+    #: Of an overlay, which decides nothing: assets and weights are what it holds after the close of resolved_date, by way of the indices beneath. `steps` and `solve` are null.
+    overlay: PreviewOverlay
     #: Of an index that rebalances on breaches: the rule that is watched.
     limits: PreviewLimits
 
@@ -5891,8 +5951,10 @@ class RebalanceRow(t.TypedDict):
     decision_date: t.Optional[str]
     #: Session of the trades; null of a composition that was in force before the run.
     traded_on: t.Optional[str]
-    #: Names with a weight.
+    #: Securities with a weight above 0.
     constituents: int
+    #: Securities with a position, long or short.
+    gross_constituents: int
     #: Of them not held just before; all at the first rebalance.
     added: int
     #: Names held just before and no more.
@@ -5995,8 +6057,10 @@ class RebalanceView(t.TypedDict):
     decision_date: t.Optional[str]
     #: Session of the trades; null of a composition that was in force before the run.
     traded_on: t.Optional[str]
-    #: Names with a weight.
+    #: Securities with a weight above 0.
     constituents: int
+    #: Securities with a position, long or short.
+    gross_constituents: int
     #: Of them not held just before; all at the first rebalance.
     added: int
     #: Names held just before and no more.
@@ -8000,6 +8064,22 @@ class SweepJobStatus(t.TypedDict):
     result: t.Optional[SweepView]
 
 
+class SweepMapParameters(t.TypedDict):
+    #: JSON pointer of the parameter, as in `patch`.
+    pointer: str
+    #: Its values, in the order in which they were asked for.
+    values: t.Sequence[t.Any]
+
+
+class SweepMap(t.TypedDict):
+    #: A cell that several variants share shows the one that ranks first, whatever the metric shown.
+    aggregation: t.Literal["first_by_rank"]
+    #: The same in words.
+    sentence: str
+    #: Parameters that are varied, with their values: a map with all but two fixed has one variant a cell.
+    parameters: t.Sequence[SweepMapParameters]
+
+
 class SweepOverfitting(t.TypedDict):
     """Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016)."""
 
@@ -8136,6 +8216,8 @@ class SweepView(_SweepView, total=False):
     folds: t.Optional[SweepFoldsView]
     #: Positions of variants whose levels are equal bit for bit, a list for each that several have; each list counts as one trial. Absent in sweeps of earlier versions.
     identical_variants: t.Sequence[t.Sequence[int]]
+    #: How a map over some of the parameters is to be read. Absent in sweeps of earlier versions.
+    map: SweepMap
     #: Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions.
     verdict: t.Sequence[str]
 
@@ -8482,8 +8564,8 @@ class _TradeSizeParams(t.TypedDict):
 class TradeSizeParams(_TradeSizeParams, total=False):
     """No weight moves further than a bound from the reference portfolio."""
 
-    #: Trades are measured from the index weights or from the previous solved weights.
-    reference: t.Literal["index", "previous"]
+    #: Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
+    reference: t.Literal["index", "previous", "held"]
     #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
@@ -8650,10 +8732,10 @@ class _TurnoverParams(t.TypedDict):
 
 
 class TurnoverParams(_TurnoverParams, total=False):
-    """One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Names of the reference that left the index count as sold."""
+    """One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, which leave its first portfolio unrestricted."""
 
-    #: Trades are measured from the index weights or from the previous solved weights.
-    reference: t.Literal["index", "previous"]
+    #: Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
+    reference: t.Literal["index", "previous", "held"]
     #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
@@ -9044,7 +9126,7 @@ class WeightedAverageParams(_WeightedAverageParams, total=False):
     upper: t.Optional[float]
     #: Bounds are multiples of the average of the index.
     relative: bool
-    #: A missing value counts as zero, or its name is left out of the average.
+    #: A security without a value is left out of the average (renormalise), or counts as zero.
     missing: t.Literal["zero", "renormalise"]
     #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
@@ -9164,12 +9246,14 @@ class WhatIfResponse(t.TypedDict):
 class _WhatIfSide(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
-    #: Names with a weight, long or short.
+    #: Securities with a weight above 0.
     constituents: int
-    #: Largest weight; a short position by its magnitude.
+    #: Largest weight.
     largest: float
-    #: Equal names that would be as concentrated: squared sum of the weights over the sum of their squares. Cash and what is borrowed change nothing.
+    #: 1 over the sum of squared weights: the number of equal weights of the same concentration. Cash raises it and leverage lowers it.
     effective_assets: float
+    #: Securities with a position, long or short.
+    gross_constituents: int
     #: Largest weight of a name; null without one.
     cap: t.Optional[float]
     #: Weight moved off capped names.

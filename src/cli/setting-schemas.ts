@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { hostPortOf } from '#domain/host-port.js';
 import { withoutUrlPassword, withoutUrlPasswords } from '#domain/url-passwords.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
 import { SCOPES, type Scope } from '#contract/route.js';
@@ -58,6 +59,11 @@ export const list = (separator: string) =>
       .map((item) => item.trim())
       .filter((item) => item !== ''),
   );
+
+/** Hosts, each with or without a port. */
+export const hostPorts = list(',').pipe(
+  z.array(z.string().refine((text) => hostPortOf(text, 1) !== undefined, 'must be host or host:port')),
+);
 
 /** Address of a database, undefined where there is none. */
 export const databaseUrl = z

@@ -13,6 +13,7 @@ import {
   clauseOf,
   databaseUrl,
   declare,
+  hostPorts,
   keyRecord,
   list,
   PANEL_MEGABYTES,
@@ -136,8 +137,8 @@ export const SETTINGS = {
     variable: 'DIVISOR_DATABASE_HOSTS',
     otherwise: () => '',
     otherwiseHelp: 'loopback',
-    help: 'Hosts, separated by commas, that database stores may connect to.',
-    schema: list(','),
+    help: 'Hosts, separated by commas, that database stores may connect to: host for port 5432, or host:port.',
+    schema: hostPorts,
   }),
   callbackHosts: declare({
     flag: 'callback-hosts',

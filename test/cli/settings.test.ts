@@ -56,6 +56,10 @@ test('where data may come from is shown as it is in force: the home, the working
   });
 });
 
+test.each(['db1:0', 'db1:65536', 'db1:x', 'db 1', 'postgresql://db1'])('the database host %s is refused', (text) => {
+  expect(() => readSettings(['--database-hosts', text], {})).toThrow('must be host or host:port');
+});
+
 test('keys of the environment are read, and only counted when shown', () => {
   const environment = { DIVISOR_API_KEYS: `ci:abcdefghijkl:${'0f'.repeat(32)}:read+run` };
   const { settings, rows } = readSettings([], environment);

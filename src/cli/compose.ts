@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { API } from '#contract/api.js';
 import { createApp, type App } from '#http/app.js';
 import { createAuthenticate } from '#http/authentication.js';
+import { addressesOf } from '#http/client-addresses.js';
 import type { Handlers } from '#http/handler.js';
 import { consoleHandlers, consoleRoutes } from '#http/routes/console.js';
 import type { JobHandlers } from '#jobs/job-kind.js';
@@ -125,6 +126,7 @@ async function composeOn(
     authenticate: createAuthenticate(keys),
     version,
     log,
+    isTrustedProxy: addressesOf(settings.trustedProxies),
     dataSettled: () => markets.settled(),
     dataWaitMs: settings.dataWaitMs,
     ...(settings.artifacts === undefined ? {} : { follow: async () => void (await rooms.activations.follow()) }),

@@ -2,6 +2,7 @@ import { access, constants } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { isLoopbackName } from '#http/authentication.js';
+import { addressesOf } from '#http/client-addresses.js';
 import { listen, type Server } from '#http/server.js';
 import { prepareMarketProcess } from '#market/process/process-pool.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '#store/start-refusal.js';
@@ -93,7 +94,8 @@ export async function start(settings: Settings, log: Logger, role: Role = 'servi
       const message = `Without an API key the service listens on loopback only, not on ${settings.host}: make a key with \`divisor keys create\`, or set DIVISOR_API_KEYS.`;
       throw new StartRefusal(EXIT_CONFIGURATION, message);
     }
-    const server = await listen({ app: service.app, host: settings.host, port: settings.port });
+    const { host, port, trustedProxies } = settings;
+    const server = await listen({ app: service.app, host, port, isTrustedProxy: addressesOf(trustedProxies) });
     return { service, server };
   } catch (failure) {
     await service.close();

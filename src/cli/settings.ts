@@ -26,6 +26,7 @@ import {
   whole,
   type Setting,
 } from './setting-schemas.js';
+import { SECURITY_SETTINGS } from './security-settings.js';
 import { UsageError } from './usage-error.js';
 
 const BUCKET: Needs = { setting: 'artifacts', begins: 's3://' };
@@ -140,6 +141,7 @@ export const SETTINGS = {
     help: 'Hosts, separated by commas, that database stores may connect to: host for port 5432, or host:port.',
     schema: hostPorts,
   }),
+  ...SECURITY_SETTINGS,
   callbackHosts: declare({
     flag: 'callback-hosts',
     variable: 'DIVISOR_CALLBACK_HOSTS',

@@ -6,6 +6,7 @@ import { ERRORS, Refusal } from '#domain/refusal.js';
 import { AnswerHeaders, commonHeaders, type Headers } from './answer-headers.js';
 import { noCallbacks, type AssertCallback } from './callbacks.js';
 import type { Authenticate } from './authentication.js';
+import { clientAddress, type IsAddressOf } from './client-addresses.js';
 import { createFailedKeys } from './failed-keys.js';
 import { createKeyRates, type KeyRates } from './key-rates.js';
 import type { Handlers, Principal, Reply } from './handler.js';
@@ -32,6 +33,8 @@ export interface AppDependencies<T extends Record<string, Route>> {
   readonly follow?: () => Promise<void>;
   /** Longest wait of a request for that data; then it is refused. */
   readonly dataWaitMs?: number;
+  /** Addresses whose `X-Forwarded-For` is believed. Default: none. */
+  readonly isTrustedProxy?: IsAddressOf;
   /** Checks the callbacks of jobs; all are refused unless given. */
   readonly assertCallback?: AssertCallback;
   /** Called for every answer, for the metrics. */
@@ -82,6 +85,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     delay = (ms) => delayByClock(ms),
     dataWaitMs = 0,
     assertCallback = noCallbacks,
+    isTrustedProxy = () => false,
     keyRates = createKeyRates({ monotonicMs: () => performance.now() }),
   } = dependencies;
   const always: Headers = { 'X-Engine-Version': version, ...SECURE_HEADERS };
@@ -97,7 +101,8 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     debug: log.isLevelEnabled('debug'),
   };
   const failedKeys = createFailedKeys(() => performance.now());
-  const options = { dataSettled: () => settledWithin(dataSettled(), dataWaitMs), follow, assertCallback };
+  const settled = () => settledWithin(dataSettled(), dataWaitMs);
+  const options = { dataSettled: settled, follow, assertCallback, authenticate };
   const find = createPaths(api, handlers, options);
 
   return {
@@ -111,22 +116,35 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   };
 
   function answer(asked: Asked): Answer | Promise<Answer> {
-    const { head, path } = asked;
-    const found = find(path);
-    const call = openCall(asked, found);
+    const found = find(asked.path);
+    const call = openCall(asked, found, isTrustedProxy);
+    const refuse = (failure: unknown) => refused(call, failure);
     try {
-      if (!call.isOpen) call.principal = authenticate(head.headers);
-      if (call.principal.keyId !== null) keyRates.take(call.principal.keyId);
-      if (found === undefined) throw new Refusal('ROUTE_NOT_FOUND', `No route has the path ${path.slice(0, 200)}.`);
-      if (call.operation === undefined) throw notAllowed(head.method, found.operations.allowed);
-      const reply = call.operation.answer(call, call.principal);
-      return reply instanceof Promise
-        ? reply.then((settled) => succeed(call, settled)).catch((failure: unknown) => fail(call, failure))
-        : succeed(call, reply);
+      const principal = call.isOpen ? NOBODY : authenticate(call);
+      return principal instanceof Promise
+        ? principal.then((known) => admit(call, found, known)).catch(refuse)
+        : admit(call, found, principal);
     } catch (failure) {
-      const delayMs = isRefusedKey(failure, head.headers) ? failedKeys.note(asked.address() ?? '') : 0;
-      return delayMs === 0 ? fail(call, failure) : delay(delayMs).then(() => fail(call, failure));
+      return refuse(failure);
     }
+  }
+
+  /** Has a request answered whose client is known. @throws Refusal */
+  function admit(call: Call, found: FoundPath | undefined, principal: Principal): Answer | Promise<Answer> {
+    call.principal = principal;
+    const { path, head, operation } = call;
+    if (principal.keyId !== null) keyRates.take(principal.keyId);
+    if (found === undefined) throw new Refusal('ROUTE_NOT_FOUND', `No route has the path ${path.slice(0, 200)}.`);
+    if (operation === undefined) throw notAllowed(head.method, found.operations.allowed);
+    const reply = operation.answer(call, principal);
+    return reply instanceof Promise
+      ? reply.then((settled) => succeed(call, settled)).catch((failure: unknown) => fail(call, failure))
+      : succeed(call, reply);
+  }
+
+  function refused(call: Call, failure: unknown): Answer | Promise<Answer> {
+    const delayMs = isRefusedKey(failure, call.head.headers) ? failedKeys.note(call.address() ?? '') : 0;
+    return delayMs === 0 ? fail(call, failure) : delay(delayMs).then(() => fail(call, failure));
   }
 
   function succeed(call: Call, reply: Reply): Answer {
@@ -214,7 +232,8 @@ interface Call extends Exchange {
   readonly startedMs: number;
 }
 
-function openCall({ head, body, path, search }: Asked, found: FoundPath | undefined): Call {
+function openCall(asked: Asked, found: FoundPath | undefined, isTrustedProxy: IsAddressOf): Call {
+  const { head, body, path, search } = asked;
   const operations = found?.operations;
   const operation = operations?.byMethod.get(head.method === 'HEAD' ? 'GET' : head.method);
   const trace = traceContextOf(head.headers.get('traceparent'));
@@ -223,6 +242,7 @@ function openCall({ head, body, path, search }: Asked, found: FoundPath | undefi
     body,
     search,
     param: found?.param ?? noParams,
+    address: () => clientAddress(asked.address(), head.headers.get('x-forwarded-for'), isTrustedProxy),
     requestId: requestIdOf(head.headers.get('x-request-id')),
     trace,
     traceId: trace === null ? null : trace.traceId,

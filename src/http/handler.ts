@@ -56,6 +56,8 @@ export interface RouteRequest<R extends Route> {
   readonly origin: Origin;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
+  /** Whether the client may still ask this: its key may have expired or been revoked since. For answers that last. */
+  isStillAllowed(): Promise<boolean>;
 }
 
 /** The answer of a handler: at most one of `json`, `text`, `bytes` and `stream`; none for 204. */

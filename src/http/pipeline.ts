@@ -8,6 +8,7 @@ import { checkShape } from '#domain/shape.js';
 import { isDatasetLoading } from '#domain/market/dataset-loading.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { Precondition } from '#services/shared/preconditions.js';
+import type { Authenticate } from './authentication.js';
 import type { AssertCallback } from './callbacks.js';
 import { readBody, uploadOf } from './body.js';
 import type { Handler, Principal, Reply, RouteRequest, Upload } from './handler.js';
@@ -27,6 +28,8 @@ export interface Exchange {
   readonly traceId: string | null;
   /** Path parameter by name, percent-decoded. */
   param(name: string): string | undefined;
+  /** Who sends it, as its socket tells. */
+  address(): string | undefined;
 }
 
 /** One route with its handler, as the application calls it once the client is known. */
@@ -43,6 +46,8 @@ export interface OperationOptions {
   /** As of the application; undefined where this process alone writes what it reads. */
   readonly follow: (() => Promise<void>) | undefined;
   readonly assertCallback: AssertCallback;
+  /** Who sends a request, asked again while its answer lasts. @throws Refusal */
+  readonly authenticate: Authenticate;
 }
 
 /**
@@ -53,13 +58,22 @@ export function createOperation(
   id: string,
   route: Route,
   handler: Handler<Route>,
-  { dataSettled, follow, assertCallback }: OperationOptions,
+  { dataSettled, follow, assertCallback, authenticate }: OperationOptions,
 ): Operation {
   if (route.method === 'GET' && route.body !== undefined) throw new Error(`${id}: a GET has no body`);
   const readQuery: QueryReader = route.openQuery === true ? () => ({}) : queryReader(queryOf(route));
   const isCalledBack = startsJobs(route);
   const [offered, formats] = [offeredBy(route), formatsOf(route)];
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
+
+  const isAllowed = async (exchange: Exchange): Promise<boolean> => {
+    try {
+      assertScope(route, await authenticate(exchange));
+      return true;
+    } catch {
+      return false; // for whatever reason: the client that asks again is told
+    }
+  };
 
   const mayFollow = route.scope !== 'open' && route.withoutMarket !== true;
   const run = (exchange: Exchange, principal: Principal, sent: Sent) =>
@@ -81,7 +95,7 @@ export function createOperation(
         exchange,
         principal,
         { params, query: named === undefined ? query : without(query, 'format'), media },
-        { declared: route.body, sent },
+        { declared: route.body, sent, isStillAllowed: () => isAllowed(exchange) },
       ),
     );
   };
@@ -152,6 +166,13 @@ interface Asked {
   readonly media: string;
 }
 
+/** The body as it was declared and sent, and whether its sender may still ask. */
+interface Received {
+  readonly declared: Body | undefined;
+  readonly sent: Sent;
+  readonly isStillAllowed: () => Promise<boolean>;
+}
+
 /**
  * The request as handlers take it apart. A class, for its getters: in a literal they cost a request more than the rest
  * of its members together, and what a handler does not ask for is not made.
@@ -160,6 +181,7 @@ class AskedRequest implements RouteRequest<Route> {
   readonly #exchange: Exchange;
   readonly #declared: Body | undefined;
   readonly #sent: Sent;
+  readonly isStillAllowed: () => Promise<boolean>;
   readonly principal: Principal;
   readonly params: RouteRequest<Route>['params'];
   readonly query: RouteRequest<Route>['query'];
@@ -169,8 +191,9 @@ class AskedRequest implements RouteRequest<Route> {
     exchange: Exchange,
     principal: Principal,
     { params, query, media }: Asked,
-    { declared, sent }: { readonly declared: Body | undefined; readonly sent: Sent },
+    { declared, sent, isStillAllowed }: Received,
   ) {
+    this.isStillAllowed = isStillAllowed;
     this.#exchange = exchange;
     this.#declared = declared;
     this.#sent = sent;

@@ -3,6 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { Refusal } from '#domain/refusal.js';
 import type { App } from './app.js';
 import { UPLOAD_MS } from './body.js';
+import { limitConnections, type IsAddressOf } from './client-addresses.js';
 import { plainRead, type PlainRead } from './plain-read.js';
 import { rawErrorResponse } from './reply.js';
 import { newRequestId } from './request-id.js';
@@ -33,6 +34,8 @@ export interface ServerOptions {
   readonly port: number;
   /** Time for the headers of a request, and for a connection to bring one; HEADERS_TIMEOUT_MS unless given. */
   readonly headersTimeoutMs?: number;
+  /** Addresses whose connections are not limited. Default: none. */
+  readonly isTrustedProxy?: IsAddressOf;
 }
 
 export interface Server {
@@ -47,7 +50,7 @@ export interface Server {
 
 /** Serves the application over HTTP/1.1. Resolves once it listens. @throws the error of the socket */
 export async function listen(options: ServerOptions): Promise<Server> {
-  const { app, host, port, headersTimeoutMs = HEADERS_TIMEOUT_MS } = options;
+  const { app, host, port, headersTimeoutMs = HEADERS_TIMEOUT_MS, isTrustedProxy = () => false } = options;
   const answerAny = fullReader(app);
   holdTickShape();
   const server = createServer(
@@ -71,6 +74,7 @@ export async function listen(options: ServerOptions): Promise<Server> {
     },
   );
   server.maxConnections = CONNECTIONS_MAX;
+  limitConnections(server, isTrustedProxy);
   server.on('clientError', (failure: NodeJS.ErrnoException, socket) => refuse(app, failure, socket as Socket));
   server.on('checkExpectation', (_incoming, outgoing: ServerResponse) => {
     refuse(app, { ...new Error('unknown expectation'), code: 'EXPECTATION' } as NodeJS.ErrnoException, outgoing.socket);

@@ -244,7 +244,7 @@ export function createSample(
     log: pino({ level: 'trace' }, { write: (line: string) => void log.push(JSON.parse(line)) }),
     observe: (answer) => void answered.push(answer),
     ...options,
-    authenticate(headers) {
+    authenticate({ head: { headers } }) {
       const key = headers.get('x-api-key');
       if (key === null) throw new Refusal('UNAUTHENTICATED', 'No key.');
       return {

@@ -3740,6 +3740,10 @@ export interface Limits {
   readonly MAX_STREAM_SECONDS: number;
   /** Streams of job events that are open at once. */
   readonly MAX_EVENT_STREAMS: number;
+  /** Streams of job events of one key: a browser opens six connections to a service, a desk has some screens. */
+  readonly MAX_KEY_EVENT_STREAMS: number;
+  /** Connections of one address, those of `--trusted-proxies` excepted: a quarter of all. */
+  readonly MAX_ADDRESS_CONNECTIONS: number;
   /** Exports that are read at once: each holds 4 MiB. */
   readonly MAX_OPEN_EXPORTS: number;
   /** Wall time of a computation that is answered at once (previews, what-if). */

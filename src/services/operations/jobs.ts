@@ -34,14 +34,16 @@ export interface JobsService {
   /**
    * The status now, unless the client has seen it, and every change up to the terminal one.
    * Given up when the iterator is returned.
-   * @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED when too many clients listen
+   * @param client as streams are counted; null where nobody is told apart
+   * @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED when too many clients listen, RATE_LIMITED when the
+   *   client has too many streams
    */
-  follow(jobId: string, seen: number | undefined): Promise<AsyncIterableIterator<JobEvent>>;
+  follow(jobId: string, seen: number | undefined, client: string | null): Promise<AsyncIterableIterator<JobEvent>>;
   /**
    * The unfinished jobs, null, and for some seconds every change of any job.
-   * @throws Refusal OVERLOADED when too many clients listen
+   * @throws Refusal OVERLOADED when too many clients listen, RATE_LIMITED when the client has too many streams
    */
-  followAll(seconds: number): Promise<AsyncIterableIterator<AnyJobEvent>>;
+  followAll(seconds: number, client: string | null): Promise<AsyncIterableIterator<AnyJobEvent>>;
 }
 
 export interface JobsServiceDependencies {
@@ -62,15 +64,8 @@ export function createJobsService({
   results = {},
   upgrades = {},
 }: JobsServiceDependencies): JobsService {
-  let followers = 0;
+  const admitFollower = createFollowers();
   setMaxListeners(0, stopping); // One for each client that waits.
-
-  function admitFollower(): void {
-    if (followers >= LIMITS.MAX_EVENT_STREAMS) {
-      throw new Refusal('OVERLOADED', `${followers} event streams are open (limit ${LIMITS.MAX_EVENT_STREAMS}).`);
-    }
-    followers++;
-  }
 
   async function require(jobId: string): Promise<FoundJob> {
     const found = await system.find(jobId);
@@ -112,15 +107,38 @@ export function createJobsService({
       await system.cancel(jobId);
       return view(await require(jobId));
     },
-    async follow(jobId, seen) {
+    async follow(jobId, seen, client) {
       await require(jobId);
-      admitFollower();
-      return followJob(system, { jobId, seen, stopping, onEnd: () => followers-- });
+      return followJob(system, { jobId, seen, stopping, onEnd: admitFollower(client) });
     },
-    async followAll(seconds) {
-      admitFollower();
-      return followAll(system, { seconds, stopping, onEnd: () => followers-- });
-    },
+    followAll: async (seconds, client) => followAll(system, { seconds, stopping, onEnd: admitFollower(client) }),
+  };
+}
+
+/**
+ * Counts the streams that are open.
+ * @returns what admits one more and answers what ends it
+ */
+function createFollowers(): (client: string | null) => () => void {
+  let open = 0;
+  const openBy = new Map<string, number>();
+  const count = (client: string | null, change: 1 | -1): void => {
+    open += change;
+    if (client === null) return;
+    const left = (openBy.get(client) ?? 0) + change;
+    if (left === 0) openBy.delete(client);
+    else openBy.set(client, left);
+  };
+  return (client) => {
+    const own = client === null ? 0 : (openBy.get(client) ?? 0);
+    const [limit, ownLimit] = [LIMITS.MAX_EVENT_STREAMS, LIMITS.MAX_KEY_EVENT_STREAMS];
+    if (own >= ownLimit) {
+      const detail = { streams: own, limit: ownLimit };
+      throw new Refusal('RATE_LIMITED', `The key has ${own} event streams open (limit ${ownLimit}).`, detail);
+    }
+    if (open >= limit) throw new Refusal('OVERLOADED', `${open} event streams are open (limit ${limit}).`);
+    count(client, 1);
+    return () => count(client, -1);
   };
 }
 

@@ -4177,6 +4177,10 @@ class Limits(t.TypedDict):
     MAX_STREAM_SECONDS: float
     #: Streams of job events that are open at once.
     MAX_EVENT_STREAMS: float
+    #: Streams of job events of one key: a browser opens six connections to a service, a desk has some screens.
+    MAX_KEY_EVENT_STREAMS: float
+    #: Connections of one address, those of `--trusted-proxies` excepted: a quarter of all.
+    MAX_ADDRESS_CONNECTIONS: float
     #: Exports that are read at once: each holds 4 MiB.
     MAX_OPEN_EXPORTS: float
     #: Wall time of a computation that is answered at once (previews, what-if).

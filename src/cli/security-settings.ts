@@ -1,9 +1,31 @@
 import { z } from 'zod';
 import { isAddressRange } from '#http/client-addresses.js';
-import { declare, list } from './setting-schemas.js';
+import { memoryBudget } from '#jobs/memory-budget.js';
+import { declare, list, PANEL_MEGABYTES, whole } from './setting-schemas.js';
+
+/** Heap of a reading process, DuckDB's own memory, code and threads, MiB. */
+const READER_BASE_MEGABYTES = 3072;
+/** A store is in a reading process as it is read and as it is handed over. */
+const PANELS_IN_READER = 2;
+const READER_SHARE_MAX = 0.75;
+
+function readerMegabytes(): number {
+  const most = memoryBudget(READER_SHARE_MAX) / 2 ** 20;
+  return Math.floor(
+    Math.max(1024, Math.min(most, READER_BASE_MEGABYTES + PANELS_IN_READER * Number(PANEL_MEGABYTES.otherwise()))),
+  );
+}
 
 /** Settings that say who may reach the service and what it keeps secret. */
 export const SECURITY_SETTINGS = {
+  readerMegabytes: declare({
+    flag: 'reader-memory-mb',
+    variable: 'DIVISOR_READER_MEMORY_MB',
+    otherwise: () => String(readerMegabytes()),
+    otherwiseHelp: 'three quarters of the memory, at most 3072 and twice the panels',
+    help: 'Private memory, in MiB, that the system holds each reading process to (Linux).',
+    schema: whole(256, 100_000_000),
+  }),
   trustedProxies: declare({
     flag: 'trusted-proxies',
     variable: 'DIVISOR_TRUSTED_PROXIES',

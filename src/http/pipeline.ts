@@ -227,7 +227,12 @@ class AskedRequest implements RouteRequest<Route> {
   get authorship() {
     const { header, principal } = this;
     const { requestId } = this.#exchange;
-    return () => ({ author: principal.name ?? LOCAL_AUTHOR, note: noteOf(header('x-change-note')), requestId });
+    return () => ({
+      author: principal.name ?? LOCAL_AUTHOR,
+      keyId: principal.keyId,
+      note: noteOf(header('x-change-note')),
+      requestId,
+    });
   }
 
   get origin() {

@@ -18,6 +18,7 @@ import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
 import type { EndedJob } from '#jobs/queue.js';
 import { createNodePool } from '#jobs/resolve-task.js';
 import type { ArtifactReference } from '#jobs/tasks/references.js';
+import { limitReaders } from '#market/process/process-pool.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createCallbackPlaces } from '#services/operations/callback-places.js';
 import { createDeliveries, type Deliveries } from '#services/operations/deliveries.js';
@@ -83,9 +84,17 @@ function limitPanels({ panelMegabytes }: Settings, { scratch }: Home): Closable 
   return { close: async () => takeBack() };
 }
 
+/** Has the system hold reading processes to their memory. */
+function limitReading({ readerMegabytes }: Settings, log: Logger): Closable {
+  const onUnlimited = (reason: string) =>
+    log.warn({ reason, megabytes: readerMegabytes }, 'the memory of reading processes is not limited by the system');
+  const takeBack = limitReaders({ bytes: readerMegabytes * 2 ** 20, onUnlimited });
+  return { close: async () => takeBack() };
+}
+
 /** Opens store, pool, jobs and markets, inside-out. */
 export async function openRooms({ role, home, settings, log, onDefect, open }: RoomsInput): Promise<Rooms> {
-  open.push(limitPanels(settings, home));
+  open.push(limitPanels(settings, home), limitReading(settings, log));
   const store = await openServiceStore({ role, home, settings, log, onDefect });
   open.push(store);
   const disk = watchDisk(store.freeSpace);

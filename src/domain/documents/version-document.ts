@@ -24,6 +24,8 @@ export const LOCAL_AUTHOR = 'local';
 export interface Authorship {
   /** Name of the key; `local` without one. */
   readonly author: string;
+  /** Id of the key; null or absent without one. */
+  readonly keyId?: string | null;
   /** What the client says about its write; null without a note. */
   readonly note: string | null;
   /** Id of the request; empty for a write that no request asked for. */

@@ -2,7 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { formatDay } from '#domain/days.js';
 import { columnName } from '../content/table-kinds.js';
 import type { Problems } from '../content/problems.js';
-import { cellOf, sqlName } from '../sources/duckdb.js';
+import { boundedText, cellOf, sqlName } from '../sources/duckdb.js';
 import { dayIn } from './cells.js';
 import { scanOf, type ParquetFile, type TypedColumn } from './parquet.js';
 
@@ -105,8 +105,9 @@ async function warnOfOthers(
   );
   if (keyOf.size === 0) return;
   const held = sqlName(column);
+  const bounded = (end: string) => boundedText(end, `The column ${column.slice(0, 80)}`);
   const read = await connection.runAndReadAll(
-    `SELECT filename, min(${held}), max(${held}) FROM ${scanOf(files, { withRows: true })} GROUP BY 1 ORDER BY 1`,
+    `SELECT filename, ${bounded(`min(${held})`)}, ${bounded(`max(${held})`)} FROM ${scanOf(files, { withRows: true })} GROUP BY 1 ORDER BY 1`,
   );
   for (const [path, ...ends] of read.getRows()) {
     const said = keyOf.get(String(path));

@@ -3,7 +3,7 @@ import type { Cell } from '../formats/cells.js';
 import { digestFiles } from './digest-file.js';
 import { digestFilesApart } from '../process/hashing.js';
 import { SCATTERED_BYTES_MIN, startScattering, type Scattering } from '../process/scattering.js';
-import { cellOf, chunksOf, reasonOf, settingsFor, sqlName } from './duckdb.js';
+import { boundedColumn, cellOf, chunksOf, reasonOf, settingsFor, sqlName } from './duckdb.js';
 import { changedFiles, tableName, type SourceFile } from './folder.js';
 import { marketRowsOn } from '../mapping/mapped-content.js';
 import { columnsOf, marketColumns, scanOf } from '../formats/parquet.js';
@@ -62,14 +62,13 @@ export async function readParquetMarket(
     }
     const rows = marketRowsOn(terms, problems, { isPart });
     for (const file of files) {
-      const own = terms.mapping === null ? files : [file]; // a vendor's files need not have the same columns
       const names =
         terms.mapping === null
           ? columns.columns
           : (await columnsOf(connection, scanOf([file], { withRows: false }))).map(({ name }) => name);
       const opened = rows.beginFile(file.label, names, tableName(file));
       if (opened === undefined) continue;
-      await cellsFrom(connection, file, own, names, (cells) => rows.addCells(opened, cells));
+      await cellsFrom(connection, file, names, (cells) => rows.addCells(opened, cells));
     }
     const panels = rows.toPanels();
     onNames(rows.names());
@@ -149,7 +148,7 @@ export async function readParquetTable<T>(
       await reportColumns(connection, zoned, { columns: typed, table: listed.label }, problems);
       if (problems.errors > before) continue;
       const addRow = rows.beginFile(listed.label, columns);
-      if (addRow !== undefined) await cellsFrom(connection, zoned[0]!, zoned, columns, addRow);
+      if (addRow !== undefined) await cellsFrom(connection, zoned[0]!, columns, addRow);
     }
   } catch (error) {
     if ((await changedFiles(files)).length > 0) return; // as for a market
@@ -162,15 +161,14 @@ export async function readParquetTable<T>(
 async function cellsFrom(
   connection: DuckDBConnection,
   file: SourceFile,
-  all: readonly SourceFile[],
   columns: readonly string[],
   addRow: (cells: Cell[]) => void,
 ): Promise<void> {
-  const held =
-    all.length === 1
-      ? columns
-      : (await columnsOf(connection, scanOf([file], { withRows: false }))).map(({ name }) => name);
-  const list = columns.map((name) => (held.includes(name) ? sqlName(name) : `NULL AS ${sqlName(name)}`));
+  const held = await columnsOf(connection, scanOf([file], { withRows: false }));
+  const list = columns.map((name) => {
+    const column = held.find((own) => own.name === name);
+    return column === undefined ? `NULL AS ${sqlName(name)}` : boundedColumn(column);
+  });
   for await (const chunk of chunksOf(
     connection,
     `SELECT ${list.join(', ')} FROM ${scanOf([file], { withRows: false })}`,

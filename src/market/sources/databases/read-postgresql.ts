@@ -2,13 +2,14 @@ import { Client, type QueryArrayResult } from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import type { Day } from '#domain/days.js';
 import { createByteTexts } from '../../formats/byte-texts.js';
-import type { Cell } from '../../formats/cells.js';
+import { TEXT_BYTES_MAX, type Cell } from '../../formats/cells.js';
 import { createContentRows, type ContentRows } from '../../content/content-rows.js';
 import { columnName, rowsByTable, type TableKind } from '../../content/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { Problems } from '../../content/problems.js';
 import { PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
 import type { ReadOptions, SourceRead } from '../source-read.js';
+import { boundedCell } from './bounded-cells.js';
 import { createCopyDecoder } from './copy-decoder.js';
 import type { DatabasePlace } from './database-place.js';
 import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';
@@ -115,7 +116,7 @@ interface TableRead {
   readonly onProgress: DatabaseProgress;
 }
 
-interface Column {
+export interface Column {
   readonly name: string;
   readonly type: number;
 }
@@ -218,17 +219,26 @@ async function readCells(
     { name: table },
   );
   if (addRow === undefined) return;
-  await client.query(`DECLARE rows_of_table NO SCROLL CURSOR FOR SELECT * FROM ${source}`);
+  const list = columns.map(boundedColumn).join(', ');
+  await client.query(`DECLARE rows_of_table NO SCROLL CURSOR FOR SELECT ${list} FROM ${source}`);
   for (;;) {
     const batch: QueryArrayResult<(string | null)[]> = await client.query({
       text: `FETCH ${FETCH_ROWS} FROM rows_of_table`,
       rowMode: 'array',
       types: { getTypeParser: () => (value: string) => value },
     });
-    for (const row of batch.rows) addRow(row.map((value, i) => cellOf(value, columns[i]!.type)));
+    for (const row of batch.rows)
+      addRow(row.map((value, i) => boundedCell(cellOf(value, columns[i]!.type), columns[i]!.name)));
     if (batch.rows.length < FETCH_ROWS) break;
   }
   await client.query('CLOSE rows_of_table');
+}
+
+/** SQL of a column; a text is cut behind the longest that is read, which `boundedCell` finds. */
+export function boundedColumn({ name, type }: Column): string {
+  const column = quoted(name);
+  if (NUMBERS.has(type) || DATES.has(type) || type === BOOLEAN) return column;
+  return `left(${column}::text, ${TEXT_BYTES_MAX + 1}) AS ${column}`;
 }
 
 function cellOf(value: string | null, type: number): Cell {

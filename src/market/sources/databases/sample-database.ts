@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Cell } from '../../formats/cells.js';
 import type { Problems } from '../../content/problems.js';
-import { cellOf, openDuckDb, reasonOf, sqlName, sqlText } from '../duckdb.js';
+import { columnsOf } from '../../formats/parquet.js';
+import { boundedColumn, cellOf, openDuckDb, reasonOf, sqlName, sqlText } from '../duckdb.js';
 import type { DatabasePlace } from './database-place.js';
+import { boundedCell, shortened } from './bounded-cells.js';
 import type { TableSample } from './sample-postgresql.js';
 
 /** Tables that are looked at. */
@@ -45,7 +47,9 @@ async function sampleDuckDb(path: string, rows: number): Promise<TableSample[]> 
     );
     const samples: TableSample[] = [];
     for (const [name] of names.getRows()) {
-      const read = await connection.runAndReadAll(`SELECT * FROM source.main.${sqlName(String(name))} LIMIT ${rows}`);
+      const scan = `source.main.${sqlName(String(name))}`;
+      const list = (await columnsOf(connection, scan)).map(boundedColumn).join(', ');
+      const read = await connection.runAndReadAll(`SELECT ${list} FROM ${scan} LIMIT ${rows}`);
       samples.push({ name: String(name), rows: [read.columnNames(), ...read.getRows().map((row) => row.map(cellOf))] });
     }
     return samples;
@@ -70,8 +74,9 @@ async function sampleSqlite(path: string, limit: number): Promise<TableSample[]>
         const columns = database
           .all(`SELECT name FROM pragma_table_info(${sqlText(name)})`)
           .map((row) => String(row['name']));
-        const rows = database.all(`SELECT * FROM ${sqlName(name)} LIMIT ${limit}`);
-        return { name, rows: [columns, ...rows.map((row) => columns.map((column) => row[column] as Cell))] };
+        const rows = database.all(`SELECT ${shortened(columns)} FROM ${sqlName(name)} LIMIT ${limit}`);
+        const cells = rows.map((row) => columns.map((column) => boundedCell(row[column] as Cell, column)));
+        return { name, rows: [columns, ...cells] };
       });
     } finally {
       database.close();

@@ -129,7 +129,7 @@ export const SETTINGS = {
     flag: 'data-roots',
     variable: 'DIVISOR_DATA_ROOTS',
     otherwise: () => '',
-    otherwiseHelp: 'home, working folder',
+    otherwiseHelp: 'home',
     help: `Folders, separated by "${delimiter}", below which folder stores and file databases may lie.`,
     schema: list(delimiter).transform((paths) => paths.map((path) => resolve(path))),
   }),
@@ -281,7 +281,7 @@ function ineffectiveOf(settings: Settings, sources: Partial<Record<SettingName, 
 }
 
 /**
- * Fills in the places that data may come from, where none is given: folders below the home and the working folder, and
+ * Fills in the places that data may come from, where none is given: folders below the home, and
  * databases of this machine while the service itself listens there only. Jobs for workers are theirs.
  */
 function withDependentDefaults(settings: Settings, areWorkersGiven: boolean): Settings {
@@ -289,7 +289,7 @@ function withDependentDefaults(settings: Settings, areWorkersGiven: boolean): Se
   return {
     ...settings,
     heavyPlaces: artifacts === undefined || areWorkersGiven ? workers : 0,
-    dataRoots: dataRoots.length > 0 ? dataRoots : [home, process.cwd()],
+    dataRoots: dataRoots.length > 0 ? dataRoots : [home],
     databaseHosts: databaseHosts.length > 0 || !isLoopbackName(host) ? databaseHosts : LOOPBACK_HOSTS,
   };
 }

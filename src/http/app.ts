@@ -120,12 +120,27 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     const call = openCall(asked, found, isTrustedProxy);
     const refuse = (failure: unknown) => refused(call, failure);
     try {
-      const principal = call.isOpen ? NOBODY : authenticate(call);
+      const principal = call.isOpen ? recognised(call) : authenticate(call);
       return principal instanceof Promise
         ? principal.then((known) => admit(call, found, known)).catch(refuse)
         : admit(call, found, principal);
     } catch (failure) {
       return refuse(failure);
+    }
+  }
+
+  /** Who asks an open route, as far as that matters to it. */
+  function recognised(call: Call): Principal | Promise<Principal> {
+    if (call.operation?.route.optionalKey !== true) return NOBODY;
+    const stranger = (failure: unknown): Principal => {
+      if (!(failure instanceof Refusal)) throw failure;
+      return NOBODY;
+    };
+    try {
+      const principal = authenticate(call);
+      return principal instanceof Promise ? principal.catch(stranger) : principal;
+    } catch (failure) {
+      return stranger(failure);
     }
   }
 

@@ -5046,6 +5046,13 @@ export interface PrincipalView {
   readonly scopes: readonly ('read' | 'write' | 'run' | 'data' | 'publish' | 'admin')[];
 }
 
+/** What a service with keys says of itself without a key. */
+export interface PublicHealth {
+  readonly status: 'live';
+  /** The running engine version. */
+  readonly version: string;
+}
+
 export interface PublicKey {
   /** The first 16 hexadecimal digits of the SHA-256 of the public key. */
   readonly key_id: string;
@@ -8384,7 +8391,7 @@ export interface Operations {
   /** Version, served data store, jobs, checks and limits. */
   getHealth: {
     request: Readonly<Record<never, never>>;
-    answer: Health;
+    answer: Health | PublicHealth;
   };
   /** Whether the process answers. */
   getLiveness: {

@@ -18,9 +18,9 @@ class Operations:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def get_health(self) -> c.Health:
+    def get_health(self) -> Union[c.Health, c.PublicHealth]:
         """Version, served data store, jobs, checks and limits."""
-        return cast("c.Health", self._transport.json("GET", "/health"))
+        return cast("Union[c.Health, c.PublicHealth]", self._transport.json("GET", "/health"))
 
     def get_liveness(self) -> c.Liveness:
         """Whether the process answers."""

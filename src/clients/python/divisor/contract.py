@@ -5614,6 +5614,14 @@ class PrincipalView(t.TypedDict):
     scopes: t.Sequence[t.Literal["read", "write", "run", "data", "publish", "admin"]]
 
 
+class PublicHealth(t.TypedDict):
+    """What a service with keys says of itself without a key."""
+
+    status: t.Literal["live"]
+    #: The running engine version.
+    version: str
+
+
 class PublicKey(t.TypedDict):
     #: The first 16 hexadecimal digits of the SHA-256 of the public key.
     key_id: str

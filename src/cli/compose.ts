@@ -2,12 +2,15 @@ import type { Logger } from 'pino';
 import { API } from '#contract/api.js';
 import { createApp, type App } from '#http/app.js';
 import { createAuthenticate } from '#http/authentication.js';
-import { addressesOf } from '#http/client-addresses.js';
+import { addressesOf } from '#services/operations/address-ranges.js';
 import type { Handlers } from '#http/handler.js';
+import { accessHandlers } from '#http/routes/access.js';
 import { consoleHandlers, consoleRoutes } from '#http/routes/console.js';
-import type { JobHandlers } from '#jobs/job-kind.js';
+import type { JobHandlers, JobKind } from '#jobs/job-kind.js';
 import { relocateDatasets } from '#services/datasets/relocate.js';
+import { createAccess } from '#services/operations/access.js';
 import { createKeys } from '#services/operations/keys.js';
+import { beyondReach } from '#store/access/reach-context.js';
 import { openHome, type Home } from '#store/home/home.js';
 import { followed, following, WORKER_API, workerHandlers } from './compose/cluster.js';
 import { composeHistory } from './compose/history.js';
@@ -62,11 +65,39 @@ export async function compose(composition: Composition): Promise<Service> {
 /** Begins to run jobs, and to send word of those that have ended. */
 async function startJobs({ documents, home, jobs, settings, deliveries, activations }: Rooms, kinds: JobHandlers) {
   const isShared = settings.artifacts !== undefined;
-  jobs.register(isShared ? following(kinds, activations) : kinds);
+  const own = ofTheService(kinds);
+  jobs.register(isShared ? following(own, activations) : own);
   // Stores of several machines lie in the homes of those that imported them.
   if (!isShared) await relocateDatasets(documents, home.stores);
   await jobs.start();
   await deliveries.start();
+}
+
+/** Attempts belong to no request, whichever has started them. */
+function ofTheService(kinds: JobHandlers): JobHandlers {
+  const own = <P>(kind: JobKind<P>): JobKind<P> => ({
+    ...kind,
+    run: (payload, attempt) => beyondReach(() => kind.run(payload, attempt)),
+  });
+  const handlers = Object.entries(kinds as unknown as Record<string, JobKind<never>>).map(([name, kind]) => [
+    name,
+    own(kind),
+  ]);
+  return Object.fromEntries(handlers) as unknown as JobHandlers; // each under its own name
+}
+
+/** What the pipeline takes from the rooms. */
+function answersOf({ settings, version, log, markets, metrics, deliveries, activations }: Rooms) {
+  return {
+    version,
+    log,
+    isTrustedProxy: addressesOf(settings.trustedProxies),
+    dataSettled: () => markets.settled(),
+    dataWaitMs: settings.dataWaitMs,
+    ...(settings.artifacts === undefined ? {} : { follow: async () => void (await activations.follow()) }),
+    assertCallback: deliveries.assertAccepted,
+    observe: metrics.observe,
+  };
 }
 
 /** Routes of a role with their handlers. */
@@ -91,7 +122,7 @@ async function composeOn(
   const startedAt = new Date();
   const stopping = new AbortController();
   const rooms = openRoomsOfJobs(await openRooms({ role, home, settings, log, onDefect, open }), open);
-  const { documents, jobs, markets, metrics, version } = rooms;
+  const { documents, jobs } = rooms;
   const keys = await createKeys({ documents, environment: settings.apiKeys, now: Date.now });
   if (role !== 'worker') open.push(await openKeyDoor(home.path, keys));
 
@@ -102,12 +133,14 @@ async function composeOn(
   const runs = composeRuns(rooms, indices);
   const reports = composeReports(rooms, removals);
   const { riskModels } = indices;
+  const access = createAccess({ documents, isHidden: settings.tenancy === 'prefix' });
   const operations = composeOperations(rooms, { stopping: stopping.signal, startedAt, riskModels });
 
   // Every kind of job has its handler, and every route: one that is forgotten does not compile.
   const kinds: JobHandlers = { ...datasets.kinds, ...indices.kinds, ...runs.kinds, ...reports.kinds };
   const handlers: Handlers<typeof API> = {
     ...operations.handlers,
+    ...accessHandlers(access),
     ...datasets.handlers,
     ...indices.handlers,
     ...runs.handlers,
@@ -123,15 +156,9 @@ async function composeOn(
   resumed.catch(onDefect);
   const app = createApp({
     ...apiOf(role, settings, handlers),
+    ...answersOf(rooms),
     authenticate: createAuthenticate(keys),
-    version,
-    log,
-    isTrustedProxy: addressesOf(settings.trustedProxies),
-    dataSettled: () => markets.settled(),
-    dataWaitMs: settings.dataWaitMs,
-    ...(settings.artifacts === undefined ? {} : { follow: async () => void (await rooms.activations.follow()) }),
-    assertCallback: rooms.deliveries.assertAccepted,
-    observe: metrics.observe,
+    reachOf: access.reachOf,
   });
 
   return {

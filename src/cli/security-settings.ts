@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isAddressRange } from '#http/client-addresses.js';
+import { isAddressRange } from '#services/operations/address-ranges.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
 import { declare, list, PANEL_MEGABYTES, whole } from './setting-schemas.js';
 
@@ -25,6 +25,13 @@ export const SECURITY_SETTINGS = {
     otherwiseHelp: 'three quarters of the memory, at most 3072 and twice the panels',
     help: 'Private memory, in MiB, that the system holds each reading process to (Linux).',
     schema: whole(256, 100_000_000),
+  }),
+  tenancy: declare({
+    flag: 'tenancy',
+    variable: 'DIVISOR_TENANCY',
+    otherwise: () => 'none',
+    help: 'How ids outside the prefixes of a key are answered: none refuses them with 403, prefix as absent with 404.',
+    schema: z.enum(['none', 'prefix']),
   }),
   trustedProxies: declare({
     flag: 'trusted-proxies',

@@ -2,7 +2,7 @@ import { access, constants } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { isLoopbackName } from '#http/authentication.js';
-import { addressesOf } from '#http/client-addresses.js';
+import { addressesOf } from '#services/operations/address-ranges.js';
 import { listen, type Server } from '#http/server.js';
 import { prepareMarketProcess } from '#market/process/process-pool.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '#store/start-refusal.js';

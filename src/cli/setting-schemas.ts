@@ -76,16 +76,20 @@ export const databaseUrl = z
 
 const given = z
   .string()
-  .regex(/^[^:]{1,64}:[A-Za-z0-9]{12}:[0-9a-f]{64}:[a-z]+(?:\+[a-z]+)*$/, 'must be name:keyId:sha256hex:scope+scope');
+  .regex(
+    /^[^:]{1,64}:[A-Za-z0-9]{12}:[0-9a-f]{64}:[a-z]+(?:\+[a-z]+)*(?::[A-Za-z0-9_-]{1,32}(?:\+[A-Za-z0-9_-]{1,32})*)?$/,
+    'must be name:keyId:sha256hex:scope+scope, with :prefix+prefix behind it where the key is limited to ids',
+  );
 
 export const keyRecord = given.transform((text, context): KeyRecord => {
-  const [name = '', id = '', sha256 = '', scopes = ''] = text.split(':');
+  const [name = '', id = '', sha256 = '', scopes = '', prefixes] = text.split(':');
   const isScope = (scope: string): scope is Scope => (SCOPES as readonly string[]).includes(scope);
   const known = scopes.split('+').filter(isScope);
   if (known.length !== scopes.split('+').length) {
     context.addIssue({ code: 'custom', message: `has a scope outside ${SCOPES.join(', ')}`, input: scopes });
   }
-  return { id, name, sha256, scopes: known, created: null, expires: null, revoked: null };
+  const record = { id, name, sha256, scopes: known, created: null, expires: null, revoked: null };
+  return prefixes === undefined ? record : { ...record, prefixes: prefixes.split('+') };
 });
 
 /** A setting that programs for AWS read as well. */

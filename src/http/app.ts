@@ -6,12 +6,13 @@ import { ERRORS, Refusal } from '#domain/refusal.js';
 import { AnswerHeaders, commonHeaders, type Headers } from './answer-headers.js';
 import { noCallbacks, type AssertCallback } from './callbacks.js';
 import type { Authenticate } from './authentication.js';
-import { clientAddress, type IsAddressOf } from './client-addresses.js';
+import { clientAddress } from './client-addresses.js';
+import type { IsAddressOf } from '#services/operations/address-ranges.js';
 import { createFailedKeys } from './failed-keys.js';
 import { createKeyRates, type KeyRates } from './key-rates.js';
 import type { Handlers, Principal, Reply } from './handler.js';
 import { createPaths, noParams, type FoundPath } from './paths.js';
-import type { Exchange, Operation } from './pipeline.js';
+import type { Exchange, Operation, OperationOptions } from './pipeline.js';
 import type { Asked, HeadersRead } from './plain-read.js';
 import { requestIdOf } from './request-id.js';
 import { errorAnswer, responseOf, successAnswer, type Answer } from './reply.js';
@@ -35,6 +36,8 @@ export interface AppDependencies<T extends Record<string, Route>> {
   readonly dataWaitMs?: number;
   /** Addresses whose `X-Forwarded-For` is believed. Default: none. */
   readonly isTrustedProxy?: IsAddressOf;
+  /** What a client may reach. Default: everything. */
+  readonly reachOf?: OperationOptions['reachOf'];
   /** Checks the callbacks of jobs; all are refused unless given. */
   readonly assertCallback?: AssertCallback;
   /** Called for every answer, for the metrics. */
@@ -69,6 +72,13 @@ const SECURE_HEADERS: Headers = {
   'Referrer-Policy': 'no-referrer',
 };
 
+const LEVELS = ['error', 'warn', 'info', 'debug'] as const;
+const loggedLevels = (log: Logger) =>
+  Object.fromEntries(LEVELS.map((level) => [level, log.isLevelEnabled(level)])) as Record<
+    (typeof LEVELS)[number],
+    boolean
+  >; // each of the levels
+
 const NOBODY: Principal = { keyId: null, name: null, scopes: new Set() };
 
 /** The HTTP application: every route of the table with its handler, behind one pipeline. */
@@ -86,6 +96,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     dataWaitMs = 0,
     assertCallback = noCallbacks,
     isTrustedProxy = () => false,
+    reachOf = async () => undefined,
     keyRates = createKeyRates({ monotonicMs: () => performance.now() }),
   } = dependencies;
   const always: Headers = { 'X-Engine-Version': version, ...SECURE_HEADERS };
@@ -94,15 +105,10 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
 
   // Its fields are none of those in `redact`; keys and passwords in their values are still taken out.
   const requestLog = log.child({}, { redact: [] });
-  const isLogged = {
-    error: log.isLevelEnabled('error'),
-    warn: log.isLevelEnabled('warn'),
-    info: log.isLevelEnabled('info'),
-    debug: log.isLevelEnabled('debug'),
-  };
+  const isLogged = loggedLevels(log);
   const failedKeys = createFailedKeys(() => performance.now());
   const settled = () => settledWithin(dataSettled(), dataWaitMs);
-  const options = { dataSettled: settled, follow, assertCallback, authenticate };
+  const options = { dataSettled: settled, follow, assertCallback, authenticate, reachOf };
   const find = createPaths(api, handlers, options);
 
   return {
@@ -120,27 +126,12 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     const call = openCall(asked, found, isTrustedProxy);
     const refuse = (failure: unknown) => refused(call, failure);
     try {
-      const principal = call.isOpen ? recognised(call) : authenticate(call);
+      const principal = call.isOpen ? recognised(call, authenticate) : authenticate(call);
       return principal instanceof Promise
         ? principal.then((known) => admit(call, found, known)).catch(refuse)
         : admit(call, found, principal);
     } catch (failure) {
       return refuse(failure);
-    }
-  }
-
-  /** Who asks an open route, as far as that matters to it. */
-  function recognised(call: Call): Principal | Promise<Principal> {
-    if (call.operation?.route.optionalKey !== true) return NOBODY;
-    const stranger = (failure: unknown): Principal => {
-      if (!(failure instanceof Refusal)) throw failure;
-      return NOBODY;
-    };
-    try {
-      const principal = authenticate(call);
-      return principal instanceof Promise ? principal.catch(stranger) : principal;
-    } catch (failure) {
-      return stranger(failure);
     }
   }
 
@@ -222,6 +213,21 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     if (head.signal.aborted) return new Refusal('MALFORMED_REQUEST', 'The client left before the answer.');
     log.error({ request_id: requestId, ...spanOf(trace), method: head.method, url: head.url, err: failure }, 'defect');
     return new Refusal('INTERNAL', 'The service failed on this request.', { request_id: requestId });
+  }
+}
+
+/** Who asks an open route, as far as that matters to it. */
+function recognised(call: Call, authenticate: Authenticate): Principal | Promise<Principal> {
+  if (call.operation?.route.optionalKey !== true) return NOBODY;
+  const stranger = (failure: unknown): Principal => {
+    if (!(failure instanceof Refusal)) throw failure;
+    return NOBODY;
+  };
+  try {
+    const principal = authenticate(call);
+    return principal instanceof Promise ? principal.catch(stranger) : principal;
+  } catch (failure) {
+    return stranger(failure);
   }
 }
 

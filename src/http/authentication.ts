@@ -17,9 +17,9 @@ const ANYBODY: Principal = { keyId: null, name: null, scopes: new Set(SCOPES) };
 
 /** Asks for a key when there is one; a service without keys answers loopback clients that are no foreign web page. */
 export function createAuthenticate(keys: Pick<Keys, 'verify' | 'areConfigured'>): Authenticate {
-  return ({ head: { method, headers } }) => {
+  return ({ head: { method, headers }, address }) => {
     if (keys.areConfigured()) {
-      const principal = keys.verify(credentialOf(headers));
+      const principal = keys.verify(credentialOf(headers), address());
       if (principal === undefined) throw unauthenticated('The key is missing, unknown or not valid.');
       return principal;
     }

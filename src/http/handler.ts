@@ -10,6 +10,8 @@ export interface Principal {
   /** Name of the key. */
   readonly name: string | null;
   readonly scopes: ReadonlySet<Scope>;
+  /** Beginnings of the ids that it may name; absent where it may name all. */
+  readonly prefixes?: readonly string[];
 }
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : Record<string, never>;

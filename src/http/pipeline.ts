@@ -7,6 +7,8 @@ import type { ParsedJson } from '#domain/parse-json.js';
 import { checkShape } from '#domain/shape.js';
 import { isDatasetLoading } from '#domain/market/dataset-loading.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import type { Reach } from '#domain/reach.js';
+import { withinReach } from '#services/operations/access.js';
 import type { Precondition } from '#services/shared/preconditions.js';
 import type { Authenticate } from './authentication.js';
 import type { AssertCallback } from './callbacks.js';
@@ -14,6 +16,7 @@ import { readBody, uploadOf } from './body.js';
 import type { Handler, Principal, Reply, RouteRequest, Upload } from './handler.js';
 import { negotiate } from './negotiate.js';
 import type { RequestHead } from './plain-read.js';
+import { assertReach } from './route-access.js';
 import { queryReader, type QueryReader } from './query.js';
 
 /** The HTTP request as an operation sees it, before any check. */
@@ -46,6 +49,8 @@ export interface OperationOptions {
   /** As of the application; undefined where this process alone writes what it reads. */
   readonly follow: (() => Promise<void>) | undefined;
   readonly assertCallback: AssertCallback;
+  /** What a client may reach; undefined where that is everything. */
+  readonly reachOf: (principal: Principal) => Promise<Reach | undefined>;
   /** Who sends a request, asked again while its answer lasts. @throws Refusal */
   readonly authenticate: Authenticate;
 }
@@ -58,7 +63,7 @@ export function createOperation(
   id: string,
   route: Route,
   handler: Handler<Route>,
-  { dataSettled, follow, assertCallback, authenticate }: OperationOptions,
+  { dataSettled, follow, assertCallback, authenticate, reachOf }: OperationOptions,
 ): Operation {
   if (route.method === 'GET' && route.body !== undefined) throw new Error(`${id}: a GET has no body`);
   const readQuery: QueryReader = route.openQuery === true ? () => ({}) : queryReader(queryOf(route));
@@ -124,14 +129,26 @@ export function createOperation(
     route,
     answer(exchange, principal) {
       assertScope(route, principal);
-      const { body } = route;
-      if (body === undefined || exchange.body === undefined) return runSettled(exchange, principal, undefined);
-      const upload = uploadOf(exchange.body, body);
-      return upload === undefined
-        ? readBody(exchange.body, body).then((json) => runSettled(exchange, principal, json))
-        : runSettled(exchange, principal, { upload });
+      return principal.prefixes === undefined ? answerAll(exchange, principal) : answerWithin(exchange, principal);
     },
   };
+
+  function answerAll(exchange: Exchange, principal: Principal): Reply | Promise<Reply> {
+    const { body } = route;
+    if (body === undefined || exchange.body === undefined) return runSettled(exchange, principal, undefined);
+    const upload = uploadOf(exchange.body, body);
+    return upload === undefined
+      ? readBody(exchange.body, body).then((json) => runSettled(exchange, principal, json))
+      : runSettled(exchange, principal, { upload });
+  }
+
+  /** Answers a client that may name some ids only: what is read meanwhile is limited to them. */
+  async function answerWithin(exchange: Exchange, principal: Principal): Promise<Reply> {
+    const reach = await reachOf(principal);
+    if (reach === undefined) return answerAll(exchange, principal);
+    assertReach({ id, route }, exchange.param, () => readQuery(exchange.search), reach);
+    return withinReach(reach, () => answerAll(exchange, principal));
+  }
 }
 
 /** A request body: JSON, or bytes still arriving. */

@@ -1,42 +1,12 @@
 import type { MadeBytes } from '#domain/made-bytes.js';
 import type { CommitEvent, CommitEventType } from '#domain/commit-events.js';
 import type { Authorship } from '#domain/documents/version-document.js';
+import type { DOCUMENT_KINDS } from './document-kinds.js';
 import type { EarlyArtifact } from './early-artifact.js';
 import type { LowWaterMark } from './files/free-space.js';
 import type { NewFile } from './files/new-file.js';
 import type { S3Access } from './s3/s3-access.js';
 
-/** Kinds of document the store holds, each in a table of its own. */
-export const DOCUMENT_KINDS = [
-  'index',
-  'run',
-  'kept-run',
-  'run-list',
-  'constraint-set',
-  'optimisation-run',
-  'risk-model',
-  'strategy',
-  'template',
-  'render',
-  'watchlist',
-  'store',
-  'market',
-  'job',
-  'job-input',
-  'delivery',
-  'key',
-  'history',
-  'version',
-  'publication',
-  'publication-head',
-  'signing-key',
-  'data-version',
-  'data-history',
-  'audit',
-  'audit-head',
-  'audit-seal',
-  'artifact-store',
-] as const;
 export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
 
 /** A stored document that could be read and whose checksum holds. */

@@ -28,6 +28,7 @@ const pathOf = (route: Route, id = route.path.includes('{job_id}') ? 'backtest:a
     .replace('{table}', 'levels')
     .replace('{date}', '2024-06-28')
     .replace('{version}', '1')
+    .replace('{kind}', 'index')
     .replaceAll(/\{\w+\}/g, id);
 
 async function ask(method: string, path: string, scope: string | undefined, text?: string, accept?: string) {

@@ -30,6 +30,7 @@ import type { Home } from '#store/home/home.js';
 import { watchSizes } from '#store/home/home-sizes.js';
 import { sharedSizes, watchSharedSizes } from '#store/postgres/shared-sizes.js';
 import { ownIdentity } from '#store/home/process-identity.js';
+import { guardDocuments } from '#store/access/guarded-store.js';
 import type { Store } from '#store/open-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { watchDisk } from '../disk-watch.js';
@@ -101,7 +102,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   open.push(disk);
   const numerics = await openNumerics(settings.numerics, log);
 
-  const { documents } = store;
+  const documents = guardDocuments(store.documents);
   /** What features read, for requests, of which a worker has none; the threads and the effects of jobs wait longer. */
   const artifacts = (role === 'worker' ? undefined : store.artifacts.forRequests) ?? store.artifacts;
   const version = engineVersion();

@@ -39,6 +39,10 @@ export const AuditEntry = z
       description:
         'Name of the key, of the result of a job of that which asked for it; `local` where none is asked for.',
     }),
+    key_id: z
+      .string()
+      .optional()
+      .meta({ description: 'Id of that key, or subject of the token; absent where none is asked for.' }),
     request_id: z.string().meta({ description: 'The request; empty for a write of the service itself.' }),
     note: z.string().nullable().meta({ description: 'What the client said of its write.' }),
     action: z.enum(AUDIT_ACTIONS).meta({ description: 'What became of the document.' }),

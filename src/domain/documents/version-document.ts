@@ -58,6 +58,8 @@ export const VersionDocument = z.strictObject({
   /** Time of the write, ISO-8601 UTC. */
   at: z.string(),
   author: z.string(),
+  /** Id of the key that wrote; absent without one. */
+  key_id: z.string().optional(),
   note: z.string().nullable(),
   action: z.enum(VERSION_ACTIONS),
   /** Number of the version that was brought back; absent otherwise, and before it was remembered. */

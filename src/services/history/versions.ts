@@ -91,8 +91,8 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
       for (let at = Math.min(latest, (before ?? Infinity) - 1); at > purged && versions.length < limit; at--) {
         const found = await versionOf(documents, subject, at);
         if (found === undefined || found === 'unreadable') throw unreadable(subject, at);
-        const { content: _, restored_from = null, ...version } = found;
-        versions.push({ ...version, restored_from });
+        const { content: _, restored_from = null, key_id = null, ...version } = found;
+        versions.push({ ...version, key_id, restored_from });
       }
       return { versions, total: latest - purged };
     },

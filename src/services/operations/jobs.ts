@@ -8,6 +8,7 @@ import type { FoundJob, JobQuery } from '#jobs/queue.js';
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import type { JobStatus } from '#jobs/status.js';
 import { lengthOf, type ArtifactRef, type ArtifactStore } from '#store/port.js';
+import { reachableJobs } from './reachable-jobs.js';
 import { followAll, followJob, type AnyJobEvent, type JobEvent } from './job-events.js';
 
 /** A job as it is answered. */
@@ -67,8 +68,8 @@ export function createJobsService({
   const admitFollower = createFollowers();
   setMaxListeners(0, stopping); // One for each client that waits.
 
-  async function require(jobId: string): Promise<FoundJob> {
-    const found = await system.find(jobId);
+  async function require(jobId: string, jobs = reachableJobs(system)): Promise<FoundJob> {
+    const found = await jobs.find(jobId);
     if (found === undefined) throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
     return found;
   }
@@ -89,9 +90,10 @@ export function createJobsService({
   }
 
   return {
-    list: async (query) => ({ jobs: await system.list(query) }),
+    list: async (query) => ({ jobs: await reachableJobs(system).list(query) }),
     async read(jobId, { waitSeconds, signal }) {
-      const found = await require(jobId);
+      const jobs = reachableJobs(system);
+      const found = await require(jobId, jobs);
       const { status } = found.status;
       if (waitSeconds === 0 || isTerminal(status)) return view(found);
       await untilChange({
@@ -100,18 +102,21 @@ export function createJobsService({
         milliseconds: waitSeconds * 1000,
         signals: [signal, stopping],
       });
-      return view(await require(jobId));
+      return view(await require(jobId, jobs));
     },
     async cancel(jobId) {
-      await require(jobId);
-      await system.cancel(jobId);
-      return view(await require(jobId));
+      const jobs = reachableJobs(system);
+      await require(jobId, jobs);
+      await jobs.cancel(jobId);
+      return view(await require(jobId, jobs));
     },
     async follow(jobId, seen, client) {
-      await require(jobId);
-      return followJob(system, { jobId, seen, stopping, onEnd: admitFollower(client) });
+      const jobs = reachableJobs(system);
+      await require(jobId, jobs);
+      return followJob(jobs, { jobId, seen, stopping, onEnd: admitFollower(client) });
     },
-    followAll: async (seconds, client) => followAll(system, { seconds, stopping, onEnd: admitFollower(client) }),
+    followAll: async (seconds, client) =>
+      followAll(reachableJobs(system), { seconds, stopping, onEnd: admitFollower(client) }),
   };
 }
 

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { assertOwnName } from '../operations/access.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
@@ -168,6 +169,7 @@ export function createSweeps({
         market,
         member: request.patches === null ? 'grid' : 'patches',
       });
+      if (request.sweep_id != null) assertOwnName(request.sweep_id);
       const sweepId = request.sweep_id ?? newSweepId(now());
       return jobs.submit({
         kind,

@@ -1382,6 +1382,21 @@ class Operations:
         """Puts a new signing key in place of the one in use."""
         return cast("c.PublicKey", self._transport.json("POST", "/publication/keys"))
 
+    def get_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "store"], document_id: str) -> c.DocumentAccess:
+        """Whose a document is, and who else may read it.
+
+        :param kind: Family of the document.
+        """
+        return cast("c.DocumentAccess", self._transport.json("GET", f"/access/{word(kind)}/{word(document_id)}"))
+
+    def put_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "store"], document_id: str, body: c.SharingRequest, *, if_match: Optional[str] = None) -> c.DocumentAccess:
+        """Lets others read a document.
+
+        :param kind: Family of the document.
+        :param if_match: Change the document only when its etag is one of these.
+        """
+        return cast("c.DocumentAccess", self._transport.json("PUT", f"/access/{word(kind)}/{word(document_id)}", body=body, if_match=if_match))
+
     def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
         """Every write of a document and every publication: by whom, when, in which request, which version.
 

@@ -24,6 +24,7 @@ import type { Role } from './compose/service-store.js';
 import { composeRuns } from './compose/runs.js';
 import { consoleFiles } from './console-files.js';
 import { openKeyDoor } from './key-door.js';
+import { tlsOf } from './security-settings.js';
 import type { Settings } from './settings.js';
 
 /** The service without its socket: what answers requests, and how it stops. */
@@ -91,6 +92,7 @@ function answersOf({ settings, version, log, markets, metrics, deliveries, activ
   return {
     version,
     log,
+    isSecure: tlsOf(settings) !== undefined,
     isTrustedProxy: addressesOf(settings.trustedProxies),
     dataSettled: () => markets.settled(),
     dataWaitMs: settings.dataWaitMs,

@@ -1,4 +1,7 @@
+import { resolve } from 'node:path';
 import { z } from 'zod';
+import type { TlsFiles } from '#http/tls.js';
+import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import { isAddressRange } from '#services/operations/address-ranges.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
 import { declare, list, PANEL_MEGABYTES, whole } from './setting-schemas.js';
@@ -15,6 +18,16 @@ function readerMegabytes(): number {
     Math.max(1024, Math.min(most, READER_BASE_MEGABYTES + PANELS_IN_READER * Number(PANEL_MEGABYTES.otherwise()))),
   );
 }
+
+/** The path of a file; undefined where none is given. */
+const optionalFile = (flag: string, variable: string, help: string) =>
+  declare({
+    flag,
+    variable,
+    otherwise: () => '',
+    help,
+    schema: z.string().transform((path) => (path === '' ? undefined : resolve(path))),
+  });
 
 /** Settings that say who may reach the service and what it keeps secret. */
 export const SECURITY_SETTINGS = {
@@ -33,6 +46,17 @@ export const SECURITY_SETTINGS = {
     help: 'How ids outside the prefixes of a key are answered: none refuses them with 403, prefix as absent with 404.',
     schema: z.enum(['none', 'prefix']),
   }),
+  tlsCert: optionalFile(
+    'tls-cert',
+    'DIVISOR_TLS_CERT',
+    'PEM file of the certificate chain: with it the service speaks HTTPS. Read again when it changes.',
+  ),
+  tlsKey: optionalFile('tls-key', 'DIVISOR_TLS_KEY', 'PEM file of the private key of the certificate.'),
+  tlsClientCa: optionalFile(
+    'tls-client-ca',
+    'DIVISOR_TLS_CLIENT_CA',
+    'PEM file of authorities: every client needs a certificate of one of them.',
+  ),
   trustedProxies: declare({
     flag: 'trusted-proxies',
     variable: 'DIVISOR_TRUSTED_PROXIES',
@@ -41,3 +65,18 @@ export const SECURITY_SETTINGS = {
     schema: list(',').pipe(z.array(z.string().refine(isAddressRange, 'must be an address or a range as 10.0.0.0/8'))),
   }),
 };
+
+/** Files of a service that speaks HTTPS; undefined of one that does not. @throws StartRefusal where one of two is missing */
+export function tlsOf({
+  tlsCert: cert,
+  tlsKey: key,
+  tlsClientCa: clientCa,
+}: {
+  readonly tlsCert: string | undefined;
+  readonly tlsKey: string | undefined;
+  readonly tlsClientCa: string | undefined;
+}): TlsFiles | undefined {
+  if (cert !== undefined && key !== undefined) return { cert, key, clientCa };
+  if (cert === undefined && key === undefined && clientCa === undefined) return undefined;
+  throw new StartRefusal(EXIT_CONFIGURATION, 'HTTPS needs both --tls-cert and --tls-key.');
+}

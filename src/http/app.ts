@@ -36,6 +36,8 @@ export interface AppDependencies<T extends Record<string, Route>> {
   readonly dataWaitMs?: number;
   /** Addresses whose `X-Forwarded-For` is believed. Default: none. */
   readonly isTrustedProxy?: IsAddressOf;
+  /** Whether it is reached over HTTPS only, which browsers are told. */
+  readonly isSecure?: boolean;
   /** What a client may reach. Default: everything. */
   readonly reachOf?: OperationOptions['reachOf'];
   /** Checks the callbacks of jobs; all are refused unless given. */
@@ -72,6 +74,9 @@ const SECURE_HEADERS: Headers = {
   'Referrer-Policy': 'no-referrer',
 };
 
+/** A year, as browsers want it. */
+const HTTPS_ONLY: Headers = { 'Strict-Transport-Security': 'max-age=31536000' };
+
 const LEVELS = ['error', 'warn', 'info', 'debug'] as const;
 const loggedLevels = (log: Logger) =>
   Object.fromEntries(LEVELS.map((level) => [level, log.isLevelEnabled(level)])) as Record<
@@ -97,9 +102,10 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     assertCallback = noCallbacks,
     isTrustedProxy = () => false,
     reachOf = async () => undefined,
+    isSecure = false,
     keyRates = createKeyRates({ monotonicMs: () => performance.now() }),
   } = dependencies;
-  const always: Headers = { 'X-Engine-Version': version, ...SECURE_HEADERS };
+  const always: Headers = { 'X-Engine-Version': version, ...SECURE_HEADERS, ...(isSecure && HTTPS_ONLY) };
   let common = commonHeaders(always);
   const headersFor = (requestId: string): AnswerHeaders => new AnswerHeaders(requestId, common);
 

@@ -3,9 +3,8 @@ import { z } from 'zod';
 import { SCOPES, routes, type Scope } from '#contract/route.js';
 import { Refusal } from '#domain/refusal.js';
 import { Id } from '#domain/shape.js';
-import { createApp, type App, type Answered } from '#http/app.js';
+import { createApp, type App, type Answered, type AppDependencies } from '#http/app.js';
 import type { Handlers } from '#http/handler.js';
-import type { KeyRates } from '#http/key-rates.js';
 import { assertPrecondition } from '#services/shared/preconditions.js';
 
 /** A small table of routes with everything the pipeline has to tell apart. */
@@ -228,7 +227,7 @@ export interface Sample {
 
 /** The sample routes behind an authentication whose keys are the scopes they grant. */
 export function createSample(
-  options: { readonly keyRates?: KeyRates; readonly delay?: (ms: number) => Promise<void> } = {},
+  options: Partial<Pick<AppDependencies<typeof sampleRoutes>, 'keyRates' | 'delay' | 'isSecure'>> = {},
 ): Sample {
   const log: Record<string, unknown>[] = [];
   const answered: Answered[] = [];

@@ -8,6 +8,8 @@ import { accessHandlers } from '#http/routes/access.js';
 import { consoleHandlers, consoleRoutes } from '#http/routes/console.js';
 import type { JobHandlers, JobKind } from '#jobs/job-kind.js';
 import { relocateDatasets } from '#services/datasets/relocate.js';
+import { AUDITED_READS, createAuditNotes, type AuditNotes } from '#services/history/audit-notes.js';
+import { formatTimestamp } from '#store/timestamp.js';
 import { createAccess } from '#services/operations/access.js';
 import { createKeys } from '#services/operations/keys.js';
 import { beyondReach } from '#store/access/reach-context.js';
@@ -87,6 +89,16 @@ function ofTheService(kinds: JobHandlers): JobHandlers {
   return Object.fromEntries(handlers) as unknown as JobHandlers; // each under its own name
 }
 
+function auditNotesOf({ documents, settings, log }: Rooms): AuditNotes {
+  return createAuditNotes({
+    documents,
+    timestamp: () => formatTimestamp(Date.now()),
+    monotonicMs: () => performance.now(),
+    loggedReads: new Set(settings.auditReads.flatMap((reads) => AUDITED_READS[reads])),
+    onFailure: (cause) => log.warn({ err: cause }, 'an entry of the log of writes could not be written'),
+  });
+}
+
 /** What the pipeline takes from the rooms. */
 function answersOf({ settings, version, log, markets, metrics, deliveries, activations }: Rooms) {
   return {
@@ -136,7 +148,13 @@ async function composeOn(
   const reports = composeReports(rooms, removals);
   const { riskModels } = indices;
   const access = createAccess({ documents, isHidden: settings.tenancy === 'prefix' });
-  const operations = composeOperations(rooms, { stopping: stopping.signal, startedAt, riskModels });
+  const notes = auditNotesOf(rooms);
+  const operations = composeOperations(rooms, {
+    onCancelled: notes.cancelled,
+    stopping: stopping.signal,
+    startedAt,
+    riskModels,
+  });
 
   // Every kind of job has its handler, and every route: one that is forgotten does not compile.
   const kinds: JobHandlers = { ...datasets.kinds, ...indices.kinds, ...runs.kinds, ...reports.kinds };
@@ -159,6 +177,7 @@ async function composeOn(
   const app = createApp({
     ...apiOf(role, settings, handlers),
     ...answersOf(rooms),
+    notes,
     authenticate: createAuthenticate(keys),
     reachOf: access.reachOf,
   });

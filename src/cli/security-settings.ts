@@ -57,6 +57,13 @@ export const SECURITY_SETTINGS = {
     'DIVISOR_TLS_CLIENT_CA',
     'PEM file of authorities: every client needs a certificate of one of them.',
   ),
+  auditReads: declare({
+    flag: 'audit-reads',
+    variable: 'DIVISOR_AUDIT_READS',
+    otherwise: () => '',
+    help: 'Reads that are logged beside writes: exports, keys, or both with a comma.',
+    schema: list(',').pipe(z.array(z.enum(['exports', 'keys']))),
+  }),
   trustedProxies: declare({
     flag: 'trusted-proxies',
     variable: 'DIVISOR_TRUSTED_PROXIES',

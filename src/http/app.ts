@@ -7,6 +7,7 @@ import { AnswerHeaders, commonHeaders, type Headers } from './answer-headers.js'
 import { noCallbacks, type AssertCallback } from './callbacks.js';
 import type { Authenticate } from './authentication.js';
 import { clientAddress } from './client-addresses.js';
+import type { AuditNotes } from '#services/history/audit-notes.js';
 import type { IsAddressOf } from '#services/operations/address-ranges.js';
 import { createFailedKeys } from './failed-keys.js';
 import { createKeyRates, type KeyRates } from './key-rates.js';
@@ -42,6 +43,8 @@ export interface AppDependencies<T extends Record<string, Route>> {
   readonly reachOf?: OperationOptions['reachOf'];
   /** Checks the callbacks of jobs; all are refused unless given. */
   readonly assertCallback?: AssertCallback;
+  /** Told of keys that are refused and of what is read, for the log of writes. Default: nobody. */
+  readonly notes?: Pick<AuditNotes, 'refusedKey' | 'read'>;
   /** Called for every answer, for the metrics. */
   readonly observe?: (answer: Answered) => void;
 }
@@ -95,6 +98,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     version,
     log,
     observe,
+    notes,
     dataSettled = async () => {},
     follow,
     delay = (ms) => delayByClock(ms),
@@ -155,12 +159,16 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   }
 
   function refused(call: Call, failure: unknown): Answer | Promise<Answer> {
-    const delayMs = isRefusedKey(failure, call.head.headers) ? failedKeys.note(call.address() ?? '') : 0;
+    const isKey = isRefusedKey(failure, call.head.headers);
+    const address = isKey ? (call.address() ?? '') : '';
+    if (isKey) notes?.refusedKey({ address, requestId: call.requestId });
+    const delayMs = isKey ? failedKeys.note(address) : 0;
     return delayMs === 0 ? fail(call, failure) : delay(delayMs).then(() => fail(call, failure));
   }
 
   function succeed(call: Call, reply: Reply): Answer {
-    const { operation, head } = call;
+    const { operation, head, path, requestId, principal } = call;
+    if (operation !== undefined) notes?.read({ operation: operation.id, path, requestId, ...principal });
     const headers = headersOf(call);
     const { status = 200, media = [] } = operation?.route.success ?? {};
     if (media.length > 0) headers.set('Vary', 'Accept');

@@ -17,7 +17,7 @@ export function jobHandlers(jobs: JobsService): Handlers<typeof jobRoutes> {
     }),
     getJob: async ({ params, query, signal }) =>
       jobReply(await jobs.read(params.job_id, { waitSeconds: query.wait, signal })),
-    cancelJob: async ({ params }) => jobReply(await jobs.cancel(params.job_id)),
+    cancelJob: async ({ params, authorship }) => jobReply(await jobs.cancel(params.job_id, authorship())),
     followJob: async ({ params, header, principal, isStillAllowed }) =>
       eventsReply(
         await jobs.follow(params.job_id, parseEventId(header('last-event-id')), principal.keyId),

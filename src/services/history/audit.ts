@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { AuditSeal, type AuditedKind, type AuditEntry, type AuditHead } from '#domain/documents/audit-document.js';
+import { AuditSeal, type AuditKind, type AuditEntry, type AuditHead } from '#domain/documents/audit-document.js';
 import type { PublicKey } from '#domain/documents/publication-document.js';
 import { beginningOf, momentOf } from '#domain/moment.js';
 import { reversed } from '#domain/assert-order.js';
@@ -15,7 +15,7 @@ export interface AuditQuery {
   /** A day or a time, both ends included. */
   readonly start?: string | undefined;
   readonly end?: string | undefined;
-  readonly kind?: AuditedKind | undefined;
+  readonly kind?: AuditKind | undefined;
   readonly id?: string | undefined;
   readonly author?: string | undefined;
   readonly after: number;

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { JobCollection } from '#contract/jobs.js';
+import type { Authorship } from '#domain/documents/version-document.js';
 import { LIMITS } from '#domain/limits.js';
 import { Refusal } from '#domain/refusal.js';
 import type { JobSystem } from '#jobs/job-system.js';
@@ -31,7 +32,7 @@ export interface JobsService {
   /** @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE */
   read(jobId: string, options: { readonly waitSeconds: number; readonly signal: AbortSignal }): Promise<JobView>;
   /** @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, STORAGE_FULL */
-  cancel(jobId: string): Promise<JobView>;
+  cancel(jobId: string, by: Authorship): Promise<JobView>;
   /**
    * The status now, unless the client has seen it, and every change up to the terminal one.
    * Given up when the iterator is returned.
@@ -54,6 +55,8 @@ export interface JobsServiceDependencies {
   readonly results?: Partial<Record<JobKindName, (value: unknown) => ReadableStream<Uint8Array>>>;
   /** Results that an earlier version stored as bytes, upgraded when they are read; null for one of today. By kind. */
   readonly upgrades?: Partial<Record<JobKindName, (artifact: ArtifactRef) => Promise<ResultBytes> | null>>;
+  /** Told of each job that a client cancels. Default: nobody. */
+  readonly onCancelled?: (jobId: string, by: Authorship) => Promise<void>;
   /** Aborted when the service stops: long polls are answered then, and streams of events end. */
   readonly stopping: AbortSignal;
 }
@@ -62,6 +65,7 @@ export function createJobsService({
   system,
   artifacts,
   stopping,
+  onCancelled = async () => {},
   results = {},
   upgrades = {},
 }: JobsServiceDependencies): JobsService {
@@ -104,10 +108,11 @@ export function createJobsService({
       });
       return view(await require(jobId, jobs));
     },
-    async cancel(jobId) {
+    async cancel(jobId, by) {
       const jobs = reachableJobs(system);
-      await require(jobId, jobs);
+      const { status } = await require(jobId, jobs);
       await jobs.cancel(jobId);
+      if (!isTerminal(status.status)) await onCancelled(jobId, by);
       return view(await require(jobId, jobs));
     },
     async follow(jobId, seen, client) {

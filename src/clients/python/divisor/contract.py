@@ -274,10 +274,10 @@ class _AuditEntry(t.TypedDict):
     #: What the client said of its write.
     note: t.Optional[str]
     #: What became of the document.
-    action: t.Literal["created", "updated", "restored", "deleted", "purged", "loaded", "activated"]
-    #: Kind of the document.
-    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key"]
-    #: Its id; of a run that of the index, of a publication with a number, of a data version that of the store.
+    action: t.Literal["created", "updated", "restored", "deleted", "purged", "loaded", "activated", "cancelled", "refused", "read"]
+    #: Kind of the document, or what else was done.
+    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]
+    #: Its id; of a run that of the index, of a publication with a number, of a data version that of the store; an address whose key was refused, a path that was read.
     id: str
     #: The version that was made; null of kinds without versions.
     version: t.Optional[int]

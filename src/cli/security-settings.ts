@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { TlsFiles } from '#http/tls.js';
+import { secretKeyIn } from '#store/secrets/secret-box.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import { isAddressRange } from '#services/operations/address-ranges.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
@@ -45,6 +46,23 @@ export const SECURITY_SETTINGS = {
     otherwise: () => 'none',
     help: 'How ids outside the prefixes of a key are answered: none refuses them with 403, prefix as absent with 404.',
     schema: z.enum(['none', 'prefix']),
+  }),
+  secretKeyFile: optionalFile(
+    'secret-key-file',
+    'DIVISOR_SECRET_KEY_FILE',
+    'File with 32 bytes in base64 or hexadecimal digits: signing keys and passwords of sources are stored encrypted with it.',
+  ),
+  secretKey: declare({
+    variable: 'DIVISOR_SECRET_KEY',
+    otherwise: () => '',
+    help: 'The same key without a file.',
+    schema: z
+      .string()
+      .refine(
+        (text) => text === '' || secretKeyIn(text) !== undefined,
+        'must be 32 bytes in base64 or hexadecimal digits',
+      ),
+    isSecret: true,
   }),
   tlsCert: optionalFile(
     'tls-cert',

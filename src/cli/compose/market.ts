@@ -17,6 +17,7 @@ import { createDatasetLoading } from '#services/datasets/loading.js';
 import { createDatasets, type Datasets } from '#services/datasets/datasets.js';
 import { createSharedStoreFiles, localStoreFiles } from '#services/datasets/store-files.js';
 import type { Home } from '#store/home/home.js';
+import { withPassword, type SecretBox } from '#store/secrets/secret-box.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { Settings } from '../settings.js';
@@ -40,10 +41,11 @@ export function composeMarket(rooms: {
   readonly log: Logger;
   readonly jobs: JobSystem;
   readonly calendars: Calendars;
+  readonly secrets: SecretBox;
   /** Called when another market is served. */
   readonly onServe: () => void;
 }): MarketRooms {
-  const { home, settings, documents, artifacts, jobs, calendars, onServe } = rooms;
+  const { home, settings, documents, artifacts, jobs, calendars, onServe, secrets } = rooms;
   const isShared = settings.artifacts !== undefined;
   const timestamp = () => formatTimestamp(Date.now());
   const locations = createLocations([...settings.dataRoots, home.stores], isShared ? hostname() : undefined);
@@ -60,7 +62,11 @@ export function composeMarket(rooms: {
     onCopyFailure: (cause) => rooms.log.warn({ err: cause }, 'what is served could not be copied'),
   });
   followDatasetEvents({ documents, markets, activations, versions, folders });
-  const databases = createDatabasePlaces({ locations, hosts: settings.databaseHosts });
+  const databases = createDatabasePlaces({
+    locations,
+    hosts: settings.databaseHosts,
+    openUrl: (url) => withPassword(url, secrets.open),
+  });
   const inUse = () => calendarsInUse(documents);
   const loading = createDatasetLoading({ locations, databases, files, calendarsInUse: inUse, timestamp });
   const terms = {
@@ -73,6 +79,7 @@ export function composeMarket(rooms: {
     calendars,
     calendarsInUse: inUse,
     versions,
+    secrets,
     timestamp,
   };
   const kinds = createDatasetJobs(terms);

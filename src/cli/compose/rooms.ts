@@ -33,9 +33,11 @@ import { ownIdentity } from '#store/home/process-identity.js';
 import { guardDocuments } from '#store/access/guarded-store.js';
 import type { Store } from '#store/open-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import type { SecretBox } from '#store/secrets/secret-box.js';
 import { watchDisk } from '../disk-watch.js';
 import { openNumerics } from '../numerics.js';
 import { partsOf } from '../places.js';
+import { openSecrets } from '../secrets.js';
 import type { Settings } from '../settings.js';
 import { engineVersion } from '../version.js';
 import { composeMarket, type MarketRooms } from './market.js';
@@ -55,6 +57,7 @@ export interface Rooms extends MarketRooms {
   readonly version: string;
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
+  readonly secrets: SecretBox;
   readonly calendars: Calendars;
   readonly jobs: JobSystem;
   readonly states: RunStates;
@@ -103,6 +106,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   const numerics = await openNumerics(settings.numerics, log);
 
   const documents = guardDocuments(store.documents);
+  const secrets = await openSecrets(settings, store.documents);
   /** What features read, for requests, of which a worker has none; the threads and the effects of jobs wait longer. */
   const artifacts = (role === 'worker' ? undefined : store.artifacts.forRequests) ?? store.artifacts;
   const version = engineVersion();
@@ -137,7 +141,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   const deliveries = openDeliveries({ settings, documents, log });
   open.push(deliveries);
   const onServe = () => warmUp?.wake();
-  const market = composeMarket({ home, settings, documents, artifacts, log, jobs, calendars, onServe });
+  const market = composeMarket({ home, settings, documents, artifacts, log, jobs, calendars, secrets, onServe });
   open.push(market.datasets);
   const { markets } = market;
   if (settings.warmUp) warmUp = openWarmUp({ role, settings, log, store, markets, pool });
@@ -151,6 +155,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     log,
     version,
     documents,
+    secrets,
     artifacts,
     calendars,
     jobs,

@@ -17,6 +17,7 @@ import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
+import type { SecretBox } from '#store/secrets/secret-box.js';
 import type { ServedDataset } from '../data/coverage.js';
 import { createGate, type Asker } from '../shared/gate.js';
 import { placedAt, refusedData } from './refused-data.js';
@@ -50,6 +51,7 @@ export interface DatasetsDependencies {
   /** Codes of the calendars that stored indices are on. */
   readonly calendarsInUse: () => Promise<readonly string[]>;
   readonly versions: Pick<DataVersions, 'prepare' | 'preserve' | 'copyServed' | 'close'>;
+  readonly secrets: Pick<SecretBox, 'seal'>;
   readonly timestamp: () => string;
 }
 

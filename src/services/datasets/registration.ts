@@ -9,6 +9,7 @@ import type { DatabasePlaces } from '#market/sources/databases/database-place.js
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
+import { withPassword, type SecretBox } from '#store/secrets/secret-box.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { VersionContent } from '../history/versions.js';
 import type { Asker, Gate } from '../shared/gate.js';
@@ -50,6 +51,7 @@ export interface DatasetRegistrationDependencies {
   readonly closing: AbortSignal;
   readonly timestamp: () => string;
   readonly versions: Pick<DataVersions, 'prepare'>;
+  readonly secrets: Pick<SecretBox, 'seal'>;
 }
 
 /** The list of stores: folders and databases come on it, their entries change, and stores of any kind leave it. */
@@ -92,6 +94,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     readers,
     closing,
     versions,
+    secrets,
     timestamp,
   } = dependencies;
 
@@ -156,7 +159,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
       throw refusedData([{ severity: 'error', ...resolved.problem, path, ...repeated(location) }]);
     if ('path' in resolved) return resolved.path;
     return resolved.place.kind === 'postgresql'
-      ? location
+      ? withPassword(location, secrets.seal)
       : `${resolved.place.kind}://${pathToFileURL(resolved.place.path).pathname}`;
   }
 

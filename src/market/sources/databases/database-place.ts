@@ -55,12 +55,15 @@ export function createDatabasePlaces({
   locations,
   hosts,
   resolveHost = async (host) => (await lookup(host)).address,
+  openUrl = (url) => url,
 }: {
   readonly locations: Locations;
   /** `host` for port 5432, or `host:port`. */
   readonly hosts: readonly string[];
   /** First address of a host. Default: as the system resolves it. */
   readonly resolveHost?: (host: string) => Promise<string>;
+  /** A URL as it was given, of one whose password is stored encrypted. Default: as it is. */
+  readonly openUrl?: (url: string) => string;
 }): DatabasePlaces {
   const allowed = new Set(hosts.map((host) => keyOf(hostPortOf(host, DEFAULT_PORT))));
 
@@ -101,7 +104,8 @@ export function createDatabasePlaces({
   }
 
   return {
-    async resolve(location) {
+    async resolve(stored) {
+      const location = openUrl(stored);
       const url = URL.canParse(location) ? new URL(location) : undefined;
       switch (url?.protocol) {
         case undefined:

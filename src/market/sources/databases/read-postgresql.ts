@@ -6,6 +6,7 @@ import { TEXT_BYTES_MAX, type Cell } from '../../formats/cells.js';
 import { createContentRows, type ContentRows } from '../../content/content-rows.js';
 import { columnName, rowsByTable, type TableKind } from '../../content/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
+import { withoutUrlPasswords } from '#domain/url-passwords.js';
 import type { Problems } from '../../content/problems.js';
 import { PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
 import type { ReadOptions, SourceRead } from '../source-read.js';
@@ -63,7 +64,7 @@ export async function readPostgresql(
     problems.error({
       code: 'UNREADABLE_FILE',
       path: '',
-      message: `The database cannot be read: ${sentence(error, place)}`,
+      message: `The database cannot be read: ${sentence(error)}`,
     });
     return undefined;
   } finally {
@@ -89,12 +90,12 @@ export function openPostgresql(place: Place): Client {
   return client;
 }
 
-/** What the server or the connection said, without the password. */
-function sentence(error: unknown, { password }: Place): string {
+/** What the server or the connection said, without passwords of URLs in it. */
+function sentence(error: unknown): string {
   const text = (
     error instanceof Error ? error.message || (error as { code?: string }).code || error.name : String(error)
   ).split('\n')[0]!;
-  return `${password === '' ? text : text.replaceAll(password, '***')}`.slice(0, 160);
+  return withoutUrlPasswords(text).slice(0, 160);
 }
 
 /** Tables and views that can be read: by their name, and with their schema. */

@@ -2,6 +2,7 @@ import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { constants } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { withoutUrlPasswords } from '#domain/url-passwords.js';
 import type { Cell } from '../../formats/cells.js';
 import type { Problems } from '../../content/problems.js';
 import { columnsOf } from '../../formats/parquet.js';
@@ -29,11 +30,10 @@ export async function sampleDatabase(
         return await (await import('./sample-postgresql.js')).samplePostgresql(place, rows, TABLES_MAX);
     }
   } catch (error) {
-    const reason = reasonOf(error);
     problems.error({
       code: 'UNREADABLE_FILE',
       path: '',
-      message: `The database cannot be read: ${place.kind === 'postgresql' && place.password !== '' ? reason.replaceAll(place.password, '***') : reason}`,
+      message: `The database cannot be read: ${withoutUrlPasswords(reasonOf(error))}`,
     });
     return undefined;
   }

@@ -1,20 +1,17 @@
 import type { Logger } from 'pino';
 import { API } from '#contract/api.js';
 import { createApp, type App } from '#http/app.js';
-import { createAuthenticate } from '#http/authentication.js';
 import { addressesOf } from '#services/operations/address-ranges.js';
 import type { Handlers } from '#http/handler.js';
-import { accessHandlers } from '#http/routes/access.js';
 import { consoleHandlers, consoleRoutes } from '#http/routes/console.js';
+import { signInRoutes } from '#http/routes/sign-in.js';
 import type { JobHandlers, JobKind } from '#jobs/job-kind.js';
 import { relocateDatasets } from '#services/datasets/relocate.js';
-import { AUDITED_READS, createAuditNotes, type AuditNotes } from '#services/history/audit-notes.js';
-import { formatTimestamp } from '#store/timestamp.js';
-import { createAccess } from '#services/operations/access.js';
 import { createKeys } from '#services/operations/keys.js';
 import { beyondReach } from '#store/access/reach-context.js';
 import { openHome, type Home } from '#store/home/home.js';
 import { followed, following, WORKER_API, workerHandlers } from './compose/cluster.js';
+import { composeAccountability } from './compose/accountability.js';
 import { composeHistory } from './compose/history.js';
 import { composeIndices } from './compose/indices.js';
 import { composeDatasets, composeOperations } from './compose/operations.js';
@@ -89,16 +86,6 @@ function ofTheService(kinds: JobHandlers): JobHandlers {
   return Object.fromEntries(handlers) as unknown as JobHandlers; // each under its own name
 }
 
-function auditNotesOf({ documents, settings, log }: Rooms): AuditNotes {
-  return createAuditNotes({
-    documents,
-    timestamp: () => formatTimestamp(Date.now()),
-    monotonicMs: () => performance.now(),
-    loggedReads: new Set(settings.auditReads.flatMap((reads) => AUDITED_READS[reads])),
-    onFailure: (cause) => log.warn({ err: cause }, 'an entry of the log of writes could not be written'),
-  });
-}
-
 /** What the pipeline takes from the rooms. */
 function answersOf({ settings, version, log, markets, metrics, deliveries, activations }: Rooms) {
   return {
@@ -115,11 +102,19 @@ function answersOf({ settings, version, log, markets, metrics, deliveries, activ
 }
 
 /** Routes of a role with their handlers. */
-function apiOf(role: Role, { console }: Settings, handlers: Handlers<typeof API>) {
+function apiOf(
+  role: Role,
+  { console, oidcClientId }: Settings,
+  handlers: Handlers<typeof API>,
+  signIn: Handlers<typeof signInRoutes>,
+) {
   if (role === 'worker') return { api: WORKER_API, handlers: workerHandlers(handlers) };
-  return console
-    ? { api: { ...API, ...consoleRoutes }, handlers: { ...handlers, ...consoleHandlers(consoleFiles()) } }
-    : { api: API, handlers };
+  const pages = console ? consoleRoutes : {};
+  const signing = console || oidcClientId !== undefined ? signInRoutes : {};
+  return {
+    api: { ...API, ...pages, ...signing },
+    handlers: { ...handlers, ...(console && consoleHandlers(consoleFiles())), ...signIn },
+  };
 }
 
 /** Closes in reverse order of opening. */
@@ -141,26 +136,24 @@ async function composeOn(
   if (role !== 'worker') open.push(await openKeyDoor(home.path, keys));
 
   const history = composeHistory(rooms);
-  const { removals } = history;
-  const datasets = composeDatasets(rooms, removals);
-  const indices = composeIndices(rooms, removals);
+  const datasets = composeDatasets(rooms, history.removals);
+  const indices = composeIndices(rooms, history.removals);
   const runs = composeRuns(rooms, indices);
-  const reports = composeReports(rooms, removals);
-  const { riskModels } = indices;
-  const access = createAccess({ documents, isHidden: settings.tenancy === 'prefix' });
-  const notes = auditNotesOf(rooms);
+  const reports = composeReports(rooms, history.removals);
+  const accountability = composeAccountability(rooms, keys);
+  const { notes, authenticate, reachOf } = accountability;
   const operations = composeOperations(rooms, {
     onCancelled: notes.cancelled,
     stopping: stopping.signal,
     startedAt,
-    riskModels,
+    riskModels: indices.riskModels,
   });
 
   // Every kind of job has its handler, and every route: one that is forgotten does not compile.
   const kinds: JobHandlers = { ...datasets.kinds, ...indices.kinds, ...runs.kinds, ...reports.kinds };
   const handlers: Handlers<typeof API> = {
     ...operations.handlers,
-    ...accessHandlers(access),
+    ...accountability.handlers,
     ...datasets.handlers,
     ...indices.handlers,
     ...runs.handlers,
@@ -175,16 +168,16 @@ async function composeOn(
   const resumed = role === 'worker' ? followed(rooms) : rooms.datasets.resume();
   resumed.catch(onDefect);
   const app = createApp({
-    ...apiOf(role, settings, handlers),
+    ...apiOf(role, settings, handlers, accountability.signIn),
     ...answersOf(rooms),
     notes,
-    authenticate: createAuthenticate(keys),
-    reachOf: access.reachOf,
+    authenticate,
+    reachOf,
   });
 
   return {
     app,
-    hasKeys: () => keys.areConfigured(),
+    hasKeys: () => accountability.hasProvider || keys.areConfigured(),
     resumed,
     drain() {
       stopping.abort();

@@ -9,7 +9,8 @@ import { formatTimestamp } from '#store/timestamp.js';
 import { askKeyDoor, obey, type KeyAnswer, type KeyCommand } from './key-door.js';
 import { assertOnePlace, placeFlags } from './home-command.js';
 import { databaseOf } from './places.js';
-import { firstSentence, readSettings, type Settings } from './settings.js';
+import { firstSentence } from './flag-words.js';
+import { readSettings, type Settings } from './settings.js';
 import { UsageError } from './usage-error.js';
 import { table } from './terminal.js';
 

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { claimGrantIn } from '#http/oidc/claims.js';
 import type { TlsFiles } from '#http/tls.js';
 import { secretKeyIn } from '#store/secrets/secret-box.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
@@ -30,6 +31,16 @@ const optionalFile = (flag: string, variable: string, help: string) =>
     schema: z.string().transform((path) => (path === '' ? undefined : resolve(path))),
   });
 
+/** A text; undefined where none is given. */
+const optionalText = (flag: string, variable: string, help: string) =>
+  declare({
+    flag,
+    variable,
+    otherwise: () => '',
+    help,
+    schema: z.string().transform((text) => (text === '' ? undefined : text)),
+  });
+
 /** Settings that say who may reach the service and what it keeps secret. */
 export const SECURITY_SETTINGS = {
   readerMegabytes: declare({
@@ -47,6 +58,45 @@ export const SECURITY_SETTINGS = {
     help: 'How ids outside the prefixes of a key are answered: none refuses them with 403, prefix as absent with 404.',
     schema: z.enum(['none', 'prefix']),
   }),
+  oidcIssuer: optionalText(
+    'oidc-issuer',
+    'DIVISOR_OIDC_ISSUER',
+    'Address of an OpenID provider, whose tokens are accepted beside keys.',
+  ),
+  oidcAudience: optionalText('oidc-audience', 'DIVISOR_OIDC_AUDIENCE', 'Audience that its tokens must name.'),
+  oidcClientId: optionalText(
+    'oidc-client-id',
+    'DIVISOR_OIDC_CLIENT_ID',
+    'Id of this service at the provider: with it people sign in with their browsers at /auth/login.',
+  ),
+  oidcClientSecret: declare({
+    variable: 'DIVISOR_OIDC_CLIENT_SECRET',
+    otherwise: () => '',
+    help: 'Secret of a confidential client.',
+    schema: z.string().transform((text) => (text === '' ? undefined : text)),
+    isSecret: true,
+  }),
+  oidcScopes: declare({
+    flag: 'oidc-scopes',
+    variable: 'DIVISOR_OIDC_SCOPES',
+    otherwise: () => '',
+    help: 'What claims grant: claim=value:scope+scope, with :prefix+prefix behind it where ids are limited; repeated, or with commas.',
+    schema: list(',').pipe(
+      z.array(
+        z.string().transform((text, context) => {
+          const grant = claimGrantIn(text);
+          if (grant !== undefined) return grant;
+          context.addIssue({ code: 'custom', message: 'must be claim=value:scope+scope', input: text });
+          return z.NEVER;
+        }),
+      ),
+    ),
+  }),
+  publicUrl: optionalText(
+    'public-url',
+    'DIVISOR_PUBLIC_URL',
+    'Address of the service as browsers have it, behind a proxy. Default: that of the request.',
+  ),
   secretKeyFile: optionalFile(
     'secret-key-file',
     'DIVISOR_SECRET_KEY_FILE',

@@ -78,7 +78,7 @@ const given = z
   .string()
   .regex(
     /^[^:]{1,64}:[A-Za-z0-9]{12}:[0-9a-f]{64}:[a-z]+(?:\+[a-z]+)*(?::[A-Za-z0-9_-]{1,32}(?:\+[A-Za-z0-9_-]{1,32})*)?$/,
-    'must be name:keyId:sha256hex:scope+scope, with :prefix+prefix behind it where the key is limited to ids',
+    'must be name:keyId:sha256hex:scope+scope',
   );
 
 export const keyRecord = given.transform((text, context): KeyRecord => {
@@ -115,7 +115,10 @@ export const SIGNING_SECRET = /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/;
 export function shownValue({ isSecret, mayHoldSecret }: Setting<z.ZodType>, value: unknown): string {
   if (isSecret === true) return shownSecret(value);
   if (value === undefined) return 'none';
-  const text = Array.isArray(value) ? value.join(', ') || 'none' : String(value);
+  const texts = Array.isArray(value)
+    ? value.map((item) => (typeof item === 'object' ? JSON.stringify(item) : item))
+    : [value];
+  const text = texts.map(String).join(', ') || 'none';
   return mayHoldSecret === true ? withoutUrlPassword(text) : withoutUrlPasswords(text);
 }
 

@@ -2,8 +2,7 @@ import { availableParallelism } from 'node:os';
 import { delimiter, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
-import { didYouMean } from '#domain/nearest-name.js';
-import { flagMeant } from './flag-words.js';
+import { firstSentence } from './flag-words.js';
 import { withoutUrlPasswords } from '#domain/url-passwords.js';
 import { isLoopbackName } from '#http/authentication.js';
 import { ENGINE_NAMES } from '#kernels/engines/engine.js';
@@ -166,7 +165,7 @@ export const SETTINGS = {
   apiKeys: declare({
     variable: 'DIVISOR_API_KEYS',
     otherwise: () => '',
-    help: 'Keys of stateless deployments: name:keyId:sha256hex:scope+scope, separated by commas.',
+    help: 'Keys of stateless deployments: name:keyId:sha256hex:scope+scope, with :prefix+prefix behind it where ids are limited, separated by commas.',
     schema: list(',').pipe(z.array(keyRecord)),
     isSecret: true,
   }),
@@ -296,29 +295,25 @@ function withDependentDefaults(settings: Settings, areWorkersGiven: boolean): Se
 
 const LOOPBACK_HOSTS = ['localhost', '127.0.0.1', '::1'];
 
-/** What node says of a command line, without its advice on how to escape. */
-export function firstSentence(failure: unknown, flags: readonly string[] = []): string {
-  const [line = ''] = String((failure as Error).message).split('\n');
-  const flag = /^Option '(--[^' ]+)/.exec(line)?.[1];
-  if (flag !== undefined && line.includes("' argument is ambiguous"))
-    return `${flag} lacks its value; one that begins with a dash is written ${flag}=VALUE`;
-  const unknown = /^Unknown option '(--[^']+)'/.exec(line)?.[1] ?? '';
-  const names = flags.map((name) => `--${name}`);
-  const meant = flagMeant(unknown, names);
-  const question = meant === undefined ? didYouMean(unknown, names) : ` Did you mean ${meant}?`;
-  return `${line.split('. To specify')[0]}${question && `.${question}`}`;
-}
-
 function entries(): [SettingName, Setting<z.ZodType>][] {
   return Object.entries(SETTINGS) as [SettingName, Setting<z.ZodType>][];
 }
 
+/** Flags that are added up where they are repeated; of others the last one counts. */
+const REPEATABLE: ReadonlySet<string> = new Set(['oidc-scopes']);
+
+const textIn = (flag: string, given: readonly string[] | undefined): string | undefined =>
+  REPEATABLE.has(flag) ? given?.join(',') : given?.at(-1);
+
 function readFlags(argv: readonly string[]): Record<string, string | undefined> {
   const options = Object.fromEntries(
-    entries().flatMap(([, { flag }]) => (flag === undefined ? [] : [[flag, { type: 'string' as const }]])),
+    entries().flatMap(([, { flag }]) =>
+      flag === undefined ? [] : [[flag, { type: 'string' as const, multiple: true as const }]],
+    ),
   );
   try {
-    return parseArgs({ args: [...argv], options, strict: true, allowPositionals: false }).values;
+    const { values } = parseArgs({ args: [...argv], options, strict: true, allowPositionals: false });
+    return Object.fromEntries(Object.entries(values).map(([flag, given]) => [flag, textIn(flag, given)]));
   } catch (failure) {
     throw new UsageError(firstSentence(failure, Object.keys(options)), { cause: failure });
   }

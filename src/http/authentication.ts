@@ -2,6 +2,8 @@ import { SCOPES } from '#contract/route.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Keys } from '#services/operations/keys.js';
 import type { Principal } from './handler.js';
+import { cookieIn, isRepeated, principalIn, type Sessions } from './oidc/sessions.js';
+import { isToken, type Tokens } from './oidc/tokens.js';
 import type { Asked, HeadersRead } from './plain-read.js';
 
 /** A request as far as it says who sends it. */
@@ -15,17 +17,49 @@ export type Authenticate = (sender: Sender) => Principal | Promise<Principal>;
 
 const ANYBODY: Principal = { keyId: null, name: null, scopes: new Set(SCOPES) };
 
-/** Asks for a key when there is one; a service without keys answers loopback clients that are no foreign web page. */
-export function createAuthenticate(keys: Pick<Keys, 'verify' | 'areConfigured'>): Authenticate {
+/** Who else than holders of keys is known. */
+export interface SignedIn {
+  /** Tokens of an OpenID provider; undefined where there is none. */
+  readonly tokens: Tokens | undefined;
+  /** Browsers that are signed in. */
+  readonly sessions: Pick<Sessions, 'find'>;
+  /** Name of the cookie of a session. */
+  readonly cookie: string;
+}
+
+/**
+ * Asks for a key, a token or a session when there are any; a service without keys and provider answers loopback clients
+ * that are no foreign web page.
+ */
+export function createAuthenticate(keys: Pick<Keys, 'verify' | 'areConfigured'>, signedIn?: SignedIn): Authenticate {
   return ({ head: { method, headers }, address }) => {
-    if (keys.areConfigured()) {
-      const principal = keys.verify(credentialOf(headers), address());
-      if (principal === undefined) throw unauthenticated('The key is missing, unknown or not valid.');
-      return principal;
+    if (!keys.areConfigured() && signedIn?.tokens === undefined) {
+      assertOwnClient(method, headers);
+      return ANYBODY;
     }
-    assertOwnClient(method, headers);
-    return ANYBODY;
+    const credential = credentialOf(headers);
+    if (signedIn?.tokens !== undefined) {
+      if (isToken(credential)) return signedIn.tokens.verify(credential);
+      if (credential === '') return browserOf(signedIn, method, headers);
+    }
+    const principal = keys.verify(credential, address());
+    if (principal === undefined) throw unauthenticated('The key is missing, unknown or not valid.');
+    return principal;
   };
+}
+
+/** The client of a session: its writes repeat what only pages of the service can have read. */
+function browserOf({ sessions, cookie }: SignedIn, method: string, headers: HeadersRead): Principal {
+  const session = sessions.find(cookieIn(headers.get('cookie'), cookie));
+  if (session === undefined) throw unauthenticated('No key, token or session came with the request.');
+  if (method !== 'GET' && method !== 'HEAD') {
+    const origin = headers.get('origin');
+    if (origin !== null && hostOf(origin) !== headers.get('host')?.toLowerCase())
+      throw new Refusal('FORBIDDEN_ORIGIN', 'Writes of a session come from pages of the service alone.');
+    if (!isRepeated(session, headers.get('x-csrf-token')))
+      throw new Refusal('FORBIDDEN_ORIGIN', 'The header X-CSRF-Token does not repeat that of the session.');
+  }
+  return principalIn(session);
 }
 
 function credentialOf(headers: HeadersRead): string {
@@ -67,7 +101,7 @@ const shown = (text: string): string => JSON.stringify(text.slice(0, 100));
 const isForwarding = (name: string): boolean =>
   name === 'forwarded' || name === 'via' || name === 'x-real-ip' || name.startsWith('x-forwarded-');
 
-const hostOf = (origin: string): string => new URL(origin).host;
+const hostOf = (origin: string): string | undefined => (URL.canParse(origin) ? new URL(origin).host : undefined);
 
 function isLoopbackOrigin(origin: string): boolean {
   try {

@@ -252,6 +252,11 @@ class AskedRequest implements RouteRequest<Route> {
     });
   }
 
+  get search() {
+    const { search } = this.#exchange;
+    return () => search;
+  }
+
   get origin() {
     const { requestId, traceId } = this.#exchange;
     const { callback } = this.query as { readonly callback?: string }; // as the schema of every such query has it

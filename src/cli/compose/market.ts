@@ -3,8 +3,8 @@ import { basename, join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { JobSystem } from '#jobs/job-system.js';
-import { createDatabasePlaces } from '#market/sources/databases/database-place.js';
-import { createLocations } from '#market/sources/locations.js';
+import { createDatabasePlaces, type DatabasePlaces } from '#market/sources/databases/database-place.js';
+import { createLocations, type Locations } from '#market/sources/locations.js';
 import { createManagedFolders, type ManagedFolders } from '#market/content/managed-folder.js';
 import { createServedMarkets, servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
 import { calendarsInUse } from '#services/indices/calendars-in-use.js';
@@ -62,11 +62,7 @@ export function composeMarket(rooms: {
     onCopyFailure: (cause) => rooms.log.warn({ err: cause }, 'what is served could not be copied'),
   });
   followDatasetEvents({ documents, markets, activations, versions, folders });
-  const databases = createDatabasePlaces({
-    locations,
-    hosts: settings.databaseHosts,
-    openUrl: (url) => withPassword(url, secrets.open),
-  });
+  const databases = databasesOf(rooms, locations);
   const inUse = () => calendarsInUse(documents);
   const loading = createDatasetLoading({ locations, databases, files, calendarsInUse: inUse, timestamp });
   const terms = {
@@ -99,6 +95,15 @@ export function composeMarket(rooms: {
     now: Date.now,
   });
   return { markets, activations, datasets, data, dataVersions: versions, jobKinds: kinds };
+}
+
+/** The databases that may be read, whose passwords are stored encrypted. */
+function databasesOf(
+  { settings, secrets }: { readonly settings: Settings; readonly secrets: SecretBox },
+  locations: Locations,
+): DatabasePlaces {
+  const openUrl = (url: string): string => withPassword(url, secrets.open);
+  return createDatabasePlaces({ locations, hosts: settings.databaseHosts, openUrl });
 }
 
 /** Folders of stores that processes share: a document names that of the home in which it was made. */

@@ -16,6 +16,8 @@ export { outside };
 export interface Client {
   readonly keyId: string | null;
   readonly name: string | null;
+  /** Set where the name says nothing of who it is. */
+  readonly isSubject?: true;
   readonly prefixes?: readonly string[];
 }
 
@@ -82,9 +84,10 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
   }
 
   return {
-    async reachOf({ keyId, name, prefixes }) {
+    async reachOf({ keyId, name, prefixes, isSubject }) {
       if (prefixes === undefined) return undefined;
-      const own = (shared: Shared) => [keyId, name].some((word) => word !== null && shared.with.has(word));
+      const names = isSubject === true ? [keyId] : [keyId, name];
+      const own = (shared: Shared) => names.some((word) => word !== null && shared.with.has(word));
       const shared = (await beyondReach(allShared)).filter(own).map(({ subject }) => subject);
       return { prefixes, shared: new Set(shared), isHidden };
     },

@@ -10,6 +10,8 @@ export interface SecretBox {
   /** A text as it was. @throws Refusal DOCUMENT_UNREADABLE where it was sealed with another key, or there is none */
   open(stored: string): string;
   isSealed(stored: string): boolean;
+  /** A key for another purpose; undefined without a key. */
+  derive(purpose: string): Buffer | undefined;
 }
 
 const PREFIX = 'enc.v1.';
@@ -36,6 +38,7 @@ export function createSecretBox(key: Buffer | undefined): SecretBox {
   const keys = key && { text: derived('text'), nonce: derived('nonce') };
   const isSealed = (stored: string): boolean => stored.startsWith(PREFIX);
   return {
+    derive: (purpose) => (keys === undefined ? undefined : derived(purpose)),
     hasKey: keys !== undefined,
     isSealed,
     seal(text) {

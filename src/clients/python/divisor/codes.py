@@ -27,6 +27,10 @@ class ReadOnly(DivisorError):
     """The service runs with --read-only on: it changes nothing and starts no job."""
 
 
+class ForbiddenId(DivisorError):
+    """The id does not begin with a prefix of the key; see detail.prefixes."""
+
+
 class ForbiddenOrigin(DivisorError):
     """A keyless service was addressed by a foreign host name or web origin."""
 
@@ -370,6 +374,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "UNAUTHENTICATED": Unauthenticated,
     "FORBIDDEN_SCOPE": ForbiddenScope,
     "READ_ONLY": ReadOnly,
+    "FORBIDDEN_ID": ForbiddenId,
     "FORBIDDEN_ORIGIN": ForbiddenOrigin,
     "ROUTE_NOT_FOUND": RouteNotFound,
     "INDEX_NOT_FOUND": IndexNotFound,

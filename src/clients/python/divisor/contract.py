@@ -278,10 +278,10 @@ class _AuditEntry(t.TypedDict):
     #: What the client said of its write.
     note: t.Optional[str]
     #: What became of the document.
-    action: t.Literal["created", "updated", "restored", "deleted", "purged", "loaded", "activated"]
-    #: Kind of the document.
-    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key"]
-    #: Its id; of a run that of the index, of a publication with a number, of a data version that of the store.
+    action: t.Literal["created", "updated", "restored", "deleted", "purged", "loaded", "activated", "cancelled", "refused", "read"]
+    #: Kind of the document, or what else was done.
+    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]
+    #: Its id; of a run that of the index, of a publication with a number, of a data version that of the store; an address whose key was refused, a path that was read.
     id: str
     #: The version that was made; null of kinds without versions.
     version: t.Optional[int]
@@ -294,6 +294,8 @@ class _AuditEntry(t.TypedDict):
 
 
 class AuditEntry(_AuditEntry, total=False):
+    #: Id of that key, or subject of the token; absent where none is asked for.
+    key_id: str
     #: Of a run; absent of other kinds.
     run_id: str
 
@@ -2188,6 +2190,20 @@ DividendSum = t.TypedDict("DividendSum", {
 })
 
 
+class DocumentAccessOwner(t.TypedDict):
+    #: Key or subject; null where none was asked for.
+    key_id: t.Optional[str]
+    #: Its name.
+    name: str
+
+
+class DocumentAccess(t.TypedDict):
+    #: Author of the first version; null where that was purged.
+    owner: t.Optional[DocumentAccessOwner]
+    #: Keys or subjects that may read it beyond their prefixes.
+    shared_with: t.Sequence[str]
+
+
 class DocumentChange(t.TypedDict):
     #: JSON pointer; of the document as the changes before this one leave it.
     path: str
@@ -2208,6 +2224,8 @@ class DocumentVersion(t.TypedDict):
     at: str
     #: Name of the key; local where none is asked for.
     author: str
+    #: Id of the key, or subject of the token; null without one.
+    key_id: t.Optional[str]
     #: X-Change-Note of the write, at most 500 characters; null without one.
     note: t.Optional[str]
     #: What the write made of the document.
@@ -2313,7 +2331,7 @@ class EqualWeightWeighting(_EqualWeightWeighting, total=False):
 
 class ErrorDetail(t.TypedDict):
     #: Stable code to branch on.
-    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
+    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "READ_ONLY", "FORBIDDEN_ID", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
     #: A sentence for people.
     message: str
     #: Members that go with the code, or null.
@@ -4231,6 +4249,10 @@ class Limits(t.TypedDict):
     MAX_STREAM_SECONDS: float
     #: Streams of job events that are open at once.
     MAX_EVENT_STREAMS: float
+    #: Streams of job events of one key: a browser opens six connections to a service, a desk has some screens.
+    MAX_KEY_EVENT_STREAMS: float
+    #: Connections of one address, those of `--trusted-proxies` excepted: a quarter of all.
+    MAX_ADDRESS_CONNECTIONS: float
     #: Exports that are read at once: each holds 4 MiB.
     MAX_OPEN_EXPORTS: float
     #: Wall time of a computation that is answered at once (previews, what-if).
@@ -5758,6 +5780,14 @@ class PrincipalView(t.TypedDict):
     key_id: t.Optional[str]
     #: What it may do; admin may do everything.
     scopes: t.Sequence[t.Literal["read", "write", "run", "data", "publish", "admin"]]
+
+
+class PublicHealth(t.TypedDict):
+    """What a service with keys says of itself without a key."""
+
+    status: t.Literal["live"]
+    #: The running engine version.
+    version: str
 
 
 class PublicKey(t.TypedDict):
@@ -7706,6 +7736,11 @@ class SeriesPayload(t.TypedDict):
     data: t.Sequence[t.Optional[float]]
     #: What the series is.
     name: t.Optional[str]
+
+
+class SharingRequest(t.TypedDict):
+    #: Ids or names of keys, or subjects of tokens. Empty: nobody.
+    shared_with: t.Sequence[str]
 
 
 class ShockScenario(t.TypedDict):

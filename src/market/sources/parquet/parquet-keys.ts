@@ -4,6 +4,7 @@ import { columnName } from '../../tables/table-kinds.js';
 import type { Problems } from '../../tables/problems.js';
 import { cellOf, sqlName } from '../../formats/duckdb.js';
 import { dayIn } from '../../formats/cells.js';
+import { boundedText } from '../../formats/duckdb.js';
 import { scanOf, type ParquetFile, type TypedColumn } from './parquet.js';
 
 /** A key of a hive partition in the name of a folder, as `date=2024-01-02`. */
@@ -105,8 +106,9 @@ async function warnOfOthers(
   );
   if (keyOf.size === 0) return;
   const held = sqlName(column);
+  const bounded = (end: string) => boundedText(end, `The column ${column.slice(0, 80)}`);
   const read = await connection.runAndReadAll(
-    `SELECT filename, min(${held}), max(${held}) FROM ${scanOf(files, { withRows: true })} GROUP BY 1 ORDER BY 1`,
+    `SELECT filename, ${bounded(`min(${held})`)}, ${bounded(`max(${held})`)} FROM ${scanOf(files, { withRows: true })} GROUP BY 1 ORDER BY 1`,
   );
   for (const [path, ...ends] of read.getRows()) {
     const said = keyOf.get(String(path));

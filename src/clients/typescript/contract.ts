@@ -1613,7 +1613,7 @@ export interface DataStore {
     readonly rows_added: number;
     /** Names that were not held before. */
     readonly identifiers_added: number;
-    /** HISTORY_CHANGED or DATES_ADDED. */
+    /** HISTORY_CHANGED, SPLIT_RESTATED, LATE_BARS or DATES_ADDED. */
     readonly findings: readonly Finding[];
   } | null;
   /** Why the status is error. */
@@ -1661,8 +1661,8 @@ export interface DataStoreUpdate {
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
   /** Currency of the prices of names that have no CURRENCY of their own; null for none declared. */
   readonly currency?: string | null | undefined;
-  /** Holds from the next time the source is read. */
-  readonly mapping?: MappingInput | null | undefined;
+  /** Members that change; the others stay as they are. Null: the market is written as it is read. Holds from the next time the source is read. */
+  readonly mapping?: MappingChange | null | undefined;
   /** Contents of the data that can be had again, the last included; null for all. One that a stored run or a published close refers to stays, and all after it. */
   readonly versions_kept?: number | null | undefined;
 }
@@ -2071,7 +2071,7 @@ export interface EqualWeightWeighting {
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'STORE_WRITE_FAILED';
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
   /** A sentence for people. */
   readonly message: string;
   /** Members that go with the code, or null. */
@@ -2509,7 +2509,7 @@ export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
   /** Stable code to branch on. */
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
   /** A sentence for people. */
   readonly message: string;
   /** Where, as the client wrote it. */
@@ -2531,6 +2531,9 @@ export interface Finding {
   /** File, sheet or member of an archive that it is in, as it is called where it lies; of many the first. The row stands in the path. */
   readonly file?: string | undefined;
 }
+
+/** Code of a finding. */
+export type FindingCode = 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
 
 /** Weights given by name; constituents without one are not held. */
 export interface FixedWeightParams {
@@ -4065,6 +4068,42 @@ export interface MappingAnswers {
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
 }
 
+/** Members of a mapping that change; the others stay as they are. A member is replaced as a whole. */
+export interface MappingChange {
+  /** long: a row a name and date. wide: a row a date and a column a name. */
+  readonly layout?: 'long' | 'wide' | undefined;
+  /** Rows before the header of each table, empty ones not counted. */
+  readonly skip_rows?: number | undefined;
+  /** Encoding of text files without a byte order mark. Null: UTF-8. */
+  readonly encoding?: 'utf-8' | 'windows-1252' | 'windows-1250' | 'utf-16le' | 'utf-16be' | null | undefined;
+  /** Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet. */
+  readonly field?: string | null | undefined;
+  /** Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read. */
+  readonly fields?: Readonly<Record<string, string>> | undefined;
+  /** Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one. */
+  readonly columns?: Readonly<Record<string, string>> | undefined;
+  /** Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security). */
+  readonly identifier_from?: string | null | undefined;
+  /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
+  readonly date_format?: string | null | undefined;
+  /** Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over. */
+  readonly decimal?: '.' | ',' | undefined;
+  /** Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none. */
+  readonly thousands?: ',' | '.' | "'" | ' ' | null | undefined;
+  /** A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read. */
+  readonly units?: 'refuse' | 'read' | undefined;
+  /** A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first. */
+  readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
+  /** A price of 0: refused, or no price. */
+  readonly zero_prices?: 'refuse' | 'missing' | undefined;
+  /** A negative price: refused, or its amount (CRSP marks the mean of bid and ask so). */
+  readonly negative_prices?: 'refuse' | 'absolute' | undefined;
+  /** Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then. */
+  readonly adjusted_close?: string | null | undefined;
+  /** Columns, files and sheets that are not read. */
+  readonly ignore?: readonly string[] | undefined;
+}
+
 /** How a market is read from tables as they come. Columns that are not mapped are taken by their name. */
 export interface MappingInput {
   /** long: a row a name and date. wide: a row a date and a column a name. */
@@ -4112,6 +4151,21 @@ export interface MappingQuestion {
   readonly others: readonly string[];
   /** Whether the answer is needed before the data is read. */
   readonly required: boolean;
+  /** Of on_duplicate: the securities whose rows of one date differ, at most 1000. */
+  readonly conflicts?: readonly ({
+    /** Asset identifier. */
+    readonly identifier: string;
+    /** Rows that differ from the first of their date. */
+    readonly rows: number;
+    /** Date of the first of them. */
+    readonly date: string;
+    /** The first value there that differs. */
+    readonly column: string;
+    /** That of the first row. */
+    readonly first: number | null;
+    /** That of the later row. */
+    readonly other: number | null;
+  })[] | undefined;
 }
 
 /** Keeps the names whose market capitalisation lies between two bounds; constituents may have a lower bound of their own. */
@@ -5021,7 +5075,7 @@ export interface PreviewResponse {
   readonly assets: readonly PreviewAsset[];
   /** Final weights by identifier. */
   readonly weights: Readonly<Record<string, number>>;
-  /** Sum of the weights: 1, but for an overlay, of which the securities beneath may be less or more; the rest is cash or borrowed. */
+  /** Sum of the weights: 1 unless the index is empty, a WeightSum row leaves cash, or an overlay holds less or more of the securities beneath. */
   readonly total_weight: number;
   /** Effective cap; always null on a derived index. */
   readonly cap: number | null;
@@ -5634,8 +5688,12 @@ export interface RefreshJobStatus {
 export interface RefreshRequest {
   /** Last date to bring in; default the latest there is. Later dates that are held stay as they are, also with full. */
   readonly until?: string | null | undefined;
-  /** Take every value from the source and report what was restated; otherwise only later dates are added, and other history of the source is left out and reported. */
+  /** Take every value from the source and report what was restated. Otherwise securities gain later bars and actions; one whose history the source has changed keeps its bars and actions, unless the change is a split. */
   readonly full?: boolean | undefined;
+  /** Report what the refresh would change; nothing is stored or served. */
+  readonly dry_run?: boolean | undefined;
+  /** Finding codes that reject the whole refresh: the job fails with REFRESH_REJECTED before anything is stored or served. Findings of the refresh count, and data warnings that the store does not have yet. */
+  readonly fail_on?: FindingCode | readonly FindingCode[] | undefined;
 }
 
 export interface RefreshResult {
@@ -5694,7 +5752,58 @@ export interface RefreshResult {
     /** All of them. */
     readonly identifiers_total: number;
   } | null;
-  /** HISTORY_CHANGED, one for each dataset concerned, with what to do; PARTIAL_DATE for dates that were added, and for the last one; GAP_LONG for a hole of the whole market before them. */
+  /** Securities whose history was restated for a split: their bars and actions are taken. */
+  readonly split_restatements: readonly ({
+    /** Asset identifier. */
+    readonly identifier: string;
+    /** Shares after the split for one before it. */
+    readonly ratio: number;
+    /** First date whose prices are not divided; null where there is none yet. */
+    readonly date: string | null;
+  })[];
+  /** Securities whose history the source has changed: they keep their bars and actions, and gain none. At most 200. */
+  readonly rejected: readonly ({
+    /** Asset identifier. */
+    readonly identifier: string;
+    readonly bars: {
+      /** New rows, and rows with a later state: an open membership that has ended, an announced action that is paid. */
+      readonly added: number;
+      /** Rows held whose values are others now. */
+      readonly changed: number;
+      /** Rows held that the source has no more. */
+      readonly removed: number;
+    };
+    readonly corporate_actions: {
+      /** New rows, and rows with a later state: an open membership that has ended, an announced action that is paid. */
+      readonly added: number;
+      /** Rows held whose values are others now. */
+      readonly changed: number;
+      /** Rows held that the source has no more. */
+      readonly removed: number;
+    };
+    /** Later bars that are not taken either. */
+    readonly held_back: number;
+    /** The first differences, at most 3. */
+    readonly first: readonly ({
+      /** Which table. */
+      readonly dataset: 'market' | 'reference' | 'corporate_actions' | 'universes' | 'series';
+      /** Asset identifier. */
+      readonly identifier: string;
+      /** The date. */
+      readonly date: string | null;
+      /** The column. */
+      readonly column: string;
+      /** Before the change. */
+      readonly before: string | number | boolean | null;
+      /** After the change. */
+      readonly after: string | number | boolean | null;
+    })[];
+  })[];
+  /** All of them. */
+  readonly rejected_total: number;
+  /** Nothing was stored or served. */
+  readonly dry_run: boolean;
+  /** SPLIT_RESTATED and HISTORY_CHANGED by security, HISTORY_CHANGED for other datasets, LATE_BARS; PARTIAL_DATE for dates that were added, and for the last ones; GAP_LONG for a hole of the whole market before them. */
   readonly findings: readonly Finding[];
 }
 

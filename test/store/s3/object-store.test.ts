@@ -342,20 +342,3 @@ test.runIf(IS_SOAK)('a listing has every object once, also when it takes several
   expect(listed.toSorted()).toEqual(names.toSorted());
   expect(service.seen).toEqual(['GET list-type', 'GET list-type']);
 });
-
-test('an object that somebody replaced or removed is damaged for a machine without a copy, and is not shared', async () => {
-  const here = await machine();
-  const refs = await Promise.all([1, 2, 3].map(() => here.artifacts.write(CONTENT, sha256(CONTENT))));
-  const [whole, replaced, removed] = refs;
-  await putUnchecked(replaced!.name, bytesOf(CONTENT.length, 1), sha256(bytesOf(CONTENT.length, 1)));
-  await createS3Client(service.access).remove(removed!.name);
-  const dated = refs.map((ref) => ({ ref, madeAt: 0 }));
-  const there = await machine();
-  expect(await there.artifacts.damaged(dated)).toEqual(new Set([replaced!.name, removed!.name]));
-  expect(await here.artifacts.damaged(dated)).toEqual(new Set()); // It reads its copies.
-  const linked = (ref: typeof whole) => here.artifacts.link([{ ref: ref!, name: here.artifacts.newName() }]);
-  for (const ref of [replaced, removed])
-    await expect(linked(ref)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
-  const [copy] = await linked(whole);
-  expect(Buffer.compare(await there.artifacts.read(copy!), CONTENT)).toBe(0);
-});

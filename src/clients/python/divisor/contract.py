@@ -1742,7 +1742,7 @@ class DataStoreTakenAtStart(t.TypedDict):
     rows_added: int
     #: Names that were not held before.
     identifiers_added: int
-    #: HISTORY_CHANGED or DATES_ADDED.
+    #: HISTORY_CHANGED, SPLIT_RESTATED, LATE_BARS or DATES_ADDED.
     findings: t.Sequence[Finding]
 
 
@@ -1859,8 +1859,8 @@ class DataStoreUpdate(t.TypedDict, total=False):
     adjustment: t.Literal["none", "splits", "total"]
     #: Currency of the prices of names that have no CURRENCY of their own; null for none declared.
     currency: t.Optional[str]
-    #: Holds from the next time the source is read.
-    mapping: t.Optional[MappingInput]
+    #: Members that change; the others stay as they are. Null: the market is written as it is read. Holds from the next time the source is read.
+    mapping: t.Optional[MappingChange]
     #: Contents of the data that can be had again, the last included; null for all. One that a stored run or a published close refers to stays, and all after it.
     versions_kept: t.Optional[int]
 
@@ -2313,7 +2313,7 @@ class EqualWeightWeighting(_EqualWeightWeighting, total=False):
 
 class ErrorDetail(t.TypedDict):
     #: Stable code to branch on.
-    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "STORE_WRITE_FAILED"]
+    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
     #: A sentence for people.
     message: str
     #: Members that go with the code, or null.
@@ -2799,7 +2799,7 @@ class _Finding(t.TypedDict):
     #: Errors prevent a save; warnings do not.
     severity: t.Literal["error", "warning", "info"]
     #: Stable code to branch on.
-    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
+    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
     #: A sentence for people.
     message: str
     #: Where, as the client wrote it.
@@ -2826,6 +2826,9 @@ class Finding(_Finding, total=False):
     #: File, sheet or member of an archive that it is in, as it is called where it lies; of many the first. The row stands in the path.
     file: str
 
+
+#: Code of a finding.
+FindingCode = t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
 
 class _FixedWeightParams(t.TypedDict):
     #: Identifier to weight. Unit: fraction.
@@ -4536,6 +4539,43 @@ class MappingAnswers(t.TypedDict, total=False):
     adjustment: t.Literal["none", "splits", "total"]
 
 
+class MappingChange(t.TypedDict, total=False):
+    """Members of a mapping that change; the others stay as they are. A member is replaced as a whole."""
+
+    #: long: a row a name and date. wide: a row a date and a column a name.
+    layout: t.Literal["long", "wide"]
+    #: Rows before the header of each table, empty ones not counted.
+    skip_rows: int
+    #: Encoding of text files without a byte order mark. Null: UTF-8.
+    encoding: t.Optional[t.Literal["utf-8", "windows-1252", "windows-1250", "utf-16le", "utf-16be"]]
+    #: Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.
+    field: t.Optional[str]
+    #: Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.
+    fields: t.Mapping[str, str]
+    #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
+    columns: t.Mapping[str, str]
+    #: Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security).
+    identifier_from: t.Optional[str]
+    #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
+    date_format: t.Optional[str]
+    #: Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over.
+    decimal: t.Literal[".", ","]
+    #: Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none.
+    thousands: t.Optional[t.Literal[",", ".", "'", " "]]
+    #: A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read.
+    units: t.Literal["refuse", "read"]
+    #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
+    on_duplicate: t.Literal["refuse", "identical", "first", "last"]
+    #: A price of 0: refused, or no price.
+    zero_prices: t.Literal["refuse", "missing"]
+    #: A negative price: refused, or its amount (CRSP marks the mean of bid and ask so).
+    negative_prices: t.Literal["refuse", "absolute"]
+    #: Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then.
+    adjusted_close: t.Optional[str]
+    #: Columns, files and sheets that are not read.
+    ignore: t.Sequence[str]
+
+
 class MappingInput(t.TypedDict, total=False):
     """How a market is read from tables as they come. Columns that are not mapped are taken by their name."""
 
@@ -4573,7 +4613,22 @@ class MappingInput(t.TypedDict, total=False):
     ignore: t.Sequence[str]
 
 
-class MappingQuestion(t.TypedDict):
+class MappingQuestionConflicts(t.TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Rows that differ from the first of their date.
+    rows: int
+    #: Date of the first of them.
+    date: str
+    #: The first value there that differs.
+    column: str
+    #: That of the first row.
+    first: t.Optional[float]
+    #: That of the later row.
+    other: t.Optional[float]
+
+
+class _MappingQuestion(t.TypedDict):
     #: Field of the mapping that says it, or the adjustment.
     field: t.Literal["adjustment", "layout", "skip_rows", "encoding", "field", "fields", "columns", "identifier_from", "date_format", "decimal", "thousands", "units", "on_duplicate", "zero_prices", "negative_prices", "adjusted_close", "ignore"]
     #: What the data does not say.
@@ -4584,6 +4639,11 @@ class MappingQuestion(t.TypedDict):
     others: t.Sequence[str]
     #: Whether the answer is needed before the data is read.
     required: bool
+
+
+class MappingQuestion(_MappingQuestion, total=False):
+    #: Of on_duplicate: the securities whose rows of one date differ, at most 1000.
+    conflicts: t.Sequence[MappingQuestionConflicts]
 
 
 class MarketCapFilterParams(t.TypedDict, total=False):
@@ -5588,7 +5648,7 @@ class _PreviewResponse(t.TypedDict):
     assets: t.Sequence[PreviewAsset]
     #: Final weights by identifier.
     weights: t.Mapping[str, float]
-    #: Sum of the weights: 1, but for an overlay, of which the securities beneath may be less or more; the rest is cash or borrowed.
+    #: Sum of the weights: 1 unless the index is empty, a WeightSum row leaves cash, or an overlay holds less or more of the securities beneath.
     total_weight: float
     #: Effective cap; always null on a derived index.
     cap: t.Optional[float]
@@ -6230,8 +6290,12 @@ class RefreshJobStatus(t.TypedDict):
 class RefreshRequest(t.TypedDict, total=False):
     #: Last date to bring in; default the latest there is. Later dates that are held stay as they are, also with full.
     until: t.Optional[Date]
-    #: Take every value from the source and report what was restated; otherwise only later dates are added, and other history of the source is left out and reported.
+    #: Take every value from the source and report what was restated. Otherwise securities gain later bars and actions; one whose history the source has changed keeps its bars and actions, unless the change is a split.
     full: bool
+    #: Report what the refresh would change; nothing is stored or served.
+    dry_run: bool
+    #: Finding codes that reject the whole refresh: the job fails with REFRESH_REJECTED before anything is stored or served. Findings of the refresh count, and data warnings that the store does not have yet.
+    fail_on: t.Union[FindingCode, t.Sequence[FindingCode]]
 
 
 class RefreshResultDatasets(t.TypedDict):
@@ -6273,6 +6337,59 @@ class RefreshResultLeftOut(t.TypedDict):
     identifiers_total: int
 
 
+class RefreshResultSplitRestatements(t.TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Shares after the split for one before it.
+    ratio: float
+    #: First date whose prices are not divided; null where there is none yet.
+    date: t.Optional[str]
+
+
+class RefreshResultRejectedBars(t.TypedDict):
+    #: New rows, and rows with a later state: an open membership that has ended, an announced action that is paid.
+    added: int
+    #: Rows held whose values are others now.
+    changed: int
+    #: Rows held that the source has no more.
+    removed: int
+
+
+class RefreshResultRejectedCorporateActions(t.TypedDict):
+    #: New rows, and rows with a later state: an open membership that has ended, an announced action that is paid.
+    added: int
+    #: Rows held whose values are others now.
+    changed: int
+    #: Rows held that the source has no more.
+    removed: int
+
+
+class RefreshResultRejectedFirst(t.TypedDict):
+    #: Which table.
+    dataset: t.Literal["market", "reference", "corporate_actions", "universes", "series"]
+    #: Asset identifier.
+    identifier: str
+    #: The date.
+    date: t.Optional[str]
+    #: The column.
+    column: str
+    #: Before the change.
+    before: t.Optional[t.Union[str, float, bool]]
+    #: After the change.
+    after: t.Optional[t.Union[str, float, bool]]
+
+
+class RefreshResultRejected(t.TypedDict):
+    #: Asset identifier.
+    identifier: str
+    bars: RefreshResultRejectedBars
+    corporate_actions: RefreshResultRejectedCorporateActions
+    #: Later bars that are not taken either.
+    held_back: int
+    #: The first differences, at most 3.
+    first: t.Sequence[RefreshResultRejectedFirst]
+
+
 class RefreshResult(t.TypedDict):
     #: The data store.
     store_id: str
@@ -6296,7 +6413,15 @@ class RefreshResult(t.TypedDict):
     restatements_total: int
     #: Bars of dates that are held, as the source has them and the store has not; null when there is no difference, or with full.
     left_out: t.Optional[RefreshResultLeftOut]
-    #: HISTORY_CHANGED, one for each dataset concerned, with what to do; PARTIAL_DATE for dates that were added, and for the last one; GAP_LONG for a hole of the whole market before them.
+    #: Securities whose history was restated for a split: their bars and actions are taken.
+    split_restatements: t.Sequence[RefreshResultSplitRestatements]
+    #: Securities whose history the source has changed: they keep their bars and actions, and gain none. At most 200.
+    rejected: t.Sequence[RefreshResultRejected]
+    #: All of them.
+    rejected_total: int
+    #: Nothing was stored or served.
+    dry_run: bool
+    #: SPLIT_RESTATED and HISTORY_CHANGED by security, HISTORY_CHANGED for other datasets, LATE_BARS; PARTIAL_DATE for dates that were added, and for the last ones; GAP_LONG for a hole of the whole market before them.
     findings: t.Sequence[Finding]
 
 

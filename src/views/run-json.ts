@@ -156,6 +156,11 @@ const RESULT = jsonObject<BacktestRunResult, ResultSource>({
     LEVEL.write(json, source);
     source.places.level = { from, to: json.mark() };
   }),
+  index_version: {
+    ...valueMember(({ stamp }: ResultSource) => stamp.indexVersion ?? null),
+    has: ({ stamp }) => stamp.indexVersion !== undefined,
+    older: () => null,
+  },
   metrics: valueMember(({ run }) => run.metrics),
   ...gapsAndPricing<ResultSource>(),
   rebalances: {

@@ -281,6 +281,10 @@ export interface AuditLog {
   readonly seals: readonly AuditSeal[];
   /** Keys that signed it, oldest first. */
   readonly keys: readonly PublicKey[];
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
   /** In the order of the log. */
   readonly entries: readonly AuditEntry[];
 }
@@ -485,6 +489,8 @@ export interface BacktestRunResult {
   readonly drawdown: SeriesPayload;
   /** The tracked index rebased to 100 on the same dates. */
   readonly index_level: SeriesPayload;
+  /** Version of the index or strategy that was run; null where it has none, absent in results of earlier versions. */
+  readonly index_version?: number | null | undefined;
   /** Money the portfolio started with. */
   readonly initial_capital: number;
   /** The level, 100 at the start. */
@@ -1689,8 +1695,12 @@ export interface DataVersion {
 export interface DataVersions {
   /** Newest first. */
   readonly versions: readonly DataVersion[];
-  /** All of them, also those not listed. */
+  /** Versions that are stored, listed or not. */
   readonly total: number;
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
   /** Copy of the last content of a folder or a database, from which it is had again where its source has another one: `pending` while it is made behind the answer that served it, `missing` where it is beyond `MAX_COPIED_CONTENT_BYTES`, had no room or was cut off; what can be made is made when the store is next read. Null where the files of the service are the copy. */
   readonly copy: 'made' | 'pending' | 'missing' | null;
 }
@@ -2088,6 +2098,10 @@ export interface EventsView {
   readonly covered_to: string | null;
   /** All of them. */
   readonly events_total: number;
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
 }
 
 /** The index over cash. */
@@ -2777,7 +2791,7 @@ export interface GenerateSyntheticRequest {
   readonly name?: string | undefined;
   /** Same request, same content, on every platform. */
   readonly seed?: number | undefined;
-  /** Names alive at the start; later listings come on top. */
+  /** Names alive at the start; later listings come on top. Times the sessions at most MAX_SYNTHETIC_BARS (31500000) of /health.limits. */
   readonly assets?: number | undefined;
   /** First session. */
   readonly start?: string | undefined;
@@ -3544,6 +3558,10 @@ export interface JobCallback {
 export interface JobCollection {
   /** Newest first; every result is null. */
   readonly jobs: readonly JobStatus[];
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
 }
 
 /** A job, whatever its kind. */
@@ -3732,6 +3750,8 @@ export interface Limits {
   readonly MAX_IMPORT_BYTES: number;
   /** A table that is the body of `POST /data/import`: it lies on disk, and 4 GiB are 100 million rows of market data. */
   readonly MAX_IMPORT_TABLE_BYTES: number;
+  /** Assets times sessions of `POST /data/synthetic`: 5000 assets over 25 years. */
+  readonly MAX_SYNTHETIC_BARS: number;
   /** Panels of a content that is copied when it is served: 7000 names x 25 years x 6 columns. */
   readonly MAX_COPIED_CONTENT_BYTES: number;
   /** Nesting of a JSON body. */
@@ -5055,7 +5075,7 @@ export interface PreviewResponse {
   readonly assets: readonly PreviewAsset[];
   /** Final weights by identifier. */
   readonly weights: Readonly<Record<string, number>>;
-  /** Sum of the weights: 1, but for an overlay, of which the securities beneath may be less or more; the rest is cash or borrowed. */
+  /** Sum of the weights: 1 unless the index is empty, a WeightSum row leaves cash, or an overlay holds less or more of the securities beneath. */
   readonly total_weight: number;
   /** Effective cap; always null on a derived index. */
   readonly cap: number | null;
@@ -5171,6 +5191,10 @@ export interface PublicKey {
 export interface PublicKeys {
   /** Oldest first. */
   readonly keys: readonly PublicKey[];
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
 }
 
 export interface Publication {
@@ -5884,7 +5908,7 @@ export interface RenderJobStatus {
 export interface RenderRequest {
   /** A stored template, or a built-in such as FACTSHEET-A4. */
   readonly template_id: string;
-  /** Index (or strategy) whose latest run the blocks without an index_id of their own show: all of a built-in; refused where a template has none. */
+  /** Index (or strategy) whose latest run the blocks without an index_id of their own show: all of a built-in. Ignored where every block of a stored template names its own. */
   readonly index_id?: string | null | undefined;
   /** Several of them in one document, each from a new page; instead of index_id. */
   readonly index_ids?: readonly string[] | null | undefined;
@@ -7253,8 +7277,12 @@ export interface StoredRun {
 export interface StoredRuns {
   /** Newest first. */
   readonly runs: readonly StoredRun[];
-  /** All of them, also those not listed. */
+  /** Runs that are stored, listed or not. */
   readonly total: number;
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
 }
 
 export interface StoredStrategy {
@@ -8243,8 +8271,12 @@ export interface VersionDifference {
 export interface VersionList {
   /** Newest first. */
   readonly versions: readonly DocumentVersion[];
-  /** All of them, also those not listed. */
+  /** Versions that are stored, listed or not. */
   readonly total: number;
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
 }
 
 /** The document as it was stored, in the fields it had then. */

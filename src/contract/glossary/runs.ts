@@ -79,7 +79,8 @@ export const RUNS_WORDS: Readonly<Record<string, string>> = {
   largest: 'Largest weight.',
   capped: 'Whether the name was cut to the cap.',
   cap_redistributed: 'Weight moved off capped names.',
-  total_weight: 'Sum of the weights: 1 unless the index is empty, or a WeightSum row leaves cash.',
+  total_weight:
+    'Sum of the weights: 1 unless the index is empty, a WeightSum row leaves cash, or an overlay holds less or more of the securities beneath.',
   active_weight: "Weight less the benchmark's.",
   active_risk_contribution: 'Contribution to the tracking error; may be negative.',
   risk_contribution: 'Contribution to the annualised volatility; null without an estimate for the name.',

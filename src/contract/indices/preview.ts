@@ -107,10 +107,7 @@ export const PreviewResponse = z
     }),
     assets: z.array(PreviewAsset).meta({ description: 'One row per name: included by weight, then excluded by step.' }),
     weights: z.record(z.string(), z.number()).meta({ description: 'Final weights by identifier.' }),
-    total_weight: z.number().meta({
-      description:
-        'Sum of the weights: 1, but for an overlay, of which the securities beneath may be less or more; the rest is cash or borrowed.',
-    }),
+    total_weight: z.number(),
     cap: z.number().nullable().meta({ description: 'Effective cap; always null on a derived index.' }),
     cap_redistributed: z.number(),
     steps: z

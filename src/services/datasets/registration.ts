@@ -178,7 +178,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     const message =
       kind === 'database'
         ? `The database with these tables is already registered as the data store ${holder.store_id}.${OTHERWISE}`
-        : registeredText(tables.market, location, holder);
+        : registeredText(tables.market, holder);
     throw new Refusal('FOLDER_REGISTERED', message, { store_id: holder.store_id });
   }
 
@@ -300,10 +300,9 @@ const isPlaced = (kind: DatasetDocument['kind']): kind is DataStoreCreate['kind'
 /** Says of a folder, or a file of it, which store reads it, and what of it that store reads. */
 function registeredText(
   market: string | undefined,
-  location: string | null,
   { store_id: storeId, tables: { market: held } }: Pick<DatasetDocument, 'store_id' | 'tables'>,
 ): string {
-  const what = market === undefined ? `The folder ${location}` : `The file ${market} of ${location}`;
+  const what = market === undefined ? 'The folder' : `The file ${market} of the folder`;
   const part =
     market === held ? '' : held === undefined ? ', which reads the whole folder' : `, whose market is its file ${held}`;
   return `${what} is already registered as the data store ${storeId}${part}.${OTHERWISE}`;

@@ -69,7 +69,10 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
         await folders.sweep(new Set(named.flatMap(({ location }) => location ?? [])));
       const active = (await allDatasets(documents)).find((store) => store.active);
       const isServed = markets.served() !== undefined || (await isFollowed());
-      const isKept = active !== undefined && !isServed && keepsServed && (await serveCopy(active));
+      const isKept =
+        active !== undefined &&
+        !isServed &&
+        ((keepsServed && (await serveCopy(active))) || (await serveUnchanged(active)));
       if (isKept) return;
       if (active !== undefined && !isServed) failure = await readAgain(active);
       else if (active !== undefined && active.store_id === markets.served()?.identity.datasetId)
@@ -96,6 +99,21 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     const copy = await versions.last({ identity: { datasetId, contentHash, adjustment, currency } });
     if (copy?.identity.contentHash !== contentHash) return false;
     markets.serve(copy);
+    return true;
+  }
+
+  /**
+   * Serves the copy of what this build read of a folder, where the files there are the same still.
+   * @returns false where it has to be read again
+   */
+  async function serveUnchanged(active: DatasetDocument): Promise<boolean> {
+    const { store_id: datasetId, content_hash: contentHash, adjustment, currency } = active;
+    if (active.read_by === undefined || active.read_by !== activations.readBy || contentHash === null) return false;
+    const files = await loading.unchanged(active);
+    if (files === undefined) return false;
+    const copy = await versions.last({ identity: { datasetId, contentHash, adjustment, currency } });
+    if (copy?.identity.contentHash !== contentHash || markets.served() !== undefined) return false;
+    markets.serve({ ...copy, files });
     return true;
   }
 

@@ -312,6 +312,10 @@ class AuditLog(t.TypedDict):
     seals: t.Sequence[AuditSeal]
     #: Keys that signed it, oldest first.
     keys: t.Sequence[PublicKey]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
     #: In the order of the log.
     entries: t.Sequence[AuditEntry]
 
@@ -515,7 +519,7 @@ class BacktestResultSummary(t.TypedDict):
     full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "breach", "overlay", "file_rewritten", "parted", "rewritten"]]
 
 
-class BacktestRunResult(t.TypedDict):
+class _BacktestRunResult(t.TypedDict):
     #: Calendar year to return; they compound to the total.
     annual_returns: t.Mapping[str, float]
     #: What is compared with; null when nothing is.
@@ -554,6 +558,11 @@ class BacktestRunResult(t.TypedDict):
     extended_from: t.Optional[str]
     #: Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.
     full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "breach", "overlay", "file_rewritten", "parted", "rewritten"]]
+
+
+class BacktestRunResult(_BacktestRunResult, total=False):
+    #: Version of the index or strategy that was run; null where it has none, absent in results of earlier versions.
+    index_version: t.Optional[int]
 
 
 class BarChartBlock(t.TypedDict):
@@ -1884,8 +1893,12 @@ class DataVersion(t.TypedDict):
 class DataVersions(t.TypedDict):
     #: Newest first.
     versions: t.Sequence[DataVersion]
-    #: All of them, also those not listed.
+    #: Versions that are stored, listed or not.
     total: int
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
     #: Copy of the last content of a folder or a database, from which it is had again where its source has another one: `pending` while it is made behind the answer that served it, `missing` where it is beyond `MAX_COPIED_CONTENT_BYTES`, had no room or was cut off; what can be made is made when the store is next read. Null where the files of the service are the copy.
     copy: t.Optional[t.Literal["made", "pending", "missing"]]
 
@@ -2320,6 +2333,8 @@ EventsView = t.TypedDict("EventsView", {
     "covered_from": t.Optional[str],
     "covered_to": t.Optional[str],
     "events_total": int,
+    "skipped": int,
+    "skipped_causes": "SkippedCauses",
 })
 
 
@@ -3117,7 +3132,7 @@ class GenerateSyntheticRequest(t.TypedDict, total=False):
     name: str
     #: Same request, same content, on every platform.
     seed: int
-    #: Names alive at the start; later listings come on top.
+    #: Names alive at the start; later listings come on top. Times the sessions at most MAX_SYNTHETIC_BARS (31500000) of /health.limits.
     assets: int
     #: First session.
     start: Date
@@ -3972,6 +3987,10 @@ class JobCallback(t.TypedDict):
 class JobCollection(t.TypedDict):
     #: Newest first; every result is null.
     jobs: t.Sequence[JobStatus]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
 
 
 class JobStatus(t.TypedDict):
@@ -4174,6 +4193,8 @@ class Limits(t.TypedDict):
     MAX_IMPORT_BYTES: float
     #: A table that is the body of `POST /data/import`: it lies on disk, and 4 GiB are 100 million rows of market data.
     MAX_IMPORT_TABLE_BYTES: float
+    #: Assets times sessions of `POST /data/synthetic`: 5000 assets over 25 years.
+    MAX_SYNTHETIC_BARS: float
     #: Panels of a content that is copied when it is served: 7000 names x 25 years x 6 columns.
     MAX_COPIED_CONTENT_BYTES: float
     #: Nesting of a JSON body.
@@ -5627,7 +5648,7 @@ class _PreviewResponse(t.TypedDict):
     assets: t.Sequence[PreviewAsset]
     #: Final weights by identifier.
     weights: t.Mapping[str, float]
-    #: Sum of the weights: 1, but for an overlay, of which the securities beneath may be less or more; the rest is cash or borrowed.
+    #: Sum of the weights: 1 unless the index is empty, a WeightSum row leaves cash, or an overlay holds less or more of the securities beneath.
     total_weight: float
     #: Effective cap; always null on a derived index.
     cap: t.Optional[float]
@@ -5753,6 +5774,10 @@ class PublicKey(t.TypedDict):
 class PublicKeys(t.TypedDict):
     #: Oldest first.
     keys: t.Sequence[PublicKey]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
 
 
 class Publication(t.TypedDict):
@@ -6511,7 +6536,7 @@ class _RenderRequest(t.TypedDict):
 
 
 class RenderRequest(_RenderRequest, total=False):
-    #: Index (or strategy) whose latest run the blocks without an index_id of their own show: all of a built-in; refused where a template has none.
+    #: Index (or strategy) whose latest run the blocks without an index_id of their own show: all of a built-in. Ignored where every block of a stored template names its own.
     index_id: t.Optional[str]
     #: Several of them in one document, each from a new page; instead of index_id.
     index_ids: t.Optional[t.Sequence[str]]
@@ -7940,8 +7965,12 @@ class StoredRun(t.TypedDict):
 class StoredRuns(t.TypedDict):
     #: Newest first.
     runs: t.Sequence[StoredRun]
-    #: All of them, also those not listed.
+    #: Runs that are stored, listed or not.
     total: int
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
 
 
 class StoredStrategy(t.TypedDict):
@@ -9016,8 +9045,12 @@ VersionDifference = t.TypedDict("VersionDifference", {
 class VersionList(t.TypedDict):
     #: Newest first.
     versions: t.Sequence[DocumentVersion]
-    #: All of them, also those not listed.
+    #: Versions that are stored, listed or not.
     total: int
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
 
 
 #: The document as it was stored, in the fields it had then.

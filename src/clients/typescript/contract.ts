@@ -5792,6 +5792,7 @@ export interface RefreshResult {
   readonly rejected: readonly ({
     /** Asset identifier. */
     readonly identifier: string;
+    /** Bars of its history that differ in the source. */
     readonly bars: {
       /** New rows, and rows with a later state: an open membership that has ended, an announced action that is paid. */
       readonly added: number;
@@ -5800,6 +5801,7 @@ export interface RefreshResult {
       /** Rows held that the source has no more. */
       readonly removed: number;
     };
+    /** Corporate actions of its history that differ in the source. */
     readonly corporate_actions: {
       /** New rows, and rows with a later state: an open membership that has ended, an announced action that is paid. */
       readonly added: number;

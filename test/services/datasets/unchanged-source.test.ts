@@ -1,6 +1,7 @@
 import { mkdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import type { DataStore } from '#contract/stores/store.js';
 import { pauseReaders } from '../../market/process/reading-processes.js';
 import { runService, type RunningService } from '../running-service.js';
 
@@ -35,6 +36,15 @@ test('after a restart a folder that holds the same is served without being read'
   await service.restart();
   await expect.poll(isReady, { timeout: 60_000 }).toBe(true);
   expect(await closes()).toEqual(before);
+});
+
+test('one byte that differs is read at the start, by the rules of a refresh', async () => {
+  const before = await closes();
+  await service.restart(() => writeFile(file, csv(10, 12)));
+  await service.resumed();
+  expect(await closes()).toEqual(before);
+  const { findings } = (await service.ask<DataStore>('GET', '/data/stores/desk')).body;
+  expect(findings).toMatchObject([{ code: 'HISTORY_CHANGED', path: 'market.A' }]);
 });
 
 test('one whose files have changed is read, as for a refresh', async () => {

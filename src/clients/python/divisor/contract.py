@@ -6412,7 +6412,9 @@ class RefreshResultRejectedFirst(t.TypedDict):
 class RefreshResultRejected(t.TypedDict):
     #: Asset identifier.
     identifier: str
+    #: Bars of its history that differ in the source.
     bars: RefreshResultRejectedBars
+    #: Corporate actions of its history that differ in the source.
     corporate_actions: RefreshResultRejectedCorporateActions
     #: Later bars that are not taken either.
     held_back: int

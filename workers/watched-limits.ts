@@ -1,11 +1,11 @@
 import { marketOn } from '#domain/backtest/simulate/market-on.js';
-import type { RunHeader } from '#domain/backtest/run-file/header.js';
+import { runTreatment, type RunHeader } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { limitRowsOf, type WatchedContext } from '#domain/compliance/constraint-rows.js';
 import type { LimitRow } from '#domain/compliance/limit-row.js';
 import { rowFindings, type Watched } from '#domain/compliance/row-findings.js';
 import { formatDay, type Day } from '#domain/days.js';
-import { TreatmentSpec, type ConstraintRow } from '#domain/documents/index-document.js';
+import type { ConstraintRow } from '#domain/documents/index-document.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { datapointsOf } from '#domain/optimisation/datapoints.js';
@@ -89,7 +89,7 @@ function rowsByDay(
     };
   }
   const sm = marketOn({ market, calendars: openedCalendars(), code: header.calendar });
-  const treatment = TreatmentSpec.parse({ ...header.treatment });
+  const treatment = runTreatment(header.treatment);
   const sections = crossSectionsOf({ market: sm, treatment, currency: header.currency });
   const placed = header.names
     .map((name, position) => ({ position, column: sm.columnOf(name) }))

@@ -6,6 +6,7 @@ import { dayFrom } from '#domain/days.js';
 import { RiskModelRequest } from '#domain/documents/risk-model-document.js';
 import { compareText } from '#domain/findings.js';
 import { growthOf } from '#domain/market/growth.js';
+import { securityTerms } from '#domain/market/growth-terms.js';
 import { narrowMarket } from '#domain/market/narrow-market.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
@@ -119,12 +120,6 @@ function windowOf(file: string) {
     calendar: daysCalendar(market.dates),
     calendars: { list: () => [], get: () => undefined },
   });
-  const growth = growthOf(sm, {
-    variant: 'total',
-    withholdingTax: 0,
-    specialDividends: 'reinvest',
-    splits: 'apply',
-    currency: '',
-  });
+  const growth = growthOf(sm, securityTerms('total', ''));
   return { sm, growth, from: 0, to: sm.sessions.length - 1 };
 }

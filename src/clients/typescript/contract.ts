@@ -5011,8 +5011,13 @@ export interface PriceGapPayload {
   readonly priced_from: string;
 }
 
-/** Weights in proportion to the price of one share in index currency, as in a Dow style average. */
-export type PriceWeightParams = Readonly<Record<string, never>>;
+/** Holds one share of each constituent, or a factor of it: weights in proportion to prices in index currency, as in the Dow Jones Industrial Average. */
+export interface PriceWeightParams {
+  /** Column of the number of shares of each constituent, such as a par-value or price-adjustment factor. Default: one share each. */
+  readonly factor_field?: string | null | undefined;
+  /** A split leaves the number of shares and changes the divisor, or multiplies the shares so that the weight is kept. */
+  readonly splits?: 'divisor' | 'keep_weight' | undefined;
+}
 
 export interface PriceWeightWeighting {
   readonly type: 'PriceWeight';
@@ -5328,6 +5333,8 @@ export interface RebalanceSpec {
   readonly roll: 'following' | 'preceding' | 'unadjusted';
   /** From the decision to the effective date. Unit: sessions. */
   readonly effective_lag: number;
+  /** Target weights become index shares at the closes of the decision and drift until the effective date (shares), or hold exactly at the effective close (weights). */
+  readonly weights_as: 'shares' | 'weights';
   /** Effective dates, YYYY-MM-DD. */
   readonly dates: readonly string[];
 }
@@ -5349,6 +5356,8 @@ export interface RebalanceSpecInput {
   readonly roll?: 'following' | 'preceding' | 'unadjusted' | undefined;
   /** From the decision to the effective date. Unit: sessions. */
   readonly effective_lag?: number | undefined;
+  /** Target weights become index shares at the closes of the decision and drift until the effective date (shares), or hold exactly at the effective close (weights). */
+  readonly weights_as?: 'shares' | 'weights' | undefined;
   /** Effective dates, YYYY-MM-DD. */
   readonly dates?: readonly string[] | undefined;
 }
@@ -7741,14 +7750,18 @@ export interface TreatmentSpec {
   readonly dividends: 'price' | 'total' | 'net';
   /** Share of dividends that is lost, in the net variant. Unit: fraction. */
   readonly withholding_tax: number;
-  /** Returns of capital, too: reinvested in every variant, or left out. */
-  readonly special_dividends: 'reinvest' | 'ignore';
+  /** Ordinary dividends buy the whole index, or more of the security that paid them. */
+  readonly reinvestment: 'index' | 'constituent';
+  /** Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored. */
+  readonly special_dividends: 'adjust' | 'constituent' | 'reinvest' | 'ignore';
+  /** The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only. */
+  readonly rights?: 'subscribe' | 'price_only' | 'constituent' | undefined;
   /** Applied; left out only where prices are adjusted already. */
   readonly splits: 'apply' | 'ignore';
   /** What a name that leaves is worth. */
   readonly delisting: 'last_price' | 'zero' | 'action_value';
-  /** Whether a spun-off name enters, at zero, on its ex-date. */
-  readonly spin_offs: 'zero_price' | 'ignore';
+  /** A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored. */
+  readonly spin_offs: 'zero_price' | 'drop_after_first_session' | 'ignore';
   /** Carry the last price, leave the name out until the next rebalance, or fail. */
   readonly missing_prices: 'carry' | 'exclude' | 'fail';
   /** Without a bar for longer on its own calendar, a name leaves. Unit: sessions. */
@@ -7766,14 +7779,18 @@ export interface TreatmentSpecInput {
   readonly dividends?: 'price' | 'total' | 'net' | undefined;
   /** Share of dividends that is lost, in the net variant. Unit: fraction. */
   readonly withholding_tax?: number | undefined;
-  /** Returns of capital, too: reinvested in every variant, or left out. */
-  readonly special_dividends?: 'reinvest' | 'ignore' | undefined;
+  /** Ordinary dividends buy the whole index, or more of the security that paid them. */
+  readonly reinvestment?: 'index' | 'constituent' | undefined;
+  /** Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored. */
+  readonly special_dividends?: 'adjust' | 'constituent' | 'reinvest' | 'ignore' | undefined;
+  /** The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only. */
+  readonly rights?: 'subscribe' | 'price_only' | 'constituent' | undefined;
   /** Applied; left out only where prices are adjusted already. */
   readonly splits?: 'apply' | 'ignore' | undefined;
   /** What a name that leaves is worth. */
   readonly delisting?: 'last_price' | 'zero' | 'action_value' | undefined;
-  /** Whether a spun-off name enters, at zero, on its ex-date. */
-  readonly spin_offs?: 'zero_price' | 'ignore' | undefined;
+  /** A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored. */
+  readonly spin_offs?: 'zero_price' | 'drop_after_first_session' | 'ignore' | undefined;
   /** Carry the last price, leave the name out until the next rebalance, or fail. */
   readonly missing_prices?: 'carry' | 'exclude' | 'fail' | undefined;
   /** Without a bar for longer on its own calendar, a name leaves. Unit: sessions. */

@@ -19,6 +19,7 @@ import { assumptionFindings } from './assumptions.js';
 import { error, isObject, type IndexContext, type Raw } from './index-context.js';
 import type { MarketData } from '../market/market-data.js';
 import { baseDateFindings, marketFindings } from './index-on-market.js';
+import { withOlderSettings } from './older-settings.js';
 import { treatmentOf } from './treatment.js';
 import { blendDefaults, overlayFindings, overlayTermsFindings, withOverlayCurrency } from './validate-overlay.js';
 import { derivationFindings, inheritanceFindings, sourceDropped } from './validate-derivation.js';
@@ -76,7 +77,7 @@ export function readIndex(body: unknown): IndexDocument | undefined {
   const isConstant = typeof body === 'object' && body !== null && Object.isFrozen(body);
   const known = isConstant ? documentsOf.get(body) : undefined;
   if (known !== undefined) return known;
-  const parsed = IndexDocument.safeParse(body);
+  const parsed = IndexDocument.safeParse(withOlderSettings(body));
   if (!parsed.success) return undefined;
   const document = withDefaultUniverse(parsed.data);
   if (isConstant) documentsOf.set(body, document);

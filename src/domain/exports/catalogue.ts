@@ -97,7 +97,7 @@ export const EXPORTS = {
       date: date('Session.'),
       identifier: text('The name.'),
       type: text(
-        '`split`, `cash`, `rights`, or `exit` of a name that was delisted, acquired, merged or silent for too long.',
+        '`split`, `rights`, `dividend` (ordinary, reinvested in the whole index), `special_dividend` (adjusts the previous close), `cash` (buys more of the security that paid it), or `exit` of a name that was delisted, acquired, merged or silent for too long.',
       ),
       per_share: number('Share-count multiplier, cash or new shares per share; null for an exit.'),
       effect: fraction('Change of the divisor that it made; those of a session add up.'),

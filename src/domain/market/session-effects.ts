@@ -1,17 +1,7 @@
+import { openingFactor } from '../index-mathematics/adjusted-close.js';
+import { effectOf, shareOf, together, type SessionEffect } from '../index-mathematics/session-effect.js';
 import { keyOf, type GrowthTerms } from './growth-terms.js';
-import { ACTION_KINDS, type Adjustment, type CorporateAction } from './market-data.js';
 import type { SessionMarket } from './session-market.js';
-
-/** Effect of a session's corporate actions on the value of a holding. */
-export interface SessionEffect {
-  /** Share-count multiplier of splits, stock dividends and bonus issues. */
-  readonly ratio: number;
-  /** Cash per share that the variant reinvests, on the new share basis. */
-  readonly cash: number;
-  /** Rights issued per share, and what a new share costs; zero without an issue that adjusts. */
-  readonly rights: number;
-  readonly subscription: number;
-}
 
 /** An effect on one name. */
 export interface PlacedEffect extends SessionEffect {
@@ -26,8 +16,16 @@ export interface EffectTable {
   readonly cash: Float64Array;
   readonly rights: Float64Array;
   readonly subscription: Float64Array;
+  readonly special: Float64Array;
+  readonly income: Float64Array;
+  /** Ordinary dividends before tax, and after it; 0 where they buy more of the security that pays them. */
+  readonly ordinary: Float64Array;
+  readonly net: Float64Array;
   /** Position of the first of each session, [S + 1]. */
   readonly starts: Int32Array;
+  /** 1 for sessions whose opening changes what a holding is worth, [S]. */
+  readonly isOpening: Uint8Array;
+  readonly terms: GrowthTerms;
   /** Carried close of the name of each on its session, NaN until it is asked for: see `closeOfEffect`. */
   readonly closes: Float64Array;
   /** Session of each. */
@@ -60,14 +58,22 @@ export function effectOn(table: EffectTable, session: number, column: number): P
 }
 
 /** The effect at a position. */
-export function effectAt({ columns, ratio, cash, rights, subscription }: EffectTable, position: number): PlacedEffect {
+export function effectAt(table: EffectTable, position: number): PlacedEffect {
+  const { columns, ratio, cash, rights, subscription, special, income } = table;
   return {
     column: columns[position]!,
     ratio: ratio[position]!,
     cash: cash[position]!,
     rights: rights[position]!,
     subscription: subscription[position]!,
+    special: special[position]!,
+    income: income[position]!,
   };
+}
+
+/** Market value of a holding after the opening of an effect over that at the close before. @param before carried close */
+export function openingAt(table: EffectTable, position: number, before: number): number {
+  return openingFactor(effectAt(table, position), before, table.terms);
 }
 
 /** Carried close of the name of an effect on its session. It is looked up once: those of a session lie far apart. */
@@ -76,78 +82,59 @@ export function closeOfEffect(sm: SessionMarket, { columns, sessions, closes }: 
   return known === known ? known : (closes[at] = sm.carriedClose(sessions[at]!, columns[at]!));
 }
 
+/** Whether the opening of an effect may change what a holding is worth. */
+function opens({ ratio, rights, special }: SessionEffect, terms: GrowthTerms): boolean {
+  return special > 0 || (rights > 0 && terms.rights !== 'constituent') || (ratio !== 1 && terms.splitShares === 'keep');
+}
+
+interface Listed {
+  readonly effect: PlacedEffect;
+  readonly session: number;
+  /** Ordinary dividends before tax. */
+  readonly ordinary: number;
+}
+
 function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
-  const { all } = sm.actions;
-  const effects: PlacedEffect[] = [];
-  const sessions: number[] = [];
+  const listed = listEffects(sm, terms);
   const starts = new Int32Array(sm.sessions.length + 1);
-  let session = -1;
-  for (const placed of all) {
-    const change = effectOf(placed.action, sm.market.adjustment, terms);
-    if (change === undefined) continue;
-    const before = effects.at(-1);
-    if (before?.column === placed.column && session === placed.session) {
-      effects[effects.length - 1] = { column: placed.column, ...together(before, change) };
-      continue;
-    }
-    session = placed.session;
-    effects.push({
-      column: placed.column,
-      ratio: change.ratio,
-      cash: change.cash,
-      rights: change.rights,
-      subscription: change.subscription,
-    });
-    sessions.push(session);
+  const isOpening = new Uint8Array(sm.sessions.length);
+  for (const { effect, session } of listed) {
     starts[session + 1]!++;
+    if (opens(effect, terms)) isOpening[session] = 1;
   }
   for (let s = 0; s < sm.sessions.length; s++) starts[s + 1]! += starts[s]!;
+  const of = (member: keyof SessionEffect): Float64Array => Float64Array.from(listed, ({ effect }) => effect[member]);
+  const ordinary = Float64Array.from(listed, (one) => one.ordinary);
   return {
-    columns: Int32Array.from(effects, ({ column }) => column),
-    ratio: Float64Array.from(effects, ({ ratio }) => ratio),
-    cash: Float64Array.from(effects, ({ cash }) => cash),
-    rights: Float64Array.from(effects, ({ rights }) => rights),
-    subscription: Float64Array.from(effects, ({ subscription }) => subscription),
+    columns: Int32Array.from(listed, ({ effect }) => effect.column),
+    ratio: of('ratio'),
+    cash: of('cash'),
+    rights: of('rights'),
+    subscription: of('subscription'),
+    special: of('special'),
+    income: of('income'),
+    ordinary,
+    net: ordinary.map((paid) => paid * shareOf('net', terms.withholdingTax)),
     starts,
-    closes: new Float64Array(effects.length).fill(Number.NaN),
-    sessions: Int32Array.from(sessions),
+    isOpening,
+    terms,
+    closes: new Float64Array(listed.length).fill(Number.NaN),
+    sessions: Int32Array.from(listed, ({ session }) => session),
   };
 }
 
-const NO_EFFECT: SessionEffect = { ratio: 1, cash: 0, rights: 0, subscription: 0 };
-
-/** Effects of one name on one session as one. */
-export function together(before: SessionEffect, change: SessionEffect): SessionEffect {
-  return {
-    ratio: before.ratio * change.ratio,
-    cash: before.cash + change.cash,
-    rights: before.rights + change.rights,
-    subscription: change.rights === 0 ? before.subscription : change.subscription,
-  };
-}
-
-/** The effect of an action on prices of an adjustment; undefined when it has none. */
-export function effectOf(
-  action: CorporateAction,
-  adjustment: Adjustment,
-  terms: GrowthTerms,
-): SessionEffect | undefined {
-  if (adjustment === 'total') return undefined;
-  if (ACTION_KINDS[action.type] === 'ratio') {
-    return adjustment === 'none' && terms.splits === 'apply' ? { ...NO_EFFECT, ratio: action.value } : undefined;
+/** One effect a security and session, in their order. */
+function listEffects(sm: SessionMarket, terms: GrowthTerms): Listed[] {
+  const listed: Listed[] = [];
+  for (const { action, column, session } of sm.actions.all) {
+    const change = effectOf(action, sm.market.adjustment, terms);
+    if (change === undefined) continue;
+    const ordinary = action.type === 'DIVIDEND' && terms.reinvestment === 'index' ? action.value : 0;
+    const before = listed.at(-1);
+    if (before?.effect.column === column && session === before.session) {
+      const effect = { column, ...together(before.effect, change) };
+      listed[listed.length - 1] = { effect, session, ordinary: before.ordinary + ordinary };
+    } else listed.push({ effect: { column, ...change }, session, ordinary });
   }
-  switch (action.type) {
-    case 'DIVIDEND': {
-      const share = { price: 0, total: 1, net: 1 - terms.withholdingTax }[terms.variant];
-      return share === 0 ? undefined : { ...NO_EFFECT, cash: share * action.value };
-    }
-    case 'SPECIAL_DIVIDEND':
-    case 'RETURN_OF_CAPITAL':
-      return terms.specialDividends === 'ignore' ? undefined : { ...NO_EFFECT, cash: action.value };
-    case 'RIGHTS_ISSUE':
-      if (action.subscriptionPrice === null || !(action.value > 0)) return undefined;
-      return { ...NO_EFFECT, rights: action.value, subscription: action.subscriptionPrice };
-    default:
-      return undefined;
-  }
+  return listed;
 }

@@ -1,4 +1,5 @@
 import type { ActionsView } from '#contract/analytics/actions.js';
+import { runTreatment } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import {
   offerChoices,
@@ -12,7 +13,6 @@ import { proForma, type BeforeAction, type ProForma, type WorthOf } from '#domai
 import { sharesToCome } from '#domain/corporate-actions/share-basis.js';
 import { formatDay, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
-import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { ACTION_KINDS, type CorporateAction } from '#domain/market/market-data.js';
 import { growthTerms } from '#domain/market/growth-terms.js';
 import type { ExchangeRates } from '#domain/market/exchange-rates.js';
@@ -149,7 +149,7 @@ function heldOn(columns: RunColumns, days: Int32Array, { sm, rates }: Pick<Actio
 
 function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: RowInput) {
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId, variant } = columns.header;
-  const treatment = TreatmentSpec.parse({ ...columns.header.treatment });
+  const treatment = runTreatment(columns.header.treatment);
   const last = days.at(-1)!;
   const sharesBy = sharesToCome(sm, sm.sessionAt(last), treatment.splits);
   const places = new Map(names.map((name, place) => [name, place]));

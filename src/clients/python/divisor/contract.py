@@ -5576,8 +5576,14 @@ class PriceGapPayload(t.TypedDict):
     priced_from: str
 
 
-#: Weights in proportion to the price of one share in index currency, as in a Dow style average.
-PriceWeightParams = t.Dict[str, t.Any]
+class PriceWeightParams(t.TypedDict, total=False):
+    """Holds one share of each constituent, or a factor of it: weights in proportion to prices in index currency, as in the Dow Jones Industrial Average."""
+
+    #: Column of the number of shares of each constituent, such as a par-value or price-adjustment factor. Default: one share each.
+    factor_field: t.Optional[str]
+    #: A split leaves the number of shares and changes the divisor, or multiplies the shares so that the weight is kept.
+    splits: t.Literal["divisor", "keep_weight"]
+
 
 class _PriceWeightWeighting(t.TypedDict):
     type: t.Literal["PriceWeight"]
@@ -5915,6 +5921,8 @@ class RebalanceSpec(t.TypedDict):
     roll: t.Literal["following", "preceding", "unadjusted"]
     #: From the decision to the effective date. Unit: sessions.
     effective_lag: int
+    #: Target weights become index shares at the closes of the decision and drift until the effective date (shares), or hold exactly at the effective close (weights).
+    weights_as: t.Literal["shares", "weights"]
     #: Effective dates, YYYY-MM-DD.
     dates: t.Sequence[str]
 
@@ -5936,6 +5944,8 @@ class RebalanceSpecInput(t.TypedDict, total=False):
     roll: t.Literal["following", "preceding", "unadjusted"]
     #: From the decision to the effective date. Unit: sessions.
     effective_lag: int
+    #: Target weights become index shares at the closes of the decision and drift until the effective date (shares), or hold exactly at the effective close (weights).
+    weights_as: t.Literal["shares", "weights"]
     #: Effective dates, YYYY-MM-DD.
     dates: t.Sequence[Date]
 
@@ -8468,14 +8478,16 @@ class _TreatmentSpec(t.TypedDict):
     dividends: t.Literal["price", "total", "net"]
     #: Share of dividends that is lost, in the net variant. Unit: fraction.
     withholding_tax: float
-    #: Returns of capital, too: reinvested in every variant, or left out.
-    special_dividends: t.Literal["reinvest", "ignore"]
+    #: Ordinary dividends buy the whole index, or more of the security that paid them.
+    reinvestment: t.Literal["index", "constituent"]
+    #: Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored.
+    special_dividends: t.Literal["adjust", "constituent", "reinvest", "ignore"]
     #: Applied; left out only where prices are adjusted already.
     splits: t.Literal["apply", "ignore"]
     #: What a name that leaves is worth.
     delisting: t.Literal["last_price", "zero", "action_value"]
-    #: Whether a spun-off name enters, at zero, on its ex-date.
-    spin_offs: t.Literal["zero_price", "ignore"]
+    #: A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored.
+    spin_offs: t.Literal["zero_price", "drop_after_first_session", "ignore"]
     #: Carry the last price, leave the name out until the next rebalance, or fail.
     missing_prices: t.Literal["carry", "exclude", "fail"]
     #: Without a bar for longer on its own calendar, a name leaves. Unit: sessions.
@@ -8485,6 +8497,8 @@ class _TreatmentSpec(t.TypedDict):
 
 
 class TreatmentSpec(_TreatmentSpec, total=False):
+    #: The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only.
+    rights: t.Literal["subscribe", "price_only", "constituent"]
     #: Rebalance when a limit is passed between reviews, or do nothing (none).
     on_breach: t.Literal["none", "rebalance"]
     #: Published rule whose breach calls for a rebalance; UCITS_5_10_40 unless given.
@@ -8496,14 +8510,18 @@ class TreatmentSpecInput(t.TypedDict, total=False):
     dividends: t.Literal["price", "total", "net"]
     #: Share of dividends that is lost, in the net variant. Unit: fraction.
     withholding_tax: float
-    #: Returns of capital, too: reinvested in every variant, or left out.
-    special_dividends: t.Literal["reinvest", "ignore"]
+    #: Ordinary dividends buy the whole index, or more of the security that paid them.
+    reinvestment: t.Literal["index", "constituent"]
+    #: Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored.
+    special_dividends: t.Literal["adjust", "constituent", "reinvest", "ignore"]
+    #: The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only.
+    rights: t.Literal["subscribe", "price_only", "constituent"]
     #: Applied; left out only where prices are adjusted already.
     splits: t.Literal["apply", "ignore"]
     #: What a name that leaves is worth.
     delisting: t.Literal["last_price", "zero", "action_value"]
-    #: Whether a spun-off name enters, at zero, on its ex-date.
-    spin_offs: t.Literal["zero_price", "ignore"]
+    #: A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored.
+    spin_offs: t.Literal["zero_price", "drop_after_first_session", "ignore"]
     #: Carry the last price, leave the name out until the next rebalance, or fail.
     missing_prices: t.Literal["carry", "exclude", "fail"]
     #: Without a bar for longer on its own calendar, a name leaves. Unit: sessions.

@@ -19,6 +19,7 @@ import {
 } from './book-state.js';
 import { assertWorth } from './book-limits.js';
 import { changeUnits, growUnits } from './book-growth.js';
+import { openSession, reinvestDividends } from './book-income.js';
 
 /** Moves the book from the close before to this close: growth, proceeds of names that leave, spun-off names. */
 export function driftTo(state: BookState, session: number): void {
@@ -28,25 +29,30 @@ export function driftTo(state: BookState, session: number): void {
   const isStructural = sm.actions.isStructural[session] === 1 || state.children.length > 0 || state.renamed.size > 0;
   state.today = isStructural ? eventsOn(state, session) : undefined;
   const spunOff = state.today === undefined ? NOTHING : spunOffOn(state, session);
+  const opened = openSession(state, session);
   if (state.inIndex) adjustCash(state, session);
   if (state.ofShorts !== state.effects) adjustShorts(state, session);
-  const before = state.path;
+  const before = state.path * state.carry;
+  state.carry /= opened;
   const sum = isStructural ? growThroughEvents(state, session, spunOff) : growUnits(state, session);
   if (!Number.isFinite(sum))
     throw new Refusal(
       'NUMERIC_FAILURE',
       `The growth of the book is not finite on ${formatDay(sm.sessions[session]!)}.`,
     );
-  assertWorth(state, session, state.periodValue * sum);
   state.path = sum;
-  state.paths[at] = sum;
-  gross[at] = sum / before;
-  value[at] = state.periodValue * sum;
+  state.drift[at] = (sum * state.carry) / before;
+  if (state.effects.terms.reinvestment === 'index') reinvestDividends(state, session, before);
+  const grown = sum * state.carry;
+  assertWorth(state, session, state.periodValue * grown);
+  state.paths[at] = grown;
+  gross[at] = grown / before;
+  value[at] = state.periodValue * grown;
   cash[at] = sum > 0 ? state.periodCash / sum : 1;
   if (!(sum > 0)) dropAll(state, session);
   else if (isStructural) scaleRow(state, session, 1 / sum);
   else if (!input.isBrief && !input.isSparse) writeRow(state, session);
-  divisor[at] = divisor[at - 1]! * reinvested(state, session);
+  divisor[at] = divisor[at - 1]! * opened * reinvested(state, session);
   if (isStructural) beginHoldingPeriod(state, session);
 }
 
@@ -169,7 +175,7 @@ function spunOffOn(state: BookState, session: number): Child[] {
     if (place < 0) return [];
     const share = units[place]! * index[panelRow(sm, session - 1) + parent]!;
     const price = sm.carriedClose(session - 1, parent) * rates.rateAt(session - 1, parent);
-    const ratio = effectOn(effects, session, parent)?.ratio ?? 1;
+    const ratio = effects.terms.splitShares === 'keep' ? 1 : (effectOn(effects, session, parent)?.ratio ?? 1);
     return [{ slot: slotOf[child]!, column: child, since: session, units: (share / price) * ratio * perUnit }];
   });
 }
@@ -211,7 +217,7 @@ function reinvested(state: BookState, session: number): number {
         : (units[place]! * index[panelRow(sm, session) + column]!) / path;
     const cash = weight < 0 || isForAll ? ofShorts.cash[e]! : (effectOn(own, session, column)?.cash ?? 0);
     if (cash > 0) factor -= (weight * cash) / (closeOfEffect(sm, ofShorts, e) + cash);
-    if (rights[e]! > 0)
+    if (rights[e]! > 0 && own.terms.rights === 'constituent')
       factor +=
         (weight * ofShorts.ratio[e]! * rights[e]! * ofShorts.subscription[e]!) / sm.carriedClose(session - 1, column);
   }

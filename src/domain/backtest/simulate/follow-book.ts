@@ -1,4 +1,4 @@
-import type { Book, BookEvent, BookInput, FollowEnd } from './book.js';
+import { transfersFrom, type Book, type BookEvent, type BookInput, type FollowEnd } from './book.js';
 import { exitSides } from './book-close.js';
 import { frozenSlots } from './book-orders.js';
 import { assertAffordable } from './book-limits.js';
@@ -64,6 +64,8 @@ export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Bo
     gross: fromOne(like.gross.slice(shift, shift + length)),
     path: fromOne(like.path.slice(shift, shift + length)),
     begins: like.begins.subarray(shift, shift + length),
+    ...(like.drift ? { drift: fromOne(like.drift.slice(shift, shift + length)) } : {}),
+    ...(like.transfers ? { transfers: transfersFrom(like.transfers, shift) } : {}),
     divisor: like.divisor.subarray(shift, shift + length),
     cash: like.cash.slice(shift, shift + length),
     counts: like.counts.subarray(shift, shift + length),

@@ -1,3 +1,4 @@
+import { shareTermsOf } from '../../index-mathematics/share-terms.js';
 import { growthTerms, type GrowthTerms } from '../../market/growth-terms.js';
 import type { ReturnVariant } from '../../market/market-data.js';
 import { lastAtMost } from '../../search.js';
@@ -21,7 +22,7 @@ export function indexTerms(
   { treatment, document }: Pick<Compositions, 'treatment' | 'document'>,
   variant: ReturnVariant = treatment.dividends,
 ): GrowthTerms {
-  return growthTerms(treatment, document.currency, variant);
+  return { ...growthTerms(treatment, document.currency, variant), ...shareTermsOf(treatment, document.pipeline?.weighting) };
 }
 
 export interface IndexBookInput {

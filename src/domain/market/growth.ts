@@ -185,12 +185,17 @@ function carriedAt(
 ): Float64Array {
   const table = effectTable(sm, terms);
   const { columns, starts } = table;
-  const carried = Float64Array.from(bars, (bar, column) => (bar < 0 ? Number.NaN : sm.closeAt(bar, column)));
-  for (let s = 0; s <= session; s++) {
+  // What was paid before the mark need not be there: what was carried at it is.
+  const mark = sm.mark?.terms ? { session: sm.mark.session, ...termsMarkOf(sm.mark, terms) } : null;
+  const isOfMark = (column: number): boolean => mark !== null && bars[column]! <= mark.session;
+  const carried = Float64Array.from(bars, (bar, column) =>
+    isOfMark(column) ? mark!.carried[column]! : bar < 0 ? Number.NaN : sm.closeAt(bar, column),
+  );
+  for (let s = mark === null ? 0 : mark.session + 1; s <= session; s++) {
     for (let e = starts[s]!; e < starts[s + 1]!; e++) {
       const column = columns[e]!;
       const before = carried[column]!;
-      if (s > bars[column]! && before > 0) carried[column] = growthStep(effectAt(table, e), before, Number.NaN).carried;
+      if (s > bars[column]! && before > 0) carried[column] = adjustedClose(effectAt(table, e), before);
     }
   }
   return carried;

@@ -1,7 +1,7 @@
 import { effectTable } from '../../market/session-effects.js';
 import { indexTerms } from '../simulate/index-run.js';
 import type { Block } from './block.js';
-import { addedEffects, effectsOf, type RowLayout } from './effects.js';
+import { addedEffects, effectsOf, rowsByName, type RowLayout } from './effects.js';
 import { byElement } from './parts.js';
 
 /** Numbers of a row: name, date, special dividend, ordinary dividend of a long and of a short position. */
@@ -23,7 +23,7 @@ export const distributions: Block<'f64'> = {
   axes: ['effects', 'numbers'],
   positionsEvery: DISTRIBUTION_WIDTH,
   compare: byElement(9),
-  upgrade: 'absent',
+  upgrade: (columns) => rowsByName(columns.f64('distributions'), DISTRIBUTION_WIDTH),
   canBeAddedLater: true,
   meaning:
     'rows of name, date, special dividend by which the previous close is reduced, ordinary dividend that a long and a short position reinvest in the whole index; by name then date, those of an extension follow; absent where there are none, and up to 0.2.0',
@@ -33,8 +33,5 @@ export const distributions: Block<'f64'> = {
     const rows = effectsOf(table, LAYOUT, { names, of: sm.names, from, to: from + length });
     return rows.length === 0 ? null : rows;
   },
-  added(source) {
-    const rows = addedEffects(source, LAYOUT).filter(({ length }) => length > 0);
-    return rows.length === 0 ? null : { appended: rows };
-  },
+  added: (source) => ({ appended: addedEffects(source, LAYOUT).filter(({ length }) => length > 0) }),
 };

@@ -171,12 +171,16 @@ function effectRows(source: AddedSessions, layout: RowLayout, { table, of, from,
 
 /** Rows of a stored run by name then date, whatever was added to it. */
 export function effectsByName(columns: BlockReader): Float64Array {
-  const values = columns.f64('effects');
-  const count = values.length / EFFECT_WIDTH;
-  const rows = Array.from({ length: count }, (_, row) => values.subarray(row * EFFECT_WIDTH, (row + 1) * EFFECT_WIDTH));
+  return rowsByName(columns.f64('effects'), EFFECT_WIDTH);
+}
+
+export function rowsByName(values: Float64Array, width: number): Float64Array {
+  const rows = Array.from({ length: values.length / width }, (_, row) =>
+    values.subarray(row * width, (row + 1) * width),
+  );
   const sorted = new Float64Array(values.length);
   rows
     .toSorted((a, b) => a[0]! - b[0]! || a[1]! - b[1]!)
-    .forEach((row, place) => sorted.set(row, place * EFFECT_WIDTH));
+    .forEach((row, place) => sorted.set(row, place * width));
   return sorted;
 }

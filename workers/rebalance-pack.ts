@@ -152,7 +152,7 @@ function compositionFor(composer: Composer, { indexId, session, engine, called }
   if (resolved === null || decision?.kind !== 'decided')
     throw new Refusal('EMPTY_INDEX', `The index ${indexId} holds nothing as decided on ${formatDay(decided)}.`);
   const timing = { date: day, also: [], session, decision: resolved.session, announced: null };
-  const traded = takeEffect(sm, timing, decision);
+  const traded = takeEffect({ sm, document, treatment: composer.treatment(indexId) }, timing, decision);
   if (traded === undefined)
     throw new Refusal(
       'EMPTY_INDEX',

@@ -178,7 +178,7 @@ export function markMarket(sm: SessionMarket, session: number, terms: readonly G
 }
 
 /** Last price of each name on the share basis of a session, as the growth of the next one begins with it. */
-function carriedAt(
+export function carriedAt(
   sm: SessionMarket,
   terms: GrowthTerms,
   { session, bars }: { readonly session: number; readonly bars: Int32Array },

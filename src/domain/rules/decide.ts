@@ -2,7 +2,9 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import type { Decided, Decider, Undecided } from '../backtest/simulate/decider.js';
 import type { RuleDocument, TreatmentSpec } from '../documents/index-document.js';
+import { isEqual } from '../backtest/numbers.js';
 import type { Finding } from '../findings.js';
+import { holdsPrices } from '../index-mathematics/share-terms.js';
 import { exchangeRates, requireRate } from '../market/exchange-rates.js';
 import { growthOf } from '../market/growth.js';
 import { growthTerms } from '../market/growth-terms.js';
@@ -181,6 +183,10 @@ function decideOn(choice: Choice, { document, pipeline, market }: DecideInput): 
     capped: capping.capped.map((position) => columns[position]!),
     redistributed: capping.redistributed,
     findings: unweighted.length === 0 ? [] : [notHeld(unweighted, market.identifiers)],
+    // Fixed numbers of shares are held as long as no limit changes them.
+    ...(holdsPrices(document.pipeline.weighting) && isEqual(capping.weights, uncapped)
+      ? { basket: raw.values.reduce((sum, value) => sum + value, 0) }
+      : {}),
     waterfall,
     unweighted,
   };

@@ -7,7 +7,7 @@ import type { DecisionMemory } from '../simulate/decider.js';
 import type { Composition } from '../simulate/compositions.js';
 import { followBook } from '../simulate/follow-book.js';
 import { CannotResume } from './reasons.js';
-import { indexTerms } from '../simulate/index-run.js';
+import { indexTargets, indexTerms } from '../simulate/index-run.js';
 import { resumeOf, type StoredBook } from '../simulate/resumed-book.js';
 import { resumedOverlayPortfolio } from '../simulate/overlay-portfolio.js';
 import { simulateBook } from '../simulate/simulate-book.js';
@@ -42,11 +42,7 @@ export function resumeBook(
     isBrief,
     targets: composed
       .filter(({ session }) => session <= to)
-      .map(({ session, columns, weights, uncapped }) => ({
-        session,
-        columns,
-        weights: isUncapped ? uncapped : weights,
-      })),
+      .map((composition) => indexTargets(composition, isUncapped)),
     initialValue: document.base_value,
     costRate: 0,
     fills: 'all',

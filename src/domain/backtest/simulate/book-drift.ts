@@ -11,6 +11,7 @@ import {
   dropAll,
   hold,
   isHeldColumn,
+  NONE,
   placeOf,
   rowOf,
   writeRow,
@@ -28,6 +29,7 @@ export function driftTo(state: BookState, session: number): void {
   clearRow(state, session);
   const isStructural = sm.actions.isStructural[session] === 1 || state.children.length > 0 || state.renamed.size > 0;
   state.today = isStructural ? eventsOn(state, session) : undefined;
+  state.droppedChildren = NONE;
   const spunOff = state.today === undefined ? NOTHING : spunOffOn(state, session);
   const opened = openSession(state, session);
   if (state.inIndex) adjustCash(state, session);
@@ -183,6 +185,7 @@ function spunOffOn(state: BookState, session: number): Child[] {
 /** Spun-off names enter at zero; they are worth something from their first bar on. */
 function enterChildren(state: BookState, session: number, spunOff: readonly Child[]): void {
   const { sm, rates, weights, treatment, effects } = state;
+  const dropped: number[] = [];
   const row = rowOf(state, session);
   for (const child of state.children) child.units *= effectOn(effects, session, child.column)?.ratio ?? 1;
   state.children.push(...spunOff);
@@ -193,9 +196,11 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Chil
     requireRate(rates, sm, session, child.column);
     weights[row + child.slot]! +=
       child.units * sm.carriedClose(session, child.column) * rates.rateAt(session, child.column);
+    if (treatment.spin_offs === 'drop_after_first_session' && state.isHeld[child.slot] === 0) dropped.push(child.column);
     hold(state, child.slot);
     return false;
   });
+  state.droppedChildren = dropped;
 }
 
 /**

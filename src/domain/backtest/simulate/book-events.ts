@@ -72,7 +72,7 @@ export function eventsOn(terms: EventTerms, session: number): SessionEvents | un
       }
       case 'SPIN_OFF':
         if (
-          treatment.spin_offs === 'zero_price' &&
+          treatment.spin_offs !== 'ignore' &&
           sm.market.adjustment !== 'total' &&
           related >= 0 &&
           related !== column &&

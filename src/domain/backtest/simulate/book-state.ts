@@ -87,6 +87,8 @@ export interface BookState extends EventTerms {
   missing: readonly number[];
   /** Spun-off names that have had no price yet. */
   children: Child[];
+  /** Spun-off names that leave at the close of the session, their first with a price. */
+  droppedChildren: readonly number[];
   /** Held names whose ticker has changed but whose new one had no price yet. */
   renamed: Map<number, number>;
   /** Structural events of the session being closed. */

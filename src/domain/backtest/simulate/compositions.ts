@@ -28,6 +28,10 @@ export interface Composition {
   readonly weights: Float64Array;
   /** Weights before capping, [n]. */
   readonly uncapped: Float64Array;
+  /** Weights decided, where they became index shares before the effective close. */
+  readonly targets?: Pick<Composition, 'columns' | 'weights'>;
+  /** Money that fixed numbers of shares are worth at the effective close; absent where weights decide. */
+  readonly basket?: number;
   /** Effective maximum weight, null without a cap. */
   readonly cap: number | null;
   /** Columns of the names held at the cap, ascending. */

@@ -30,7 +30,8 @@ export function decideOne(composer: Composer, { indexId, rebalance, known }: Dec
   const decision = seat.composer.decider(indexId).decide(seat.session, incumbents);
   if (decision.kind === 'decided') {
     assertHeld(seat.composer.market(indexId), decision.columns, sm);
-    const composition = takeEffect(sm, rebalance, decision);
+    const index = { sm, document: composer.document(indexId), treatment: composer.treatment(indexId) };
+    const composition = takeEffect(index, rebalance, decision);
     if (composition) return { composition, findings: datedFindings(decision.findings, rebalance.date) };
   }
   if (known.length === 0) throw emptyIndex(indexId, sm, { rebalance, decision });

@@ -58,6 +58,7 @@ export function openBook(input: BookInput): BookState {
     rowSession: from,
     missing: NONE,
     children: [],
+    droppedChildren: NONE,
     renamed: new Map(),
     today: undefined,
   };

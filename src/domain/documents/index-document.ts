@@ -144,13 +144,10 @@ export const TreatmentSpec = z
       .enum(['last_price', 'zero', 'action_value'])
       .default('action_value')
       .meta({ label: 'Delisting', help: 'What a name that leaves is worth.' }),
-    spin_offs: z
-      .enum(['zero_price', 'drop_after_first_session', 'ignore'])
-      .default('zero_price')
-      .meta({
-        label: 'Spin-offs',
-        help: 'A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored.',
-      }),
+    spin_offs: z.enum(['zero_price', 'drop_after_first_session', 'ignore']).default('zero_price').meta({
+      label: 'Spin-offs',
+      help: 'A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored.',
+    }),
     missing_prices: z.enum(['carry', 'exclude', 'fail']).default('carry').meta({
       label: 'Missing prices',
       help: 'Carry the last price, leave the name out until the next rebalance, or fail.',

@@ -67,10 +67,7 @@ export function shareOf(variant: ReturnVariant, withholdingTax: number): number 
   return { price: 0, total: 1, net: 1 - withholdingTax }[variant];
 }
 
-function specialEffect(
-  value: number,
-  treatment: TreatmentSpec['special_dividends'],
-): SessionEffect | undefined {
+function specialEffect(value: number, treatment: TreatmentSpec['special_dividends']): SessionEffect | undefined {
   if (treatment === 'ignore') return undefined;
   return treatment === 'adjust' ? { ...NO_EFFECT, special: value } : { ...NO_EFFECT, cash: value };
 }

@@ -2,7 +2,6 @@ import { effectOf, type SessionEffect } from '../index-mathematics/session-effec
 import { keyOf, type GrowthTerms } from './growth-terms.js';
 import type { MarketData } from './market-data.js';
 
-
 /** Effects of a market's actions on prices, in the order of their ex days, those of a day in the order of the actions. */
 export interface EffectsByDay {
   /** Ex day of each, [E]. */

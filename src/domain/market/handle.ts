@@ -141,10 +141,7 @@ function actionLines(
     texts.forEach((text, i) => {
       const bytes = encoder.encode(text).length;
       const { exDay, type, identifier } = items[i]!;
-      places.set(
-        [exDay, type === 'DIVIDEND' ? 1 : 0, at, bytes, columns.get(identifier) ?? -1],
-        PLACE_WIDTH * place++,
-      );
+      places.set([exDay, type === 'DIVIDEND' ? 1 : 0, at, bytes, columns.get(identifier) ?? -1], PLACE_WIDTH * place++);
       at += bytes + 1; // a comma, or the bracket behind the last
     });
     at += 2; // the brace and the line break

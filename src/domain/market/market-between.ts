@@ -34,7 +34,9 @@ function markOf(sm: SessionMarket, terms: GrowthTerms, session: number): MarketM
   const bars = Int32Array.from(lastBar.subarray(begin, begin + names));
   const rates = exchangeRates(sm, terms.currency);
   const held = heldTerms(terms);
-  const index = Float64Array.from(bars, (bar, column) => (bar >= 0 && rates.rateAt(session, column) > 0 ? 1 : Number.NaN));
+  const index = Float64Array.from(bars, (bar, column) =>
+    bar >= 0 && rates.rateAt(session, column) > 0 ? 1 : Number.NaN,
+  );
   const carried = carriedAt(sm, held, { session, bars });
   return { session, lastBar: bars, terms: new Map([[keyOf(held), { carried, index }]]) };
 }

@@ -1,7 +1,7 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import type { Composer, Composition } from '../backtest/simulate/compositions.js';
+import { asDecided, type Composer, type Composition } from '../backtest/simulate/compositions.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
 import type { DecisionMemory } from '../backtest/simulate/decider.js';
 import type { ConstraintRow, DerivedDocument } from '../documents/index-document.js';
@@ -136,7 +136,8 @@ export function createDerivedSolver({
     remembers: remembers(constraints) || hasCosts,
     solve(parent, previous) {
       const { decision } = parent;
-      const { columns, index } = candidatesAt(composer, parentId, parent, document.derivation.candidates ?? 'parent');
+      const decided = { decision, ...asDecided(parent) };
+      const { columns, index } = candidatesAt(composer, parentId, decided, document.derivation.candidates ?? 'parent');
       const risk = riskAt(decision, columns);
       const problem = statedProblem({
         spec: document.derivation,

@@ -161,7 +161,10 @@ describe('target weights', () => {
     ]);
     expect([...rebalance.targets!.weights]).toEqual([0.5, 0.5]);
     const event = run.index.book.events.find(({ at }) => at === 6)!;
-    const turnover = [...event.before].reduce((sum, weight, slot) => sum + Math.abs(weight - rebalance.weights[slot]!), 0);
+    const turnover = [...event.before].reduce(
+      (sum, weight, slot) => sum + Math.abs(weight - rebalance.weights[slot]!),
+      0,
+    );
     expect(turnover).toBeLessThan(1e-15);
   });
 

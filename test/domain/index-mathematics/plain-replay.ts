@@ -59,7 +59,8 @@ export function replay(run: Run, terms: ReplayTerms): Replayed {
     }
     for (const one of pending.values()) leave(one.shares, market, t, terms);
     const left = leave(index.shares, market, t, terms);
-    if (index.shares.size > 0) changeDivisor(found, index, worthWith(index.shares, market, left), worth(index.shares, market));
+    if (index.shares.size > 0)
+      changeDivisor(found, index, worthWith(index.shares, market, left), worth(index.shares, market));
     for (const { decision, session, columns, weights, targets } of decided) {
       if (decision !== t) continue;
       const { columns: of, weights: wanted } = targets ?? { columns, weights };
@@ -108,7 +109,8 @@ function adjust(shares: Shares, actions: readonly CorporateAction[], terms: Repl
     if (type === 'SPLIT' && !terms.keepsShares) shares.set(identifier, held * value);
     if (type === 'RIGHTS_ISSUE' && subscriptionPrice !== null && terms.rights === 'subscribe')
       shares.set(identifier, held * (1 + value));
-    if (type === 'SPIN_OFF' && terms.spinOffs !== 'ignore') shares.set(related!, (shares.get(related!) ?? 0) + held * value);
+    if (type === 'SPIN_OFF' && terms.spinOffs !== 'ignore')
+      shares.set(related!, (shares.get(related!) ?? 0) + held * value);
   }
 }
 
@@ -158,7 +160,8 @@ function createMarket({ identifiers, dates, fields, actions, reference }: Market
   const currencies = new Map(
     identifiers.map((name) => [name, (reference.rows.get(name)?.[0]?.values[0] as string | undefined) ?? 'USD']),
   );
-  const on = (t: number) => actions.filter(({ exDay }) => exDay <= sessions[t]! && (t === 0 || exDay > sessions[t - 1]!));
+  const on = (t: number) =>
+    actions.filter(({ exDay }) => exDay <= sessions[t]! && (t === 0 || exDay > sessions[t - 1]!));
   const money = (name: string): number => carried.get(name)! * rate(name);
   const rate = (name: string): number => {
     const currency = currencies.get(name)!;

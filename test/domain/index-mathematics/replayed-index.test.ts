@@ -17,7 +17,16 @@ const randomCase = fc
     events: fc.array(
       fc.record({
         name: fc.nat(5),
-        type: fc.constantFrom<ActionSketch['type']>('DIVIDEND', 'DIVIDEND', 'SPECIAL_DIVIDEND', 'SPLIT', 'RIGHTS_ISSUE', 'SPIN_OFF', 'MERGER', 'ACQUISITION'),
+        type: fc.constantFrom<ActionSketch['type']>(
+          'DIVIDEND',
+          'DIVIDEND',
+          'SPECIAL_DIVIDEND',
+          'SPLIT',
+          'RIGHTS_ISSUE',
+          'SPIN_OFF',
+          'MERGER',
+          'ACQUISITION',
+        ),
         at: fc.integer({ min: 1, max: SESSIONS - 1 }),
         size: fc.integer({ min: 1, max: 9 }),
       }),
@@ -41,7 +50,16 @@ interface Sketched {
   readonly terms: ReplayTerms;
 }
 
-function sketch({ steps, halts, events, terms, dividends, weighting, frequency, lag }: {
+function sketch({
+  steps,
+  halts,
+  events,
+  terms,
+  dividends,
+  weighting,
+  frequency,
+  lag,
+}: {
   steps: number[];
   halts: { name: number; at: number }[];
   events: { name: number; type: ActionSketch['type']; at: number; size: number }[];
@@ -56,16 +74,21 @@ function sketch({ steps, halts, events, terms, dividends, weighting, frequency, 
     let price = start;
     return days.map((_, t) => (price *= 1 + steps[(7 * t + n * 31) % steps.length]! / 1000));
   };
-  const close: Record<string, (number | null)[]> = Object.fromEntries(NAMES.map((name, n) => [name, path(40 + 15 * n, n)]));
+  const close: Record<string, (number | null)[]> = Object.fromEntries(
+    NAMES.map((name, n) => [name, path(40 + 15 * n, n)]),
+  );
   // A halted price is read as it was traded: with a special dividend in the halt it is not what a share is worth.
   for (const { name, at } of weighting === 'PriceWeight' ? [] : halts)
     close[NAMES[name]!]![at] = close[NAMES[name]!]![at + 1] = null;
-  const actions = ownEvents(events).map(({ name, type, at, size }) => toAction(NAMES[name]!, type, { ex: days[at]!, size }));
+  const actions = ownEvents(events).map(({ name, type, at, size }) =>
+    toAction(NAMES[name]!, type, { ex: days[at]!, size }),
+  );
   // Spun-off securities have a price from their ex-date on; a bought or merged security has none after it.
   for (const { name, type, related, ex } of actions) {
     const at = days.indexOf(ex);
     if (type === 'SPIN_OFF') close[related!] = path(5, at).map((price, t) => (t < at ? null : price));
-    if (type === 'MERGER' || type === 'ACQUISITION') close[name] = close[name]!.map((price, t) => (t > at ? null : price));
+    if (type === 'MERGER' || type === 'ACQUISITION')
+      close[name] = close[name]!.map((price, t) => (t > at ? null : price));
   }
   const currencies = Object.keys(close).map((name) => [name, { CURRENCY: CURRENCIES[name[0]!] ?? 'USD' }]);
   const shares = Object.fromEntries(Object.keys(close).map((name, n) => [name, days.map(() => 100 + 10 * n)]));

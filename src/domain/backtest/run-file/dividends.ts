@@ -45,7 +45,10 @@ function transferRows({ transfers, columns }: Book, { names, before }: Placed): 
 }
 
 /** Ordinary dividends of the index; none where they buy more of the security that pays them. */
-export const dividendPoints = pointsOf('points', { meaning: 'ordinary dividends in points of the price return', rank: 22 });
+export const dividendPoints = pointsOf('points', {
+  meaning: 'ordinary dividends in points of the price return',
+  rank: 22,
+});
 export const netDividendPoints = pointsOf('netPoints', { meaning: 'the same after withholding tax', rank: 23 });
 
 function pointsOf(

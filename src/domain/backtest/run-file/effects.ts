@@ -179,8 +179,6 @@ export function rowsByName(values: Float64Array, width: number): Float64Array {
     values.subarray(row * width, (row + 1) * width),
   );
   const sorted = new Float64Array(values.length);
-  rows
-    .toSorted((a, b) => a[0]! - b[0]! || a[1]! - b[1]!)
-    .forEach((row, place) => sorted.set(row, place * width));
+  rows.toSorted((a, b) => a[0]! - b[0]! || a[1]! - b[1]!).forEach((row, place) => sorted.set(row, place * width));
   return sorted;
 }

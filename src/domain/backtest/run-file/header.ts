@@ -83,6 +83,8 @@ export interface StoredRebalance {
   readonly tracking_error?: number;
   /** What called for it, where that is not the schedule. */
   readonly cause?: 'breach';
+  /** Day at whose closes its weights became index shares, where that is before the effective one. */
+  readonly reference?: string;
 }
 
 /** Where a block lies. */
@@ -112,7 +114,7 @@ type StoredTreatment = Pick<TreatmentSpec, 'special_dividends' | 'splits' | 'bre
 const OLDER = { reinvestment: 'constituent', rights: 'constituent' } as const;
 
 /** The treatment of a run. */
-export function runTreatment({ split_shares: _, ...treatment }: StoredTreatment): TreatmentSpec {
+export function runTreatment({ split_shares: _shares, ...treatment }: StoredTreatment): TreatmentSpec {
   return TreatmentSpec.parse({ ...OLDER, ...treatment });
 }
 
@@ -241,12 +243,13 @@ function namesOf(identifiers: readonly string[], columns: Int32Array): string[] 
 
 /** @param shift from sessions of the market to dates of the run */
 export function storedRebalance(
-  { date, session, cap, redistributed, trackingError, cause }: Composition,
+  { date, session, cap, redistributed, trackingError, cause, targets, announced }: Composition,
   shift: number,
 ): StoredRebalance {
   const at = Math.max(-1, session + shift);
   const forecast = trackingError === undefined ? {} : { tracking_error: trackingError };
-  return { date: formatDay(date), at, cap, redistributed, ...forecast, ...(cause ? { cause } : {}) };
+  const reference = targets === undefined || announced === null ? {} : { reference: formatDay(announced) };
+  return { date: formatDay(date), at, cap, redistributed, ...forecast, ...(cause ? { cause } : {}), ...reference };
 }
 
 export const HEADER_MEMBERS = Object.keys(HEADER) as (keyof RunFacts)[]; // Object.keys returns plain strings.

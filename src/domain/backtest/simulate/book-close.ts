@@ -24,6 +24,7 @@ import { tradeBeyond } from './trade-beyond.js';
 export function findGaps(state: BookState, session: number, targets: Targets | undefined): void {
   const { sm, gaps, absences, treatment } = state;
   state.missing = NONE;
+  if (state.input.isPending) return;
   if (!targets && absences.starts[session] === absences.starts[session + 1]) return;
   const missing: number[] = [];
   for (let a = absences.starts[session]!; a < absences.starts[session + 1]!; a++) {

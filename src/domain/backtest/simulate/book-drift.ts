@@ -196,7 +196,8 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Chil
     requireRate(rates, sm, session, child.column);
     weights[row + child.slot]! +=
       child.units * sm.carriedClose(session, child.column) * rates.rateAt(session, child.column);
-    if (treatment.spin_offs === 'drop_after_first_session' && state.isHeld[child.slot] === 0) dropped.push(child.column);
+    if (treatment.spin_offs === 'drop_after_first_session' && state.isHeld[child.slot] === 0)
+      dropped.push(child.column);
     hold(state, child.slot);
     return false;
   });

@@ -1,6 +1,14 @@
 import type { SessionMarket } from '../../market/session-market.js';
 import { firstAtLeast, lastAtMost } from '../../search.js';
-import { driftOf, type Book, type BookEvent, type BookOverlay, type Gap, type Transfers, type UnfilledOrder } from './book.js';
+import {
+  driftOf,
+  type Book,
+  type BookEvent,
+  type BookOverlay,
+  type Gap,
+  type Transfers,
+  type UnfilledOrder,
+} from './book.js';
 import type { Composition } from './compositions.js';
 
 /**

@@ -2,16 +2,7 @@ import type { ValuePanel } from '#kernels/engines/value-panel.js';
 import type { Absences } from '../../market/absences.js';
 import type { EffectTable } from '../../market/session-effects.js';
 import { panelRow } from '../../market/session-market.js';
-import type {
-  BookEnd,
-  BookEvent,
-  BookInput,
-  Gap,
-  PendingNames,
-  Reinvested,
-  Targets,
-  UnfilledOrder,
-} from './book.js';
+import type { BookEnd, BookEvent, BookInput, Gap, PendingNames, Reinvested, Targets, UnfilledOrder } from './book.js';
 import type { EventTerms, SessionEvents } from './book-events.js';
 
 export interface BookState extends EventTerms {

@@ -125,6 +125,11 @@ export interface ResumedIndex {
 
 export type DeciderFactory = (document: IndexDocument, composer: Composer) => Decider;
 
+/** What was known of a composition when it was decided: its weights before they drifted to the effective close. */
+export function asDecided({ targets, columns, weights }: Composition): Pick<Composition, 'columns' | 'weights'> {
+  return targets ?? { columns, weights };
+}
+
 /** The composition in force at the close of a session: the latest effective at or before it. */
 export function inForce<C extends Pick<Composition, 'session'>>(list: readonly C[], session: number): C | undefined {
   for (let i = list.length - 1; i >= 0; i--) if (list[i]!.session <= session) return list[i];

@@ -22,7 +22,10 @@ export function indexTerms(
   { treatment, document }: Pick<Compositions, 'treatment' | 'document'>,
   variant: ReturnVariant = treatment.dividends,
 ): GrowthTerms {
-  return { ...growthTerms(treatment, document.currency, variant), ...shareTermsOf(treatment, document.pipeline?.weighting) };
+  return {
+    ...growthTerms(treatment, document.currency, variant),
+    ...shareTermsOf(treatment, document.pipeline?.weighting),
+  };
 }
 
 export interface IndexBookInput {
@@ -92,9 +95,7 @@ function simulatedBook({
     ...(followedFrom === undefined ? {} : { followedFrom }),
     from: first,
     to,
-    targets: list
-      .filter(({ session }) => session <= to)
-      .map((composition) => indexTargets(composition, uncapped)),
+    targets: list.filter(({ session }) => session <= to).map((composition) => indexTargets(composition, uncapped)),
     initialValue: document.base_value,
     costRate: 0,
     fills: 'all',

@@ -77,7 +77,12 @@ export function simulateBook(input: BookInput): Book {
 }
 
 /** What the weights of a book do not show of its growth. */
-function earnedBeside({ drift, gross, transfers, reinvested }: BookState): Pick<Book, 'drift' | 'transfers' | 'reinvested'> {
+function earnedBeside({
+  drift,
+  gross,
+  transfers,
+  reinvested,
+}: BookState): Pick<Book, 'drift' | 'transfers' | 'reinvested'> {
   return {
     ...(drift === gross ? {} : { drift }),
     ...(transfers.at.length === 0

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { FindingCode } from '../findings.js';
-import { AssetIdentifier } from '../shape.js';
+import type { FindingCode } from '../refusals/findings.js';
+import { AssetIdentifier } from '../schema/shape.js';
 
 /**
  * Priority of a row that states none. In reports of relaxations it yields after all rows with a higher number; at the

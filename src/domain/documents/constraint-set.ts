@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { validateConstraints } from '../constraints/validate.js';
-import { hasErrors, orderFindings, type Finding } from '../findings.js';
-import { checkShape, Id } from '../shape.js';
-import { ConstraintRow } from './index-document.js';
+import { hasErrors, orderFindings, type Finding } from '../refusals/findings.js';
+import { checkShape, Id } from '../schema/shape.js';
+import { ConstraintRow } from '../constraints/constraint-row.js';
 
 /** Words of the routes that are no ids of constraint sets. */
 export const RESERVED_CONSTRAINT_SET_IDS = ['validate'] as const;

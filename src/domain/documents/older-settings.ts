@@ -1,4 +1,4 @@
-import { PRICE_WEIGHT } from '../rules/weighting/price-weight.js';
+import { PRICE_WEIGHT } from './share-terms.js';
 
 type Raw = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { LIMITS } from '../limits.js';
-import { assertNoErrors } from '../refusal.js';
-import { checkShape, Id, IsoDate } from '../shape.js';
+import { LIMITS } from '../refusals/limits.js';
+import { assertNoErrors } from '../refusals/refusal.js';
+import { checkShape, Id, IsoDate } from '../schema/shape.js';
 import { optimisationFields, optimisationFindings } from './optimisation-spec.js';
 
 const Resampling = z

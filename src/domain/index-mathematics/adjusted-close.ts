@@ -1,4 +1,4 @@
-import type { GrowthTerms } from '../market/growth-terms.js';
+import type { GrowthTerms } from './growth-terms.js';
 import type { SessionEffect } from './session-effect.js';
 
 /**

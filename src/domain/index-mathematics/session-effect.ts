@@ -1,5 +1,4 @@
-import type { TreatmentSpec } from '../documents/index-document.js';
-import type { GrowthTerms } from '../market/growth-terms.js';
+import type { GrowthTerms } from './growth-terms.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction, type ReturnVariant } from '../market/market-data.js';
 
 /** Effect of a session's corporate actions on one security. Amounts are per share on the new share basis. */
@@ -67,7 +66,7 @@ export function shareOf(variant: ReturnVariant, withholdingTax: number): number 
   return { price: 0, total: 1, net: 1 - withholdingTax }[variant];
 }
 
-function specialEffect(value: number, treatment: TreatmentSpec['special_dividends']): SessionEffect | undefined {
+function specialEffect(value: number, treatment: GrowthTerms['specialDividends']): SessionEffect | undefined {
   if (treatment === 'ignore') return undefined;
   return treatment === 'adjust' ? { ...NO_EFFECT, special: value } : { ...NO_EFFECT, cash: value };
 }

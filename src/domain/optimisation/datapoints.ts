@@ -1,5 +1,5 @@
-import type { CrossSection } from '../rules/datapoints/cross-section.js';
-import { latest } from '../rules/datapoints/field-request.js';
+import type { CrossSection } from '../datapoints/cross-section.js';
+import { latest } from '../datapoints/field-request.js';
 import type { Datapoints } from './problem.js';
 
 /** Datapoints of some names as known on the session of a cross-section. */

@@ -1,8 +1,8 @@
-import type { Composition } from '../backtest/simulate/compositions.js';
-import type { DecisionMemory } from '../backtest/simulate/decider.js';
+import type { Composition } from '../books/compositions.js';
+import type { DecisionMemory } from '../books/decider.js';
 import type { DerivedDocument } from '../documents/index-document.js';
 import { objectiveOf } from '../documents/optimisation-spec.js';
-import { LIMITS } from '../limits.js';
+import { LIMITS } from '../refusals/limits.js';
 import { lookBackOver, type LookBack } from '../rules/look-back.js';
 import { EXPOSURE_SESSIONS } from '../risk/factors/estimate-factors.js';
 import { STYLE_FIELDS } from '../risk/factors/styles.js';

@@ -1,5 +1,5 @@
-import { growthOf, growthRow } from '../market/growth.js';
-import type { GrowthTerms } from '../market/growth-terms.js';
+import { growthOf, growthRow } from '../index-mathematics/growth.js';
+import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 
 export interface DriftInput {

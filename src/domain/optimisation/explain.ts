@@ -1,11 +1,11 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
 import { normForce } from '#kernels/optimisation/program/norms.js';
-import type { Composer } from '../backtest/simulate/compositions.js';
+import type { Composer } from '../books/compositions.js';
 import type { NormRow } from '../constraints/program-row.js';
 import { objectiveType } from '../documents/optimisation-spec.js';
 import { isDerivedDocument } from '../documents/index-document.js';
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 import {
   compositionOn,
   explainName,
@@ -15,7 +15,7 @@ import {
   type Holding,
   type NameQuestion,
 } from '../rules/explain.js';
-import { requestText } from '../rules/datapoints/field-request.js';
+import { requestText } from '../datapoints/field-request.js';
 import { crossSectionsOf } from '../rules/decide.js';
 import { decidedOn, findingsOf, heldWeights } from './derived-decider.js';
 import { createDerivedSolver, type DerivedSolve } from './derived-solve.js';

@@ -1,8 +1,8 @@
 import type { RunHeader } from '../backtest/run-file/header.js';
-import type { Day } from '../days.js';
-import type { Finding } from '../findings.js';
-import { growthOf } from '../market/growth.js';
-import { securityTerms } from '../market/growth-terms.js';
+import type { Day } from '../time/days.js';
+import type { Finding } from '../refusals/findings.js';
+import { growthOf } from '../index-mathematics/growth.js';
+import { securityTerms } from '../index-mathematics/growth-terms.js';
 import { groupSpells } from '../market/market-groups.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { FoundScenario, HeldName, ScenarioMarket } from './holdings.js';

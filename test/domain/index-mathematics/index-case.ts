@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
-import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { buildMarket, weekdayCalendars, type MarketSketch } from '../backtest/market-builder.js';
 import { runOn, type RunRequest } from '../backtest/random-run.js';

@@ -61,18 +61,8 @@ export function replay(run: Run, terms: ReplayTerms): Replayed {
     const left = leave(index.shares, market, t, terms);
     if (index.shares.size > 0)
       changeDivisor(found, index, worthWith(index.shares, market, left), worth(index.shares, market));
-    for (const { decision, session, columns, weights, targets } of decided) {
-      if (decision !== t) continue;
-      const { columns: of, weights: wanted } = targets ?? { columns, weights };
-      // Fixed numbers of shares are one of each.
-      const unit = terms.keepsShares ? sum([...of].map((c) => market.money(sm.identifiers[c]!))) : 1;
-      pending.set(session * 1000 + decision, {
-        session,
-        shares: new Map(
-          [...of].map((c, k) => [sm.identifiers[c]!, (unit * wanted[k]!) / market.money(sm.identifiers[c]!)]),
-        ),
-      });
-    }
+    for (const one of decided)
+      if (one.decision === t) pending.set(one.session * 1000 + t, pendingOf(one, market, terms));
     for (const [key, { session, shares }] of pending) {
       if (session !== t) continue;
       const held = worth(index.shares, market);
@@ -92,6 +82,18 @@ export function replay(run: Run, terms: ReplayTerms): Replayed {
     found.weights.push(new Map([...index.shares].map(([name, q]) => [name, (q * market.money(name)) / whole])));
   }
   return found;
+}
+
+/** Numbers of shares of a decision at its closes; fixed numbers are one of each. */
+function pendingOf(
+  { columns, weights, targets, session }: Run['rebalances'][number],
+  market: Market,
+  { keepsShares }: ReplayTerms,
+): { shares: Shares; session: number } {
+  const { columns: of, weights: wanted } = targets ?? { columns, weights };
+  const moneyOf = [...of].map((column) => market.money(market.names[column]!));
+  const unit = keepsShares ? sum(moneyOf) : 1;
+  return { session, shares: new Map([...of].map((c, k) => [market.names[c]!, (unit * wanted[k]!) / moneyOf[k]!])) };
 }
 
 function changeDivisor(found: Replayed, index: { divisor: number }, before: number, after: number): void {
@@ -142,6 +144,7 @@ function worthWith(shares: Shares, market: Market, left: Shares): number {
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 interface Market {
+  readonly names: readonly string[];
   open(t: number): void;
   adjust(t: number, terms: ReplayTerms): void;
   close(t: number): void;
@@ -168,6 +171,7 @@ function createMarket({ identifiers, dates, fields, actions, reference }: Market
     return currency === 'USD' || name.length === 6 ? 1 : carried.get(`${currency}USD`)!;
   };
   return {
+    names: identifiers,
     actionsOn: on,
     rate,
     money: (name) => (carried.get(name) === undefined ? 0 : money(name)),

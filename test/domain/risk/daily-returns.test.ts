@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { daysCalendar } from '#domain/calendars/days-calendar.js';
-import { growthOf } from '#domain/market/growth.js';
-import { securityTerms, type GrowthTerms } from '#domain/market/growth-terms.js';
+import { growthOf } from '#domain/index-mathematics/growth.js';
+import { securityTerms, type GrowthTerms } from '#domain/index-mathematics/growth-terms.js';
 import type { ActionType, CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { narrowMarket } from '#domain/market/narrow-market.js';
 import { alignMarket } from '#domain/market/session-market.js';

@@ -1,5 +1,5 @@
-import { effectTable } from '../../market/session-effects.js';
-import { indexTerms } from '../simulate/index-run.js';
+import { effectTable } from '../../index-mathematics/session-effects.js';
+import { indexTerms } from '../../books/index-run.js';
 import type { Block } from './block.js';
 import { addedEffects, effectsOf, rowsByName, type RowLayout } from './effects.js';
 import { byElement } from './parts.js';

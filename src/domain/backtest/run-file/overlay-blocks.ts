@@ -1,5 +1,5 @@
 import type { Block } from './block.js';
-import { driftOf, type Book } from '../simulate/book.js';
+import { driftOf, type Book } from '../../books/book.js';
 import { append, byDate, byElement, ready } from './parts.js';
 
 /** Growth by prices alone, or of an overlay: see `driftOf`. */

@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import { numeric } from '../field-use.js';
+import { PRICE_WEIGHT } from '../../documents/share-terms.js';
+import { numeric } from '../../datapoints/field-use.js';
 import { fieldName } from '../parameters.js';
 import { valuesOf } from '../verdicts.js';
 import { weighed, weightingClass } from '../weighting-class.js';
-
-export const PRICE_WEIGHT = 'PriceWeight';
 
 export const PriceWeightParams = z.strictObject({
   factor_field: fieldName.nullable().default(null).meta({

@@ -4,7 +4,7 @@ import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import { growthStep, openingFactor, type ShareTerms } from '#domain/index-mathematics/adjusted-close.js';
 import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session-effect.js';
 import { runShareTerms } from '#domain/backtest/run-file/header.js';
-import { lastAtMost } from '#domain/search.js';
+import { lastAtMost } from '#domain/numbers/search.js';
 import { runEffects, type RunEffect } from '../../run-effects.js';
 import { inBatches, type ExportSource, type Producer } from '../batch.js';
 import { keptColumns } from '../kept-columns.js';

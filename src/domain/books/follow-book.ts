@@ -1,0 +1,178 @@
+import { transfersFrom, type Book, type BookEvent, type BookInput, type FollowEnd } from './book.js';
+import { exitSides } from './book-close.js';
+import { frozenSlots } from './book-orders.js';
+import { assertAffordable } from './book-limits.js';
+import { moveWeights } from './trades.js';
+import { trade } from './trade.js';
+
+/**
+ * The book of a portfolio that holds what a cost-free book holds and only pays for it: no weight is computed a second
+ * time, and what comes out is what simulating it gives, bit for bit, when the other book began a holding period at its
+ * first session. Undefined as soon as it could not hold the same: where a target has no price to trade at, the other
+ * book itself has waited for one, or something is paid for while a spun-off name may wait for its price. It is
+ * simulated then.
+ * @param like a book without costs that takes every target.
+ * @param resume state of the portfolio at the first session, to resume from.
+ * @cost O(T + E H)
+ */
+export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Book | undefined {
+  const { sm, from, to, initialValue, costRate } = input;
+  if (like.unfilled.length > 0) return undefined;
+  const length = to - from + 1;
+  const shift = from - like.from;
+  const names = like.columns.length;
+  const weights = like.weights.subarray(shift * names, (shift + length) * names);
+  const value = new Float64Array(length);
+  const costs = new Float64Array(length);
+  const events: BookEvent[] = [];
+  const paying = { input, like, costRate, held: new Float64Array(names), all: new Int32Array(names) };
+  let next = like.events.findIndex(({ at }) => at > shift);
+  let periodValue = resume?.stretchValue ?? initialValue;
+  if (resume) value[0] = resume.value;
+  for (let at = resume ? 1 : 0; at < length; at++) {
+    const drifted = at === 0 ? initialValue : periodValue * like.path[at + shift]!;
+    value[at] = drifted;
+    const event =
+      at === 0
+        ? opening(names, initialValue)
+        : like.events[next]?.at === at + shift
+          ? { ...like.events[next++]!, at, valueBefore: drifted }
+          : undefined;
+    if (event) {
+      const retained = payFor({ ...paying, event, after: weights.subarray(at * names, (at + 1) * names) });
+      if (
+        retained === undefined ||
+        (retained !== 1 && !event.rebalanced && mayWaitForPrice(input, from + at, like.columns))
+      )
+        return undefined;
+      value[at] = drifted * retained;
+      costs[at] = drifted - value[at]!;
+      events.push(event);
+    }
+    if (at === 0 || like.begins[at + shift] === 1) periodValue = value[at]!;
+  }
+  return {
+    sm,
+    from,
+    length,
+    value,
+    costs,
+    events,
+    weights,
+    columns: like.columns,
+    everHeld: shift === 0 ? like.everHeld : heldIn({ weights, events }, names),
+    gross: fromOne(like.gross.slice(shift, shift + length)),
+    path: fromOne(like.path.slice(shift, shift + length)),
+    begins: like.begins.subarray(shift, shift + length),
+    ...earnedFrom(like, { shift, length }),
+    divisor: like.divisor.subarray(shift, shift + length),
+    cash: like.cash.slice(shift, shift + length),
+    counts: like.counts.subarray(shift, shift + length),
+    unfilled: [],
+    pending: null,
+    end: { stretchValue: periodValue, value: value.at(-1)! },
+    gaps: like.gaps.filter(({ session }) => session >= from),
+    silent: like.silent.filter(({ session }) => session >= from),
+  };
+}
+
+/** What the weights of a followed book do not show of its growth. */
+function earnedFrom(
+  { drift, transfers }: Book,
+  { shift, length }: { readonly shift: number; readonly length: number },
+): Pick<Book, 'drift' | 'transfers'> {
+  return {
+    ...(drift ? { drift: fromOne(drift.slice(shift, shift + length)) } : {}),
+    ...(transfers ? { transfers: transfersFrom(transfers, shift) } : {}),
+  };
+}
+
+/** The first purchase. */
+function opening(names: number, valueBefore: number): BookEvent {
+  return {
+    at: 0,
+    rebalanced: true,
+    valueBefore,
+    before: new Float64Array(names),
+    conversions: [],
+    exits: [],
+    fills: [],
+  };
+}
+
+function fromOne(series: Float64Array): Float64Array {
+  series[0] = 1;
+  return series;
+}
+
+interface Payment {
+  readonly input: BookInput;
+  readonly like: Book;
+  readonly event: BookEvent;
+  /** Weights after the event. */
+  readonly after: Float64Array;
+  readonly costRate: number;
+  /** Memory for what is held and what is traded, [H] each. */
+  readonly held: Float64Array;
+  readonly all: Int32Array;
+}
+
+/**
+ * What is left of the value after paying for an event; undefined when something of it cannot be traded, or not as
+ * without costs.
+ */
+function payFor(payment: Payment): number | undefined {
+  const { input, like, event, after, costRate, held, all } = payment;
+  const { before, rebalanced } = event;
+  if (!rebalanced) return payForExits(like, payment);
+  held.set(before);
+  moveWeights(held, event);
+  let count = 0;
+  for (let slot = 0; slot < held.length; slot++) if (after[slot] !== 0 || held[slot] !== 0) all[count++] = slot;
+  const slots = all.subarray(0, count);
+  const { frozen } = frozenSlots({
+    input,
+    columns: like.columns,
+    session: input.from + event.at,
+    slots,
+    before: held,
+    asked: after,
+  });
+  if (frozen.size > 0) return undefined;
+  const { retained } = trade({ before: held, targets: after, slots, frozen, costRate });
+  assertAffordable(input, input.from + event.at, retained);
+  return retained;
+}
+
+/**
+ * Beside cash or short positions the costs of spreading what left over the rest change its weights: it is simulated
+ * then.
+ */
+function payForExits({ cash, from }: Book, { input, event, after, costRate }: Payment): number | undefined {
+  const { long, short } = exitSides(event.exits);
+  const isSpread = after.some((weight) => weight !== 0);
+  if (costRate === 0 || !isSpread || (long === 0 && short === 0)) return 1;
+  const isPlain = short === 0 && cash[input.from - from + event.at] === 0 && after.every((weight) => weight >= 0);
+  return isPlain ? 1 - (long - long / (1 + costRate)) : undefined;
+}
+
+/**
+ * Whether a spun-off name may still wait for its first price: what is paid then changes the share of the book that it
+ * will be.
+ */
+function mayWaitForPrice({ sm, treatment }: BookInput, session: number, columns: Int32Array): boolean {
+  const { all, starts } = sm.actions;
+  const first = Math.max(0, session - treatment.max_stale_sessions);
+  for (let a = starts[first]!; a < starts[session + 1]!; a++)
+    if (all[a]!.action.type === 'SPIN_OFF' && columns.includes(all[a]!.column)) return true;
+  return false;
+}
+
+/** 1 for the slots with a weight at some close, or before what happened at one, [H]. */
+function heldIn({ weights, events }: Pick<Book, 'weights' | 'events'>, names: number): Uint8Array {
+  const held = new Uint8Array(names);
+  for (const rows of [weights, ...events.map(({ before }) => before)]) {
+    for (let i = 0; i < rows.length; i++) if (rows[i] !== 0) held[i % names] = 1;
+  }
+  return held;
+}

@@ -1,0 +1,103 @@
+import type { Book, BookInput, PendingNames } from './book.js';
+import { closeSession, findGaps } from './book-close.js';
+import { driftTo } from './book-drift.js';
+import { beginHoldingPeriod, endOf, pendingOf, writeRow, type BookState } from './book-state.js';
+import { openBook } from './open-book.js';
+
+/** Sessions between two looks at the cancel flag. */
+const TICK_SESSIONS = 64;
+
+/**
+ * Simulates a book: weights drift by growth, names leave and enter by corporate actions, targets are taken at the
+ * close. The return of a session is earned by the weights held before it. Between sessions on which something happens a
+ * holding is a number of units of the value index, so that a session costs one product per name.
+ * @throws Refusal FX_MISSING when a name's exchange rate is not known when it is bought, MISSING_PRICE, NUMERIC_FAILURE
+ * @cost O(T H)
+ */
+export function simulateBook(input: BookInput): Book {
+  const state = openBook(input);
+  const { from, to, tick, sm, resume } = input;
+  let pending: PendingNames | null = null;
+  for (let session = resume ? from + 1 : from; session <= to; session++) {
+    const at = session - from;
+    if (at > 0) driftTo(state, session);
+    const targets = state.targetsOn.get(session);
+    findGaps(state, session, targets);
+    closeSession(state, session, targets);
+    if (session === input.followedFrom) pending = followedOn(state, session);
+    state.counts[at] = state.count;
+    if (tick && at % TICK_SESSIONS === 0) tick(at / (to - from + 1));
+  }
+  const {
+    columns,
+    value,
+    gross,
+    paths,
+    begins,
+    divisor,
+    costs,
+    weights,
+    cash,
+    counts,
+    everHeld,
+    events,
+    gaps,
+    silent,
+    orders,
+  } = state;
+  if (input.isBrief || input.isSparse) writeRow(state, to);
+  const end = endOf(state, to);
+  return {
+    sm,
+    from,
+    length: to - from + 1,
+    columns,
+    value,
+    gross,
+    begins,
+    divisor,
+    costs,
+    cash,
+    counts,
+    everHeld,
+    events,
+    gaps,
+    silent,
+    weights,
+    end,
+    pending,
+    path: paths,
+    unfilled: orders,
+    ...earnedBeside(state),
+  };
+}
+
+/** Lets a portfolio follow a book from a close on. @returns what it waits for then */
+function followedOn(state: BookState, session: number): PendingNames {
+  writeRow(state, session);
+  if (state.path !== 1 || state.carry !== 1) beginHoldingPeriod(state, session);
+  return pendingOf(state);
+}
+
+/** What the weights of a book do not show of its growth. */
+function earnedBeside({
+  drift,
+  gross,
+  transfers,
+  reinvested,
+}: BookState): Pick<Book, 'drift' | 'transfers' | 'reinvested'> {
+  return {
+    ...(drift === gross ? {} : { drift }),
+    ...(transfers.at.length === 0
+      ? {}
+      : {
+          transfers: {
+            at: Int32Array.from(transfers.at),
+            slot: Int32Array.from(transfers.slot),
+            dividends: Float64Array.from(transfers.dividends),
+            moved: Float64Array.from(transfers.moved),
+          },
+        }),
+    ...(reinvested === null ? {} : { reinvested }),
+  };
+}

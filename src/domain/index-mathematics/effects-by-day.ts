@@ -1,0 +1,64 @@
+import { effectOf, type SessionEffect } from '../index-mathematics/session-effect.js';
+import { keyOf, type GrowthTerms } from './growth-terms.js';
+import type { MarketData } from '../market/market-data.js';
+
+/** Effects of a market's actions on prices, in the order of their ex days, those of a day in the order of the actions. */
+export interface EffectsByDay {
+  /** Ex day of each, [E]. */
+  readonly days: Int32Array;
+  /** Column of its name, [E]. */
+  readonly columns: Int32Array;
+  /** [E] each. */
+  readonly terms: Readonly<Record<keyof SessionEffect, Float64Array>>;
+}
+
+/** Terms whose effects are kept: those of the return variants that a risk model has. 56 bytes an action each. */
+const TERMS_MAX = 2;
+
+const known = new WeakMap<MarketData['actions'], Map<string, EffectsByDay>>();
+
+/** Effects of the actions that are not cancelled. @cost O(N + A log A), once per market and terms */
+export function effectsByDay(market: MarketData, terms: GrowthTerms): EffectsByDay {
+  const key = `${market.adjustment} ${keyOf(terms)}`;
+  const own = known.get(market.actions) ?? new Map<string, EffectsByDay>();
+  known.set(market.actions, own);
+  const effects = own.get(key) ?? readEffects(market, terms);
+  own.delete(key);
+  own.set(key, effects);
+  if (own.size > TERMS_MAX) own.delete(own.keys().next().value!);
+  return effects;
+}
+
+export function effectAt({ terms }: EffectsByDay, position: number): SessionEffect {
+  return {
+    ratio: terms.ratio[position]!,
+    cash: terms.cash[position]!,
+    rights: terms.rights[position]!,
+    subscription: terms.subscription[position]!,
+    special: terms.special[position]!,
+    income: terms.income[position]!,
+  };
+}
+
+function readEffects({ actions, identifiers, adjustment }: MarketData, terms: GrowthTerms): EffectsByDay {
+  const columnOf = new Map(identifiers.map((identifier, column) => [identifier, column]));
+  const found = actions.flatMap((action) => {
+    const column = columnOf.get(action.identifier);
+    const effect = action.status === 'cancelled' ? undefined : effectOf(action, adjustment, terms);
+    return column === undefined || effect === undefined ? [] : [{ day: action.exDay, column, effect }];
+  });
+  found.sort((a, b) => a.day - b.day);
+  const of = (term: keyof SessionEffect): Float64Array => Float64Array.from(found, ({ effect }) => effect[term]);
+  return {
+    days: Int32Array.from(found, ({ day }) => day),
+    columns: Int32Array.from(found, ({ column }) => column),
+    terms: {
+      ratio: of('ratio'),
+      cash: of('cash'),
+      rights: of('rights'),
+      subscription: of('subscription'),
+      special: of('special'),
+      income: of('income'),
+    },
+  };
+}

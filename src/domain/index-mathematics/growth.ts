@@ -1,0 +1,250 @@
+import { exchangeRates, requireRate } from '../market/exchange-rates.js';
+import { createValuePanel } from '#kernels/engines/value-panel.js';
+import { isWorkPaged } from '#kernels/memory/paged-memory.js';
+import { adjustedClose, growthStep } from '../index-mathematics/adjusted-close.js';
+import { adjustsCloses, heldTerms, keyOf, type GrowthTerms } from './growth-terms.js';
+import { effectAt, effectOn, effectTable, type EffectTable, type PlacedEffect } from './session-effects.js';
+import { keptFloats } from '../../base/memory/kept-memory.js';
+import {
+  BeforeMarket,
+  panelRow,
+  type MarketMark,
+  type SessionMarket,
+  type TermsMark,
+} from '../market/session-market.js';
+
+/** Growth panels cached per aligned market: those of a definition and of its comparisons. */
+const PANELS_MAX = 3;
+
+interface Cached {
+  readonly panels: Map<string, Float64Array>;
+  readonly indices: Map<string, Float64Array>;
+}
+
+const cache = new WeakMap<SessionMarket, Cached>();
+
+function cachedFor(sm: SessionMarket): Cached {
+  let cached = cache.get(sm);
+  if (!cached) cache.set(sm, (cached = { panels: new Map(), indices: new Map() }));
+  return cached;
+}
+
+/**
+ * Growth factors of one unit of value from the close before to the close of each session, in the index currency, [S -
+ * first x N]. NaN on the first session, before a name's second bar and where a rate is missing; 1 plus cash on a
+ * session without a bar.
+ * @param used columns whose exchange rates must be there.
+ * @throws Refusal FX_MISSING
+ * @cost O(S N), once per market and terms
+ */
+export function growthOf(sm: SessionMarket, terms: GrowthTerms, used: Iterable<number> = []): Float64Array {
+  const rates = exchangeRates(sm, terms.currency);
+  for (const column of used) requireRate(rates, sm, sm.sessions.length - 1, column);
+  return latest(cachedFor(sm).panels, keyOf(terms), () => growthPanel(sm, terms));
+}
+
+/**
+ * Value of one unit held since a security's first bar, in the index currency, [S - first x N]: the running product of
+ * its growth without what the index reinvests, so that a holding over any period is worth its units times this. NaN
+ * before the first bar and where a rate is missing, after which it begins at 1 again.
+ * @cost O(S N), once per market and terms
+ */
+export function valueIndexOf(sm: SessionMarket, terms: GrowthTerms): Float64Array {
+  const held = heldTerms(terms);
+  return latest(cachedFor(sm).indices, keyOf(held), () => accumulate(sm, held));
+}
+
+/** A cached panel, or a new one in place of the least recently used. */
+function latest(panels: Map<string, Float64Array>, key: string, make: () => Float64Array): Float64Array {
+  const panel = panels.get(key) ?? make();
+  panels.delete(key);
+  panels.set(key, panel);
+  if (panels.size > PANELS_MAX) panels.delete(panels.keys().next().value!);
+  return panel;
+}
+
+function accumulate(sm: SessionMarket, terms: GrowthTerms): Float64Array {
+  const { names, sessions, lastBar } = sm;
+  const rates = exchangeRates(sm, terms.currency);
+  const panel = growthPanel(sm, terms, indexMemory);
+  if (sm.mark) panel.set(termsMarkOf(sm.mark, terms).index);
+  for (let s = firstMade(sm); s < sessions.length; s++) {
+    const row = panelRow(sm, s);
+    for (let i = 0; i < names; i++) {
+      const value = s === 0 ? Number.NaN : panel[row - names + i]! * panel[row + i]!;
+      if (value === value) panel[row + i] = value;
+      else panel[row + i] = lastBar[row + i]! >= 0 && rates.rateAt(s, i) > 0 ? 1 : Number.NaN;
+    }
+  }
+  return panel;
+}
+
+/** Memory of a value index: with kernels over it, but for one that is paged or not of their size. */
+function indexMemory(cells: number, names: number): Float64Array {
+  const isPaged = isWorkPaged(8 * cells);
+  return (isPaged ? undefined : createValuePanel(cells, names)) ?? keptFloats(cells);
+}
+
+/** @param memory zeros for so many cells in rows of so many names */
+function growthPanel(
+  sm: SessionMarket,
+  terms: GrowthTerms,
+  memory: (cells: number, names: number) => Float64Array = keptFloats,
+): Float64Array {
+  const { names, rowOf, sessions, market, first } = sm;
+  const close = market.fields.get('CLOSE')!;
+  const table = effectTable(sm, terms);
+  const { columns, starts } = table;
+  const growth = memory((sessions.length - first) * names, names);
+  // The last price of each name on the share basis of the session before.
+  const carried = carriedFirst(sm, terms);
+  for (let s = firstMade(sm); s < sessions.length; s++) {
+    const touched: Touched[] = [];
+    for (let e = starts[s]!; e < starts[s + 1]!; e++)
+      touched.push({ effect: effectAt(table, e), before: carried[columns[e]!]! });
+    const row = panelRow(sm, s);
+    growOverSession({ close, growth, carried, from: rowOf[s]! * names, to: row, names });
+    for (const { effect, before } of touched) {
+      if (!(before > 0)) continue;
+      const step = growthStep(effect, before, sm.closeAt(s, effect.column));
+      growth[row + effect.column] = step.factor;
+      carried[effect.column] = step.carried;
+    }
+  }
+  if (!sm.mark) growth.fill(Number.NaN, 0, Math.min(names, growth.length));
+  convert(sm, terms.currency, growth);
+  return growth;
+}
+
+/** First session whose row is computed. */
+function firstMade({ mark }: SessionMarket): number {
+  return mark ? mark.session + 1 : 0;
+}
+
+/** Base prices of the first computed session. */
+function carriedFirst(sm: SessionMarket, terms: GrowthTerms): Float64Array {
+  const { mark, names } = sm;
+  if (mark === null) return new Float64Array(names).fill(Number.NaN);
+  if (mark.terms === null) return carriedAt(sm, terms, { session: mark.session, bars: mark.lastBar });
+  return termsMarkOf(mark, terms).carried.slice();
+}
+
+function termsMarkOf({ terms: byKey }: MarketMark, terms: GrowthTerms): TermsMark {
+  const key = keyOf(heldTerms(terms));
+  const mark = byKey?.get(key);
+  if (!mark) throw new Error(`the mark of the market has no terms ${key}`);
+  return mark;
+}
+
+/**
+ * Close that a security is carried at on a session: its latest one after everything that has adjusted closes since, on
+ * the terms of a table.
+ */
+export function carriedUnder(sm: SessionMarket, table: EffectTable, session: number, column: number): number {
+  const bar = sm.lastBar[panelRow(sm, session) + column]!;
+  if (bar < 0 || bar === session || !adjustsCloses(table.terms)) return sm.carriedClose(session, column);
+  const { mark } = sm;
+  const isMarked = mark !== null && mark.terms !== null && bar <= mark.session;
+  let price = isMarked ? termsMarkOf(mark, table.terms).carried[column]! : sm.closeAt(bar, column);
+  for (let s = (isMarked ? mark.session : bar) + 1; s <= session; s++) {
+    const effect = effectOn(table, s, column);
+    if (effect !== undefined) price = adjustedClose(effect, price);
+  }
+  return price;
+}
+
+/**
+ * Beginning of a session's row in `growthOf`. A market that does not begin with the first session has no growth on the
+ * one it begins with.
+ * @throws BeforeMarket
+ */
+export function growthRow(sm: Pick<SessionMarket, 'first' | 'names'>, session: number): number {
+  if (session === sm.first && session > 0)
+    throw new BeforeMarket(`the growth of session ${session} begins before the market is there`);
+  return panelRow(sm, session);
+}
+
+/** State of a market after a session. @cost O(N + A) for each of the terms */
+export function markMarket(sm: SessionMarket, session: number, terms: readonly GrowthTerms[]): MarketMark {
+  const { names, lastBar } = sm;
+  const row = panelRow(sm, session);
+  const bars = Int32Array.from(lastBar.subarray(row, row + names));
+  return {
+    session,
+    lastBar: bars,
+    terms: new Map(
+      terms
+        .map(heldTerms)
+        .map((own) => [
+          keyOf(own),
+          { carried: carriedAt(sm, own, { session, bars }), index: valueIndexOf(sm, own).slice(row, row + names) },
+        ]),
+    ),
+  };
+}
+
+/** Last price of each name on the share basis of a session, as the growth of the next one begins with it. */
+export function carriedAt(
+  sm: SessionMarket,
+  terms: GrowthTerms,
+  { session, bars }: { readonly session: number; readonly bars: Int32Array },
+): Float64Array {
+  const table = effectTable(sm, terms);
+  const { columns, starts } = table;
+  // What was paid before the mark need not be there: what was carried at it is.
+  const mark = sm.mark?.terms ? { session: sm.mark.session, ...termsMarkOf(sm.mark, terms) } : null;
+  const isOfMark = (column: number): boolean => mark !== null && bars[column]! <= mark.session;
+  const carried = Float64Array.from(bars, (bar, column) =>
+    isOfMark(column) ? mark!.carried[column]! : bar < 0 ? Number.NaN : sm.closeAt(bar, column),
+  );
+  for (let s = mark === null ? 0 : mark.session + 1; s <= session; s++) {
+    for (let e = starts[s]!; e < starts[s + 1]!; e++) {
+      const column = columns[e]!;
+      const before = carried[column]!;
+      if (s > bars[column]! && before > 0) carried[column] = adjustedClose(effectAt(table, e), before);
+    }
+  }
+  return carried;
+}
+
+interface Touched {
+  readonly effect: PlacedEffect;
+  /** Carried close before the session. */
+  readonly before: number;
+}
+
+interface Grown {
+  readonly close: Float64Array;
+  readonly growth: Float64Array;
+  readonly carried: Float64Array;
+  /** Position of the session's bars in `close`, negative when there are none. */
+  readonly from: number;
+  /** Position of the session's factors in `growth`. */
+  readonly to: number;
+  readonly names: number;
+}
+
+function growOverSession({ close, growth, carried, from, to, names }: Grown): void {
+  for (let i = 0; i < names; i++) {
+    const before = carried[i]!;
+    const price = from < 0 ? Number.NaN : close[from + i]!;
+    if (price === price) {
+      growth[to + i] = price / before;
+      carried[i] = price;
+    } else {
+      growth[to + i] = before === before ? 1 : Number.NaN;
+    }
+  }
+}
+
+/** Multiplies by the change of each name's exchange rate. */
+function convert(sm: SessionMarket, currency: string, growth: Float64Array): void {
+  const { names, sessions } = sm;
+  const rates = exchangeRates(sm, currency);
+  for (let i = 0; i < names; i++) {
+    if (rates.isNative(i)) continue;
+    const series = rates.seriesOf(i);
+    for (let s = Math.max(1, firstMade(sm)); s < sessions.length; s++)
+      growth[panelRow(sm, s) + i]! *= series[s]! / series[s - 1]!;
+  }
+}

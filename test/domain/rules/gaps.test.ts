@@ -17,7 +17,7 @@ const SESSIONS = 36;
 const NAMES = 5;
 const FIRST = WEEKDAYS.sessions.findIndex((day) => formatDay(day) === '2020-01-01');
 const ALL = Int32Array.from({ length: NAMES }, (_, column) => column);
-const treatment = TreatmentSpec.parse({});
+const treatment = TreatmentSpec.parse({ special_dividends: 'constituent' });
 
 /** Bars of one name: now and then missing, missing for a stretch that may reach either end, every other one, or all but one. */
 const bars = fc.oneof(

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { PRICE_WEIGHT } from '../../documents/share-terms.js';
 import { numeric } from '../../datapoints/field-use.js';
 import { fieldName } from '../parameters.js';
 import { valuesOf } from '../verdicts.js';
@@ -17,11 +16,11 @@ export const PriceWeightParams = z.strictObject({
 });
 
 export const priceWeight = weightingClass({
-  type: PRICE_WEIGHT,
+  type: 'PriceWeight',
   label: 'Price weight',
   help: 'Holds one share of each constituent, or a factor of it: weights in proportion to prices in index currency, as in the Dow Jones Industrial Average.',
   params: PriceWeightParams,
-  example: { type: PRICE_WEIGHT, params: {} },
+  example: { type: 'PriceWeight', params: {} },
   behaviour({ factor_field: factorField, splits }) {
     const value = numeric('CLOSE', '', true);
     const factor = factorField === null ? null : numeric(factorField, 'factor_field');

@@ -44,6 +44,32 @@ export const SNAPSHOT = jsonObject<RebalanceSnapshot, SnapshotSource>({
     older: () => [],
   },
   announced: valueMember(({ snapshot: { announced } }) => (announced === null ? null : formatDay(announced))),
+  target_weights: {
+    ...writtenMember<RebalanceSnapshot['target_weights'], SnapshotSource>((json, source) => {
+      const { weights, columns, targets, targetColumns } = source.snapshot;
+      if (targets === null || targetColumns === null) json.raw('null');
+      else if (columns.length === targetColumns.length && equal(weights, targets))
+        json.repeat(source.written.from, source.written.to);
+      else writeMap(json, source, targetColumns, targets);
+    }),
+    older: () => null,
+  },
+  reference_date: {
+    ...valueMember(({ snapshot: { reference } }: SnapshotSource) => (reference === null ? null : formatDay(reference))),
+    older: () => null,
+  },
+  index_shares: {
+    ...writtenMember<RebalanceSnapshot['index_shares'], SnapshotSource>((json, source) =>
+      writeMap(json, source, source.snapshot.columns, source.snapshot.shares),
+    ),
+    older: () => null,
+  },
+  weighting_factor: {
+    ...writtenMember<RebalanceSnapshot['weighting_factor'], SnapshotSource>((json, source) =>
+      writeMap(json, source, source.snapshot.columns, source.snapshot.factors),
+    ),
+    older: () => null,
+  },
   cause: { ...valueMember(({ snapshot: { cause } }: SnapshotSource) => cause), older: () => null },
 });
 
@@ -106,6 +132,27 @@ function writeWeights(json: JsonWriter, { keys, snapshot: { columns } }: Snapsho
   json.raw('{');
   json.members(keys, columns, weights);
   json.raw('}');
+}
+
+/** Numbers by name, null where there is none; null where no name has one. */
+function writeMap(
+  json: JsonWriter,
+  { keys, identifiers }: SnapshotSource,
+  columns: Int32Array,
+  values: Float64Array | null,
+): void {
+  if (values === null || !values.some(Number.isFinite)) json.raw('null');
+  else if (values.every(Number.isFinite)) {
+    json.raw('{');
+    json.members(keys, columns, values);
+    json.raw('}');
+  } else {
+    const entries = Array.from(values, (value, k) => [
+      identifiers[columns[k]!]!,
+      Number.isFinite(value) ? value : null,
+    ]);
+    json.value(Object.fromEntries(entries));
+  }
 }
 
 function equal(a: Float64Array, b: Float64Array): boolean {

@@ -683,6 +683,8 @@ export interface BookPayload {
   readonly calendar_coverage: CalendarCoveragePayload | null;
   /** Market value over level, 1 at the start; absent for a bare level series. */
   readonly divisor?: SeriesPayload | undefined;
+  /** Ordinary dividends of each session in points of the price return; absent where they buy more of the security that pays them, and in older runs. */
+  readonly dividend_points?: SeriesPayload | undefined;
 }
 
 /** Keeps the count best names, letting constituents stay while they rank within a buffer: fewer changes at each rebalance. */
@@ -3369,6 +3371,8 @@ export interface IndexExplanation {
   readonly derivation: DerivedSource | null;
   /** Share of the decided weights still there on the effective date: names may go between the two. The applied weight is the decided one over it. */
   readonly stayed: number;
+  /** Decided weight, where it became index shares before the effective close (`rebalance.weights_as: "shares"` with notice); the applied weight is what those are worth. Null otherwise. */
+  readonly decided_weight: number | null;
   /** Applied weight of the composition in force; null when that leaves the name out. */
   readonly weight: number | null;
   /** Weight held at the close of as_of; null when not held. */
@@ -5319,6 +5323,13 @@ export interface RebalanceSnapshot {
   readonly stale_fills: readonly StaleFillPayload[];
   /** When the composition was published, if earlier than date. */
   readonly announced: string | null;
+  readonly target_weights: Readonly<Record<string, number>> | null;
+  /** Date whose closes turned target weights into index shares; null in runs stored before it was recorded. */
+  readonly reference_date: string | null;
+  /** Index shares at the effective close: weight times market value over price, with divisor 1 on the base date. Null for strategies and overlays, and in older runs. */
+  readonly index_shares: Readonly<Record<string, number>> | null;
+  /** Index shares over float-adjusted shares; null for a security without a share count. */
+  readonly weighting_factor: Readonly<Record<string, number | null>> | null;
   /** What called for it: the schedule, or a breach that `treatment.on_breach` answers; null in runs stored before it was recorded. */
   readonly cause: 'schedule' | 'breach' | null;
 }

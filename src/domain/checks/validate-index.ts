@@ -70,18 +70,23 @@ export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
 const documentsOf = new WeakMap<object, IndexDocument>();
 
 /**
- * A stored body as a document with its defaults, undefined when it does not satisfy the schema.
+ * A stored body as a document with its defaults, those of the version that stored it; undefined when it does not satisfy
+ * the schema.
  * @cost one validation; nothing for a frozen body that was read before
  */
 export function readIndex(body: unknown): IndexDocument | undefined {
   const isConstant = typeof body === 'object' && body !== null && Object.isFrozen(body);
   const known = isConstant ? documentsOf.get(body) : undefined;
   if (known !== undefined) return known;
-  const parsed = IndexDocument.safeParse(withOlderSettings(body));
-  if (!parsed.success) return undefined;
-  const document = withDefaultUniverse(parsed.data);
-  if (isConstant) documentsOf.set(body, document);
+  const document = parseIndex(withOlderSettings(body));
+  if (isConstant && document !== undefined) documentsOf.set(body, document);
   return document;
+}
+
+/** A body as it is written today as a document with its defaults, undefined when it does not satisfy the schema. */
+export function parseIndex(body: unknown): IndexDocument | undefined {
+  const parsed = IndexDocument.safeParse(body);
+  return parsed.success ? withDefaultUniverse(parsed.data) : undefined;
 }
 
 /**

@@ -1,5 +1,8 @@
 import { proceedsOf } from '../books/book-events.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
+import { openingFactor, shareFactor } from '../index-mathematics/adjusted-close.js';
+import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
+import { effectOf } from '../index-mathematics/session-effect.js';
 import { ACTION_KINDS, type CorporateAction, type ReturnVariant } from '../market/market-data.js';
 
 /** A name of an index before an action, and how the index treats it. */
@@ -10,8 +13,9 @@ export interface BeforeAction {
   readonly variant: ReturnVariant;
   readonly treatment: Pick<
     TreatmentSpec,
-    'special_dividends' | 'splits' | 'spin_offs' | 'delisting' | 'withholding_tax'
+    'reinvestment' | 'special_dividends' | 'splits' | 'spin_offs' | 'delisting' | 'withholding_tax'
   >;
+  readonly growth: GrowthTerms;
   /** Whether what is spun off is in the prices already: nothing enters the index for it then. */
   readonly isTotal?: boolean;
 }
@@ -51,21 +55,27 @@ const UNKNOWN: ProForma = { weight: null, shares: null, divisor: null, ...STAYS 
  */
 export function proForma(action: CorporateAction, before: BeforeAction, worth: WorthOf): ProForma {
   const { type, value } = action;
-  const { weight, treatment, variant } = before;
-  if (ACTION_KINDS[type] === 'ratio') return { ...UNCHANGED, weight, shares: treatment.splits === 'apply' ? value : 1 };
+  const { weight, treatment, variant, growth } = before;
+  if (ACTION_KINDS[type] === 'ratio') {
+    if (treatment.splits !== 'apply') return { ...UNCHANGED, weight };
+    return growth.splitShares === 'keep' ? afterOpening(action, before) : { ...UNCHANGED, weight, shares: value };
+  }
   switch (type) {
     case 'DIVIDEND':
+      if (growth.reinvestment === 'index') return afterPayment(before, value);
       return afterCash(before, value, reinvestedOf(variant, before));
     case 'SPECIAL_DIVIDEND':
     case 'RETURN_OF_CAPITAL':
-      return afterCash(before, value, treatment.special_dividends === 'reinvest' ? 1 : 0);
+      if (growth.specialDividends === 'adjust') return afterOpening(action, before);
+      return afterCash(before, value, growth.specialDividends === 'ignore' ? 0 : 1);
     case 'MERGER':
     case 'ACQUISITION':
     case 'DELISTING':
       return ended(action, before, worth);
     case 'RIGHTS_ISSUE': {
       const terms = rightsTerms(action);
-      return terms === null ? UNKNOWN : afterRights(before, terms);
+      if (terms === null) return UNKNOWN;
+      return growth.rights === 'constituent' ? afterRights(before, terms) : afterOpening(action, before);
     }
     case 'SPIN_OFF':
       return { ...UNCHANGED, weight, received: childOf(action, before) };
@@ -78,7 +88,7 @@ export function proForma(action: CorporateAction, before: BeforeAction, worth: W
 
 /** What is held of a spun-off name: it enters at a price of zero, and weighs nothing before its first close. */
 function childOf({ identifier, value, related }: CorporateAction, before: BeforeAction): Received | null {
-  const enters = before.treatment.spin_offs === 'zero_price' && before.isTotal !== true;
+  const enters = before.treatment.spin_offs !== 'ignore' && before.isTotal !== true;
   if (!enters || related === null || related === identifier || !(value > 0)) return null;
   return { identifier: related, ratio: value, weight: 0 };
 }
@@ -124,6 +134,23 @@ export function reinvestedOf(
   { weight, treatment }: { readonly weight: number; readonly treatment: Pick<TreatmentSpec, 'withholding_tax'> },
 ): number {
   return { price: 0, total: 1, net: weight < 0 ? 1 : 1 - treatment.withholding_tax }[variant];
+}
+
+/** An adjusted previous close: index shares by the terms, and the divisor by what market value they leave. */
+function afterOpening(action: CorporateAction, { weight, price, growth }: BeforeAction): ProForma {
+  const effect = effectOf(action, 'none', growth);
+  if (effect === undefined) return { ...UNCHANGED, weight };
+  const opening = openingFactor(effect, price, growth);
+  const divisor = 1 + weight * (opening - 1);
+  if (!(divisor > 0)) return UNKNOWN;
+  return { ...STAYS, weight: (weight * opening) / divisor, shares: shareFactor(effect, price, growth), divisor };
+}
+
+/** An ordinary dividend that the whole index reinvests: the price falls by it, shares and divisor stay. */
+function afterPayment({ weight, price }: BeforeAction, cash: number): ProForma {
+  const paid = cash / price;
+  if (!(paid < 1)) return UNKNOWN;
+  return { ...UNCHANGED, weight: (weight * (1 - paid)) / (1 - weight * paid) };
 }
 
 /** @param reinvested fraction of the cash */

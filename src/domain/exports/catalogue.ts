@@ -13,7 +13,13 @@ export const EXPORTS = {
       price: points('The index as a price return, from its base value; null where prices include dividends.'),
       total: points('The same as a total return.'),
       net: points('The same as a net total return; null where prices include dividends.'),
-      divisor: number('Divisor of the index in its own return variant.'),
+      divisor: number(
+        'Divisor of the index, one for all of its return variants where it reinvests dividends in itself.',
+      ),
+      dividend_points: points(
+        'Ordinary dividends of the session in points of the price return; null where they buy more of the security that pays them.',
+      ),
+      net_dividend_points: points('The same after withholding tax.'),
       return: fraction('Return of the portfolio since the session before; null on the first date.'),
       drawdown: fraction('Level against its highest so far.'),
       costs: money('Paid for the trades of the session.'),

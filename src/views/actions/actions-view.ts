@@ -1,5 +1,5 @@
 import type { ActionsView } from '#contract/analytics/actions.js';
-import { runTreatment } from '#domain/backtest/run-file/header.js';
+import { runShareTerms, runTreatment } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import {
   offerChoices,
@@ -135,7 +135,7 @@ export function heldAtEnd(columns: RunColumns, { sm, rates }: Pick<ActionsInput,
 function heldOn(columns: RunColumns, days: Int32Array, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>) {
   const { names, has_index_weights: hasOwn } = columns.header;
   const block = hasOwn ? 'indexWeights' : 'weights';
-  const level = levelsOf(columns);
+  const level = marketValues(columns, days);
   return {
     weightAt: (t: number, place: number): number =>
       columns.f64(block, t * names.length + place, t * names.length + place + 1)[0]!,
@@ -147,6 +147,14 @@ function heldOn(columns: RunColumns, days: Int32Array, { sm, rates }: Pick<Actio
   };
 }
 
+/** Market value that index shares are of: the level, times the divisor where all variants share both. */
+function marketValues(columns: RunColumns, days: Int32Array): Float64Array {
+  const level = levelsOf(columns);
+  if (!columns.has('dividendPoints')) return level;
+  const divisor = divisors(columns, days);
+  return level.map((points, t) => points * divisor[t]!);
+}
+
 function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: RowInput) {
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId, variant } = columns.header;
   const treatment = runTreatment(columns.header.treatment);
@@ -155,10 +163,12 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: 
   const places = new Map(names.map((name, place) => [name, place]));
   const divisor = hasOwn || runId === indexId ? divisors(columns, days) : null;
   const { weightAt, sharesAt } = heldOn(columns, days, { sm, rates });
-  const level = levelsOf(columns);
+  const level = marketValues(columns, days);
   const isFixed = isDivisorFixed(columns);
   const isTotal = sm.market.adjustment === 'total';
-  const terms = { sm, rates, treatment, growth: growthTerms(treatment, columns.header.currency, variant) };
+  const shareTerms = runShareTerms(columns.header.treatment);
+  const growth = { ...growthTerms(treatment, columns.header.currency, variant), ...shareTerms };
+  const terms = { sm, rates, treatment, growth };
   /** Worth of a share of one name in shares of another, of shares as they are on the ex-date. */
   const worthIn =
     ({ identifier: own, exDay }: CorporateAction, t: number): WorthOf =>
@@ -182,7 +192,7 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: 
     const shares = sharesAt(before, column, weight);
     const close = sm.carriedClose(sm.sessionAt(days[before]!), column);
     const split = isComing && ACTION_KINDS[action.type] !== 'ratio' ? sharesBy(action.identifier, action.exDay) : 1;
-    const held = { weight, price: close / split, variant, treatment, isTotal };
+    const held = { weight, price: close / split, variant, treatment, growth, isTotal };
     const worth = worthIn(action, before);
     const after = isComing
       ? pending(proForma(action, held, worth), { shares, split, divisor: divisor?.[before] ?? null, isFixed })

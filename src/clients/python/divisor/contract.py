@@ -753,6 +753,8 @@ class _BookPayload(t.TypedDict):
 class BookPayload(_BookPayload, total=False):
     #: Market value over level, 1 at the start; absent for a bare level series.
     divisor: SeriesPayload
+    #: Ordinary dividends of each session in points of the price return; absent where they buy more of the security that pays them, and in older runs.
+    dividend_points: SeriesPayload
 
 
 class _BufferedTopNParams(t.TypedDict):
@@ -3790,6 +3792,8 @@ class _IndexExplanation(t.TypedDict):
     derivation: t.Optional[DerivedSource]
     #: Share of the decided weights still there on the effective date: names may go between the two. The applied weight is the decided one over it.
     stayed: float
+    #: Decided weight, where it became index shares before the effective close (`rebalance.weights_as: "shares"` with notice); the applied weight is what those are worth. Null otherwise.
+    decided_weight: t.Optional[float]
     #: Applied weight of the composition in force; null when that leaves the name out.
     weight: t.Optional[float]
     #: Weight held at the close of as_of; null when not held.
@@ -5909,6 +5913,13 @@ class RebalanceSnapshot(t.TypedDict):
     stale_fills: t.Sequence[StaleFillPayload]
     #: When the composition was published, if earlier than date.
     announced: t.Optional[str]
+    target_weights: t.Optional[t.Mapping[str, float]]
+    #: Date whose closes turned target weights into index shares; null in runs stored before it was recorded.
+    reference_date: t.Optional[str]
+    #: Index shares at the effective close: weight times market value over price, with divisor 1 on the base date. Null for strategies and overlays, and in older runs.
+    index_shares: t.Optional[t.Mapping[str, float]]
+    #: Index shares over float-adjusted shares; null for a security without a share count.
+    weighting_factor: t.Optional[t.Mapping[str, t.Optional[float]]]
     #: What called for it: the schedule, or a breach that `treatment.on_breach` answers; null in runs stored before it was recorded.
     cause: t.Optional[t.Literal["schedule", "breach"]]
 

@@ -65,9 +65,7 @@ export const SNAPSHOT = jsonObject<RebalanceSnapshot, SnapshotSource>({
     older: () => null,
   },
   weighting_factor: {
-    ...writtenMember<RebalanceSnapshot['weighting_factor'], SnapshotSource>((json, source) =>
-      writeMap(json, source, source.snapshot.columns, source.snapshot.factors),
-    ),
+    ...writtenMember<RebalanceSnapshot['weighting_factor'], SnapshotSource>(writeFactors),
     older: () => null,
   },
   cause: { ...valueMember(({ snapshot: { cause } }: SnapshotSource) => cause), older: () => null },
@@ -134,22 +132,26 @@ function writeWeights(json: JsonWriter, { keys, snapshot: { columns } }: Snapsho
   json.raw('}');
 }
 
-/** Numbers by name, null where there is none; null where no name has one. */
-function writeMap(
-  json: JsonWriter,
-  { keys, identifiers }: SnapshotSource,
-  columns: Int32Array,
-  values: Float64Array | null,
-): void {
-  if (values === null || !values.some(Number.isFinite)) json.raw('null');
-  else if (values.every(Number.isFinite)) {
+/** Numbers by name; null where there are none. */
+function writeMap(json: JsonWriter, { keys }: SnapshotSource, columns: Int32Array, values: Float64Array | null): void {
+  if (values === null) json.raw('null');
+  else {
     json.raw('{');
     json.members(keys, columns, values);
     json.raw('}');
-  } else {
-    const entries = Array.from(values, (value, k) => [
-      identifiers[columns[k]!]!,
-      Number.isFinite(value) ? value : null,
+  }
+}
+
+/** Factors by name, null for one without a share count; null where no name has one. */
+function writeFactors(json: JsonWriter, source: SnapshotSource): void {
+  const { columns, factors } = source.snapshot;
+  const isKnown = (factor: number): boolean => factor !== 0;
+  if (factors === null || factors.every(isKnown)) writeMap(json, source, columns, factors);
+  else if (!factors.some(isKnown)) json.raw('null');
+  else {
+    const entries = Array.from(factors, (factor, k) => [
+      source.identifiers[columns[k]!]!,
+      isKnown(factor) ? factor : null,
     ]);
     json.value(Object.fromEntries(entries));
   }

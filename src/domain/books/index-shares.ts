@@ -12,7 +12,7 @@ export interface IndexShares {
   readonly targets: Pick<Composition, 'columns' | 'weights'>;
   /** Index shares at the effective close, [n]; null where the composition is none of an index with shares of its own. */
   readonly shares: Float64Array | null;
-  /** Index shares over float-adjusted shares, NaN without a share count, [n]. */
+  /** Index shares over float-adjusted shares, 0 without a share count, [n]. */
   readonly factors: Float64Array | null;
 }
 
@@ -34,7 +34,11 @@ export function indexSharesIn(book: Book, currency: string): SharesOf {
         (sm.carriedClose(session, columns[k]!) * rates.rateAt(session, columns[k]!)),
     );
     const floats = floatShares(sm, session);
-    return { ...decided, shares, factors: shares.map((held, k) => held / floats(columns[k]!)) };
+    const factors = shares.map((held, k) => {
+      const count = floats(columns[k]!);
+      return count > 0 ? held / count : 0;
+    });
+    return { ...decided, shares, factors };
   };
 }
 

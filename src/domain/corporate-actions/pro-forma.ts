@@ -143,7 +143,8 @@ function afterOpening(action: CorporateAction, { weight, price, growth }: Before
   const opening = openingFactor(effect, price, growth);
   const divisor = 1 + weight * (opening - 1);
   if (!(divisor > 0)) return UNKNOWN;
-  return { ...STAYS, weight: (weight * opening) / divisor, shares: shareFactor(effect, price, growth), divisor };
+  const shares = (shareFactor(effect, price, growth) * unitOf(growth, divisor)) / divisor;
+  return { ...STAYS, weight: (weight * opening) / divisor, shares, divisor };
 }
 
 /** An ordinary dividend that the whole index reinvests: the price falls by it, shares and divisor stay. */
@@ -154,17 +155,23 @@ function afterPayment({ weight, price }: BeforeAction, cash: number): ProForma {
 }
 
 /** @param reinvested fraction of the cash */
-function afterCash({ weight, price }: BeforeAction, cash: number, reinvested: number): ProForma {
+function afterCash({ weight, price, growth }: BeforeAction, cash: number, reinvested: number): ProForma {
   const paid = cash / price;
   if (!(paid < 1)) return UNKNOWN;
   const lost = (1 - reinvested) * paid;
   const level = 1 - weight * lost;
+  const divisor = (1 - weight * paid) / level;
   return {
     ...STAYS,
     weight: (weight * (1 - lost)) / level,
-    shares: (1 - lost) / (1 - paid),
-    divisor: (1 - weight * paid) / level,
+    shares: ((1 - lost) / (1 - paid)) * unitOf(growth, divisor),
+    divisor,
   };
+}
+
+/** Unit of index shares after an action over that before: market values where all return variants share them, else levels. */
+function unitOf({ reinvestment }: GrowthTerms, divisor: number): number {
+  return reinvestment === 'index' ? divisor : 1;
 }
 
 export interface RightsTerms {
@@ -184,7 +191,8 @@ export function exRights(price: number, { ratio, subscription }: RightsTerms): n
 }
 
 /** As levels grow: over the theoretical price ex rights. What is subscribed enters the divisor with the new shares. */
-function afterRights({ weight, price }: BeforeAction, terms: RightsTerms): ProForma {
+function afterRights({ weight, price, growth }: BeforeAction, terms: RightsTerms): ProForma {
   const subscribed = (terms.ratio * terms.subscription) / price;
-  return { ...STAYS, weight, shares: price / exRights(price, terms), divisor: 1 + weight * subscribed };
+  const divisor = 1 + weight * subscribed;
+  return { ...STAYS, weight, shares: (price / exRights(price, terms)) * unitOf(growth, divisor), divisor };
 }

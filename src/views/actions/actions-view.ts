@@ -21,7 +21,7 @@ import { firstAtLeast } from '#domain/numbers/search.js';
 import { csvTable } from '../csv-table.js';
 import { levelsOf } from '../dividends/dividend-points-view.js';
 import { divisors, freeTrades, isDivisorFixed } from '../exports/tables/events.js';
-import type { HeldName } from './pro-forma-rows.js';
+import type { HeldIndex, HeldName } from './pro-forma-rows.js';
 import { takenOutcome } from './taken-outcome.js';
 
 /** Most actions that are listed: the latest. */
@@ -120,16 +120,17 @@ function silentExits(columns: RunColumns, days: Int32Array, { sm, rates, from, t
 }
 
 /** What the index of a run holds at its last close. @cost reads [H] weights */
-export function heldAtEnd(columns: RunColumns, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>): HeldName[] {
+export function heldAtEnd(columns: RunColumns, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>): HeldIndex {
   const { names } = columns.header;
   const days = columns.i32('days');
   const last = days.length - 1;
   const { weightAt, sharesAt } = heldOn(columns, days, { sm, rates });
-  return names.flatMap((identifier, place): HeldName[] => {
+  const held = names.flatMap((identifier, place): HeldName[] => {
     const weight = weightAt(last, place);
     const column = sm.columnOf(identifier);
     return weight === 0 || column < 0 ? [] : [{ identifier, weight, shares: sharesAt(last, column, weight) }];
   });
+  return { held, sharesStay: columns.has('dividendPoints') };
 }
 
 function heldOn(columns: RunColumns, days: Int32Array, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>) {

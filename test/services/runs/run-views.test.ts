@@ -238,9 +238,13 @@ test('a pack on the session of a rebalance has its weights; before, those announ
     expect(weight_after).toBeCloseTo(weights.find((held) => held.identifier === identifier)!.weight, 8);
   const announced = await client.call('packRebalance', { params, body: body(decision_date!) });
   expect(announced).toMatchObject({ effective: date, decision: decision_date, basis: 'announced' });
-  const targets = ({ accounts }: typeof pack) =>
-    accounts[0]!.trades.map(({ identifier, weight_target }) => [identifier, weight_target]);
-  expect(targets(announced)).toEqual(targets(pack));
+  const sharesOf = ({ accounts }: typeof pack) =>
+    new Map(accounts[0]!.trades.map(({ identifier, weight_target, price }) => [identifier, weight_target / price]));
+  // The announcement is in index shares: between any two names their ratio stays, whatever prices do.
+  const [then, now] = [sharesOf(announced), sharesOf(pack)];
+  expect([...now.keys()]).toEqual([...then.keys()]);
+  const ratios = [...now].map(([identifier, shares]) => shares / then.get(identifier)!);
+  for (const ratio of ratios) expect(ratio / ratios[0]!).toBeCloseTo(1, 10);
   expect(announced.reconciliation).toBeNull();
   // What the effective day says of the announcement is what the announcement said.
   const ordered = ({ accounts }: typeof pack) =>

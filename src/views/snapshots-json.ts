@@ -47,10 +47,8 @@ export const SNAPSHOT = jsonObject<RebalanceSnapshot, SnapshotSource>({
   target_weights: {
     ...writtenMember<RebalanceSnapshot['target_weights'], SnapshotSource>((json, source) => {
       const { weights, columns, targets, targetColumns } = source.snapshot;
-      if (targets === null || targetColumns === null) json.raw('null');
-      else if (columns.length === targetColumns.length && equal(weights, targets))
-        json.repeat(source.written.from, source.written.to);
-      else writeMap(json, source, targetColumns, targets);
+      const isHeld = targets !== null && columns.length === targetColumns?.length && equal(weights, targets);
+      writeMap(json, source, targetColumns ?? columns, isHeld ? null : targets);
     }),
     older: () => null,
   },

@@ -24,7 +24,7 @@ export const RebalanceSnapshot = z
       .meta({ description: 'Names traded at the price of an earlier session, up to max_stale_sessions old.' }),
     announced: z.string().nullable().meta({ description: 'When the composition was published, if earlier than date.' }),
     target_weights: weightMap(
-      'Weights decided on reference_date; equal to weights where they hold at the effective close.',
+      'Weights decided on reference_date; null where they are the weights, and in runs stored before they were recorded.',
     ).nullable(),
     reference_date: z.string().nullable().meta({
       description:

@@ -20,6 +20,20 @@ export type SharesOf = (composition: Composition) => IndexShares;
 
 /** Numbers of shares of the compositions of an index: market value of each over its price, at the effective close. */
 export function indexSharesIn(book: Book, currency: string): SharesOf {
+  const known = sharesFor.get(book) ?? new WeakMap<Composition, IndexShares>();
+  sharesFor.set(book, known);
+  const sharesOf = countShares(book, currency);
+  return (composition) => {
+    const shares = known.get(composition) ?? sharesOf(composition);
+    known.set(composition, shares);
+    return shares;
+  };
+}
+
+/** Shares of the compositions of a book: its record and its result both show them. */
+const sharesFor = new WeakMap<Book, WeakMap<Composition, IndexShares>>();
+
+function countShares(book: Book, currency: string): SharesOf {
   const { sm, from, value, divisor, reinvested, overlay } = book;
   const level = reinvested?.levels.price ?? value;
   return (composition) => {
@@ -67,9 +81,12 @@ function floatShares(sm: SessionMarket, session: number): (column: number) => nu
   };
   const outstanding = fields.get('SHARES_OUTSTANDING');
   const float = fields.get('FREE_FLOAT');
+  const isStated = reference.columns.includes('FREE_FLOAT');
   return (column) => {
     const own = latest(float, column);
-    const stated = referenceAt(reference, sm.identifiers[column]!, 'FREE_FLOAT', sm.sessions[session]!);
+    const stated = isStated
+      ? referenceAt(reference, sm.identifiers[column]!, 'FREE_FLOAT', sm.sessions[session]!)
+      : null;
     return latest(outstanding, column) * (own === own ? own : typeof stated === 'number' ? stated : 1);
   };
 }

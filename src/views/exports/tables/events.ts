@@ -184,7 +184,7 @@ function actionRows(
     ...(ratio === 1 ? [] : [row('split', ratio, opening({ ratio }))]),
     ...(cash > 0 ? [row('cash', cash, (-drifted * cash) / (close + cash))] : []),
     ...(special > 0 ? [row('special_dividend', special, opening({ special, ratio }) - opening({ ratio }))] : []),
-    ...(income > 0 ? [row('dividend', income, 0 * held)] : []),
+    ...(income > 0 ? [row('dividend', income, Number.isNaN(held) ? held : 0)] : []),
     ...(rights > 0 ? [row('rights', rights, ofRights)] : []),
   ];
 }

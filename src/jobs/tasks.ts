@@ -15,6 +15,7 @@ import type {
 import type {
   EstimateRiskModelInput,
   IndexQuestion,
+  OptimisationQuestion,
   OptimiseInput,
   RebalancePackQuestion,
   RiskModelOutput,
@@ -106,6 +107,8 @@ export interface Tasks {
   'run-levels': { input: { readonly columns: string }; output: RunLevels };
   /** The composition of an index on a day: a PreviewResponse as JSON. */
   preview: { input: IndexQuestion & { readonly asOf: string | null }; output: AnswerBytes };
+  /** The weights that an optimisation comes to: a PreviewResponse as JSON. */
+  'preview-optimisation': { input: OptimisationQuestion; output: AnswerBytes };
   /** The chain behind one weight, on the store's last day when none is given: an IndexExplanation as JSON. */
   explain: {
     input: IndexQuestion & { readonly identifier: string; readonly asOf: string | null };

@@ -7,7 +7,7 @@ import { assertAboveZero } from '#domain/books/series-benchmark.js';
 import { runTreatment, type RunHeader } from '#domain/backtest/run-file/header.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { parseIndex } from '#domain/checks/validate-index.js';
+import { acceptedIndex } from '#domain/checks/validate-index.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { treatmentOf } from '#domain/documents/treatment.js';
 import type { MeasuredVariant } from '#domain/market/market-data.js';
@@ -137,5 +137,5 @@ function heldAlone(
       treatment: { ...runTreatment(treatment), dividends: variant },
     },
   };
-  return parseIndex(body)!; // one that satisfies its schema
+  return acceptedIndex(body)!; // one that satisfies its schema
 }

@@ -23,9 +23,10 @@ export const RebalanceSnapshot = z
       .array(StaleFillPayload)
       .meta({ description: 'Names traded at the price of an earlier session, up to max_stale_sessions old.' }),
     announced: z.string().nullable().meta({ description: 'When the composition was published, if earlier than date.' }),
-    target_weights: weightMap(
-      'Weights decided on reference_date; null where they are the weights, and in runs stored before they were recorded.',
-    ).nullable(),
+    target_weights: z.record(z.string(), z.number()).nullable().meta({
+      description:
+        'Weights decided on reference_date; null where they are the weights, and in runs stored before they were recorded.',
+    }),
     reference_date: z.string().nullable().meta({
       description:
         'Date whose closes turned target weights into index shares; null in runs stored before it was recorded.',

@@ -37,8 +37,6 @@ export interface BookInput {
    * both wait for a bar.
    */
   readonly fills: 'all' | 'priceable';
-  /** Shares that wait to take effect: none of them leaves, or is reported, for lack of a bar. */
-  readonly isPending?: boolean;
   /** After the first session a name is traded only when its weight is further than this from its target. */
   readonly tolerance?: number;
   /** Only the level is wanted: weights are there of the last session alone, and nothing of what was traded. */

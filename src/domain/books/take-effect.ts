@@ -16,7 +16,7 @@ import type { Composition } from './compositions.js';
  */
 export function takeEffect(index: TakingIndex, timing: DueRebalance, decided: Decided): Composition | undefined {
   const isPending = index.document.rebalance.weights_as === 'shares' && timing.decision < timing.session;
-  return isPending ? takeShares(index, timing, decided) : takeWeights(index.sm, timing, decided);
+  return isPending ? takeShares(index, timing, decided) : takeWeights(index, timing, decided);
 }
 
 /** An index that takes a composition. */
@@ -48,13 +48,18 @@ function sameColumns({ columns, weights }: PendingShares, { columns: wanted }: P
   return Float64Array.from(wanted, (column) => weightOf.get(column) ?? 0);
 }
 
-/** Weights that hold at the effective close; of names that have ended since, those of their side take over pro rata. */
-function takeWeights(sm: SessionMarket, timing: DueRebalance, decided: Decided): Composition | undefined {
+/**
+ * Weights that hold at the effective close; of names that have ended since or leave at it for want of a price, those of
+ * their side take over the weight pro rata.
+ */
+function takeWeights({ sm, treatment }: TakingIndex, timing: DueRebalance, decided: Decided): Composition | undefined {
   const { columns, weights, uncapped, cap, capped, redistributed, trackingError, basket } = decided;
   const forecast = trackingError === undefined ? {} : { trackingError };
   const { session, decision } = timing;
-  const hasLeavers = decision !== session && columns.some((column) => sm.hasEnded(session, column));
-  const staying = hasLeavers ? columns.filter((column) => !sm.hasEnded(session, column)) : columns;
+  const isGone = (column: number): boolean =>
+    sm.hasEnded(session, column) || sm.isSilent(session, column, treatment.max_stale_sessions);
+  const hasLeavers = decision !== session && columns.some(isGone);
+  const staying = hasLeavers ? columns.filter((column) => !isGone(column)) : columns;
   if (staying.length === 0) return undefined;
   if (staying.length === columns.length)
     return {

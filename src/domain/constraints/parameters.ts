@@ -68,9 +68,9 @@ export const datapoint = z
   .max(64)
   .meta({ label: 'Field', help: 'Datapoint, as of the rebalance date.' });
 
-export const reference = z.enum(['index', 'previous']).default('index').meta({
+export const reference = z.enum(['index', 'previous', 'held']).default('index').meta({
   label: 'Reference',
-  help: 'Trades are measured from the index weights or from the previous solved weights.',
+  help: 'Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.',
 });
 
 interface Range {

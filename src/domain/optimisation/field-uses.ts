@@ -4,6 +4,7 @@ import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { objectiveOf, returnsOf, type OptimisationSpec } from '../documents/optimisation-spec.js';
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
+import { unknownField } from '../refusals/unknown-field.js';
 import { latest, type FieldRequest } from '../datapoints/field-request.js';
 import { fieldFindings, type PlacedUse } from '../rules/field-findings.js';
 import type { FieldUse } from '../datapoints/field-use.js';
@@ -31,10 +32,14 @@ export function constraintFieldFindings(
       return [
         {
           ...at,
-          code: 'UNKNOWN_FIELD_NAME',
-          message: `The store has no ${found.missing}${found.missing === name ? '' : `, which ${name} needs`}.`,
-          accepted: namesOf(market),
-          value: name,
+          ...unknownField(
+            `The store has no ${found.missing}${found.missing === name ? '' : `, which ${name} needs`}.`,
+            {
+              name: found.missing,
+              accepted: namesOf(market),
+              value: name,
+            },
+          ),
         },
       ];
     if (!NUMERIC.has(row.type) || found.dataset !== 'reference' || referenceKind(market, name) === 'number') return [];

@@ -34,6 +34,10 @@ export const LIMIT_SPECS = {
     value: 4_294_967_296,
     help: 'A table that is the body of `POST /data/import`: it lies on disk, and 4 GiB are 100 million rows of market data.',
   },
+  MAX_SYNTHETIC_BARS: {
+    value: 31_500_000,
+    help: 'Assets times sessions of `POST /data/synthetic`: 5000 assets over 25 years.',
+  },
   MAX_COPIED_CONTENT_BYTES: {
     value: 2_147_483_648,
     help: 'Panels of a content that is copied when it is served: 7000 names x 25 years x 6 columns.',

@@ -1,5 +1,6 @@
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
+import { unknownField } from '../refusals/unknown-field.js';
 import { kindFits } from './expressions/evaluate.js';
 import type { ComparedUse } from './compared-use.js';
 import { namesOf, referenceKind, resolve, type ValueKind } from '../datapoints/resolution.js';
@@ -34,12 +35,12 @@ function problemOf(use: ComparedUse, market: MarketData): Problem | undefined {
   if ('missing' in found) {
     const need = found.missing === field.name ? '' : `, which ${field.name} needs`;
     const where = field.dataset === null ? 'The store' : `The dataset ${field.dataset} of the store`;
-    return {
-      code: 'UNKNOWN_FIELD_NAME',
-      message: `${where} has no ${found.missing}${need}.`,
-      accepted: namesOf(market),
+    const accepted = namesOf(market);
+    return unknownField(`${where} has no ${found.missing}${need}.`, {
+      name: found.missing,
+      accepted,
       value: field.name,
-    };
+    });
   }
   const kind = found.dataset === 'reference' ? referenceKind(market, field.name) : 'number';
   const needsNumber = use.as === 'number' || field.aggregate !== 'last' || field.transform !== 'none';

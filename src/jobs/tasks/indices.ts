@@ -3,7 +3,7 @@ import type { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.j
 import type { CalledRebalance } from '#domain/schedule/index-schedule.js';
 import type { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
 import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
-import type { OptimisationRequest } from '#domain/documents/optimisation-request.js';
+import type { OptimisationPreviewRequest, OptimisationRequest } from '#domain/documents/optimisation-request.js';
 import type { FactorModelPayload, RiskDiagnosticsPayload, RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import type { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
 import type { Finding } from '#domain/refusals/findings.js';
@@ -18,6 +18,11 @@ export interface IndexQuestion {
   readonly documents: Readonly<Record<string, IndexDocument>>;
   readonly models?: ModelFiles;
   readonly indexId: string;
+}
+
+/** The weights that an optimisation of an index comes to. */
+export interface OptimisationQuestion extends IndexQuestion {
+  readonly request: OptimisationPreviewRequest;
 }
 
 /** Trades that bring accounts to an index. */

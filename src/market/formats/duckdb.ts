@@ -192,15 +192,3 @@ export function cellOf(value: DuckDBValue): Cell {
     return new Date(Number(value.micros / 1000n));
   return String(value);
 }
-
-/**
- * What DuckDB says of a failure, fit for a finding: one line, without paths of this machine.
- */
-export function reasonOf(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
-  return text
-    .split('\n')[0]!
-    .replace(/[\p{Cc}\ufffd]/gu, '?')
-    .replace(/(?<!\w)(["']?)(\/[^\s"':,]+)+\1/g, 'the file')
-    .slice(0, 200);
-}

@@ -7,6 +7,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { auditBatches, auditHead } from '#store/audit/log.js';
 import { isSealed, sealAudit } from '#store/audit/seals.js';
 import type { DocumentStore } from '#store/port.js';
+import { sumOf, type Skipped } from '../shared/skipped.js';
 import type { SigningKeys } from '../stored/signing-keys.js';
 
 export interface AuditQuery {
@@ -38,6 +39,8 @@ export interface AuditReading {
   readonly seals: readonly AuditSeal[];
   /** Keys that signed it. */
   readonly keys: readonly PublicKey[];
+  /** Signatures and keys that cannot be read. */
+  readonly left: Skipped;
   /** Whether all of the log is asked for. */
   readonly isWhole: boolean;
 }
@@ -73,12 +76,17 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
       const head: AuditHead = { seq, hash };
       const entries = (): AuditBatches => limited(auditBatches(documents, { after, head }), query);
       for await (const batch of entries()) void batch; // What is refused is refused before the first byte is out.
-      const { documents: seals } = await documents.list('audit-seal', (body) => AuditSeal.safeParse(body).data);
+      const { documents: seals, ...left } = await documents.list(
+        'audit-seal',
+        (body) => AuditSeal.safeParse(body).data,
+      );
+      const { keys, ...leftKeys } = await signingKeys.list();
       return {
         head,
         batches: entries(),
         seals: seals.filter(({ seq }) => seq > after && seq <= head.seq),
-        keys: await signingKeys.list(),
+        keys,
+        left: sumOf(left, leftKeys),
         isWhole: after === 0 && [start, end, kind, id, author, limit].every((given) => given === undefined),
       };
     },

@@ -48,7 +48,7 @@ export interface JobsServiceDependencies {
   readonly system: JobSystem;
   readonly artifacts: ArtifactStore;
   /** Results that are kept in a compact form, written out when they are read; by kind. */
-  readonly results?: Partial<Record<JobKindName, (value: unknown) => ReadableStream<Uint8Array>>>;
+  readonly results?: Partial<Record<JobKindName, (value: unknown) => Promise<ReadableStream<Uint8Array>>>>;
   /** Results that an earlier version stored as bytes, upgraded when they are read; null for one of today. By kind. */
   readonly upgrades?: Partial<Record<JobKindName, (artifact: ArtifactRef) => Promise<ResultBytes> | null>>;
   /** Aborted when the service stops: long polls are answered then, and streams of events end. */
@@ -89,12 +89,15 @@ export function createJobsService({
     const write = status.status === 'succeeded' ? results[status.kind] : undefined;
     return {
       status,
-      resultBytes: write === undefined ? null : { length: null, open: async () => write(status.result) },
+      resultBytes: write === undefined ? null : { length: null, open: () => write(status.result) },
     };
   }
 
   return {
-    list: async (query) => ({ jobs: await system.list(query) }),
+    async list(query) {
+      const { jobs, skipped, skipped_causes } = await system.list(query);
+      return { jobs: [...jobs], skipped, skipped_causes: { ...skipped_causes } };
+    },
     async read(jobId, { waitSeconds, signal }) {
       const found = await require(jobId);
       const { status } = found.status;

@@ -1,3 +1,4 @@
+import type { PublicKeys } from '#contract/publication.js';
 import { SigningKey, type PublicKey } from '#domain/documents/publication-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { lastSealedAt, sealAudit } from '#store/audit/seals.js';
@@ -5,6 +6,7 @@ import { timeAfterLogs } from '#store/publication/log.js';
 import { newSigningKey } from '#store/publication/signing.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { latestTime } from '#store/timestamp.js';
+import { withUnreadable } from '../shared/skipped.js';
 
 /** The keys that sign publications: one is in use, those before it stay known for what they signed. */
 export interface SigningKeys {
@@ -13,7 +15,7 @@ export interface SigningKeys {
   /** Whether a key is still the one in use. */
   isCurrent(reader: Pick<DocumentReader, 'get'>, keyId: string): Promise<boolean>;
   /** Public keys, oldest first. */
-  list(): Promise<PublicKey[]>;
+  list(): Promise<PublicKeys>;
   /** Puts a new key in place of the one in use, at no time before its last signature, whatever the clock does. */
   rotate(by: Authorship): Promise<PublicKey>;
 }
@@ -55,8 +57,8 @@ export function createSigningKeys({
       return stored !== undefined && !('unreadable' in stored) && readKey(stored.body)?.valid_until === null;
     },
     async list() {
-      const { documents: keys } = await documents.list('signing-key', readKey);
-      return keys.map(publicPart).toSorted(byAge);
+      const { documents: keys, ...left } = await documents.list('signing-key', readKey);
+      return { keys: keys.map(publicPart).toSorted(byAge), ...withUnreadable(left, 0) };
     },
     rotate: async (by) => publicPart(await documents.transaction((tx) => replaced(tx, timestamp()), { by })),
   };

@@ -275,6 +275,7 @@ describe('on random markets', () => {
             ...action,
             value: perShare.has(action.type) ? 2 * action.value : action.value,
             subscriptionPrice: action.subscriptionPrice === null ? null : 2 * action.subscriptionPrice,
+            ...(action.cash === undefined ? {} : { cash: 2 * action.cash }),
           })),
         };
         const first = tryRun(market, document, request);
@@ -301,9 +302,8 @@ describe('on random markets', () => {
           const market: MarketData = { ...drawn, adjustment: 'none' }; // on adjusted prices a split changes nothing
           const names = market.identifiers.length;
           const identifier = market.identifiers[column]!;
-          // A price-weighted index holds one share of what was split: its weight falls.
-          if (document.pipeline!.weighting.type === 'PriceWeight') return;
           if (
+            document.pipeline!.weighting.type === 'PriceWeight' || // holds one share of what was split
             identifier === 'EURUSD' ||
             market.actions.some((action) => action.identifier === identifier || action.related === identifier)
           )

@@ -238,11 +238,8 @@ test('a pack on the session of a rebalance has its weights; before, those announ
     expect(weight_after).toBeCloseTo(weights.find((held) => held.identifier === identifier)!.weight, 8);
   const announced = await client.call('packRebalance', { params, body: body(decision_date!) });
   expect(announced).toMatchObject({ effective: date, decision: decision_date, basis: 'announced' });
-  // The announcement is in index shares: their ratio stays, whatever prices do.
-  const [then, now] = [announced, pack].map(({ accounts }) =>
-    accounts[0]!.trades.map((t) => t.weight_target / t.price),
-  );
-  const ratios = now!.map((shares, i) => shares / then![i]!);
+  const sharesOf = ({ accounts }: typeof pack) => accounts[0]!.trades.map((t) => t.weight_target / t.price);
+  const ratios = sharesOf(pack).map((shares, i) => shares / sharesOf(announced)[i]!);
   for (const ratio of ratios) expect(ratio / ratios[0]!).toBeCloseTo(1, 10);
   expect(announced.reconciliation).toBeNull();
   // What the effective day says of the announcement is what the announcement said.

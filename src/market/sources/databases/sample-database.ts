@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Cell } from '../../formats/cells.js';
 import type { Problems } from '../../tables/problems.js';
-import { cellOf, openDuckDb, reasonOf, sqlName, sqlText } from '../../formats/duckdb.js';
+import { cellOf, openDuckDb, sqlName, sqlText } from '../../formats/duckdb.js';
+import { reasonOf } from '../../tables/fault-reason.js';
 import type { DatabasePlace } from './database-place.js';
 import type { TableSample } from './sample-postgresql.js';
 

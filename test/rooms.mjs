@@ -95,6 +95,7 @@ export const FAMILIES = {
     'calendars',
     'catalogue',
     'market',
+    'index-mathematics',
     'analytics',
     'datapoints',
     'risk',

@@ -695,6 +695,8 @@ export interface BookPayload {
   readonly calendar_coverage: CalendarCoveragePayload | null;
   /** Market value over level, 1 at the start; absent for a bare level series. */
   readonly divisor?: SeriesPayload | undefined;
+  /** Ordinary dividends of each session in points of the price return; absent where they buy more of the security that pays them, and in older runs. */
+  readonly dividend_points?: SeriesPayload | undefined;
 }
 
 /** Keeps the count best names, letting constituents stay while they rank within a buffer: fewer changes at each rebalance. */
@@ -1114,8 +1116,8 @@ export interface ConcentrationSeries {
 export interface ConstituentChange {
   /** Session at whose close it happened. */
   readonly date: string;
-  /** `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing. */
-  readonly event: 'rebalance' | 'order' | 'merger' | 'acquisition' | 'delisting' | 'ticker_change' | 'spin_off' | 'silence' | 'missing_price' | 'total_loss';
+  /** `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing. */
+  readonly event: 'rebalance' | 'order' | 'merger' | 'acquisition' | 'delisting' | 'ticker_change' | 'spin_off' | 'spin_off_exit' | 'silence' | 'missing_price' | 'total_loss';
   /** Of the corporate action; null without one. */
   readonly ex_date: string | null;
   /** Name into which it turned, or from which it came. */
@@ -3420,6 +3422,8 @@ export interface IndexExplanation {
   readonly derivation: DerivedSource | null;
   /** Share of the decided weights still there on the effective date: names may go between the two. The applied weight is the decided one over it. */
   readonly stayed: number;
+  /** Decided weight, where it became index shares before the effective close (`rebalance.weights_as: "shares"` with notice); the applied weight is what those are worth. Null otherwise. */
+  readonly decided_weight: number | null;
   /** Applied weight of the composition in force; null when that leaves the name out. */
   readonly weight: number | null;
   /** Weight held at the close of as_of; null when not held. */
@@ -5166,8 +5170,13 @@ export interface PriceGapPayload {
   readonly priced_from: string;
 }
 
-/** Weights in proportion to the price of one share in index currency, as in a Dow style average. */
-export type PriceWeightParams = Readonly<Record<string, never>>;
+/** Holds one share of each constituent, or a factor of it: weights in proportion to prices in index currency, as in the Dow Jones Industrial Average. */
+export interface PriceWeightParams {
+  /** Column of the number of shares of each constituent, such as a par-value or price-adjustment factor. Default: one share each. */
+  readonly factor_field?: string | null | undefined;
+  /** A split leaves the number of shares and changes the divisor, or multiplies the shares so that the weight is kept. */
+  readonly splits?: 'divisor' | 'keep_weight' | undefined;
+}
 
 export interface PriceWeightWeighting {
   readonly type: 'PriceWeight';
@@ -5475,6 +5484,14 @@ export interface RebalanceSnapshot {
   readonly stale_fills: readonly StaleFillPayload[];
   /** When the composition was published, if earlier than date. */
   readonly announced: string | null;
+  /** Weights decided on reference_date; null where they are the weights, and in runs stored before they were recorded. */
+  readonly target_weights: Readonly<Record<string, number>> | null;
+  /** Date whose closes turned target weights into index shares; null in runs stored before it was recorded. */
+  readonly reference_date: string | null;
+  /** Index shares at the effective close: weight times market value over price, with divisor 1 on the base date. Null for strategies and overlays, and in older runs. */
+  readonly index_shares: Readonly<Record<string, number>> | null;
+  /** Index shares over float-adjusted shares; null for a security without a share count. */
+  readonly weighting_factor: Readonly<Record<string, number | null>> | null;
   /** What called for it: the schedule, or a breach that `treatment.on_breach` answers; null in runs stored before it was recorded. */
   readonly cause: 'schedule' | 'breach' | null;
 }
@@ -5496,6 +5513,8 @@ export interface RebalanceSpec {
   readonly roll: 'following' | 'preceding' | 'unadjusted';
   /** From the decision to the effective date. Unit: sessions. */
   readonly effective_lag: number;
+  /** Target weights become index shares at the closes of the decision and drift until the effective date (shares), or hold exactly at the effective close (weights). */
+  readonly weights_as: 'shares' | 'weights';
   /** Effective dates, YYYY-MM-DD. */
   readonly dates: readonly string[];
 }
@@ -5517,6 +5536,8 @@ export interface RebalanceSpecInput {
   readonly roll?: 'following' | 'preceding' | 'unadjusted' | undefined;
   /** From the decision to the effective date. Unit: sessions. */
   readonly effective_lag?: number | undefined;
+  /** Target weights become index shares at the closes of the decision and drift until the effective date (shares), or hold exactly at the effective close (weights). */
+  readonly weights_as?: 'shares' | 'weights' | undefined;
   /** Effective dates, YYYY-MM-DD. */
   readonly dates?: readonly string[] | undefined;
 }
@@ -7993,14 +8014,18 @@ export interface TreatmentSpec {
   readonly dividends: 'price' | 'total' | 'net';
   /** Share of dividends that is lost, in the net variant. Unit: fraction. */
   readonly withholding_tax: number;
-  /** Returns of capital, too: reinvested in every variant, or left out. */
-  readonly special_dividends: 'reinvest' | 'ignore';
+  /** Ordinary dividends buy the whole index, or more of the security that paid them. */
+  readonly reinvestment: 'index' | 'constituent';
+  /** Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored. */
+  readonly special_dividends: 'adjust' | 'constituent' | 'reinvest' | 'ignore';
+  /** The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only. */
+  readonly rights?: 'subscribe' | 'price_only' | 'constituent' | undefined;
   /** Applied; left out only where prices are adjusted already. */
   readonly splits: 'apply' | 'ignore';
   /** What a name that leaves is worth. */
   readonly delisting: 'last_price' | 'zero' | 'action_value';
-  /** Whether a spun-off name enters, at zero, on its ex-date. */
-  readonly spin_offs: 'zero_price' | 'ignore';
+  /** A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored. */
+  readonly spin_offs: 'zero_price' | 'drop_after_first_session' | 'ignore';
   /** Carry the last price, leave the name out until the next rebalance, or fail. */
   readonly missing_prices: 'carry' | 'exclude' | 'fail';
   /** Without a bar for longer on its own calendar, a name leaves. Unit: sessions. */
@@ -8018,14 +8043,18 @@ export interface TreatmentSpecInput {
   readonly dividends?: 'price' | 'total' | 'net' | undefined;
   /** Share of dividends that is lost, in the net variant. Unit: fraction. */
   readonly withholding_tax?: number | undefined;
-  /** Returns of capital, too: reinvested in every variant, or left out. */
-  readonly special_dividends?: 'reinvest' | 'ignore' | undefined;
+  /** Ordinary dividends buy the whole index, or more of the security that paid them. */
+  readonly reinvestment?: 'index' | 'constituent' | undefined;
+  /** Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored. */
+  readonly special_dividends?: 'adjust' | 'constituent' | 'reinvest' | 'ignore' | undefined;
+  /** The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only. */
+  readonly rights?: 'subscribe' | 'price_only' | 'constituent' | undefined;
   /** Applied; left out only where prices are adjusted already. */
   readonly splits?: 'apply' | 'ignore' | undefined;
   /** What a name that leaves is worth. */
   readonly delisting?: 'last_price' | 'zero' | 'action_value' | undefined;
-  /** Whether a spun-off name enters, at zero, on its ex-date. */
-  readonly spin_offs?: 'zero_price' | 'ignore' | undefined;
+  /** A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored. */
+  readonly spin_offs?: 'zero_price' | 'drop_after_first_session' | 'ignore' | undefined;
   /** Carry the last price, leave the name out until the next rebalance, or fail. */
   readonly missing_prices?: 'carry' | 'exclude' | 'fail' | undefined;
   /** Without a bar for longer on its own calendar, a name leaves. Unit: sessions. */

@@ -37,7 +37,7 @@ const CONTRACT: Readonly<Record<string, string>> = {
   CompositeScore: 'terms! count=null minimum=null',
   EqualWeight: '',
   MarketCapWeight: 'free_float=true',
-  PriceWeight: '',
+  PriceWeight: 'factor_field=null splits="divisor"',
   FieldWeight: 'field! power=1 negative="zero"',
   FixedWeight: 'weights! renormalise=true',
   RankWeight: 'field! ascending=false scheme="linear"',

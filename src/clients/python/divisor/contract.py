@@ -768,6 +768,8 @@ class _BookPayload(t.TypedDict):
 class BookPayload(_BookPayload, total=False):
     #: Market value over level, 1 at the start; absent for a bare level series.
     divisor: SeriesPayload
+    #: Ordinary dividends of each session in points of the price return; absent where they buy more of the security that pays them, and in older runs.
+    dividend_points: SeriesPayload
 
 
 class _BufferedTopNParams(t.TypedDict):
@@ -1246,8 +1248,8 @@ class ConstituentChange(t.TypedDict):
 
     #: Session at whose close it happened.
     date: str
-    #: `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing.
-    event: t.Literal["rebalance", "order", "merger", "acquisition", "delisting", "ticker_change", "spin_off", "silence", "missing_price", "total_loss"]
+    #: `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing.
+    event: t.Literal["rebalance", "order", "merger", "acquisition", "delisting", "ticker_change", "spin_off", "spin_off_exit", "silence", "missing_price", "total_loss"]
     #: Of the corporate action; null without one.
     ex_date: t.Optional[str]
     #: Name into which it turned, or from which it came.
@@ -3847,6 +3849,8 @@ class _IndexExplanation(t.TypedDict):
     derivation: t.Optional[DerivedSource]
     #: Share of the decided weights still there on the effective date: names may go between the two. The applied weight is the decided one over it.
     stayed: float
+    #: Decided weight, where it became index shares before the effective close (`rebalance.weights_as: "shares"` with notice); the applied weight is what those are worth. Null otherwise.
+    decided_weight: t.Optional[float]
     #: Applied weight of the composition in force; null when that leaves the name out.
     weight: t.Optional[float]
     #: Weight held at the close of as_of; null when not held.
@@ -5748,8 +5752,14 @@ class PriceGapPayload(t.TypedDict):
     priced_from: str
 
 
-#: Weights in proportion to the price of one share in index currency, as in a Dow style average.
-PriceWeightParams = t.Dict[str, t.Any]
+class PriceWeightParams(t.TypedDict, total=False):
+    """Holds one share of each constituent, or a factor of it: weights in proportion to prices in index currency, as in the Dow Jones Industrial Average."""
+
+    #: Column of the number of shares of each constituent, such as a par-value or price-adjustment factor. Default: one share each.
+    factor_field: t.Optional[str]
+    #: A split leaves the number of shares and changes the divisor, or multiplies the shares so that the weight is kept.
+    splits: t.Literal["divisor", "keep_weight"]
+
 
 class _PriceWeightWeighting(t.TypedDict):
     type: t.Literal["PriceWeight"]
@@ -6080,6 +6090,14 @@ class RebalanceSnapshot(t.TypedDict):
     stale_fills: t.Sequence[StaleFillPayload]
     #: When the composition was published, if earlier than date.
     announced: t.Optional[str]
+    #: Weights decided on reference_date; null where they are the weights, and in runs stored before they were recorded.
+    target_weights: t.Optional[t.Mapping[str, float]]
+    #: Date whose closes turned target weights into index shares; null in runs stored before it was recorded.
+    reference_date: t.Optional[str]
+    #: Index shares at the effective close: weight times market value over price, with divisor 1 on the base date. Null for strategies and overlays, and in older runs.
+    index_shares: t.Optional[t.Mapping[str, float]]
+    #: Index shares over float-adjusted shares; null for a security without a share count.
+    weighting_factor: t.Optional[t.Mapping[str, t.Optional[float]]]
     #: What called for it: the schedule, or a breach that `treatment.on_breach` answers; null in runs stored before it was recorded.
     cause: t.Optional[t.Literal["schedule", "breach"]]
 
@@ -6101,6 +6119,8 @@ class RebalanceSpec(t.TypedDict):
     roll: t.Literal["following", "preceding", "unadjusted"]
     #: From the decision to the effective date. Unit: sessions.
     effective_lag: int
+    #: Target weights become index shares at the closes of the decision and drift until the effective date (shares), or hold exactly at the effective close (weights).
+    weights_as: t.Literal["shares", "weights"]
     #: Effective dates, YYYY-MM-DD.
     dates: t.Sequence[str]
 
@@ -6122,6 +6142,8 @@ class RebalanceSpecInput(t.TypedDict, total=False):
     roll: t.Literal["following", "preceding", "unadjusted"]
     #: From the decision to the effective date. Unit: sessions.
     effective_lag: int
+    #: Target weights become index shares at the closes of the decision and drift until the effective date (shares), or hold exactly at the effective close (weights).
+    weights_as: t.Literal["shares", "weights"]
     #: Effective dates, YYYY-MM-DD.
     dates: t.Sequence[Date]
 
@@ -8750,14 +8772,16 @@ class _TreatmentSpec(t.TypedDict):
     dividends: t.Literal["price", "total", "net"]
     #: Share of dividends that is lost, in the net variant. Unit: fraction.
     withholding_tax: float
-    #: Returns of capital, too: reinvested in every variant, or left out.
-    special_dividends: t.Literal["reinvest", "ignore"]
+    #: Ordinary dividends buy the whole index, or more of the security that paid them.
+    reinvestment: t.Literal["index", "constituent"]
+    #: Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored.
+    special_dividends: t.Literal["adjust", "constituent", "reinvest", "ignore"]
     #: Applied; left out only where prices are adjusted already.
     splits: t.Literal["apply", "ignore"]
     #: What a name that leaves is worth.
     delisting: t.Literal["last_price", "zero", "action_value"]
-    #: Whether a spun-off name enters, at zero, on its ex-date.
-    spin_offs: t.Literal["zero_price", "ignore"]
+    #: A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored.
+    spin_offs: t.Literal["zero_price", "drop_after_first_session", "ignore"]
     #: Carry the last price, leave the name out until the next rebalance, or fail.
     missing_prices: t.Literal["carry", "exclude", "fail"]
     #: Without a bar for longer on its own calendar, a name leaves. Unit: sessions.
@@ -8767,6 +8791,8 @@ class _TreatmentSpec(t.TypedDict):
 
 
 class TreatmentSpec(_TreatmentSpec, total=False):
+    #: The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only.
+    rights: t.Literal["subscribe", "price_only", "constituent"]
     #: Rebalance when a limit is passed between reviews, or do nothing (none).
     on_breach: t.Literal["none", "rebalance"]
     #: Published rule whose breach calls for a rebalance; UCITS_5_10_40 unless given.
@@ -8778,14 +8804,18 @@ class TreatmentSpecInput(t.TypedDict, total=False):
     dividends: t.Literal["price", "total", "net"]
     #: Share of dividends that is lost, in the net variant. Unit: fraction.
     withholding_tax: float
-    #: Returns of capital, too: reinvested in every variant, or left out.
-    special_dividends: t.Literal["reinvest", "ignore"]
+    #: Ordinary dividends buy the whole index, or more of the security that paid them.
+    reinvestment: t.Literal["index", "constituent"]
+    #: Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored.
+    special_dividends: t.Literal["adjust", "constituent", "reinvest", "ignore"]
+    #: The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only.
+    rights: t.Literal["subscribe", "price_only", "constituent"]
     #: Applied; left out only where prices are adjusted already.
     splits: t.Literal["apply", "ignore"]
     #: What a name that leaves is worth.
     delisting: t.Literal["last_price", "zero", "action_value"]
-    #: Whether a spun-off name enters, at zero, on its ex-date.
-    spin_offs: t.Literal["zero_price", "ignore"]
+    #: A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored.
+    spin_offs: t.Literal["zero_price", "drop_after_first_session", "ignore"]
     #: Carry the last price, leave the name out until the next rebalance, or fail.
     missing_prices: t.Literal["carry", "exclude", "fail"]
     #: Without a bar for longer on its own calendar, a name leaves. Unit: sessions.

@@ -128,6 +128,17 @@ export interface AllNode {
   readonly node: 'all';
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNode[];
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
+}
+
+/** Every operand must pass. */
+export interface AllNodeInput {
+  readonly node: 'all';
+  /** Nodes in any order. */
+  readonly operands: readonly ExpressionNodeInput[];
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
 }
 
 export interface AnnouncedDividend {
@@ -166,6 +177,37 @@ export interface AnyNode {
   readonly node: 'any';
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNode[];
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
+}
+
+/** At least one operand must pass. */
+export interface AnyNodeInput {
+  readonly node: 'any';
+  /** Nodes in any order. */
+  readonly operands: readonly ExpressionNodeInput[];
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
+}
+
+/** Operands from left to right; a single one of - is negated. */
+export interface ArithmeticNode {
+  readonly node: 'arithmetic';
+  readonly operator: '+' | '-' | '*' | '/' | '^';
+  /** Nodes in any order. */
+  readonly operands: readonly ExpressionNode[];
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
+}
+
+/** Operands from left to right; a single one of - is negated. */
+export interface ArithmeticNodeInput {
+  readonly node: 'arithmetic';
+  readonly operator: '+' | '-' | '*' | '/' | '^';
+  /** Nodes in any order. */
+  readonly operands: readonly ExpressionNodeInput[];
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
 }
 
 export interface AssetView {
@@ -687,8 +729,8 @@ export interface BookPayload {
 
 /** Keeps the count best names, letting constituents stay while they rank within a buffer: fewer changes at each rebalance. */
 export interface BufferedTopNParams {
-  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
-  readonly field?: string | Datapoint | undefined;
+  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  readonly field?: string | Datapoint | ExpressionNodeInput | undefined;
   /** How many are kept. Unit: names. */
   readonly count: number;
   /** Names ranked so far up always enter; without one 0.8 times count, rounded down. Unit: rank. */
@@ -995,11 +1037,25 @@ export interface CompareView {
 export interface ComparisonNode {
   readonly node: 'comparison';
   /** Datapoint or reference column. */
-  readonly field: FieldNode;
+  readonly field: ExpressionNode;
   /** How the datapoint is compared with the value. */
   readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
-  /** A number for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
+  /** A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
   readonly value: unknown;
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
+}
+
+export interface ComparisonNodeInput {
+  readonly node: 'comparison';
+  /** Datapoint or reference column. */
+  readonly field: ExpressionNodeInput;
+  /** How the datapoint is compared with the value. */
+  readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
+  /** A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
+  readonly value: unknown;
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
 }
 
 /** Scores the names by a weighted average of winsorised z-scores and keeps the best, those above a score, or both. */
@@ -1286,8 +1342,8 @@ export interface CoverageResponse {
 
 /** Keeps the largest names until they cover a share of the total, letting constituents stay within a buffer above it. */
 export interface CumulativeCoverageParams {
-  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
-  readonly field?: string | Datapoint | undefined;
+  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  readonly field?: string | Datapoint | ExpressionNodeInput | undefined;
   /** Share of the total that is covered; the name that crosses it is kept. Unit: fraction. */
   readonly coverage: number;
   /** Constituents stay until the coverage plus this. Unit: fraction. */
@@ -2258,8 +2314,8 @@ export interface ExposuresView {
 
 /** Keeps the names for which an expression over datapoints is true. */
 export interface ExpressionFilterParams {
-  /** Tree of all, any, not and comparisons. */
-  readonly expression: ExpressionNode;
+  /** Condition as text, or a tree of all, any, not and comparisons. */
+  readonly expression: ExpressionNodeInput;
   /** What happens to a name for which the expression is unknown because a datapoint is missing. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
@@ -2272,8 +2328,11 @@ export interface ExpressionFilterRule {
   readonly params?: ExpressionFilterParams | undefined;
 }
 
-/** A condition on the datapoints of one name. */
-export type ExpressionNode = AllNode | AnyNode | NotNode | ComparisonNode;
+/** An expression on the datapoints of one security. */
+export type ExpressionNode = AllNode | AnyNode | NotNode | ComparisonNode | FieldNode | ValueNode | ArithmeticNode | FunctionNode;
+
+/** An expression on the datapoints of one security. */
+export type ExpressionNodeInput = AllNodeInput | AnyNodeInput | NotNodeInput | ComparisonNodeInput | FieldNodeInput | ValueNode | ArithmeticNodeInput | FunctionNodeInput;
 
 export interface FactorAttributionView {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
@@ -2323,8 +2382,8 @@ export interface FactorContribution {
 
 /** The exposure of the portfolio, or of its active weights, to a datapoint lies between two bounds. A missing value counts as the mean. */
 export interface FactorExposureParams {
-  /** Datapoint, as of the rebalance date. */
-  readonly field: string;
+  /** Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date. */
+  readonly field: string | ExpressionNodeInput;
   /** Smallest exposure. */
   readonly lower?: number | null | undefined;
   /** Largest exposure. */
@@ -2396,11 +2455,11 @@ export interface FieldExposure {
 
 /** Keeps the names whose datapoint meets one comparison: the short form of an expression. */
 export interface FieldFilterParams {
-  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint;
+  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  readonly field: string | Datapoint | ExpressionNodeInput;
   /** How the datapoint is compared with the value. */
   readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
-  /** A number for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
+  /** A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
   readonly value: unknown;
   /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
@@ -2434,6 +2493,23 @@ export interface FieldNode {
   /** Column or derived datapoint, matched exactly. */
   readonly name: string;
   /** Null resolves in the order market, reference, derived. */
+  readonly dataset: 'market' | 'reference' | 'derived' | null;
+  /** Sessions back from the decision date. */
+  readonly lag: number;
+  /** Trailing sessions, of which those without a bar are left out; required when the aggregate is not last. */
+  readonly window: number | null;
+  /** How a window becomes one value. */
+  readonly aggregate: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count';
+  /** Across the current survivors that have a value. */
+  readonly transform: 'none' | 'rank' | 'percentile' | 'zscore';
+}
+
+/** A datapoint, read for every name on or before the decision date. */
+export interface FieldNodeInput {
+  readonly node: 'field';
+  /** Column or derived datapoint, matched exactly. */
+  readonly name: string;
+  /** Null resolves in the order market, reference, derived. */
   readonly dataset?: 'market' | 'reference' | 'derived' | null | undefined;
   /** Sessions back from the decision date. */
   readonly lag?: number | undefined;
@@ -2447,15 +2523,15 @@ export interface FieldNode {
 
 /** A datapoint of the store as of the decision, as a fraction a year. A missing value counts as the mean of the others. */
 export interface FieldReturns {
-  /** Datapoint that holds the expected returns: its name, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | FieldNode;
+  /** Datapoint that holds the expected returns: its name, or an expression of datapoints as text or as nodes. */
+  readonly field: string | FieldNodeInput | ExpressionNodeInput;
   readonly type: 'field';
 }
 
 /** Weights in proportion to a power of a datapoint. */
 export interface FieldWeightParams {
-  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint;
+  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  readonly field: string | Datapoint | ExpressionNodeInput;
   /** Exponent of the value; -1 weighs by the inverse. */
   readonly power?: number | undefined;
   /** A negative value is not held, counts by its size, or fails the decision. */
@@ -2479,7 +2555,7 @@ export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
   /** Stable code to branch on. */
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
   /** A sentence for people. */
   readonly message: string;
   /** Where, as the client wrote it. */
@@ -2500,6 +2576,13 @@ export interface Finding {
   readonly last_date?: string | undefined;
   /** File, sheet or member of an archive that it is in, as it is called where it lies; of many the first. The row stands in the path. */
   readonly file?: string | undefined;
+  /** Of an expression that was sent as text, the characters concerned: from `start` to before `end`. */
+  readonly position?: {
+    /** First date. */
+    readonly start: number;
+    /** Last date. */
+    readonly end: number;
+  } | undefined;
 }
 
 /** Weights given by name; constituents without one are not held. */
@@ -2638,6 +2721,52 @@ export interface FullInvestmentRow {
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: FullInvestmentParams | undefined;
+}
+
+/** A function of the catalogue with its operands. */
+export interface FunctionNode {
+  readonly node: 'function';
+  /** One of /indices/rule-types, `functions`. */
+  readonly name: string;
+  /** Nodes in any order. */
+  readonly operands: readonly ExpressionNode[];
+  /** Column whose values are the groups in which the function is taken. */
+  readonly by?: string | undefined;
+  /** Securities that the function is taken across: those that remain (default), or the whole universe. */
+  readonly over?: 'selection' | 'universe' | undefined;
+  /** Trailing sessions. */
+  readonly window?: number | undefined;
+  /** Sessions back from the decision date. */
+  readonly lag?: number | undefined;
+  /** Lower percentile, a fraction. */
+  readonly low?: number | undefined;
+  /** Upper percentile, a fraction. */
+  readonly high?: number | undefined;
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
+}
+
+/** A function of the catalogue with its operands. */
+export interface FunctionNodeInput {
+  readonly node: 'function';
+  /** One of /indices/rule-types, `functions`. */
+  readonly name: string;
+  /** Nodes in any order. */
+  readonly operands?: readonly ExpressionNodeInput[] | undefined;
+  /** Column whose values are the groups in which the function is taken. */
+  readonly by?: string | undefined;
+  /** Securities that the function is taken across: those that remain (default), or the whole universe. */
+  readonly over?: 'selection' | 'universe' | undefined;
+  /** Trailing sessions. */
+  readonly window?: number | undefined;
+  /** Sessions back from the decision date. */
+  readonly lag?: number | undefined;
+  /** Lower percentile, a fraction. */
+  readonly low?: number | undefined;
+  /** Upper percentile, a fraction. */
+  readonly high?: number | undefined;
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
 }
 
 export interface FuturesPriceRequest {
@@ -2928,7 +3057,7 @@ export interface GroupLimitParams {
   /** Column whose values are the groups; names without a value form one group. */
   readonly field: string;
   /** Datapoint by which the best of a group are found. */
-  readonly rank_field?: string | Datapoint | undefined;
+  readonly rank_field?: string | Datapoint | ExpressionNodeInput | undefined;
   /** Most names of one group. Unit: names. */
   readonly maximum: number;
   /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
@@ -3233,6 +3362,8 @@ export interface IndexDocument {
   readonly universe?: UniverseSpec | undefined;
   /** Schedule of the rebalances. */
   readonly rebalance: RebalanceSpec;
+  /** Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store. */
+  readonly datapoints?: Readonly<Record<string, string | ExpressionNode>> | undefined;
   /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
   readonly pipeline: PipelineSpec | null;
   /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
@@ -3267,6 +3398,8 @@ export interface IndexDocumentBody {
   readonly universe?: UniverseSpecInput | undefined;
   /** Schedule of the rebalances. */
   readonly rebalance?: RebalanceSpecInput | undefined;
+  /** Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store. */
+  readonly datapoints?: Readonly<Record<string, string | ExpressionNodeInput>> | undefined;
   /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
   readonly pipeline?: PipelineBody | null | undefined;
   /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
@@ -3764,6 +3897,14 @@ export interface Limits {
   readonly MAX_EXPRESSION_DEPTH: number;
   /** Nodes of an expression tree. */
   readonly MAX_EXPRESSION_NODES: number;
+  /** Fields and constants of an expression tree: four a node. */
+  readonly MAX_EXPRESSION_LEAVES: number;
+  /** Characters of an expression as text: sixteen a node. */
+  readonly MAX_EXPRESSION_LENGTH: number;
+  /** Datapoints that an expression reads, each with its lag and window, through those that it names: four a leaf. */
+  readonly MAX_EXPRESSION_READS: number;
+  /** Datapoints that a document defines: one a selection rule. */
+  readonly MAX_DATAPOINTS: number;
   /** Blocks of a report template. */
   readonly MAX_REPORT_BLOCKS: number;
   /** Pages of a rendered report. */
@@ -4173,8 +4314,8 @@ export interface MemberSpec {
   readonly help: string | null;
   /** Component schema the value must satisfy. */
   readonly ref: string | null;
-  /** What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series. */
-  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'risk_model' | 'series' | null;
+  /** What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes. */
+  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'risk_model' | 'series' | 'expression' | 'condition' | null;
   /** Values of other parameters with which this one is read, by name: any of these entries; null for always. */
   readonly when: readonly Readonly<Record<string, readonly string[]>>[] | null;
 }
@@ -4337,6 +4478,17 @@ export interface NotNode {
   readonly node: 'not';
   /** What must not be true. */
   readonly operand: ExpressionNode;
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
+}
+
+/** The operand must fail. */
+export interface NotNodeInput {
+  readonly node: 'not';
+  /** What must not be true. */
+  readonly operand: ExpressionNodeInput;
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
 }
 
 /** What weights are chosen for: a type alone, or with its parameters. */
@@ -4733,8 +4885,8 @@ export interface ParameterSpec {
   readonly help: string | null;
   /** Component schema the value must satisfy. */
   readonly ref: string | null;
-  /** What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series. */
-  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'risk_model' | 'series' | null;
+  /** What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes. */
+  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'risk_model' | 'series' | 'expression' | 'condition' | null;
   /** Values of other parameters with which this one is read, by name: any of these entries; null for always. */
   readonly when: readonly Readonly<Record<string, readonly string[]>>[] | null;
   /** Members of an object, or of each entry of a list of objects; null of other values. */
@@ -5134,8 +5286,8 @@ export interface PublishedLog {
 
 /** Keeps the names whose datapoint lies between two bounds. */
 export interface RangeFilterParams {
-  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint;
+  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  readonly field: string | Datapoint | ExpressionNodeInput;
   /** Lower bound; null for none. */
   readonly minimum?: number | null | undefined;
   /** Upper bound; null for none. */
@@ -5156,8 +5308,8 @@ export interface RangeFilterRule {
 
 /** Weights by the rank of a datapoint. */
 export interface RankWeightParams {
-  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint;
+  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  readonly field: string | Datapoint | ExpressionNodeInput;
   /** Smallest values first. */
   readonly ascending?: boolean | undefined;
   /** linear: count + 1 - rank; reciprocal: 1 / rank. */
@@ -6753,8 +6905,8 @@ export interface ScheduleView {
 }
 
 export interface ScoreTerm {
-  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint;
+  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  readonly field: string | Datapoint | ExpressionNodeInput;
   /** Weight of the term in the average. */
   readonly weight?: number | undefined;
   /** Which end of the datapoint is good. */
@@ -7592,8 +7744,8 @@ export interface TextBlockInput {
 export interface TiltWeightParams {
   /** Weights that are tilted; market capitalisation counts the free float. */
   readonly base?: 'MarketCapWeight' | 'EqualWeight' | undefined;
-  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint;
+  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  readonly field: string | Datapoint | ExpressionNodeInput;
   /** Exponent of the tilt; 0 leaves the base weights. */
   readonly strength?: number | undefined;
   /** End of the datapoint that gains. */
@@ -7614,8 +7766,8 @@ export interface TiltWeightWeighting {
 
 /** Keeps the best fraction of the names by a field, rounded up, overall or in each group. */
 export interface TopFractionParams {
-  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint;
+  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  readonly field: string | Datapoint | ExpressionNodeInput;
   /** Share of the ranked names that is kept. Unit: fraction. */
   readonly fraction: number;
   /** Smallest values first. */
@@ -7636,8 +7788,8 @@ export interface TopFractionRule {
 
 /** Keeps the count best names by a field, overall or in each group. */
 export interface TopNParams {
-  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
-  readonly field?: string | Datapoint | undefined;
+  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  readonly field?: string | Datapoint | ExpressionNodeInput | undefined;
   /** How many are kept. Unit: names. */
   readonly count: number;
   /** Smallest values first. */
@@ -8034,6 +8186,15 @@ export interface ValidationReport {
   readonly findings: readonly Finding[];
 }
 
+/** A constant. */
+export interface ValueNode {
+  readonly node: 'value';
+  /** A constant, or a list of constants as the edges of ladder. */
+  readonly value: number | string | boolean | readonly (number | string | boolean)[];
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
+}
+
 export interface VersionDifference {
   /** Number of the one version. */
   readonly from: number;
@@ -8217,8 +8378,8 @@ export interface WeightSumRow {
 
 /** The weighted average of a datapoint over the invested weight lies between two bounds, or between two multiples of the average of the index. */
 export interface WeightedAverageParams {
-  /** Datapoint, as of the rebalance date. */
-  readonly field: string;
+  /** Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date. */
+  readonly field: string | ExpressionNodeInput;
   /** Smallest average, or multiple of the average of the index. */
   readonly lower?: number | null | undefined;
   /** Largest average, or multiple of the average of the index. */

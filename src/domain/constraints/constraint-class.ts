@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { CatalogueEntry } from '../catalogue/type-spec.js';
+import type { DatapointExpression } from '../rules/expressions/tree.js';
 import type { ScenarioTerms } from '../objectives/scenario-terms.js';
 import type { TailGoal, TailMeasure } from '../objectives/tail.js';
 import type { ProgramRow } from './program-row.js';
@@ -17,8 +18,8 @@ export interface RowContext {
   reference(reference: Reference): Float64Array;
   /** Weight of that portfolio in names outside the problem. */
   outside(reference: Reference): number;
-  /** A numeric datapoint as of the rebalance date, NaN where missing, [N]. */
-  numbers(field: string): Float64Array;
+  /** A numeric datapoint, or an expression, as of the rebalance date, NaN where missing, [N]. */
+  numbers(field: string | DatapointExpression): Float64Array;
   /** A category as of the rebalance date, null where missing, [N]. */
   categories(field: string): readonly (string | null)[];
   /** Median of VALUE_TRADED over the trailing sessions, NaN where missing, [N]. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { FindingCode } from '../findings.js';
+import { NumberExpression } from '../rules/expressions/expression.js';
 import { AssetIdentifier } from '../shape.js';
 
 /**
@@ -62,11 +63,12 @@ export const groups = z
   .default(null)
   .meta({ label: 'Groups', help: 'Groups the row covers; without any each of them.' });
 
-export const datapoint = z
-  .string()
-  .min(1)
-  .max(64)
-  .meta({ label: 'Field', help: 'Datapoint, as of the rebalance date.' });
+export const datapoint = z.union([z.string().min(1).max(64), NumberExpression]).meta({
+  label: 'Field',
+  help: 'Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date.',
+  ref: 'ExpressionNode',
+  format: 'expression',
+});
 
 export const reference = z.enum(['index', 'previous']).default('index').meta({
   label: 'Reference',

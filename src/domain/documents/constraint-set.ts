@@ -2,7 +2,10 @@ import { z } from 'zod';
 import { validateConstraints } from '../constraints/validate.js';
 import { hasErrors, orderFindings, type Finding } from '../findings.js';
 import { checkShape, Id } from '../shape.js';
+import { rowsWithTrees } from './document-expressions.js';
+import { withTrees } from './expression-texts.js';
 import { ConstraintRow } from './index-document.js';
+import { calledIndices } from './named-indices.js';
 
 /** Words of the routes that are no ids of constraint sets. */
 export const RESERVED_CONSTRAINT_SET_IDS = ['validate'] as const;
@@ -31,9 +34,34 @@ export interface CheckedConstraintSet {
 
 /** Everything there is to say about a constraint set as a client sent it. */
 export function checkConstraintSet(body: Readonly<Record<string, unknown>>): CheckedConstraintSet {
-  const shaped = checkShape(ConstraintSet, body, { unknownFields: 'warning' });
-  const findings = [...shaped.findings, ...reservedId(body['id']), ...checkRows(body['constraints'], 'constraints')];
+  const { rows, findings: ofTexts } = readRows(body['constraints'], 'constraints');
+  const shaped = checkShape(ConstraintSet, rows === undefined ? body : { ...body, constraints: rows }, {
+    unknownFields: 'warning',
+  });
+  const findings = [...shaped.findings, ...reservedId(body['id']), ...ofTexts, ...checkRows(rows, 'constraints')];
   return { set: hasErrors(findings) ? undefined : shaped.value, findings: orderFindings(findings) };
+}
+
+/** A list of rows with their expressions as trees; anything else as it is. @param path Of the list. */
+export function readRows(
+  rows: unknown,
+  path: string,
+): { readonly rows: unknown; readonly findings: readonly Finding[] } {
+  if (!Array.isArray(rows)) return { rows, findings: [] };
+  const findings: Finding[] = [];
+  const read = rowsWithTrees(rows, path, (schema, value, place) => {
+    const found = withTrees(schema, value, place);
+    findings.push(...found.findings);
+    return found.value;
+  });
+  const asked = calledIndices(read, path).map(({ path: at, id }) => ({
+    severity: 'error' as const,
+    code: 'NOT_IN_CHOICES' as const,
+    path: at,
+    message: `Other indices, as ${id}, are asked about by documents of indices alone.`,
+    value: id,
+  }));
+  return { rows: read, findings: [...findings, ...asked] };
 }
 
 /** Findings about the classes and parameters of a list of rows; rows whose shape is wrong are reported by the shape. */

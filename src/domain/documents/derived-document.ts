@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { assertNoErrors } from '../refusal.js';
 import { checkShape, Id } from '../shape.js';
 import { checkRows } from './constraint-set.js';
+import { requestWithTrees } from './document-expressions.js';
+import { isObject } from './index-context.js';
 import { ConstraintRow, type IndexDocument } from './index-document.js';
 import { optimisationFields, optimisationFindings } from './optimisation-spec.js';
 import { INHERITED_FIELDS } from './validate-derivation.js';
@@ -18,9 +20,14 @@ export type DerivationRequest = z.infer<typeof DerivationRequest>;
 
 /** The request of a body. @throws Refusal VALIDATION_FAILED, a bad row named by its path */
 export function readDerivation(body: unknown): DerivationRequest {
-  const { value, findings } = checkShape(DerivationRequest, body);
-  const raw = (typeof body === 'object' && body !== null ? body : {}) as Readonly<Record<string, unknown>>; // Looked at before its shape is known.
-  const all = [...findings, ...optimisationFindings(raw, ''), ...checkRows(raw['constraints'], 'constraints')];
+  const { body: raw, findings: ofTexts } = requestWithTrees(isObject(body) ? body : {});
+  const { value, findings } = checkShape(DerivationRequest, isObject(body) ? raw : body);
+  const all = [
+    ...findings,
+    ...ofTexts,
+    ...optimisationFindings(raw, ''),
+    ...checkRows(raw['constraints'], 'constraints'),
+  ];
   assertNoErrors('request', all);
   if (value === undefined) throw new Error('a request without errors has a value');
   return value;

@@ -2,7 +2,9 @@ import { z } from 'zod';
 import { LIMIT_RULE_NAMES } from '../compliance/rules.js';
 import { AssetIdentifier, CurrencyCode, Id, IsoDate } from '../shape.js';
 import { optimisationFields } from './optimisation-spec.js';
+import { LIMITS } from '../limits.js';
 import { OverlaySpec, blendParts } from '../overlays/catalogue.js';
+import { NumberExpression } from '../rules/expressions/expression.js';
 import { RebalanceSpec } from './rebalance-spec.js';
 
 /**
@@ -199,6 +201,15 @@ export const DerivationPayload = z
   .meta({ id: 'DerivationPayload' });
 export type DerivationPayload = z.infer<typeof DerivationPayload>;
 
+const DATAPOINTS_MAX = LIMITS.MAX_DATAPOINTS;
+
+/** Expressions by the names under which the rules of the document read them. */
+const NamedDatapoints = z
+  .record(z.string().min(1).max(64), z.union([z.string().min(1).max(LIMITS.MAX_EXPRESSION_LENGTH), NumberExpression]))
+  .refine((named) => Object.keys(named).length <= DATAPOINTS_MAX, {
+    error: `has more than ${DATAPOINTS_MAX} names`,
+  });
+
 export const IndexDocument = z
   .strictObject({
     id: Id.meta({ label: 'Id', help: '1 to 64 letters, digits, dashes and underscores.' }),
@@ -229,6 +240,10 @@ export const IndexDocument = z
     }),
     universe: UniverseSpec.optional(),
     rebalance: RebalanceSpec.prefault({}),
+    datapoints: NamedDatapoints.optional().meta({
+      description:
+        'Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.',
+    }),
     pipeline: PipelineSpec.nullable().default(null),
     derivation: DerivationPayload.nullable().default(null),
     kind: z.literal('overlay').optional().meta({ description: 'Given by an index on another alone.' }),

@@ -4,6 +4,7 @@ import type { MarketData } from '../market/market-data.js';
 import { missingRates } from '../market/rates-needed.js';
 import { constraintFieldFindings, specFieldFindings } from '../optimisation/field-uses.js';
 import { bindPipeline, readsOf } from '../rules/bound-pipeline.js';
+import { definitionsOf } from './definitions.js';
 import { fieldFindings } from '../rules/datapoints/field-findings.js';
 import {
   isDerivedDocument,
@@ -26,15 +27,20 @@ export function marketFindings(
   market: MarketData,
   { severity, indexOf }: { readonly severity: 'error' | 'warning'; readonly indexOf: IndexContext['indexOf'] },
 ): Finding[] {
+  const definitions = definitionsOf(document);
   if (isOverlayDocument(document)) return overlayOnMarket(document, { market, indexOf, severity });
   if (isDerivedDocument(document))
     return [
-      ...specFieldFindings(document.derivation, market, { path: 'derivation.', severity }),
-      ...constraintFieldFindings(document.derivation.constraints, market, { path: 'derivation.constraints', severity }),
+      ...specFieldFindings(document.derivation, market, { path: 'derivation.', severity, definitions }),
+      ...constraintFieldFindings(document.derivation.constraints, market, {
+        path: 'derivation.constraints',
+        severity,
+        definitions,
+      }),
     ];
   if (!isRuleDocument(document)) return [];
   return [
-    ...fieldFindings(readsOf(bindPipeline(document.pipeline)), market, severity),
+    ...fieldFindings(readsOf(bindPipeline(document)), market, severity, definitions),
     ...(document.universe === undefined ? [] : universeOnMarket(document.universe, market, severity)),
     ...missingRates(market, document).map((pair): Finding => ({
       severity: 'warning',

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { LIMITS } from '../limits.js';
 import { assertNoErrors } from '../refusal.js';
 import { checkShape, Id, IsoDate } from '../shape.js';
+import { requestWithTrees } from './document-expressions.js';
 import { optimisationFields, optimisationFindings } from './optimisation-spec.js';
 
 const Resampling = z
@@ -46,8 +47,9 @@ export type OptimisationRequest = z.infer<typeof OptimisationRequest>;
 
 /** The request of a body. @throws Refusal VALIDATION_FAILED, each finding at its path */
 export function readOptimisationRequest(body: Readonly<Record<string, unknown>>): OptimisationRequest {
-  const { value, findings } = checkShape(OptimisationRequest, body);
-  assertNoErrors('request', [...findings, ...optimisationFindings(body, '')]);
+  const { body: read, findings: ofTexts } = requestWithTrees(body);
+  const { value, findings } = checkShape(OptimisationRequest, read);
+  assertNoErrors('request', [...findings, ...ofTexts, ...optimisationFindings(read, '')]);
   if (value === undefined) throw new Error('a request without errors has a value');
   return value;
 }

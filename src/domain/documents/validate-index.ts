@@ -15,6 +15,7 @@ import {
   UniverseSpec,
 } from './index-document.js';
 import { RebalanceSpec } from './rebalance-spec.js';
+import { documentWithTrees, placedInTexts } from './document-expressions.js';
 import { assumptionFindings } from './assumptions.js';
 import { error, isObject, type IndexContext, type Raw } from './index-context.js';
 import type { MarketData } from '../market/market-data.js';
@@ -22,7 +23,7 @@ import { baseDateFindings, marketFindings } from './index-on-market.js';
 import { treatmentOf } from './treatment.js';
 import { blendDefaults, overlayFindings, overlayTermsFindings, withOverlayCurrency } from './validate-overlay.js';
 import { derivationFindings, inheritanceFindings, sourceDropped } from './validate-derivation.js';
-import { referenceFindings } from './validate-reference.js';
+import { calledReferences, referenceFindings } from './validate-reference.js';
 
 export interface CheckedIndex {
   /** The document with its defaults, unknown fields dropped; undefined when a finding is an error. */
@@ -36,7 +37,7 @@ export interface CheckedIndex {
  * rows mean together, the documents it refers to, and (as warnings) what the served market lacks.
  */
 export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
-  const body = withOverlayCurrency(sent, context);
+  const { body, texts, findings: ofTexts } = documentWithTrees(withOverlayCurrency(sent, context), context.market);
   const shaped = checkShape(IndexDocument, body, { unknownFields: 'warning' });
   const tooLarge = nonFiniteFindings(body);
   const findings = [
@@ -50,6 +51,9 @@ export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
     ...overlayFindings(body, context),
     ...universeFindings(body, context),
     ...rebalanceFindings(body['rebalance']),
+    ...ofTexts,
+    ...calledReferences(body, context.indexOf),
+    ...idleDatapoints(body),
   ];
   if (!hasErrors(findings) && shaped.value !== undefined) findings.push(...overlayTermsFindings(shaped.value, context));
   const document = hasErrors(findings) || shaped.value === undefined ? undefined : withDefaultUniverse(shaped.value);
@@ -62,7 +66,14 @@ export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
         ...assumptionsOf(document, context.market, context.indexOf),
       );
   }
-  return { document, findings: orderFindings(findings) };
+  return { document, findings: orderFindings(placedInTexts(findings, texts)) };
+}
+
+/** Expressions that nothing can read: an overlay reads levels alone. */
+function idleDatapoints(body: Raw): Finding[] {
+  if (!isObject(body['overlay']) || body['datapoints'] === undefined) return [];
+  const message = 'datapoints has no effect: an overlay reads the level of the index beneath alone.';
+  return [{ severity: 'warning', code: 'NO_EFFECT', path: 'datapoints', message }];
 }
 
 /** Documents of bodies that cannot change. */

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Metric } from '#kernels/optimisation/program/metric.js';
 import type { CatalogueEntry } from '../catalogue/type-spec.js';
-import type { FieldRequest } from '../rules/datapoints/field-request.js';
+import type { DatapointExpression } from '../rules/expressions/tree.js';
 import type { FieldUse } from '../rules/field-use.js';
 
 /** What a model of expected returns may ask. Arrays follow `identifiers`. */
@@ -20,7 +20,7 @@ export interface ReturnsContext {
    */
   means(): Float64Array;
   /** A numeric datapoint as of the decision, NaN where missing, [N]. */
-  numbers(field: FieldRequest): Float64Array;
+  numbers(field: DatapointExpression): Float64Array;
   /** @param at Of the parameter that it is about, with its dot. */
   warn(message: string, at?: string): void;
 }

@@ -2,17 +2,22 @@ import type { Engine } from '#kernels/engines/engine.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import type { Composer, Composition } from '../backtest/simulate/compositions.js';
+import { indexWeightsFor } from '../backtest/simulate/index-weights.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
 import type { DecisionMemory } from '../backtest/simulate/decider.js';
 import type { ConstraintRow, DerivedDocument } from '../documents/index-document.js';
+import { definitionsOf } from '../documents/definitions.js';
 import { compareText } from '../findings.js';
 import { LIMITS } from '../limits.js';
 import { growthOf } from '../market/growth.js';
 import { growthTerms } from '../market/growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { CrossSections } from '../rules/datapoints/cross-section.js';
+import { flagsOf } from '../rules/choose.js';
 import { crossSectionsOf } from '../rules/decide.js';
+import { readsConstituents } from '../rules/expressions/reads.js';
 import { createRiskMemory, estimateRisk, storedRisk, type RiskEstimate } from './covariance.js';
+import { fieldsRead } from './field-uses.js';
 import { giveWay } from './give-way.js';
 import { TRACKING } from '../objectives/objective.js';
 import type { Coverage } from '../risk/return-panel.js';
@@ -105,7 +110,9 @@ export function createDerivedSolver({
   const memory = createRiskMemory(engine, left?.moments);
   let last = left?.active ?? null;
   let sections: CrossSections | undefined;
-  const datapoints = (): CrossSections => (sections ??= crossSectionsOf({ market: sm, treatment, currency }));
+  const datapoints = (): CrossSections =>
+    (sections ??= crossSectionsOf({ market: sm, treatment, currency, datapoints: definitionsOf(document) }));
+  const indexWeights = indexWeightsFor(composer, parentId);
 
   /** What solved weights have become until a decision, apart from those of names that are gone. */
   function heldUntil(
@@ -133,7 +140,7 @@ export function createDerivedSolver({
 
   return {
     solvers,
-    remembers: remembers(constraints) || hasCosts,
+    remembers: remembers(constraints) || hasCosts || readsPrevious(document),
     solve(parent, previous) {
       const { decision } = parent;
       const { columns, index } = candidatesAt(composer, parentId, parent, document.derivation.candidates ?? 'parent');
@@ -147,7 +154,12 @@ export function createDerivedSolver({
         previous: previous === null ? null : alignWeights(previous, columns),
         held: previous === null || !hasCosts ? null : heldUntil(decision, previous, columns),
         risk,
-        cross: datapoints().at(decision, columns),
+        cross: datapoints()
+          .at(decision, columns)
+          .given({
+            incumbents: previous === null ? null : flagsOf(previous.columns, sm.names),
+            indexWeights: (id) => indexWeights(id, decision),
+          }),
         algebra: engine,
         path: 'derivation.',
       });
@@ -170,6 +182,10 @@ export function createDerivedSolver({
     memory: () => ({ active: last, moments: memory.gram.history() }),
   };
 }
+
+/** Whether an expression of the derivation asks which securities were held before. */
+const readsPrevious = (document: DerivedDocument): boolean =>
+  fieldsRead(document.derivation).some(({ use }) => readsConstituents(use.field, definitionsOf(document)));
 
 /** Solves a problem, with rows that have a priority moved as little as they must where it has no answer. */
 function solveGivingWay(

@@ -4,9 +4,11 @@ import {
   isRuleDocument,
   type IndexDocument,
   type OverlayDocument,
+  type RuleDocument,
   type TreatmentSpec,
   type UniverseSpec,
 } from '../documents/index-document.js';
+import { definitionsOf } from '../documents/definitions.js';
 import type { RebalanceSpec } from '../documents/rebalance-spec.js';
 import { objectiveOf, returnsOf, type CostsSpec } from '../documents/optimisation-spec.js';
 import type { UncertaintySpec } from '../documents/uncertainty-spec.js';
@@ -17,6 +19,7 @@ import { LIMIT_RULES, type LimitRuleName } from '../compliance/rules.js';
 import { LIMITS } from '../limits.js';
 import type { Adjustment } from '../market/market-data.js';
 import { bindPipeline } from './bound-pipeline.js';
+import { printExpression } from './expressions/print.js';
 import { numberText, shareText } from './sentence-numbers.js';
 
 /**
@@ -28,8 +31,10 @@ export function methodologyOf(document: IndexDocument, adjustment: Adjustment | 
   return [
     `${name} (${id}) is an index in ${currency} on the sessions of the exchange calendar ${calendar}.${description === null || description === '' ? '' : ` ${description}`}`,
     `Its level is ${numberText(base_value)} at the close of the first session on or after ${base_date} that has a price.`,
-    ...(isRuleDocument(document) ? ruleSentences(document.pipeline, document.universe) : []),
-    ...(isDerivedDocument(document) ? derivationSentences(document.derivation) : []),
+    ...(isRuleDocument(document) ? ruleSentences(document) : []),
+    ...(isDerivedDocument(document)
+      ? [...datapointSentences(document), ...derivationSentences(document.derivation)]
+      : []),
     ...(isOverlayDocument(document) ? overlaySentences(document) : rebalanceSentences(document.rebalance)),
     ...(isRuleDocument(document)
       ? treatmentSentences(document.pipeline.treatment, adjustment)
@@ -37,11 +42,17 @@ export function methodologyOf(document: IndexDocument, adjustment: Adjustment | 
   ];
 }
 
-function ruleSentences(pipeline: Parameters<typeof bindPipeline>[0], universe: UniverseSpec | undefined): string[] {
-  const { rules, weighting } = bindPipeline(pipeline);
-  const { cap, floor, group_caps } = pipeline.weighting;
+/** Each datapoint that a document names, as it is defined. */
+function datapointSentences(document: Pick<IndexDocument, 'datapoints'>): string[] {
+  return Array.from(definitionsOf(document), ([name, tree]) => `${name} is ${printExpression(tree)}.`);
+}
+
+function ruleSentences(document: RuleDocument): string[] {
+  const { rules, weighting } = bindPipeline(document);
+  const { cap, floor, group_caps } = document.pipeline.weighting;
   return [
-    universeSentence(universe),
+    universeSentence(document.universe),
+    ...datapointSentences(document),
     ...rules.map(({ id, rule }) => `Rule ${id}: ${rule.sentence}`),
     weighting.sentence,
     ...(cap === null

@@ -1,4 +1,4 @@
-import { requestText } from './datapoints/field-request.js';
+import { expressionWords } from './expressions/sentences.js';
 import type { FieldUse } from './field-use.js';
 import { allOf, ranked, withValue } from './ranking.js';
 import type { Reason, SelectionScope, Verdict } from './selection-class.js';
@@ -230,7 +230,7 @@ function rankThreshold(
 
 /** A field as sentences name it. */
 export function named(use: FieldUse): string {
-  return requestText(use.field);
+  return expressionWords(use.field);
 }
 
 /** The tail of a sentence that says what happens to missing values. */

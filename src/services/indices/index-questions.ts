@@ -1,11 +1,12 @@
 import type { Methodology } from '#contract/indices/methodology.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { AsKnownOn } from '#domain/documents/as-known-on.js';
-import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
 import { marketFindings } from '#domain/documents/index-on-market.js';
 import { DocumentQuestion, mergePatch, WhatIfQuestion } from '#domain/documents/index-questions.js';
 import { assumptionsOf, validateIndex } from '#domain/documents/validate-index.js';
 import { referencesOf } from '#domain/documents/validate-reference.js';
+import { namedIndices } from '#domain/documents/named-indices.js';
 import { assertDecides } from '#domain/documents/validate-overlay.js';
 import { orderFindings, type Finding } from '#domain/findings.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
@@ -273,10 +274,6 @@ export async function reachedBy(
 
 function missingReference(at: IndexDocument, next: string): Finding {
   const message = `The index ${at.id} refers to ${next}, which is not stored.`;
-  return { severity: 'error', code: 'UNKNOWN_INDEX', path: referencePath(at), message, value: next };
-}
-
-function referencePath(document: IndexDocument): string {
-  if (isOverlayDocument(document)) return document.overlay.type === 'blend' ? 'overlay.parts' : 'source_index_id';
-  return isDerivedDocument(document) ? 'derivation.source_index_id' : 'universe.id';
+  const path = namedIndices(at).find(({ id }) => id === next)!.path; // It came from there.
+  return { severity: 'error', code: 'UNKNOWN_INDEX', path, message, value: next };
 }

@@ -13,6 +13,7 @@ import type { Finding } from '#domain/findings.js';
 import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
 import type { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
 import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
+import { readRows } from '#domain/documents/constraint-set.js';
 import { fieldFindings } from '#domain/rules/datapoints/field-findings.js';
 import { numeric } from '#domain/rules/field-use.js';
 import { assertReferenceColumn } from './reference-column.js';
@@ -248,10 +249,12 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const view = maker.held({ view: 'scenarios', columns, request, market: handle, format, table }, signal);
       return format === 'json' ? maker.stamped(run, view) : view;
     },
-    async watchedLimits(name, { rows, start = null, end = null, format, table }, signal) {
+    async watchedLimits(name, { rows: sent, start = null, end = null, format, table }, signal) {
       const run = await requireRun(documents, name);
       assertOrder({ start, end });
-      assertNoErrors('body', validateConstraints(rows, { path: 'rows', areWatched: true }));
+      const { rows: read, findings } = readRows(sent, 'rows');
+      const rows = read as typeof sent; // Of the same shape, but for their expressions.
+      assertNoErrors('body', [...findings, ...validateConstraints(rows, { path: 'rows', areWatched: true })]);
       const served = rows.some(({ params }) => 'field' in params) ? await states.requireMarket(run) : null;
       if (served !== null)
         assertNoErrors('body', constraintFieldFindings(rows, served.market, { path: 'rows', severity: 'error' }));

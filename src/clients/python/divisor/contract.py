@@ -154,12 +154,30 @@ class AdjustmentChoice(t.TypedDict):
     others: t.Sequence[OtherAdjustment]
 
 
-class AllNode(t.TypedDict):
-    """Every operand must pass."""
-
+class _AllNode(t.TypedDict):
     node: t.Literal["all"]
     #: Nodes in any order.
     operands: t.Sequence[ExpressionNode]
+
+
+class AllNode(_AllNode, total=False):
+    """Every operand must pass."""
+
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
+
+
+class _AllNodeInput(t.TypedDict):
+    node: t.Literal["all"]
+    #: Nodes in any order.
+    operands: t.Sequence[ExpressionNodeInput]
+
+
+class AllNodeInput(_AllNodeInput, total=False):
+    """Every operand must pass."""
+
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
 
 
 class AnnouncedDividend(t.TypedDict):
@@ -188,12 +206,58 @@ AnnouncedDividends = t.TypedDict("AnnouncedDividends", {
 })
 
 
-class AnyNode(t.TypedDict):
-    """At least one operand must pass."""
-
+class _AnyNode(t.TypedDict):
     node: t.Literal["any"]
     #: Nodes in any order.
     operands: t.Sequence[ExpressionNode]
+
+
+class AnyNode(_AnyNode, total=False):
+    """At least one operand must pass."""
+
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
+
+
+class _AnyNodeInput(t.TypedDict):
+    node: t.Literal["any"]
+    #: Nodes in any order.
+    operands: t.Sequence[ExpressionNodeInput]
+
+
+class AnyNodeInput(_AnyNodeInput, total=False):
+    """At least one operand must pass."""
+
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
+
+
+class _ArithmeticNode(t.TypedDict):
+    node: t.Literal["arithmetic"]
+    operator: t.Literal["+", "-", "*", "/", "^"]
+    #: Nodes in any order.
+    operands: t.Sequence[ExpressionNode]
+
+
+class ArithmeticNode(_ArithmeticNode, total=False):
+    """Operands from left to right; a single one of - is negated."""
+
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
+
+
+class _ArithmeticNodeInput(t.TypedDict):
+    node: t.Literal["arithmetic"]
+    operator: t.Literal["+", "-", "*", "/", "^"]
+    #: Nodes in any order.
+    operands: t.Sequence[ExpressionNodeInput]
+
+
+class ArithmeticNodeInput(_ArithmeticNodeInput, total=False):
+    """Operands from left to right; a single one of - is negated."""
+
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
 
 
 class AssetView(t.TypedDict):
@@ -763,8 +827,8 @@ class _BufferedTopNParams(t.TypedDict):
 class BufferedTopNParams(_BufferedTopNParams, total=False):
     """Keeps the count best names, letting constituents stay while they rank within a buffer: fewer changes at each rebalance."""
 
-    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint]
+    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint, ExpressionNodeInput]
     #: Names ranked so far up always enter; without one 0.8 times count, rounded down. Unit: rank.
     enter_rank: t.Optional[int]
     #: Constituents stay while ranked so far up; without one 1.2 times count, rounded up. Unit: rank.
@@ -1102,14 +1166,34 @@ class CompareView(t.TypedDict):
     end: str
 
 
-class ComparisonNode(t.TypedDict):
+class _ComparisonNode(t.TypedDict):
     node: t.Literal["comparison"]
     #: Datapoint or reference column.
-    field: FieldNode
+    field: ExpressionNode
     #: How the datapoint is compared with the value.
     comparison: t.Literal["gt", "ge", "lt", "le", "eq", "ne", "in", "between"]
-    #: A number for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.
+    #: A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.
     value: t.Any
+
+
+class ComparisonNode(_ComparisonNode, total=False):
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
+
+
+class _ComparisonNodeInput(t.TypedDict):
+    node: t.Literal["comparison"]
+    #: Datapoint or reference column.
+    field: ExpressionNodeInput
+    #: How the datapoint is compared with the value.
+    comparison: t.Literal["gt", "ge", "lt", "le", "eq", "ne", "in", "between"]
+    #: A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.
+    value: t.Any
+
+
+class ComparisonNodeInput(_ComparisonNodeInput, total=False):
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
 
 
 class _CompositeScoreParams(t.TypedDict):
@@ -1429,8 +1513,8 @@ class _CumulativeCoverageParams(t.TypedDict):
 class CumulativeCoverageParams(_CumulativeCoverageParams, total=False):
     """Keeps the largest names until they cover a share of the total, letting constituents stay within a buffer above it."""
 
-    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint]
+    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint, ExpressionNodeInput]
     #: Constituents stay until the coverage plus this. Unit: fraction.
     buffer: float
     #: Column whose values split the names into groups decided one by one; names without a value form one group.
@@ -2502,8 +2586,8 @@ class ExposuresView(t.TypedDict):
 
 
 class _ExpressionFilterParams(t.TypedDict):
-    #: Tree of all, any, not and comparisons.
-    expression: ExpressionNode
+    #: Condition as text, or a tree of all, any, not and comparisons.
+    expression: ExpressionNodeInput
 
 
 class ExpressionFilterParams(_ExpressionFilterParams, total=False):
@@ -2524,8 +2608,11 @@ class ExpressionFilterRule(_ExpressionFilterRule, total=False):
     params: ExpressionFilterParams
 
 
-#: A condition on the datapoints of one name.
-ExpressionNode = t.Union["AllNode", "AnyNode", "NotNode", "ComparisonNode"]
+#: An expression on the datapoints of one security.
+ExpressionNode = t.Union["AllNode", "AnyNode", "NotNode", "ComparisonNode", "FieldNode", "ValueNode", "ArithmeticNode", "FunctionNode"]
+
+#: An expression on the datapoints of one security.
+ExpressionNodeInput = t.Union["AllNodeInput", "AnyNodeInput", "NotNodeInput", "ComparisonNodeInput", "FieldNodeInput", "ValueNode", "ArithmeticNodeInput", "FunctionNodeInput"]
 
 class FactorAttributionView(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
@@ -2574,8 +2661,8 @@ class FactorContribution(t.TypedDict):
 
 
 class _FactorExposureParams(t.TypedDict):
-    #: Datapoint, as of the rebalance date.
-    field: str
+    #: Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date.
+    field: t.Union[str, ExpressionNodeInput]
 
 
 class FactorExposureParams(_FactorExposureParams, total=False):
@@ -2661,11 +2748,11 @@ class FieldExposure(t.TypedDict):
 
 
 class _FieldFilterParams(t.TypedDict):
-    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint]
+    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint, ExpressionNodeInput]
     #: How the datapoint is compared with the value.
     comparison: t.Literal["gt", "ge", "lt", "le", "eq", "ne", "in", "between"]
-    #: A number for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.
+    #: A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.
     value: t.Any
 
 
@@ -2703,13 +2790,31 @@ class FieldList(t.TypedDict):
     universes: t.Sequence[str]
 
 
-class _FieldNode(t.TypedDict):
+class FieldNode(t.TypedDict):
+    """A datapoint, read for every name on or before the decision date."""
+
+    node: t.Literal["field"]
+    #: Column or derived datapoint, matched exactly.
+    name: str
+    #: Null resolves in the order market, reference, derived.
+    dataset: t.Optional[t.Literal["market", "reference", "derived"]]
+    #: Sessions back from the decision date.
+    lag: int
+    #: Trailing sessions, of which those without a bar are left out; required when the aggregate is not last.
+    window: t.Optional[int]
+    #: How a window becomes one value.
+    aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
+    #: Across the current survivors that have a value.
+    transform: t.Literal["none", "rank", "percentile", "zscore"]
+
+
+class _FieldNodeInput(t.TypedDict):
     node: t.Literal["field"]
     #: Column or derived datapoint, matched exactly.
     name: str
 
 
-class FieldNode(_FieldNode, total=False):
+class FieldNodeInput(_FieldNodeInput, total=False):
     """A datapoint, read for every name on or before the decision date."""
 
     #: Null resolves in the order market, reference, derived.
@@ -2727,14 +2832,14 @@ class FieldNode(_FieldNode, total=False):
 class FieldReturns(t.TypedDict):
     """A datapoint of the store as of the decision, as a fraction a year. A missing value counts as the mean of the others."""
 
-    #: Datapoint that holds the expected returns: its name, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, FieldNode]
+    #: Datapoint that holds the expected returns: its name, or an expression of datapoints as text or as nodes.
+    field: t.Union[str, FieldNodeInput, ExpressionNodeInput]
     type: t.Literal["field"]
 
 
 class _FieldWeightParams(t.TypedDict):
-    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint]
+    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint, ExpressionNodeInput]
 
 
 class FieldWeightParams(_FieldWeightParams, total=False):
@@ -2761,11 +2866,18 @@ class FieldWeightWeighting(_FieldWeightWeighting, total=False):
     group_caps: t.Sequence[GroupCapInput]
 
 
+class FindingPosition(t.TypedDict):
+    #: First date.
+    start: int
+    #: Last date.
+    end: int
+
+
 class _Finding(t.TypedDict):
     #: Errors prevent a save; warnings do not.
     severity: t.Literal["error", "warning", "info"]
     #: Stable code to branch on.
-    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "HISTORY_CHANGED", "DATES_ADDED", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
+    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "HISTORY_CHANGED", "DATES_ADDED", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
     #: A sentence for people.
     message: str
     #: Where, as the client wrote it.
@@ -2791,6 +2903,8 @@ class Finding(_Finding, total=False):
     last_date: str
     #: File, sheet or member of an archive that it is in, as it is called where it lies; of many the first. The row stands in the path.
     file: str
+    #: Of an expression that was sent as text, the characters concerned: from `start` to before `end`.
+    position: FindingPosition
 
 
 class _FixedWeightParams(t.TypedDict):
@@ -2970,6 +3084,60 @@ class FullInvestmentRow(_FullInvestmentRow, total=False):
     id: str
     #: Arguments of the class, by name.
     params: FullInvestmentParams
+
+
+class _FunctionNode(t.TypedDict):
+    node: t.Literal["function"]
+    #: One of /indices/rule-types, `functions`.
+    name: str
+    #: Nodes in any order.
+    operands: t.Sequence[ExpressionNode]
+
+
+class FunctionNode(_FunctionNode, total=False):
+    """A function of the catalogue with its operands."""
+
+    #: Column whose values are the groups in which the function is taken.
+    by: str
+    #: Securities that the function is taken across: those that remain (default), or the whole universe.
+    over: t.Literal["selection", "universe"]
+    #: Trailing sessions.
+    window: int
+    #: Sessions back from the decision date.
+    lag: int
+    #: Lower percentile, a fraction.
+    low: float
+    #: Upper percentile, a fraction.
+    high: float
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
+
+
+class _FunctionNodeInput(t.TypedDict):
+    node: t.Literal["function"]
+    #: One of /indices/rule-types, `functions`.
+    name: str
+
+
+class FunctionNodeInput(_FunctionNodeInput, total=False):
+    """A function of the catalogue with its operands."""
+
+    #: Nodes in any order.
+    operands: t.Sequence[ExpressionNodeInput]
+    #: Column whose values are the groups in which the function is taken.
+    by: str
+    #: Securities that the function is taken across: those that remain (default), or the whole universe.
+    over: t.Literal["selection", "universe"]
+    #: Trailing sessions.
+    window: int
+    #: Sessions back from the decision date.
+    lag: int
+    #: Lower percentile, a fraction.
+    low: float
+    #: Upper percentile, a fraction.
+    high: float
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
 
 
 class FuturesPriceRequestDividends(t.TypedDict):
@@ -3290,7 +3458,7 @@ class GroupLimitParams(_GroupLimitParams, total=False):
     """Keeps at most so many names of each group, the best by a field."""
 
     #: Datapoint by which the best of a group are found.
-    rank_field: t.Union[str, Datapoint]
+    rank_field: t.Union[str, Datapoint, ExpressionNodeInput]
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
@@ -3643,6 +3811,8 @@ class _IndexDocument(t.TypedDict):
 class IndexDocument(_IndexDocument, total=False):
     #: Where selection begins.
     universe: UniverseSpec
+    #: Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.
+    datapoints: t.Mapping[str, t.Union[str, ExpressionNode]]
     #: Given by an index on another alone.
     kind: t.Literal["overlay"]
     #: Index beneath an overlay; a blend names its own.
@@ -3675,6 +3845,8 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     universe: UniverseSpecInput
     #: Schedule of the rebalances.
     rebalance: RebalanceSpecInput
+    #: Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.
+    datapoints: t.Mapping[str, t.Union[str, ExpressionNodeInput]]
     #: Rules of a rule-driven index; exactly one of pipeline and derivation.
     pipeline: t.Optional[PipelineBody]
     #: Optimisation behind a derived index; exactly one of pipeline and derivation.
@@ -4201,6 +4373,14 @@ class Limits(t.TypedDict):
     MAX_EXPRESSION_DEPTH: float
     #: Nodes of an expression tree.
     MAX_EXPRESSION_NODES: float
+    #: Fields and constants of an expression tree: four a node.
+    MAX_EXPRESSION_LEAVES: float
+    #: Characters of an expression as text: sixteen a node.
+    MAX_EXPRESSION_LENGTH: float
+    #: Datapoints that an expression reads, each with its lag and window, through those that it names: four a leaf.
+    MAX_EXPRESSION_READS: float
+    #: Datapoints that a document defines: one a selection rule.
+    MAX_DATAPOINTS: float
     #: Blocks of a report template.
     MAX_REPORT_BLOCKS: float
     #: Pages of a rendered report.
@@ -4657,8 +4837,8 @@ class _MemberSpec(t.TypedDict):
     help: t.Optional[str]
     #: Component schema the value must satisfy.
     ref: t.Optional[str]
-    #: What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series.
-    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "risk_model", "series"]]
+    #: What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes.
+    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "risk_model", "series", "expression", "condition"]]
     #: Values of other parameters with which this one is read, by name: any of these entries; null for always.
     when: t.Optional[t.Sequence[t.Mapping[str, t.Sequence[str]]]]
 
@@ -4849,12 +5029,30 @@ class NextName(t.TypedDict):
     entry_return: t.Optional[float]
 
 
-class NotNode(t.TypedDict):
-    """The operand must fail."""
-
+class _NotNode(t.TypedDict):
     node: t.Literal["not"]
     #: What must not be true.
     operand: ExpressionNode
+
+
+class NotNode(_NotNode, total=False):
+    """The operand must fail."""
+
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
+
+
+class _NotNodeInput(t.TypedDict):
+    node: t.Literal["not"]
+    #: What must not be true.
+    operand: ExpressionNodeInput
+
+
+class NotNodeInput(_NotNodeInput, total=False):
+    """The operand must fail."""
+
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
 
 
 #: What weights are chosen for: a type alone, or with its parameters.
@@ -5273,8 +5471,8 @@ class _ParameterSpec(t.TypedDict):
     help: t.Optional[str]
     #: Component schema the value must satisfy.
     ref: t.Optional[str]
-    #: What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series.
-    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "risk_model", "series"]]
+    #: What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes.
+    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "risk_model", "series", "expression", "condition"]]
     #: Values of other parameters with which this one is read, by name: any of these entries; null for always.
     when: t.Optional[t.Sequence[t.Mapping[str, t.Sequence[str]]]]
     #: Members of an object, or of each entry of a list of objects; null of other values.
@@ -5701,8 +5899,8 @@ class PublishedLog(t.TypedDict):
 
 
 class _RangeFilterParams(t.TypedDict):
-    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint]
+    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint, ExpressionNodeInput]
 
 
 class RangeFilterParams(_RangeFilterParams, total=False):
@@ -5730,8 +5928,8 @@ class RangeFilterRule(_RangeFilterRule, total=False):
 
 
 class _RankWeightParams(t.TypedDict):
-    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint]
+    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint, ExpressionNodeInput]
 
 
 class RankWeightParams(_RankWeightParams, total=False):
@@ -7405,8 +7603,8 @@ class ScheduleView(_ScheduleView, total=False):
 
 
 class _ScoreTerm(t.TypedDict):
-    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint]
+    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint, ExpressionNodeInput]
 
 
 class ScoreTerm(_ScoreTerm, total=False):
@@ -8277,8 +8475,8 @@ class TextBlockInput(_TextBlockInput, total=False):
 
 
 class _TiltWeightParams(t.TypedDict):
-    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint]
+    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint, ExpressionNodeInput]
 
 
 class TiltWeightParams(_TiltWeightParams, total=False):
@@ -8308,8 +8506,8 @@ class TiltWeightWeighting(_TiltWeightWeighting, total=False):
 
 
 class _TopFractionParams(t.TypedDict):
-    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint]
+    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint, ExpressionNodeInput]
     #: Share of the ranked names that is kept. Unit: fraction.
     fraction: float
 
@@ -8344,8 +8542,8 @@ class _TopNParams(t.TypedDict):
 class TopNParams(_TopNParams, total=False):
     """Keeps the count best names by a field, overall or in each group."""
 
-    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint]
+    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint, ExpressionNodeInput]
     #: Smallest values first.
     ascending: bool
     #: Column whose values split the names into groups decided one by one; names without a value form one group.
@@ -8782,6 +8980,19 @@ class ValidationReport(t.TypedDict):
     findings: t.Sequence[Finding]
 
 
+class _ValueNode(t.TypedDict):
+    node: t.Literal["value"]
+    #: A constant, or a list of constants as the edges of ladder.
+    value: t.Union[t.Union[float, str, bool], t.Sequence[t.Union[float, str, bool]]]
+
+
+class ValueNode(_ValueNode, total=False):
+    """A constant."""
+
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
+
+
 class VersionDifferenceSentences(t.TypedDict):
     #: Said of the one alone.
     removed: t.Sequence[str]
@@ -8989,8 +9200,8 @@ class WeightSumRow(_WeightSumRow, total=False):
 
 
 class _WeightedAverageParams(t.TypedDict):
-    #: Datapoint, as of the rebalance date.
-    field: str
+    #: Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date.
+    field: t.Union[str, ExpressionNodeInput]
 
 
 class WeightedAverageParams(_WeightedAverageParams, total=False):

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { labelOf } from '../../rules/expressions/print.js';
+import { requested } from '../../rules/field-use.js';
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams, datapoint, notEmpty, notVacuous } from '../parameters.js';
 import { stated } from '../program-row.js';
@@ -33,7 +35,9 @@ export const factorExposure = constraintClass({
     const coefficients = exposures(context.numbers(field), standardise);
     const missing = context.numbers(field).filter(Number.isNaN).length;
     if (missing > 0)
-      context.warn(`${missing} of ${context.identifiers.length} names have no ${field}; the mean stands for it.`);
+      context.warn(
+        `${missing} of ${context.identifiers.length} names have no ${labelOf(requested(field))}; the mean stands for it.`,
+      );
     let base = 0;
     if (active) for (let i = 0; i < coefficients.length; i++) base += coefficients[i]! * context.index[i]!;
     return [

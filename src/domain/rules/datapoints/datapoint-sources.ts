@@ -27,7 +27,7 @@ export interface Shared {
   readonly marketReturns: MarketReturns;
   /** Statistics of windows that roll on; null where each is worked out by itself. */
   readonly rolling: RollingStatistics | null;
-  dividends(): DividendHistory;
+  dividends: () => DividendHistory;
 }
 
 /** Whether the datapoint is a reference column read as it stands, whose values need not be numbers. */

@@ -1,33 +1,36 @@
 import { z } from 'zod';
 import type { FindingCode } from '../../findings.js';
 import { LIMITS } from '../../limits.js';
-import { FieldNode } from '../datapoints/field-request.js';
+import { FieldNode, SESSIONS_BACK_MAX } from '../datapoints/field-request.js';
+import { checkTree } from './check.js';
+import { COMPARISONS, OPERATORS, isExpressionNode, nodesBelow, type Comparison, type ExpressionNode } from './tree.js';
 
-export const COMPARISONS = ['gt', 'ge', 'lt', 'le', 'eq', 'ne', 'in', 'between'] as const;
-export type Comparison = (typeof COMPARISONS)[number];
+const text = z
+  .string()
+  .max(LIMITS.MAX_EXPRESSION_LENGTH)
+  .optional()
+  .meta({ description: 'Canonical text of the tree, at its root; ignored where it is sent.' });
 
-/** A condition on one name: a tree of `all`, `any` and `not` over comparisons of a datapoint with a value. */
-export type ExpressionNode =
-  | { readonly node: 'all'; readonly operands: readonly ExpressionNode[] }
-  | { readonly node: 'any'; readonly operands: readonly ExpressionNode[] }
-  | { readonly node: 'not'; readonly operand: ExpressionNode }
-  | ComparisonNode;
+const scalar = z.union([z.number(), z.string().max(200), z.boolean()]);
 
-/** Operand of a comparison; its type is checked separately. */
+/** Right side of a comparison; its type is checked separately. */
 export const ComparisonValue = z
   .unknown()
   .refine((value) => value !== undefined, { params: { finding: 'REQUIRED' }, error: 'is required' })
   .meta({
     label: 'Value',
-    help: 'A number for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.',
+    help: 'A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.',
   });
 
-export const ComparisonNode = z
+const ComparisonShape = z
   .strictObject({
     node: z.literal('comparison'),
-    field: FieldNode,
+    get field() {
+      return Node;
+    },
     comparison: z.enum(COMPARISONS),
     value: ComparisonValue,
+    text,
   })
   .superRefine((node, context) => {
     const problem = node.value === undefined ? undefined : valueProblem(node.comparison, node.value);
@@ -41,7 +44,6 @@ export const ComparisonNode = z
     });
   })
   .meta({ id: 'ComparisonNode' });
-export type ComparisonNode = z.output<typeof ComparisonNode>;
 
 const AllNode = z
   .strictObject({
@@ -49,6 +51,7 @@ const AllNode = z
     get operands() {
       return z.array(Node);
     },
+    text,
   })
   .meta({ id: 'AllNode', description: 'Every operand must pass.' });
 
@@ -58,6 +61,7 @@ const AnyNode = z
     get operands() {
       return z.array(Node);
     },
+    text,
   })
   .meta({ id: 'AnyNode', description: 'At least one operand must pass.' });
 
@@ -67,55 +71,123 @@ const NotNode = z
     get operand() {
       return Node;
     },
+    text,
   })
   .meta({ id: 'NotNode', description: 'The operand must fail.' });
 
-const Node: z.ZodType<ExpressionNode> = z
-  .discriminatedUnion('node', [AllNode, AnyNode, NotNode, ComparisonNode])
-  .meta({ id: 'ExpressionNode', description: 'A condition on the datapoints of one name.' });
+const ValueShape = z
+  .strictObject({
+    node: z.literal('value'),
+    value: z
+      .union([scalar, z.array(scalar).min(1).max(1000)])
+      .meta({ description: 'A constant, or a list of constants as the edges of ladder.' }),
+    text,
+  })
+  .meta({ id: 'ValueNode', description: 'A constant.' });
 
-/** A whole expression: a node whose tree keeps the limits of depth and size. */
-export const Expression: z.ZodType<ExpressionNode> = Node.superRefine((root, context) => {
+const ArithmeticShape = z
+  .strictObject({
+    node: z.literal('arithmetic'),
+    operator: z.enum(OPERATORS),
+    get operands() {
+      return z.array(Node).min(1).max(64);
+    },
+    text,
+  })
+  .meta({ id: 'ArithmeticNode', description: 'Operands from left to right; a single one of - is negated.' });
+
+const sessionsBack = z.int().min(0).max(SESSIONS_BACK_MAX);
+
+const FunctionShape = z
+  .strictObject({
+    node: z.literal('function'),
+    name: z.string().min(1).max(64).meta({ description: 'One of /indices/rule-types, `functions`.' }),
+    get operands() {
+      return z.array(Node).max(64).default([]);
+    },
+    by: z
+      .string()
+      .min(1)
+      .max(64)
+      .optional()
+      .meta({ description: 'Column whose values are the groups in which the function is taken.' }),
+    over: z.enum(['selection', 'universe']).optional().meta({
+      description: 'Securities that the function is taken across: those that remain (default), or the whole universe.',
+    }),
+    window: sessionsBack.min(1).optional().meta({ description: 'Trailing sessions.' }),
+    lag: sessionsBack.optional().meta({ description: 'Sessions back from the decision date.' }),
+    low: z.number().min(0).max(1).optional().meta({ description: 'Lower percentile, a fraction.' }),
+    high: z.number().min(0).max(1).optional().meta({ description: 'Upper percentile, a fraction.' }),
+    text,
+  })
+  .meta({ id: 'FunctionNode', description: 'A function of the catalogue with its operands.' });
+
+const Node: z.ZodType<ExpressionNode> = z
+  .discriminatedUnion('node', [
+    AllNode,
+    AnyNode,
+    NotNode,
+    ComparisonShape,
+    FieldNode,
+    ValueShape,
+    ArithmeticShape,
+    FunctionShape,
+  ])
+  .meta({ id: 'ExpressionNode', description: 'An expression on the datapoints of one security.' });
+
+/** Adds what is wrong with a whole tree beyond the shape of its nodes. */
+const asTree = (expected: 'number' | 'condition') => (root: ExpressionNode, context: z.RefinementCtx) => {
+  for (const { path, code, message } of [...sizeProblems(root), ...checkTree(root, expected).problems])
+    context.addIssue({ code: 'custom', path: [...path], input: undefined, params: { finding: code }, message });
+};
+
+/** A whole condition: a node whose tree keeps the limits of depth and size. */
+export const Condition: z.ZodType<ExpressionNode> = Node.superRefine(asTree('condition'));
+
+/** A whole expression of numbers. */
+export const NumberExpression: z.ZodType<ExpressionNode> = Node.superRefine(asTree('number'));
+
+interface SizeProblem {
+  readonly path: readonly string[];
+  readonly code: FindingCode;
+  readonly message: string;
+}
+
+/** What exceeds the limits of depth and size. */
+export function sizeProblems(root: ExpressionNode): SizeProblem[] {
   const size = measure(root);
   const limits = [
     { what: 'levels deep', found: size.depth, limit: LIMITS.MAX_EXPRESSION_DEPTH },
     { what: 'nodes large', found: size.nodes, limit: LIMITS.MAX_EXPRESSION_NODES },
+    { what: 'fields and constants long', found: size.leaves, limit: LIMITS.MAX_EXPRESSION_LEAVES },
   ];
-  for (const { what, found, limit } of limits) {
-    if (found <= limit) continue;
-    context.addIssue({
-      code: 'custom',
+  return limits
+    .filter(({ found, limit }) => found > limit)
+    .map(({ what, found, limit }) => ({
       path: [],
-      input: undefined,
-      params: { finding: 'OUT_OF_RANGE' },
+      code: 'OUT_OF_RANGE' as const,
       message: `is ${found} ${what}; at most ${limit} are accepted`,
-    });
+    }));
+}
+
+export interface Size {
+  readonly depth: number;
+  readonly nodes: number;
+  /** Fields and constants, which count for neither. */
+  readonly leaves: number;
+}
+
+/** Levels and count of the nodes that have operands. */
+export function measure(node: ExpressionNode): Size {
+  if (node.node === 'field' || node.node === 'value') return { depth: 0, nodes: 0, leaves: 1 };
+  let [depth, nodes, leaves] = [0, 1, 0];
+  for (const { child } of nodesBelow(node)) {
+    const below = measure(child);
+    depth = Math.max(depth, below.depth);
+    nodes += below.nodes;
+    leaves += below.leaves;
   }
-});
-
-/** Levels and count of the nodes `all`, `any`, `not` and `comparison`. */
-export function measure(node: ExpressionNode): { readonly depth: number; readonly nodes: number } {
-  const below = operandsOf(node).map(measure);
-  return {
-    depth: 1 + below.reduce((deepest, { depth }) => Math.max(deepest, depth), 0),
-    nodes: 1 + below.reduce((total, { nodes }) => total + nodes, 0),
-  };
-}
-
-export function operandsOf(node: ExpressionNode): readonly ExpressionNode[] {
-  if (node.node === 'comparison') return [];
-  return node.node === 'not' ? [node.operand] : node.operands;
-}
-
-/** The comparisons of a tree with their paths below the root: `operands[0].operand`. */
-export function comparisonsOf(
-  node: ExpressionNode,
-  path = '',
-): { readonly node: ComparisonNode; readonly path: string }[] {
-  if (node.node === 'comparison') return [{ node, path }];
-  const join = (part: string) => (path === '' ? part : `${path}.${part}`);
-  if (node.node === 'not') return comparisonsOf(node.operand, join('operand'));
-  return node.operands.flatMap((operand, i) => comparisonsOf(operand, join(`operands[${i}]`)));
+  return { depth: 1 + depth, nodes, leaves };
 }
 
 type Scalar = string | number | boolean;
@@ -129,6 +201,11 @@ export interface ValueProblem {
 /** What is wrong with the value of a comparison by itself, whatever the datapoint. */
 export function valueProblem(comparison: Comparison, value: unknown): ValueProblem | undefined {
   const mismatch = (message: string): ValueProblem => ({ code: 'VALUE_TYPE_MISMATCH', message });
+  if (isExpressionNode(value)) {
+    if (comparison === 'in' || comparison === 'between') return mismatch(`must be an array for ${comparison}`);
+    const shaped = Node.safeParse(value);
+    return shaped.success ? undefined : mismatch('is not an expression: one of its nodes has another shape');
+  }
   switch (comparison) {
     case 'gt':
     case 'ge':
@@ -153,10 +230,4 @@ export function valueProblem(comparison: Comparison, value: unknown): ValueProbl
         : { code: 'EMPTY_RANGE', message: `has the low end ${low} above the high end ${high}` };
     }
   }
-}
-
-/** Type of the value (of its entries) that the comparison will meet: what the datapoint must be. */
-export function valueType(node: ComparisonNode): 'number' | 'string' | 'boolean' {
-  const sample: unknown = Array.isArray(node.value) ? node.value[0] : node.value;
-  return typeof sample === 'number' ? 'number' : typeof sample === 'string' ? 'string' : 'boolean';
 }

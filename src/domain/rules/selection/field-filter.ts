@@ -1,6 +1,9 @@
 import { z } from 'zod';
-import { comparisonReasons, comparisonText, evaluate, TRUE, UNKNOWN } from '../expressions/evaluate.js';
-import { COMPARISONS, ComparisonValue, valueProblem, type ComparisonNode } from '../expressions/expression.js';
+import { comparisonReasons } from '../expressions/comparison-reasons.js';
+import { comparisonText } from '../expressions/sentences.js';
+import { ComparisonValue, valueProblem } from '../expressions/expression.js';
+import { asNode, COMPARISONS, type ComparisonNode } from '../expressions/tree.js';
+import { TRUE, UNKNOWN } from '../expressions/truth-values.js';
 import { requested } from '../field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
@@ -32,7 +35,7 @@ export const fieldFilter = selectionClass({
   behaviour({ field, comparison, value, missing }) {
     const node: ComparisonNode = {
       node: 'comparison',
-      field: { node: 'field', ...requested(field) },
+      field: asNode(requested(field)),
       comparison,
       value,
     };
@@ -42,7 +45,7 @@ export const fieldFilter = selectionClass({
       remembers: false,
       sentence: `Keep the names with ${text}; ${missingText(missing)}.`,
       select({ cross, columns }) {
-        const truths = evaluate(node, cross, columns);
+        const truths = cross.truths(node, columns);
         const kept = truths.map((truth) => (truth === TRUE || (truth === UNKNOWN && missing === 'include') ? 1 : 0));
         return {
           kept,

@@ -1,5 +1,6 @@
 import { powerOf } from '#kernels/power.js';
 import { z } from 'zod';
+import { labelOf } from '../expressions/print.js';
 import { numeric } from '../field-use.js';
 import * as parameters from '../parameters.js';
 import { named, valuesOf } from '../verdicts.js';
@@ -52,7 +53,7 @@ export const fieldWeight = weightingClass({
         const sizes = negative === 'abs' ? values.map(Math.abs) : values;
         return weighed(
           sizes.map((size) => (size > 0 ? powerOf(size, power) : 0)),
-          (position) => ({ [value.field.name]: values[position]!, power }),
+          (position) => ({ [labelOf(value.field)]: values[position]!, power }),
         );
       },
     };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { labelOf } from '../expressions/print.js';
 import { numeric } from '../field-use.js';
 import { valuesOf } from '../verdicts.js';
 import { weighed, weightingClass } from '../weighting-class.js';
@@ -16,7 +17,7 @@ export const marketCapWeight = weightingClass({
     return {
       reads: [value],
       sentence: `Weigh constituents in proportion to their ${free_float ? 'free-float market capitalisation' : 'full market capitalisation, free float not counted'}.`,
-      formula: value.field.name,
+      formula: labelOf(value.field),
       weigh: (scope) => weighed(valuesOf(scope, value)),
     };
   },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { labelOf } from '../expressions/print.js';
 import { numeric } from '../field-use.js';
 import * as parameters from '../parameters.js';
 import { allOf, ranked, withValue } from '../ranking.js';
@@ -34,7 +35,7 @@ export const rankWeight = weightingClass({
           raw[position] = scheme === 'linear' ? order.length - i : 1 / (i + 1);
         });
         return weighed(raw, (position) => ({
-          [value.field.name]: Number.isNaN(values[position]!) ? null : values[position]!,
+          [labelOf(value.field)]: Number.isNaN(values[position]!) ? null : values[position]!,
           rank: ranks[position]! || null,
           count: order.length,
         }));

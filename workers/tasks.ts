@@ -15,6 +15,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'export-part': async () => (await import('./export-part.js')).exportPartOfRun,
   'run-levels': async () => (await import('./run-levels.js')).runLevels,
   preview: async () => (await import('./preview.js')).preview,
+  'evaluate-datapoint': async () => (await import('./evaluate-datapoint.js')).evaluate,
   explain: async () => (await import('./explain.js')).explain,
   whatIf: async () => (await import('./what-if.js')).whatIf,
   rebalancePack: async () => (await import('./rebalance-pack.js')).rebalancePack,

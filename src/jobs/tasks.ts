@@ -21,6 +21,8 @@ import type {
   StoredMatrix,
   ValidateRiskModelInput,
   WhatIfQuestion,
+  DatapointQuestion,
+  EvaluatedDatapoint,
 } from './tasks/indices.js';
 import type {
   PricesInput,
@@ -106,6 +108,8 @@ export interface Tasks {
   'run-levels': { input: { readonly columns: string }; output: RunLevels };
   /** The composition of an index on a day: a PreviewResponse as JSON. */
   preview: { input: IndexQuestion & { readonly asOf: string | null }; output: AnswerBytes };
+  /** Values of an expression for a few securities, on the store's last day when none is given. */
+  'evaluate-datapoint': { input: DatapointQuestion; output: EvaluatedDatapoint };
   /** The chain behind one weight, on the store's last day when none is given: an IndexExplanation as JSON. */
   explain: {
     input: IndexQuestion & { readonly identifier: string; readonly asOf: string | null };

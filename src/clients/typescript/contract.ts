@@ -1751,6 +1751,46 @@ export interface Datapoint {
   readonly transform?: 'none' | 'rank' | 'percentile' | 'zscore' | undefined;
 }
 
+/** What an expression means, for an editor. */
+export interface DatapointEvaluation {
+  /** Whether no finding is an error. */
+  readonly valid: boolean;
+  /** Canonical text; null where it cannot be read. */
+  readonly text: string | null;
+  /** Canonical tree: an ExpressionNode. */
+  readonly tree: Readonly<Record<string, unknown>> | null;
+  /** Unit of the values, as `money` or `number`; null where it is unknown, and of a condition. */
+  readonly unit: string | null;
+  /** Session of the values; null without values. */
+  readonly as_of: string | null;
+  readonly values: readonly ({
+    /** Asset identifier. */
+    readonly identifier: string;
+    /** Null where missing. */
+    readonly value: number | string | boolean | null;
+  })[];
+  /** Findings, worst first. */
+  readonly findings: readonly Finding[];
+}
+
+export interface DatapointRequest {
+  readonly expression: string | Readonly<Record<string, unknown>>;
+  /** A condition is what ExpressionFilter and the first operand of `if` take. */
+  readonly expects?: 'number' | 'condition' | undefined;
+  /** Expressions that it names, as the member of an index document. */
+  readonly datapoints?: Readonly<Record<string, string | Readonly<Record<string, unknown>>>> | undefined;
+  /** As that of an index document; default all securities. */
+  readonly universe?: UniverseSpecInput | undefined;
+  /** Default: the preselected calendar. */
+  readonly calendar?: string | undefined;
+  /** Of amounts of money. */
+  readonly currency?: string | undefined;
+  /** Decision date; default the latest of the store. */
+  readonly as_of?: string | null | undefined;
+  /** Securities whose values are wanted; default the first that have one. */
+  readonly identifiers?: readonly string[] | undefined;
+}
+
 export interface DatasetCoverage {
   /** Which table. */
   readonly dataset: 'market' | 'reference';
@@ -2767,6 +2807,19 @@ export interface FunctionNodeInput {
   readonly high?: number | undefined;
   /** Canonical text of the tree, at its root; ignored where it is sent. */
   readonly text?: string | undefined;
+}
+
+export interface FunctionSpec {
+  /** Display name. */
+  readonly name: string;
+  /** Of the values of one security, across securities, over trailing sessions, or of what is known at a decision. */
+  readonly form: 'elementwise' | 'cross_section' | 'over_time' | 'decision';
+  /** How it is written. */
+  readonly signature: string;
+  /** What it does, in a sentence or two. */
+  readonly help: string;
+  /** A complete expression. */
+  readonly example: string;
 }
 
 export interface FuturesPriceRequest {
@@ -6568,6 +6621,8 @@ export interface RuleTypes {
   readonly selection: readonly TypeSpec[];
   /** Weighting classes. */
   readonly weighting: readonly TypeSpec[];
+  /** Functions of expressions. */
+  readonly functions: readonly FunctionSpec[];
   /** The other fields of a definition, by part. */
   readonly fields: DefinitionFields;
 }
@@ -8658,6 +8713,11 @@ export interface Operations {
     request: { readonly body: IndexDocumentBody };
     answer: ValidationReport;
   };
+  /** What an expression means: its canonical text, its unit and the values of a few securities. */
+  evaluateDatapoint: {
+    request: { readonly body: DatapointRequest };
+    answer: DatapointEvaluation;
+  };
   /** Composes a definition as sent on one date; nothing is stored. */
   previewDocument: {
     request: { readonly body: PreviewDocumentRequest };
@@ -9359,6 +9419,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   listRuleTypes: 'GET /indices/rule-types',
   listOverlayTypes: 'GET /indices/overlay-types',
   validateIndex: 'POST /indices/validate',
+  evaluateDatapoint: 'POST /indices/datapoints/evaluate',
   previewDocument: 'POST /indices/preview',
   whatIf: 'POST /indices/whatif',
   getIndex: 'GET /indices/{index_id}',

@@ -15,6 +15,7 @@ export const RESERVED_INDEX_IDS = [
   'backtests',
   'calendars',
   'compare',
+  'datapoints',
   'preview',
   'overlay-types',
   'rule-types',

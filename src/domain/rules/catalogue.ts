@@ -1,4 +1,5 @@
 import { typeSpec, type TypeSpec } from '../catalogue/type-spec.js';
+import { functionSpecs, type FunctionSpec } from './expressions/functions/catalogue.js';
 import type { SelectionClass } from './selection-class.js';
 import { bufferedTopN } from './selection/buffered-top-n.js';
 import { categoryFilter } from './selection/category-filter.js';
@@ -83,6 +84,14 @@ export const selectionClassOf = (type: string): SelectionClass | undefined => se
 export const weightingClassOf = (type: string): WeightingClass | undefined => weightingByType.get(type);
 
 /** The catalogue as clients read it. */
-export function ruleTypes(): { readonly selection: readonly TypeSpec[]; readonly weighting: readonly TypeSpec[] } {
-  return { selection: SELECTION_CLASSES.map(typeSpec), weighting: WEIGHTING_CLASSES.map(typeSpec) };
+export function ruleTypes(): {
+  readonly selection: readonly TypeSpec[];
+  readonly weighting: readonly TypeSpec[];
+  readonly functions: readonly FunctionSpec[];
+} {
+  return {
+    selection: SELECTION_CLASSES.map(typeSpec),
+    weighting: WEIGHTING_CLASSES.map(typeSpec),
+    functions: functionSpecs(),
+  };
 }

@@ -174,6 +174,10 @@ class Operations:
         """Everything there is to say about a definition; nothing is stored."""
         return cast("c.ValidationReport", self._transport.json("POST", "/indices/validate", body=body))
 
+    def evaluate_datapoint(self, body: c.DatapointRequest) -> c.DatapointEvaluation:
+        """What an expression means: its canonical text, its unit and the values of a few securities."""
+        return cast("c.DatapointEvaluation", self._transport.json("POST", "/indices/datapoints/evaluate", body=body))
+
     def preview_document(self, body: c.PreviewDocumentRequest) -> c.PreviewResponse:
         """Composes a definition as sent on one date; nothing is stored."""
         return cast("c.PreviewResponse", self._transport.json("POST", "/indices/preview", body=body))

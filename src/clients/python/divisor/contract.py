@@ -1975,6 +1975,52 @@ class Datapoint(_Datapoint, total=False):
     transform: t.Literal["none", "rank", "percentile", "zscore"]
 
 
+class DatapointEvaluationValues(t.TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Null where missing.
+    value: t.Optional[t.Union[float, str, bool]]
+
+
+class DatapointEvaluation(t.TypedDict):
+    """What an expression means, for an editor."""
+
+    #: Whether no finding is an error.
+    valid: bool
+    #: Canonical text; null where it cannot be read.
+    text: t.Optional[str]
+    #: Canonical tree: an ExpressionNode.
+    tree: t.Optional[t.Mapping[str, t.Any]]
+    #: Unit of the values, as `money` or `number`; null where it is unknown, and of a condition.
+    unit: t.Optional[str]
+    #: Session of the values; null without values.
+    as_of: t.Optional[str]
+    values: t.Sequence[DatapointEvaluationValues]
+    #: Findings, worst first.
+    findings: t.Sequence[Finding]
+
+
+class _DatapointRequest(t.TypedDict):
+    expression: t.Union[str, t.Mapping[str, t.Any]]
+
+
+class DatapointRequest(_DatapointRequest, total=False):
+    #: A condition is what ExpressionFilter and the first operand of `if` take.
+    expects: t.Literal["number", "condition"]
+    #: Expressions that it names, as the member of an index document.
+    datapoints: t.Mapping[str, t.Union[str, t.Mapping[str, t.Any]]]
+    #: As that of an index document; default all securities.
+    universe: UniverseSpecInput
+    #: Default: the preselected calendar.
+    calendar: str
+    #: Of amounts of money.
+    currency: str
+    #: Decision date; default the latest of the store.
+    as_of: t.Optional[Date]
+    #: Securities whose values are wanted; default the first that have one.
+    identifiers: t.Sequence[str]
+
+
 class DatasetCoverage(t.TypedDict):
     #: Which table.
     dataset: t.Literal["market", "reference"]
@@ -3138,6 +3184,19 @@ class FunctionNodeInput(_FunctionNodeInput, total=False):
     high: float
     #: Canonical text of the tree, at its root; ignored where it is sent.
     text: str
+
+
+class FunctionSpec(t.TypedDict):
+    #: Display name.
+    name: str
+    #: Of the values of one security, across securities, over trailing sessions, or of what is known at a decision.
+    form: t.Literal["elementwise", "cross_section", "over_time", "decision"]
+    #: How it is written.
+    signature: str
+    #: What it does, in a sentence or two.
+    help: str
+    #: A complete expression.
+    example: str
 
 
 class FuturesPriceRequestDividends(t.TypedDict):
@@ -7256,6 +7315,8 @@ class RuleTypes(t.TypedDict):
     selection: t.Sequence[TypeSpec]
     #: Weighting classes.
     weighting: t.Sequence[TypeSpec]
+    #: Functions of expressions.
+    functions: t.Sequence[FunctionSpec]
     #: The other fields of a definition, by part.
     fields: DefinitionFields
 

@@ -15,7 +15,10 @@ const REPLACING = ['durability/every-call.test.js'];
  */
 const ALONE = [
   'kernels/memory/paged-memory.test.js',
+  'market/panels/gc-pressure.test.js',
   'market/process/*.test.js',
+  'market/threads/hashing.test.js',
+  'market/threads/scattering.test.js',
   'security/json.test.js',
   'security/regexes.test.js',
   'services/datasets/folder-refresh.test.js',

@@ -62,6 +62,7 @@ export async function compose(composition: Composition): Promise<Service> {
 async function startJobs({ documents, home, jobs, settings, deliveries, activations }: Rooms, kinds: JobHandlers) {
   const isShared = settings.artifacts !== undefined;
   jobs.register(isShared ? following(kinds, activations) : kinds);
+  if (settings.readOnly) return;
   // Stores of several machines lie in the homes of those that imported them.
   if (!isShared) await relocateDatasets(documents, home.stores);
   await jobs.start();
@@ -118,7 +119,7 @@ async function composeOn(
   await startJobs(rooms, kinds);
   // The market served before is read again in the background; requests that need it get Retry-After.
   await rooms.datasets.announce();
-  const resumed = role === 'worker' ? followed(rooms) : rooms.datasets.resume();
+  const resumed = role === 'worker' || settings.readOnly ? followed(rooms) : rooms.datasets.resume();
   resumed.catch(onDefect);
   const app = createApp({
     ...apiOf(role, settings, handlers),
@@ -129,6 +130,7 @@ async function composeOn(
     dataWaitMs: settings.dataWaitMs,
     ...(settings.artifacts === undefined ? {} : { follow: async () => void (await rooms.activations.follow()) }),
     assertCallback: rooms.deliveries.assertAccepted,
+    isReadOnly: settings.readOnly,
     observe: metrics.observe,
   });
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { withoutUrlPassword, withoutUrlPasswords } from '#domain/url-passwords.js';
+import { withoutUrlPassword, withoutUrlPasswords } from '#base/text/url-passwords.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
 import { SCOPES, type Scope } from '#contract/route.js';
 import type { KeyRecord } from '#services/operations/keys.js';

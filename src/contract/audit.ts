@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { AuditEntry, AuditHead, AuditSeal, AUDITED_KINDS } from '#domain/documents/audit-document.js';
 import { PublicKey } from '#domain/documents/publication-document.js';
-import { isMoment, MOMENT } from '#domain/moment.js';
+import { isMoment, MOMENT } from '#domain/time/moment.js';
 import { routes } from './route.js';
 import { LOG_MEDIA } from './media-formats.js';
 

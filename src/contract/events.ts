@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { REBALANCE_CAUSES } from '#domain/backtest/rebalance-causes.js';
+import { REBALANCE_CAUSES } from '#domain/schedule/rebalance-causes.js';
 import { LIMIT_RULE_NAMES } from '#domain/compliance/rules.js';
 import { EVENT_KINDS, type EventKind } from '#domain/schedule/index-events.js';
-import { Id, IsoDate } from '#domain/shape.js';
+import { Id, IsoDate } from '#domain/schema/shape.js';
 import { CALENDAR_MEDIA } from './media-formats.js';
 import { routes } from './route.js';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
-import { LIMITS } from '#domain/limits.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { ErrorDetail } from './common.js';
 import { routes } from './route.js';
 

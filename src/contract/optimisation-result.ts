@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ESTIMATORS } from '#domain/documents/risk-model-document.js';
+import { ESTIMATORS } from '#domain/risk/risk-model-document.js';
 import { FRONTIER_RISKS } from '#domain/optimisation/frontier-risks.js';
 import { Finding } from './common.js';
 

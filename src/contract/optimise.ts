@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { ConstraintSet } from '#domain/documents/constraint-set.js';
-import { ConstraintRow } from '#domain/documents/index-document.js';
+import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { OptimisationRequest } from '#domain/documents/optimisation-request.js';
 import { CostsSpec, optimisationFields } from '#domain/documents/optimisation-spec.js';
 import { UncertaintySpec } from '#domain/documents/uncertainty-spec.js';
 import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { MEASURE_FORMS, type Measure } from '#domain/objectives/objective-class.js';
-import { Id } from '#domain/shape.js';
+import { Id } from '#domain/schema/shape.js';
 import { listingQuery, purgeQuery, TypeSpec, ValidationReport } from './common.js';
 import { ConstraintSetCollection, SavedConstraintSet } from './constraint-sets.js';
 import { SavedIndex } from './indices/definition.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PublicationEntry, PublicKey } from '#domain/documents/publication-document.js';
-import { Id, IsoDate } from '#domain/shape.js';
+import { Id, IsoDate } from '#domain/schema/shape.js';
 import { LOG_MEDIA } from './media-formats.js';
 import { routes } from './route.js';
 import { RunKey, StaleState, whichRun } from './run-state.js';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { builtInTemplate } from '#domain/reports/built-in.js';
 import { ReportTemplateDocument } from '#domain/reports/template-document.js';
-import { Id } from '#domain/shape.js';
+import { Id } from '#domain/schema/shape.js';
 import { Finding, listingQuery, purgeQuery, skippedFields } from './common.js';
 import { jobStatus } from './jobs.js';
 import { routes } from './route.js';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { NOTE_LENGTH_MAX, VERSION_ACTIONS } from '#domain/documents/version-document.js';
-import type { ErrorCode } from '#domain/refusal.js';
-import { Id } from '#domain/shape.js';
+import type { ErrorCode } from '#domain/refusals/refusal.js';
+import { Id } from '#domain/schema/shape.js';
 import { SavedIndex } from './indices/definition.js';
 import { SavedConstraintSet } from './constraint-sets.js';
 import { SavedReportTemplate } from './reports.js';

@@ -2,7 +2,7 @@ import { setTimeout as delayByClock } from 'node:timers/promises';
 import { getPath } from 'hono/utils/url';
 import type { Logger } from 'pino';
 import type { Route } from '#contract/route.js';
-import { ERRORS, Refusal } from '#domain/refusal.js';
+import { ERRORS, Refusal } from '#domain/refusals/refusal.js';
 import { AnswerHeaders, commonHeaders, type Headers } from './answer-headers.js';
 import { noCallbacks, type AssertCallback } from './callbacks.js';
 import type { Authenticate } from './authentication.js';
@@ -34,6 +34,8 @@ export interface AppDependencies<T extends Record<string, Route>> {
   readonly dataWaitMs?: number;
   /** Checks the callbacks of jobs; all are refused unless given. */
   readonly assertCallback?: AssertCallback;
+  /** Whether requests that write or start jobs are refused. Default: false. */
+  readonly isReadOnly?: boolean;
   /** Called for every answer, for the metrics. */
   readonly observe?: (answer: Answered) => void;
 }
@@ -82,6 +84,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     delay = (ms) => delayByClock(ms),
     dataWaitMs = 0,
     assertCallback = noCallbacks,
+    isReadOnly = false,
     keyRates = createKeyRates({ monotonicMs: () => performance.now() }),
   } = dependencies;
   const always: Headers = { 'X-Engine-Version': version, ...SECURE_HEADERS };
@@ -97,7 +100,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     debug: log.isLevelEnabled('debug'),
   };
   const failedKeys = createFailedKeys(() => performance.now());
-  const options = { dataSettled: () => settledWithin(dataSettled(), dataWaitMs), follow, assertCallback };
+  const options = { dataSettled: () => settledWithin(dataSettled(), dataWaitMs), follow, assertCallback, isReadOnly };
   const find = createPaths(api, handlers, options);
 
   return {

@@ -1,12 +1,12 @@
 import { queryOf, startsJobs } from '#contract/common-query.js';
 import { formatsOf, offeredBy } from '#contract/media-formats.js';
 import type { Body, Route } from '#contract/route.js';
-import { nonFiniteFindings } from '#domain/finite.js';
+import { nonFiniteFindings } from '#domain/schema/finite.js';
 import { LOCAL_AUTHOR, NOTE_LENGTH_MAX } from '#domain/documents/version-document.js';
-import type { ParsedJson } from '#domain/parse-json.js';
-import { checkShape } from '#domain/shape.js';
+import type { ParsedJson } from '#domain/json/parse-json.js';
+import { checkShape } from '#domain/schema/shape.js';
 import { isDatasetLoading } from '#domain/market/dataset-loading.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Precondition } from '#services/shared/preconditions.js';
 import type { AssertCallback } from './callbacks.js';
 import { readBody, uploadOf } from './body.js';
@@ -43,6 +43,8 @@ export interface OperationOptions {
   /** As of the application; undefined where this process alone writes what it reads. */
   readonly follow: (() => Promise<void>) | undefined;
   readonly assertCallback: AssertCallback;
+  /** Whether requests that write or start jobs are refused. */
+  readonly isReadOnly: boolean;
 }
 
 /**
@@ -53,7 +55,7 @@ export function createOperation(
   id: string,
   route: Route,
   handler: Handler<Route>,
-  { dataSettled, follow, assertCallback }: OperationOptions,
+  { dataSettled, follow, assertCallback, isReadOnly }: OperationOptions,
 ): Operation {
   if (route.method === 'GET' && route.body !== undefined) throw new Error(`${id}: a GET has no body`);
   const readQuery: QueryReader = route.openQuery === true ? () => ({}) : queryReader(queryOf(route));
@@ -110,6 +112,7 @@ export function createOperation(
     route,
     answer(exchange, principal) {
       assertScope(route, principal);
+      if (isReadOnly) assertReads(route);
       const { body } = route;
       if (body === undefined || exchange.body === undefined) return runSettled(exchange, principal, undefined);
       const upload = uploadOf(exchange.body, body);
@@ -128,6 +131,13 @@ const isUpload = (sent: Sent): sent is { readonly upload: Upload } => sent !== u
 function assertScope({ scope }: Route, { scopes }: Principal): void {
   if (scope === 'open' || scopes.has(scope) || scopes.has('admin')) return;
   throw new Refusal('FORBIDDEN_SCOPE', `The key lacks the scope ${scope}.`, { needed: scope, scopes: [...scopes] });
+}
+
+/** @throws Refusal READ_ONLY for a route that writes or starts a job */
+function assertReads(route: Route): void {
+  const { method, path, scope } = route;
+  if ((scope === 'open' || scope === 'read') && !startsJobs(route)) return;
+  throw new Refusal('READ_ONLY', `The service runs with --read-only on: ${method} ${path} is refused.`);
 }
 
 function readParams(route: Route, names: readonly string[], exchange: Exchange): Record<string, unknown> {

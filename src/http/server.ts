@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { App } from './app.js';
 import { UPLOAD_MS } from './body.js';
 import { plainRead, type PlainRead } from './plain-read.js';

@@ -1,5 +1,5 @@
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
-import type { ErrorDetail } from '#domain/refusal.js';
+import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import type { ArtifactRef, DocumentTransaction } from '#store/port.js';
 import type { AttemptKey } from './attempt-key.js';
 import type { Lane, TaskProgress } from './compute-pool.js';

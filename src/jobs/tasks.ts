@@ -1,4 +1,4 @@
-import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 import type { SimulationPlan } from '#domain/simulation/simulation.js';

@@ -1,10 +1,11 @@
-import type { MadeBytes } from '#domain/made-bytes.js';
-import type { CommitEvent, CommitEventType } from '#domain/commit-events.js';
+import type { ArtifactHealth } from './access/artifact-health.js';
+import type { MadeBytes } from '#base/memory/made-bytes.js';
+import type { CommitEvent, CommitEventType } from '#domain/documents/commit-events.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { EarlyArtifact } from './early-artifact.js';
-import type { LowWaterMark } from './files/free-space.js';
-import type { NewFile } from './files/new-file.js';
-import type { S3Access } from './s3/s3-access.js';
+import type { LowWaterMark } from './access/low-water-mark.js';
+import type { NewFile } from './access/new-file.js';
+import type { S3Access } from './access/s3-access.js';
 
 /** Kinds of document the store holds, each in a table of its own. */
 export const DOCUMENT_KINDS = [
@@ -265,17 +266,8 @@ export interface WriteOptions {
 export interface SweepOptions {
   /** Younger files stay: the attempt that has written them is under way. */
   readonly olderThanMs?: number;
-}
-
-/** How a place fares that may be away while the process is well. Each look is bounded, and none is made by who asks. */
-export interface ArtifactHealth {
-  /** Why artifacts cannot be had now, in a sentence; undefined when they can. */
-  fault(): string | undefined;
-  /**
-   * What a failure of work on artifacts comes to: bytes that are missing from a place that is away are not lost.
-   * @returns Refusal STORE_UNAVAILABLE then, else the failure
-   */
-  explain(thrown: unknown): Promise<unknown>;
+  /** Of a shared place: files that have been in the trash for so long are deleted. Default: at once. */
+  readonly trashMs?: number;
 }
 
 export interface ArtifactStore {
@@ -341,9 +333,16 @@ export interface ArtifactStore {
    */
   remove(names: readonly string[]): Promise<void>;
   /**
-   * Removes every file that no document refers to.
+   * Puts results that a document named aside: in a shared place into its trash, from where `restore` brings them back, in a
+   * home as `remove`.
+   */
+  discard(names: readonly string[]): Promise<void>;
+  /** Brings files back from the trash of a shared place. @returns those that are neither there nor in the trash */
+  restore(names: readonly string[]): Promise<readonly string[]>;
+  /**
+   * Discards every file that no document refers to, and empties the trash.
    * @param referenced asked once it is known which files there are
-   * @returns how many there were
+   * @returns how many were discarded
    */
   sweep(referenced: () => Promise<ReadonlySet<string>>, options?: SweepOptions): Promise<number>;
 }

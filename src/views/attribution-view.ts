@@ -2,9 +2,9 @@ import type { AttributionView } from '#contract/analytics/attribution.js';
 import { linkContributions, type AttributionInput } from '#domain/analytics/attribution.js';
 import { returnsOf } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { formatDay, formatDayTimestamp } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
-import { lastAtMost } from '#domain/search.js';
+import { formatDay, formatDayTimestamp } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
+import { lastAtMost } from '#domain/numbers/search.js';
 import { readWindow, windowWithin, type AskedWindow, type RunWindow } from './run-window.js';
 
 /**

@@ -1,9 +1,9 @@
 import type { OptimisationRunResult } from '#contract/optimisation-result.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
-import { formatDay } from '#domain/days.js';
-import { RiskEstimator, type RiskModelChoice } from '#domain/documents/risk-estimator.js';
+import { formatDay } from '#domain/time/days.js';
+import { RiskEstimator, type RiskModelChoice } from '#domain/risk/risk-estimator.js';
 import { objectiveType } from '#domain/documents/optimisation-spec.js';
-import { compareText, type Finding } from '#domain/findings.js';
+import { compareText, type Finding } from '#domain/refusals/findings.js';
 import type { DerivedPreview } from '#domain/optimisation/preview.js';
 import { relaxedBy } from '#domain/optimisation/relaxed-findings.js';
 import type { FrontierPortfolio } from '#domain/optimisation/frontier.js';

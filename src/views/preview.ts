@@ -1,10 +1,10 @@
 import type { IndexExplanation } from '#contract/indices/explanation.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
-import type { ConstituentChange } from '#domain/backtest/simulate/constituent-changes.js';
+import type { ConstituentChange } from '#domain/books/constituent-changes.js';
 import { headroomOf } from '#domain/compliance/breach-watch.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
-import { formatDay, type Day } from '#domain/days.js';
-import { compareText, type Finding } from '#domain/findings.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import { compareText, type Finding } from '#domain/refusals/findings.js';
 import {
   isDerivedExplanation,
   type DerivedExplanation,

@@ -1,9 +1,9 @@
 import type { BacktestRunResult } from '#contract/analytics/run.js';
 import type { PriceGapPayload, RebalancePricingPayload } from '#contract/analytics/prices.js';
 import type { RunRecord } from '#domain/backtest/record/schema.js';
-import { formatDay } from '#domain/days.js';
-import type { StoredFullRunReason } from '#domain/backtest/extend/reasons.js';
-import type { Finding } from '#domain/findings.js';
+import { formatDay } from '#domain/time/days.js';
+import type { StoredFullRunReason } from '#domain/documents/full-run-reasons.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import { jsonObject, textMember, valueMember, writtenMember, type Members } from './json-object.js';
 
 /** Provenance of a run. */

@@ -1,8 +1,8 @@
 import { drift } from '#domain/analytics/concentration.js';
-import type { RebalanceCause } from '#domain/backtest/rebalance-causes.js';
+import type { RebalanceCause } from '#domain/schedule/rebalance-causes.js';
 import type { StoredRebalance } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { lastAtMost } from '#domain/search.js';
+import { lastAtMost } from '#domain/numbers/search.js';
 
 /** A rebalance with the weights around it, [H] each. */
 export interface WeightsAround {

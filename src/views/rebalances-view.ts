@@ -1,9 +1,9 @@
 import type { RebalanceList, RebalanceView } from '#contract/analytics/rebalances.js';
 import { readDecisions, type RecordedDecisions } from '#domain/backtest/run-file/decisions.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { dayFrom, formatDay } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
-import { Refusal } from '#domain/refusal.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { rebalanceFigures, weightsAround, type WeightsAround } from './rebalance-figures.js';
 
 type RebalanceRow = RebalanceList['rebalances'][number];

@@ -4,11 +4,11 @@ import type { RelativeMetricsPayload } from '#contract/analytics/metrics.js';
 import type { TrackingForecast } from '#domain/analytics/tracking-forecast.js';
 import { concentration } from '#domain/analytics/concentration.js';
 import { exposureOf, type ExposurePayload } from '#domain/analytics/exposure.js';
-import type { Composition } from '#domain/backtest/simulate/compositions.js';
+import type { Composition } from '#domain/books/compositions.js';
 import { snapshotsOf, type Snapshot } from '#domain/backtest/record/schema.js';
 import { assertReturns, summaryOf, type RunSummary } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
-import { formatDay, formatDayTimestamp } from '#domain/days.js';
+import { formatDay, formatDayTimestamp } from '#domain/time/days.js';
 import {
   jsonObject,
   numberMember,

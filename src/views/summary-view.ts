@@ -1,8 +1,8 @@
 import type { RunFigures } from '#contract/analytics/summaries.js';
 import { annualReturns, deviation, drawdownOf, returnsOf } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { formatDay } from '#domain/days.js';
-import { LIMITS } from '#domain/limits.js';
+import { formatDay } from '#domain/time/days.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { indexOn } from './performance-view.js';
 
 /** Every so many dates of the last year are in the trace of a row. */

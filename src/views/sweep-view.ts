@@ -1,5 +1,5 @@
 import type { SweepView } from '#contract/sweeps.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import type { RankingName } from '#domain/sweeps/rankings.js';
 import type { SweepTable } from '#domain/sweeps/sweep-table.js';
 import { foldsView } from './sweep-folds-view.js';

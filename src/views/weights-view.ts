@@ -3,10 +3,10 @@ import { concentration, drift } from '#domain/analytics/concentration.js';
 import { shortExposure } from '#domain/analytics/exposure.js';
 import type { StoredRebalance } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { dayFrom, formatDay, type Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
-import { Refusal } from '#domain/refusal.js';
-import { lastAtMost } from '#domain/search.js';
+import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { lastAtMost } from '#domain/numbers/search.js';
 
 /** Holdings on a date of a stored run. */
 export interface HeldWeights {

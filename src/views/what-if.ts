@@ -1,9 +1,9 @@
 import { concentration } from '#domain/analytics/concentration.js';
 import type { WhatIfResponse } from '#contract/indices/what-if.js';
-import type { RebalanceCause } from '#domain/backtest/rebalance-causes.js';
+import type { RebalanceCause } from '#domain/schedule/rebalance-causes.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
-import { formatDay } from '#domain/days.js';
-import type { Finding } from '#domain/findings.js';
+import { formatDay } from '#domain/time/days.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { RulePreview } from '#domain/rules/preview.js';
 import type { Change, Difference } from '#domain/rules/whatif.js';
 import { decidedLimits, type Served } from './preview.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Claim, JobQueue } from '#jobs/queue.js';
 import type { DocumentTransaction } from '#store/port.js';
 import { job, LEASE_MS, succeed, type OpenedQueue, type Queues } from './queue-port-world.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { JobQueue, NewJob } from '#jobs/queue.js';
 import { describeCallbacks } from './queue-port-callbacks.js';
 import { describeAttempts } from './queue-port-attempts.js';

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import { JOB_STATUS_NAMES, JobCollection, JobStatus, jobRoutes } from '#contract/jobs.js';
 import { SCOPES } from '#contract/route.js';
-import { LIMITS } from '#domain/limits.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { createApp, type App } from '#http/app.js';
 import { jobHandlers } from '#http/routes/jobs.js';
 import { systemClock } from '#jobs/clock.js';

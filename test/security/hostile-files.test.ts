@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { tableFromArrays, tableToIPC } from 'apache-arrow';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ErrorDetail, ErrorCode } from '#domain/refusal.js';
+import type { ErrorDetail, ErrorCode } from '#domain/refusals/refusal.js';
 import { runService, type RunningService } from '../services/running-service.js';
 
 /** Files made to fill memory or disk, at each way in that takes files. */

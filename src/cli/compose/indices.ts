@@ -11,11 +11,11 @@ import { createDatapointQuestions } from '#services/indices/datapoint-questions.
 import { createIndexQuestions } from '#services/indices/index-questions.js';
 import { createIndexSchedules } from '#services/indices/index-schedules.js';
 import { createIndices } from '#services/indices/indices.js';
-import { requireIndex } from '#services/indices/stored-indices.js';
+import { requireIndex } from '#services/stored/stored-indices.js';
 import { createStrategies } from '#services/indices/strategies.js';
 import { createOptimise } from '#services/optimisation/optimise.js';
 import { createOptimisationJob } from '#services/optimisation/optimise-job.js';
-import { findRun } from '#services/runs/run-documents.js';
+import { findRun } from '#services/stored/run-documents.js';
 import { createRiskModelJob } from '#services/risk/risk-model-job.js';
 import { createRiskValidationJob } from '#services/risk/risk-validation-job.js';
 import { createRiskModels } from '#services/risk/risk-models.js';

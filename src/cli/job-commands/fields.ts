@@ -1,5 +1,5 @@
-import { FINDING_CODES } from '#domain/findings.js';
-import { didYouMean } from '#domain/nearest-name.js';
+import { FINDING_CODES } from '#domain/refusals/findings.js';
+import { didYouMean } from '#base/text/nearest-name.js';
 import type { FlagValues } from '../command-line.js';
 import { EXIT } from '../connection.js';
 import { decimal, percent, table } from '../terminal.js';

@@ -59,7 +59,7 @@ export const diff = viewCommand({
       client.call('getIndex', { params: { index_id } }),
       jsonFile<unknown>(file),
       // With every class of rules behind them, which no other command would otherwise load.
-      import('#domain/documents/validate-index.js'),
+      import('#domain/checks/validate-index.js'),
       import('#domain/documents/document-changes.js'),
     ]);
     const document = readIndex(written);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { REBALANCE_CAUSES } from '#domain/backtest/rebalance-causes.js';
+import { REBALANCE_CAUSES } from '#domain/schedule/rebalance-causes.js';
 import { runState, type Stateless } from '../run-state.js';
 import { StaleFillPayload } from './prices.js';
 import { UnfilledOrderPayload } from './record.js';

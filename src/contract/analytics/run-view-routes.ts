@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { BenchmarkName } from '#domain/documents/benchmark-ref.js';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
-import { Id, IsoDate } from '#domain/shape.js';
+import { Id, IsoDate } from '#domain/schema/shape.js';
 import { compositionErrors, listingQuery } from '../common.js';
 import { routes } from '../route.js';
 import { whichRun } from '../run-state.js';

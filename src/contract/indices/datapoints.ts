@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { UniverseSpec } from '#domain/documents/index-document.js';
-import { LIMITS } from '#domain/limits.js';
-import { FUNCTIONS } from '#domain/rules/expressions/functions/catalogue.js';
-import { AssetIdentifier, CurrencyCode, IsoDate } from '#domain/shape.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { FUNCTIONS } from '#domain/datapoints/expressions/functions/catalogue.js';
+import { AssetIdentifier, CurrencyCode, IsoDate } from '#domain/schema/shape.js';
 import { Finding } from '../common.js';
 
 const expression = z.union([
@@ -42,12 +42,9 @@ export const DatapointEvaluation = z
     valid: z.boolean().meta({ description: 'Whether no finding is an error.' }),
     text: z.string().nullable().meta({ description: 'Canonical text; null where it cannot be read.' }),
     tree: z.record(z.string(), z.unknown()).nullable().meta({ description: 'Canonical tree: an ExpressionNode.' }),
-    unit: z
-      .string()
-      .nullable()
-      .meta({
-        description: 'Unit of the values, as `money` or `number`; null where it is unknown, and of a condition.',
-      }),
+    unit: z.string().nullable().meta({
+      description: 'Unit of the values, as `money` or `number`; null where it is unknown, and of a condition.',
+    }),
     as_of: IsoDate.nullable().meta({ description: 'Session of the values; null without values.' }),
     values: z
       .array(

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { AsKnownOn } from '#domain/documents/as-known-on.js';
+import { AsKnownOn } from '#domain/schema/as-known-on.js';
 import { LIMIT_RULE_NAMES } from '#domain/compliance/rules.js';
-import { IsoDate } from '#domain/shape.js';
+import { IsoDate } from '#domain/schema/shape.js';
 import { Finding } from '../common.js';
 import { definitionRun } from '../run-state.js';
 import { IndexDocumentBody } from './definition.js';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { AsKnownOn } from '#domain/documents/as-known-on.js';
-import { Id, IsoDate } from '#domain/shape.js';
-import { REBALANCE_CAUSES } from '#domain/backtest/rebalance-causes.js';
+import { AsKnownOn } from '#domain/schema/as-known-on.js';
+import { Id, IsoDate } from '#domain/schema/shape.js';
+import { REBALANCE_CAUSES } from '#domain/schedule/rebalance-causes.js';
 import { Finding } from '../common.js';
 import { IndexDocumentBody } from './definition.js';
 import { PreviewLimits } from './preview.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DATA_SOURCES } from '#domain/documents/data-version-document.js';
-import { Id } from '#domain/shape.js';
+import { Id } from '#domain/schema/shape.js';
 import { routes } from '../route.js';
 
 /** Rows by which two contents differ. */

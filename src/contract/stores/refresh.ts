@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
-import { IsoDate } from '#domain/shape.js';
+import { IsoDate } from '#domain/schema/shape.js';
 import { Finding } from '../common.js';
 import { jobStatus } from '../jobs.js';
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { ImportQuery, TABLE_FORMATS } from '#domain/documents/import-request.js';
-import { LIMITS } from '#domain/limits.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { IMPORT_FORMATS } from '#domain/documents/import-request.js';
-import { Id } from '#domain/shape.js';
+import { Id } from '#domain/schema/shape.js';
 import { listingQuery, purgeQuery } from '../common.js';
 import { routes } from '../route.js';
 import { DataStore, DataStoreCollection, DataStoreCreate, DataStoreUpdate } from './store.js';

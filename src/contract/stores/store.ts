@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Adjustment, DeclaredCurrency, DATASET_KINDS, TableNames } from '#domain/documents/dataset-document.js';
 import { DerivedActions, Mapping } from '#domain/documents/mapping.js';
-import { Id } from '#domain/shape.js';
+import { Id } from '#domain/schema/shape.js';
 import { ErrorDetail, Finding, skippedFields } from '../common.js';
 
 export const Name = z.string().min(1).max(200);

@@ -1,6 +1,6 @@
-import { formatDay } from '../days.js';
-import type { Finding, FindingCode } from '../findings.js';
-import type { Book, Gap } from './simulate/book.js';
+import { formatDay } from '../time/days.js';
+import type { Finding, FindingCode } from '../refusals/findings.js';
+import type { Book, Gap } from '../books/book.js';
 import type { FindingGroups } from './run.js';
 
 /** Warnings of one run before the rest is only counted. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { CatalogueEntry } from '../catalogue/type-spec.js';
-import type { DatapointExpression } from '../rules/expressions/tree.js';
+import type { DatapointExpression } from '../datapoints/expressions/tree.js';
 import type { ScenarioTerms } from '../objectives/scenario-terms.js';
 import type { TailGoal, TailMeasure } from '../objectives/tail.js';
 import type { ProgramRow } from './program-row.js';

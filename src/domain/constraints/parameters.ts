@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { FindingCode } from '../findings.js';
-import { NumberExpression } from '../rules/expressions/expression.js';
-import { AssetIdentifier } from '../shape.js';
+import type { FindingCode } from '../refusals/findings.js';
+import { AssetIdentifier } from '../schema/shape.js';
+import { NumberExpression } from '../datapoints/expressions/expression.js';
 
 /**
  * Priority of a row that states none. In reports of relaxations it yields after all rows with a higher number; at the

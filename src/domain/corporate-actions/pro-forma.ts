@@ -1,4 +1,4 @@
-import { proceedsOf } from '../backtest/simulate/book-events.js';
+import { proceedsOf } from '../books/book-events.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
 import { ACTION_KINDS, type CorporateAction, type ReturnVariant } from '../market/market-data.js';
 

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { validateConstraints } from '../constraints/validate.js';
-import { hasErrors, orderFindings, type Finding } from '../findings.js';
-import { checkShape, Id } from '../shape.js';
-import { rowsWithTrees } from './document-expressions.js';
+import { hasErrors, orderFindings, type Finding } from '../refusals/findings.js';
+import { checkShape, Id } from '../schema/shape.js';
+import { ConstraintRow } from '../constraints/constraint-row.js';
+import { rowsWithTrees } from './request-expressions.js';
 import { withTrees } from './expression-texts.js';
-import { ConstraintRow } from './index-document.js';
 import { calledIndices } from './named-indices.js';
 
 /** Words of the routes that are no ids of constraint sets. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DerivedActions, Mapping } from './mapping.js';
-import { CurrencyCode, Id } from '../shape.js';
+import { CurrencyCode, Id } from '../schema/shape.js';
 
 /**
  * A data store as the engine remembers it. Not a client's document: its fields are what the wire shows, and what only

@@ -1,6 +1,6 @@
-import type { Definitions } from '../rules/expressions/reads.js';
-import { asNode, type ExpressionNode } from '../rules/expressions/tree.js';
-import { requested } from '../rules/field-use.js';
+import type { Definitions } from '../datapoints/expressions/reads.js';
+import { asNode, type ExpressionNode } from '../datapoints/expressions/tree.js';
+import { requested } from '../datapoints/field-use.js';
 import type { IndexDocument } from './index-document.js';
 
 const NONE: Definitions = new Map();

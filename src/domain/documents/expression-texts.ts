@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
-import { isField, type DatapointExpression } from '../rules/expressions/tree.js';
-import { withText } from '../rules/expressions/print.js';
-import { readExpression, type Expected, type ReadText } from '../rules/expressions/read-text.js';
+import { isField, type DatapointExpression } from '../datapoints/expressions/tree.js';
+import { withText } from '../datapoints/expressions/print.js';
+import { readExpression, type Expected, type ReadText } from '../datapoints/expressions/read-text.js';
 
 /** A value as it was sent, with the expressions in it as trees. */
 export interface WithTrees<T> {

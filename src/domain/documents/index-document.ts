@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { LIMIT_RULE_NAMES } from '../compliance/rules.js';
-import { AssetIdentifier, CurrencyCode, Id, IsoDate } from '../shape.js';
+import { ConstraintRow } from '../constraints/constraint-row.js';
+import { AssetIdentifier, CurrencyCode, Id, IsoDate } from '../schema/shape.js';
 import { optimisationFields } from './optimisation-spec.js';
-import { LIMITS } from '../limits.js';
 import { OverlaySpec, blendParts } from '../overlays/catalogue.js';
-import { NumberExpression } from '../rules/expressions/expression.js';
-import { RebalanceSpec } from './rebalance-spec.js';
+import { RebalanceSpec } from '../schedule/rebalance-spec.js';
+import { LIMITS } from '../refusals/limits.js';
+import { NumberExpression } from '../datapoints/expressions/expression.js';
 
 /**
  * The index document as clients write it. A document is the client's own text: its fields keep the names of the wire
@@ -180,18 +181,6 @@ export const PipelineSpec = z
   })
   .meta({ id: 'PipelineSpec' });
 export type PipelineSpec = z.infer<typeof PipelineSpec>;
-
-export const ConstraintRow = z
-  .strictObject({
-    type: z.string().min(1).meta({ description: 'Constraint class; see /optimise/constraint-types.' }),
-    id: z.string().max(64).default('').meta({
-      description:
-        'What answers call the row: up to 64 characters, once among the rows; its position where it is empty.',
-    }),
-    params: z.record(z.string(), z.unknown()).default({}),
-  })
-  .meta({ id: 'ConstraintRow' });
-export type ConstraintRow = z.infer<typeof ConstraintRow>;
 
 export const DerivationPayload = z
   .strictObject({

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { LIMITS } from '../limits.js';
-import { assertNoErrors } from '../refusal.js';
-import { checkShape, Id, IsoDate } from '../shape.js';
-import { requestWithTrees } from './document-expressions.js';
+import { LIMITS } from '../refusals/limits.js';
+import { assertNoErrors } from '../refusals/refusal.js';
+import { checkShape, Id, IsoDate } from '../schema/shape.js';
 import { optimisationFields, optimisationFindings } from './optimisation-spec.js';
+import { requestWithTrees } from './request-expressions.js';
 
 const Resampling = z
   .strictObject({

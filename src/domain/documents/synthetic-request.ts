@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CurrencyCode, Id, IsoDate } from '../shape.js';
+import { CurrencyCode, Id, IsoDate } from '../schema/shape.js';
 
 const StoreName = z.string().min(1).max(200);
 

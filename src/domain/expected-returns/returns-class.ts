@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import type { Metric } from '#kernels/optimisation/program/metric.js';
 import type { CatalogueEntry } from '../catalogue/type-spec.js';
-import type { DatapointExpression } from '../rules/expressions/tree.js';
-import type { FieldUse } from '../rules/field-use.js';
+import type { FieldUse } from '../datapoints/field-use.js';
+import type { DatapointExpression } from '../datapoints/expressions/tree.js';
 
 /** What a model of expected returns may ask. Arrays follow `identifiers`. */
 export interface ReturnsContext {

@@ -1,6 +1,6 @@
-import { formatDay, type Day } from '../days.js';
-import { lastAtMost } from '../search.js';
-import { Refusal } from '../refusal.js';
+import { formatDay, type Day } from '../time/days.js';
+import { lastAtMost } from '../numbers/search.js';
+import { Refusal } from '../refusals/refusal.js';
 import type { MarketData } from './market-data.js';
 import { isBlank, referenceSpells, spellAt } from './reference-spells.js';
 import { carriedCloses } from './series.js';

@@ -1,4 +1,4 @@
-import type { Day } from '../days.js';
+import type { Day } from '../time/days.js';
 import type { SeriesTable } from './series.js';
 
 /** Price basis of CLOSE in a store: as traded, divided by later splits, or by splits and dividends. */

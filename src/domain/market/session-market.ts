@@ -1,8 +1,8 @@
 import { exchangesOf } from './exchange-sessions.js';
 import type { Calendar, Calendars } from '../calendars/calendar.js';
-import type { Day } from '../days.js';
-import { keptIntegersBelow } from '../kept-memory.js';
-import { firstAtLeast, lastAtMost } from '../search.js';
+import type { Day } from '../time/days.js';
+import { keptIntegersBelow } from '#base/memory/kept-memory.js';
+import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 import { ACTION_KINDS, type MarketData } from './market-data.js';
 import { placeActions, type SessionActions } from './session-actions.js';
 

@@ -1,7 +1,7 @@
-import type { CrossSection } from '../rules/datapoints/cross-section.js';
-import { latest } from '../rules/datapoints/field-request.js';
-import { requested } from '../rules/field-use.js';
+import type { CrossSection } from '../datapoints/cross-section.js';
+import { latest } from '../datapoints/field-request.js';
 import type { Datapoints } from './problem.js';
+import { requested } from '../datapoints/field-use.js';
 
 /** Datapoints of some names as known on the session of a cross-section. */
 export function datapointsOf(cross: CrossSection, columns: Int32Array): Datapoints {

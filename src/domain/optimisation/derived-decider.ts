@@ -1,10 +1,10 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import type { Composer, Composition } from '../backtest/simulate/compositions.js';
-import type { Decided, Decider } from '../backtest/simulate/decider.js';
-import { formatDay } from '../days.js';
+import type { Composer, Composition } from '../books/compositions.js';
+import type { Decided, Decider } from '../books/decider.js';
+import { formatDay } from '../time/days.js';
 import type { DerivedDocument } from '../documents/index-document.js';
-import type { Finding } from '../findings.js';
-import { Refusal, type ErrorCode } from '../refusal.js';
+import type { Finding } from '../refusals/findings.js';
+import { Refusal, type ErrorCode } from '../refusals/refusal.js';
 import { TRACKING } from '../objectives/objective.js';
 import { createDerivedSolver, type DerivedSolve, type SolvedWeights } from './derived-solve.js';
 import { returnsOf } from './insufficient-risk.js';

@@ -1,13 +1,13 @@
-import type { Composition } from '../backtest/simulate/compositions.js';
-import type { DecisionMemory } from '../backtest/simulate/decider.js';
+import type { Composition } from '../books/compositions.js';
+import type { DecisionMemory } from '../books/decider.js';
 import type { DerivedDocument } from '../documents/index-document.js';
-import { definitionsOf } from '../documents/definitions.js';
 import { objectiveOf } from '../documents/optimisation-spec.js';
-import { LIMITS } from '../limits.js';
-import { lookBackOver, readsBehind, type LookBack } from '../rules/look-back.js';
+import { LIMITS } from '../refusals/limits.js';
+import { lookBackOver, type LookBack, readsBehind } from '../rules/look-back.js';
 import { EXPOSURE_SESSIONS } from '../risk/factors/estimate-factors.js';
 import { STYLE_FIELDS } from '../risk/factors/styles.js';
 import { fieldsRead } from './field-uses.js';
+import { definitionsOf } from '../documents/definitions.js';
 
 export interface DerivedLookBackInput {
   readonly document: DerivedDocument;

@@ -1,23 +1,19 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import type { Composer, Composition } from '../backtest/simulate/compositions.js';
-import { indexWeightsFor } from '../backtest/simulate/index-weights.js';
+import type { Composer, Composition } from '../books/compositions.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
-import type { DecisionMemory } from '../backtest/simulate/decider.js';
-import type { ConstraintRow, DerivedDocument } from '../documents/index-document.js';
-import { definitionsOf } from '../documents/definitions.js';
-import { compareText } from '../findings.js';
-import { LIMITS } from '../limits.js';
+import type { DecisionMemory } from '../books/decider.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
+import type { DerivedDocument } from '../documents/index-document.js';
+import { compareText } from '../refusals/findings.js';
+import { LIMITS } from '../refusals/limits.js';
 import { growthOf } from '../market/growth.js';
 import { growthTerms } from '../market/growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
-import type { CrossSections } from '../rules/datapoints/cross-section.js';
-import { flagsOf } from '../rules/choose.js';
+import type { CrossSections } from '../datapoints/cross-section.js';
 import { crossSectionsOf } from '../rules/decide.js';
-import { readsConstituents } from '../rules/expressions/reads.js';
 import { createRiskMemory, estimateRisk, storedRisk, type RiskEstimate } from './covariance.js';
-import { fieldsRead } from './field-uses.js';
 import { giveWay } from './give-way.js';
 import { TRACKING } from '../objectives/objective.js';
 import type { Coverage } from '../risk/return-panel.js';
@@ -28,6 +24,11 @@ import { statedProblem, type HeldWeights } from './stated-problem.js';
 import type { Moved } from './relaxation.js';
 import { solveProblem, type SearchOutcome } from './search.js';
 import type { Solvers } from './name-search.js';
+import { indexWeightsFor } from '../books/index-weights.js';
+import { definitionsOf } from '../documents/definitions.js';
+import { flagsOf } from '../rules/choose.js';
+import { readsConstituents } from '../datapoints/expressions/reads.js';
+import { fieldsRead } from './field-uses.js';
 
 /** Solved weights of a derived index from one rebalance to the next. */
 export interface SolvedWeights {

@@ -1,11 +1,11 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
 import { normForce } from '#kernels/optimisation/program/norms.js';
-import type { Composer } from '../backtest/simulate/compositions.js';
+import type { Composer } from '../books/compositions.js';
 import type { NormRow } from '../constraints/program-row.js';
 import { objectiveType } from '../documents/optimisation-spec.js';
 import { isDerivedDocument } from '../documents/index-document.js';
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 import {
   compositionOn,
   explainName,
@@ -15,9 +15,6 @@ import {
   type Holding,
   type NameQuestion,
 } from '../rules/explain.js';
-import { expressionWords } from '../rules/expressions/sentences.js';
-import { definitionsOf } from '../documents/definitions.js';
-import { indexWeightsFor } from '../backtest/simulate/index-weights.js';
 import { crossSectionsOf } from '../rules/decide.js';
 import { decidedOn, findingsOf, heldWeights } from './derived-decider.js';
 import { createDerivedSolver, type DerivedSolve } from './derived-solve.js';
@@ -27,6 +24,9 @@ import type { PlacedRow, Problem } from './problem.js';
 import { rowSides, type RowSide } from './report.js';
 import type { Solution } from './search.js';
 import { refusalOf } from './unsolved.js';
+import { expressionWords } from '../datapoints/expressions/sentences.js';
+import { definitionsOf } from '../documents/definitions.js';
+import { indexWeightsFor } from '../books/index-weights.js';
 
 /** The chain behind one weight of a derived index: that of its parent, and the optimisation that moved it. */
 export interface DerivedExplanation extends Holding {

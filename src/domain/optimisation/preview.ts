@@ -1,12 +1,12 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { inForce, type Composer, type Composition } from '../backtest/simulate/compositions.js';
-import { knownCompositions, noRebalanceUntil } from '../backtest/simulate/known-compositions.js';
-import { dayFrom, type Day } from '../days.js';
+import { inForce, type Composer, type Composition } from '../books/compositions.js';
+import { knownCompositions, noRebalanceUntil } from '../books/known-compositions.js';
+import { dayFrom, type Day } from '../time/days.js';
 import { isDerivedDocument, type DerivedDocument, type IndexDocument } from '../documents/index-document.js';
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 import { requireRates } from '../market/exchange-rates.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { Refusal, type ErrorCode } from '../refusal.js';
+import { Refusal, type ErrorCode } from '../refusals/refusal.js';
 import { sessionWithData, type RulePreview } from '../rules/preview.js';
 import { findingsOf, heldWeights } from './derived-decider.js';
 import type { Candidates } from './candidates.js';

@@ -5,7 +5,7 @@ import { exclude } from '../constraints/classes/exclude.js';
 import type { Reference, RowContext } from '../constraints/constraint-class.js';
 import { DEFAULT_PRIORITY } from '../constraints/parameters.js';
 import { isStuck, type Limit, type NonConvexRow, type ProgramRow } from '../constraints/program-row.js';
-import type { ConstraintRow } from '../documents/index-document.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
 import type { Goal, TradeCosts } from '../objectives/goal.js';
 import { TRACKING, type Objective } from '../objectives/objective.js';
 import type { ScenarioTerms } from '../objectives/scenario-terms.js';

@@ -1,6 +1,6 @@
 import { slopesOf, type Limit, type ProgramRow } from '../constraints/program-row.js';
-import { formatDay } from '../days.js';
-import type { Finding } from '../findings.js';
+import { formatDay } from '../time/days.js';
+import type { Finding } from '../refusals/findings.js';
 import type { DerivedSolve, Leaver } from './derived-solve.js';
 import type { Origin } from './problem.js';
 import type { Moved } from './relaxation.js';

@@ -1,5 +1,5 @@
-import type { Undecided } from '../backtest/simulate/decider.js';
-import { Refusal } from '../refusal.js';
+import type { Undecided } from '../books/decider.js';
+import { Refusal } from '../refusals/refusal.js';
 import type { DerivedOutcome, DerivedSolve } from './derived-solve.js';
 import { curvedRelaxations, explainChoice, explainRows, infeasibilitySentence } from './infeasibility.js';
 import { insufficientRisk, riskSentence } from './insufficient-risk.js';

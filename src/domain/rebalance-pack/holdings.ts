@@ -1,9 +1,9 @@
-import { formatDay } from '../days.js';
-import { compareText, type Finding, type FindingCode } from '../findings.js';
+import { formatDay } from '../time/days.js';
+import { compareText, type Finding, type FindingCode } from '../refusals/findings.js';
 import type { ActionType, CorporateAction } from '../market/market-data.js';
 import type { SessionAction } from '../market/session-actions.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
-import { refuseWithFindings } from '../refusal.js';
+import { refuseWithFindings } from '../refusals/refusal.js';
 import type { PackAccount } from './pack.js';
 import type { RebalancePackRequest } from './pack-request.js';
 

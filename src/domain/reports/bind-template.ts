@@ -1,5 +1,5 @@
-import type { Finding } from '../findings.js';
-import { refuseWithFindings } from '../refusal.js';
+import type { Finding } from '../refusals/findings.js';
+import { refuseWithFindings } from '../refusals/refusal.js';
 import { runUseOf, type ReportBlock } from './block-kinds.js';
 import type { ReportTemplateDocument } from './template-document.js';
 

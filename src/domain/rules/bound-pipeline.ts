@@ -1,11 +1,11 @@
-import { definitionsOf } from '../documents/definitions.js';
-import type { RuleDocument } from '../documents/index-document.js';
 import { selectionClassOf, weightingClassOf } from './catalogue.js';
-import { readsConstituents, type Definitions } from './expressions/reads.js';
-import { category, type FieldUse } from './field-use.js';
-import type { PlacedUse } from './datapoints/field-findings.js';
+import { category, type FieldUse } from '../datapoints/field-use.js';
+import type { PlacedUse } from './field-findings.js';
 import type { Selection } from './selection-class.js';
 import type { Weighting } from './weighting-class.js';
+import { definitionsOf } from '../documents/definitions.js';
+import type { RuleDocument } from '../documents/index-document.js';
+import { readsConstituents, type Definitions } from '../datapoints/expressions/reads.js';
 
 /** A pipeline whose rows are rules ready to decide, in order. */
 export interface BoundPipeline {

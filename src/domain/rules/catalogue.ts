@@ -1,5 +1,5 @@
 import { typeSpec, type TypeSpec } from '../catalogue/type-spec.js';
-import { functionSpecs, type FunctionSpec } from './expressions/functions/catalogue.js';
+import { functionSpecs, type FunctionSpec } from '../datapoints/expressions/functions/catalogue.js';
 import type { SelectionClass } from './selection-class.js';
 import { bufferedTopN } from './selection/buffered-top-n.js';
 import { categoryFilter } from './selection/category-filter.js';

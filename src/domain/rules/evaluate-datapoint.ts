@@ -3,10 +3,10 @@ import type { SessionMarket } from '../market/session-market.js';
 import { definitionsOf } from '../documents/definitions.js';
 import type { RuleDocument } from '../documents/index-document.js';
 import { crossSectionsOf } from './decide.js';
-import type { CrossSection } from './datapoints/cross-section.js';
-import type { Expected } from './expressions/read-text.js';
-import type { ExpressionNode } from './expressions/tree.js';
-import { TRUE, UNKNOWN } from './expressions/truth-values.js';
+import type { CrossSection } from '../datapoints/cross-section.js';
+import type { Expected } from '../datapoints/expressions/read-text.js';
+import type { ExpressionNode } from '../datapoints/expressions/tree.js';
+import { TRUE, UNKNOWN } from '../datapoints/expressions/truth-values.js';
 
 export interface EvaluateInput {
   /** Terms on which datapoints are read. */

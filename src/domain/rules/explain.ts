@@ -1,24 +1,19 @@
-import {
-  inForce as latestAt,
-  type Composer,
-  type Composition,
-  type Compositions,
-} from '../backtest/simulate/compositions.js';
-import { firstRebalance } from '../backtest/simulate/compose.js';
-import { presenceOf, type Presence } from '../backtest/simulate/constituent-changes.js';
-import { indexBook } from '../backtest/simulate/index-run.js';
-import { knownCompositions, noRebalanceUntil } from '../backtest/simulate/known-compositions.js';
-import type { Day } from '../days.js';
+import { inForce as latestAt, type Composer, type Composition, type Compositions } from '../books/compositions.js';
+import { firstRebalance } from '../books/compose.js';
+import { presenceOf, type Presence } from '../books/constituent-changes.js';
+import { indexBook } from '../books/index-run.js';
+import { knownCompositions, noRebalanceUntil } from '../books/known-compositions.js';
+import type { Day } from '../time/days.js';
 import type { ReferenceValue } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { Refusal } from '../refusal.js';
+import { Refusal } from '../refusals/refusal.js';
 import { readsOf } from './bound-pipeline.js';
-import type { DatapointRead } from './datapoints/datapoint-read.js';
-import { expressionWords } from './expressions/sentences.js';
-import { isField, type DatapointExpression } from './expressions/tree.js';
+import type { DatapointRead } from '../datapoints/datapoint-read.js';
 import type { Trace } from './decide.js';
 import { ruleDecider, sessionWithData } from './preview.js';
 import type { Reason } from './selection-class.js';
+import { expressionWords } from '../datapoints/expressions/sentences.js';
+import { isField, type DatapointExpression } from '../datapoints/expressions/tree.js';
 
 /** A name on a day: what the composition in force gives it, and what the index holds. */
 export interface Holding extends Presence {

@@ -4,23 +4,23 @@ import {
   isRuleDocument,
   type IndexDocument,
   type OverlayDocument,
-  type RuleDocument,
   type TreatmentSpec,
   type UniverseSpec,
+  type RuleDocument,
 } from '../documents/index-document.js';
-import { definitionsOf } from '../documents/definitions.js';
-import type { RebalanceSpec } from '../documents/rebalance-spec.js';
+import type { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { objectiveOf, returnsOf, type CostsSpec } from '../documents/optimisation-spec.js';
 import type { UncertaintySpec } from '../documents/uncertainty-spec.js';
-import type { RiskEstimator, RiskModelChoice } from '../documents/risk-estimator.js';
+import type { RiskEstimator, RiskModelChoice } from '../risk/risk-estimator.js';
 import { overlayTypeOf } from '../overlays/catalogue.js';
 import { breachRuleOf } from '../compliance/breach-watch.js';
 import { LIMIT_RULES, type LimitRuleName } from '../compliance/rules.js';
-import { LIMITS } from '../limits.js';
+import { LIMITS } from '../refusals/limits.js';
 import type { Adjustment } from '../market/market-data.js';
 import { bindPipeline } from './bound-pipeline.js';
-import { printExpression } from './expressions/print.js';
-import { numberText, shareText } from './sentence-numbers.js';
+import { numberText, shareText } from '../catalogue/sentence-numbers.js';
+import { definitionsOf } from '../documents/definitions.js';
+import { printExpression } from '../datapoints/expressions/print.js';
 
 /**
  * The definition of an index in English sentences, every parameter in them, in the order in which they are applied.

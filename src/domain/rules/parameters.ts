@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { AssetIdentifier } from '../shape.js';
-import { Datapoint, SESSIONS_BACK_MAX } from './datapoints/field-request.js';
-import { NumberExpression } from './expressions/expression.js';
+import { AssetIdentifier } from '../schema/shape.js';
+import { Datapoint, SESSIONS_BACK_MAX } from '../datapoints/field-request.js';
+import { NumberExpression } from '../datapoints/expressions/expression.js';
 
 /** Parameters that several classes share, worded once. */
 

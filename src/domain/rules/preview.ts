@@ -1,10 +1,10 @@
-import type { Composer } from '../backtest/simulate/compositions.js';
-import { hasAnyBar } from '../backtest/simulate/due-rebalances.js';
+import type { Composer } from '../books/compositions.js';
+import { hasAnyBar } from '../books/due-rebalances.js';
 import { coveredRange } from '../calendars/covered-range.js';
-import type { Day } from '../days.js';
+import type { Day } from '../time/days.js';
 import { requireRates } from '../market/exchange-rates.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { Refusal } from '../refusal.js';
+import { Refusal } from '../refusals/refusal.js';
 import { isRuleDecider, type RuleDecided, type RuleDecider, type RuleUndecided } from './decide.js';
 
 /** Composition of a rule-driven index, decided on one session. */

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import type { CatalogueEntry } from '../catalogue/type-spec.js';
 import type { ReferenceValue } from '../market/market-data.js';
-import type { CrossSection } from './datapoints/cross-section.js';
-import type { FieldUse } from './field-use.js';
+import type { CrossSection } from '../datapoints/cross-section.js';
+import type { FieldUse } from '../datapoints/field-use.js';
 import type { Threshold } from './thresholds.js';
 
 /** Input of a rule: the survivors of the rules before it, and the market as known at the decision. */

@@ -1,13 +1,14 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import type { Composer, Composition } from '../backtest/simulate/compositions.js';
-import type { DecisionMemory } from '../backtest/simulate/decider.js';
-import { formatDay } from '../days.js';
-import type { ConstraintRow, DerivedDocument, IndexDocument } from '../documents/index-document.js';
-import { datedFindings, type Finding } from '../findings.js';
+import type { Composer, Composition } from '../books/compositions.js';
+import type { DecisionMemory } from '../books/decider.js';
+import { formatDay } from '../time/days.js';
+import type { DerivedDocument, IndexDocument } from '../documents/index-document.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
+import { datedFindings, type Finding } from '../refusals/findings.js';
 import { findingsOf, heldWeights } from '../optimisation/derived-decider.js';
 import { createDerivedSolver, type DerivedSolver, type SolverMemory } from '../optimisation/derived-solve.js';
 import { refusalOf, unsolved } from '../optimisation/unsolved.js';
-import { Refusal } from '../refusal.js';
+import { Refusal } from '../refusals/refusal.js';
 
 export interface ConstrainInput {
   /** Index that the strategy follows. */

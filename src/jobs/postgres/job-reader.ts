@@ -1,4 +1,4 @@
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { toStatus } from '../job-record.js';
 import type { FoundJob, JobQuery, JobReader } from '../queue.js';
 import type { JobStatus } from '../status.js';

@@ -1,5 +1,5 @@
-import type { FullRunReason, StoredFullRunReason } from '#domain/backtest/extend/reasons.js';
-import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { FullRunReason, StoredFullRunReason } from '#domain/documents/full-run-reasons.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { SimulationPlan, SimulationRequest } from '#domain/simulation/simulation.js';
 import type { VariantOutcome } from '#domain/sweeps/run-variants.js';

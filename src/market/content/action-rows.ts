@@ -1,12 +1,12 @@
-import { formatDay, type Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
-import { didYouMean } from '#domain/nearest-name.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
+import { didYouMean } from '#base/text/nearest-name.js';
 import { ACTION_KINDS, type ActionStatus, type ActionType, type CorporateAction } from '#domain/market/market-data.js';
 import { notANumber, numberIn, textIn, writtenText, type Cell } from '../formats/cells.js';
 import { electionIn, type ElectionTerms } from './election-terms.js';
-import { quoted } from './key-problems.js';
-import { namedColumns } from '../import/named-columns.js';
-import { cellPath, type Problems } from './problems.js';
+import { quoted } from '../tables/key-problems.js';
+import { namedColumns } from '../tables/named-columns.js';
+import { cellPath, type Problems } from '../tables/problems.js';
 import { dateIn, identifierIn, type Path, type TableRows, neededIn } from './table-rows.js';
 
 const TYPES = Object.keys(ACTION_KINDS);

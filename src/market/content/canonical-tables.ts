@@ -1,4 +1,4 @@
-import { compareText } from '#domain/findings.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { CorporateAction, Membership, ReferenceTable } from '#domain/market/market-data.js';
 import type { MarketContent } from './market-content.js';
 

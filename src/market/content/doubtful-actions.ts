@@ -1,7 +1,7 @@
-import { formatDay, type Day } from '#domain/days.js';
-import type { FindingCode } from '#domain/findings.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import type { FindingCode } from '#domain/refusals/findings.js';
 import { ACTION_KINDS, referenceAt, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
-import { firstAtLeast } from '#domain/search.js';
+import { firstAtLeast } from '#domain/numbers/search.js';
 import type { MarketContent } from './market-content.js';
 import { GAP_SESSIONS_MAX, JUMP_MAX } from './market-warnings.js';
 

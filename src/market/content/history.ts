@@ -1,8 +1,8 @@
 import { createHash, type Hash } from 'node:crypto';
-import { compareText } from '#domain/findings.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { firstAtLeast, lastAtMost } from '#domain/search.js';
-import { BLOCK_DAYS, DIGEST_BYTES, type KnownBlocks } from './day-blocks.js';
+import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
+import { BLOCK_DAYS, DIGEST_BYTES, type KnownBlocks } from '../panels/day-blocks.js';
 
 /**
  * What the tables of a store tell of one day: an action, reference values that begin to hold, a membership that begins

@@ -1,13 +1,14 @@
-import type { Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
-import { isAssetIdentifier } from '#domain/shape.js';
+import type { Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
+import { isAssetIdentifier } from '#domain/schema/shape.js';
 import { dayIn, notANumber, numberIn, textIn, writtenText, type Cell, type Heading } from '../formats/cells.js';
-import { COUNT_COLUMNS, PRICE_COLUMNS } from './table-kinds.js';
-import { badDay, badIdentifier, nonPositivePrice, quoted, repeatedKey } from './key-problems.js';
+import { COUNT_COLUMNS, PRICE_COLUMNS } from '../tables/table-kinds.js';
+import { badDay, badIdentifier, nonPositivePrice, quoted, repeatedKey } from '../tables/key-problems.js';
 import { IDENTIFIERS_MAX, refuseSize, ROWS_MAX, RowsFault } from './market-limits.js';
-import { namedColumns } from '../import/named-columns.js';
-import { emptyPanel, withoutEmptyLines, type Panels } from '../serving/panels.js';
-import { cellPath, type Problems } from './problems.js';
+import { namedColumns } from '../tables/named-columns.js';
+import { dayPositions } from '../panels/day-positions.js';
+import { emptyPanel, withoutEmptyLines, type Panels } from '../panels/panels.js';
+import { cellPath, type Problems } from '../tables/problems.js';
 import { BLOCK_BITS, BLOCK_ROWS, createRowBlocks } from './row-blocks.js';
 
 /** One file, sheet or table of the market dataset: which of its columns is what. */
@@ -299,13 +300,6 @@ export function createMarketRows(
       return rows;
     },
   };
-}
-
-/** Row of a panel per day counted from the first one: a table instead of a search for every cell. */
-export function dayPositions(dates: Int32Array): Int32Array {
-  const positions = new Int32Array(dates.length === 0 ? 0 : dates.at(-1)! - dates[0]! + 1).fill(-1);
-  for (let t = 0; t < dates.length; t++) positions[dates[t]! - dates[0]!] = t;
-  return positions;
 }
 
 /** Whether a further row of a cell is accepted; what it changes is changed. */

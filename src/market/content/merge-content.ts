@@ -1,5 +1,5 @@
-import { formatDay } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import { formatDay } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type {
   CorporateAction,
   Membership,
@@ -12,8 +12,8 @@ import { compareActions } from './action-rows.js';
 import { seriesIn, withTables } from './whole-content.js';
 import type { MarketContent } from './market-content.js';
 import { refuseSize } from './market-limits.js';
-import { emptyPanel, type Panels } from '../serving/panels.js';
-import type { Problems } from './problems.js';
+import { emptyPanel, type Panels } from '../panels/panels.js';
+import type { Problems } from '../tables/problems.js';
 import { compareMemberships } from './universe-rows.js';
 
 /**

@@ -1,8 +1,8 @@
-import type { Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import type { Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { MarketContent } from './market-content.js';
 import { holdsAny } from './market-changes.js';
-import { growablePanel, newTakenCount, withoutEmptyLines, type Panels } from '../serving/panels.js';
+import { growablePanel, newTakenCount, withoutEmptyLines, type Panels } from '../panels/panels.js';
 import { refreshReport, type RefreshOptions, type RefreshReport } from './refresh-report.js';
 
 /** A content after a refresh, and what is new in it. */

@@ -1,9 +1,9 @@
-import { formatDay, type Day } from '#domain/days.js';
-import { orderFindings, type Finding } from '#domain/findings.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import { orderFindings, type Finding } from '#domain/refusals/findings.js';
 import type { MarketContent } from './market-content.js';
-import type { TableKind } from './table-kinds.js';
+import type { TableKind } from '../tables/table-kinds.js';
 import { compareBars, holdsAny, newColumns, type MarketChanges } from './market-changes.js';
-import type { Panels } from '../serving/panels.js';
+import type { Panels } from '../panels/panels.js';
 import { RESTATEMENTS_MAX, type Restatement, type RowCounts, type TableChanges } from './restatements.js';
 import { compareTables, type SideTable } from './table-changes.js';
 

@@ -1,8 +1,8 @@
-import { formatDay, type Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { CorporateAction, Membership, ReferenceTable, ReferenceValue } from '#domain/market/market-data.js';
 import type { ContentTables } from './market-content.js';
-import type { TableKind } from './table-kinds.js';
+import type { TableKind } from '../tables/table-kinds.js';
 import { createRestatements, type RowCounts, type TableChanges } from './restatements.js';
 import { compareSeries } from './series-changes.js';
 

@@ -7,7 +7,7 @@ import {
   type RecordBatch,
   type Vector,
 } from 'apache-arrow';
-import type { Problems } from '../content/problems.js';
+import type { Problems } from '../tables/problems.js';
 import { decodeLz4Frame } from './lz4-frame.js';
 import type { ParquetColumn } from './parquet-columns.js';
 import { assertTimeZone, daysIn } from './time-zones.js';

@@ -1,5 +1,5 @@
 import { ENCODINGS, type Mapping } from '#domain/documents/mapping.js';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import { isNamedWhole } from '../mapping/market-tables.js';
 import { isGroupedCount, thousandsIn, unitsIn } from '../mapping/written-numbers.js';
 import { isAnswered } from './draft.js';

@@ -1,9 +1,9 @@
 import { powerOf } from '#kernels/power.js';
-import { formatDay, type Day } from '#domain/days.js';
+import { formatDay, type Day } from '#domain/time/days.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
-import type { Problem, Problems } from '../content/problems.js';
-import { withoutEmptyLines, type Panels } from '../serving/panels.js';
+import type { Problem, Problems } from '../tables/problems.js';
+import { withoutEmptyLines, type Panels } from '../panels/panels.js';
 import { ADJUSTED_CLOSE } from './mapped-columns.js';
 
 /** Rounding of single precision, of the close and of the adjusted close, relative. */

@@ -1,12 +1,12 @@
 import type { MarketContent } from '../content/market-content.js';
-import type { TableKind, RowsByTable } from '../content/table-kinds.js';
-import type { FileDigest } from './digest-file.js';
-import type { DuckDb } from './duckdb.js';
+import type { TableKind, RowsByTable } from '../tables/table-kinds.js';
+import type { FileDigest } from '../formats/digest-file.js';
+import type { DuckDb } from '../formats/duckdb.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
 import type { KnownTables } from './known-files.js';
-import type { Problems } from '../content/problems.js';
-import type { DayFollower } from '../content/scatter-rows.js';
+import type { Problems } from '../tables/problems.js';
+import type { DayFollower } from '../threads/scatter-rows.js';
 
 /** Contents of a source as read. */
 export interface SourceRead {

@@ -1,6 +1,6 @@
-import { assertOrder } from '#domain/assert-order.js';
-import { type Day, dayFrom } from '#domain/days.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { assertOrder } from '#domain/schema/assert-order.js';
+import { type Day, dayFrom } from '#domain/time/days.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 
 /** Later than any day that data is of. */
 export const LATEST: Day = dayFrom('9999-12-31');

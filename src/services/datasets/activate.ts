@@ -3,9 +3,9 @@ import type { ServedMarket } from '#market/serving/markets.js';
 import type { DocumentTransaction } from '#store/port.js';
 import type { Activations } from './activations.js';
 import { servedFields } from './served-content.js';
-import { recordDataVersion, type PreparedVersion } from './data-history.js';
+import { recordDataVersion, type PreparedVersion } from '../stored/data-history.js';
 import { purgeDataVersions } from './purge-versions.js';
-import { allDatasets } from './documents.js';
+import { allDatasets } from '../stored/dataset-documents.js';
 
 /** A store that is to be the active one, and its market. */
 export interface Activation {

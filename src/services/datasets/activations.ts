@@ -1,7 +1,7 @@
-import type { CommitEvents } from '#domain/commit-events.js';
+import type { CommitEvents } from '#domain/documents/commit-events.js';
 import { ActiveMarketDocument } from '#domain/documents/active-market-document.js';
 import { marketKey, type MarketIdentity } from '#domain/market/handle.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { encodeSnapshot, readSnapshot } from '#market/serving/market-snapshot.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';

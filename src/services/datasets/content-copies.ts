@@ -1,6 +1,6 @@
 import type { DataCopy, DataHistoryDocument } from '#domain/documents/data-version-document.js';
-import { LIMITS } from '#domain/limits.js';
-import { Refusal } from '#domain/refusal.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { HashedBytes, HashedFile } from '#jobs/tasks/files.js';
 import type { ServedMarket } from '#market/serving/markets.js';

@@ -1,14 +1,14 @@
 import type { DataVersions as DataVersionList } from '#contract/stores/data-versions.js';
-import { versionNumber, type AsKnownOn } from '#domain/documents/as-known-on.js';
+import { versionNumber, type AsKnownOn } from '#domain/schema/as-known-on.js';
 import {
   DataVersionDocument,
   type DataHistoryDocument,
   type DataSource,
 } from '#domain/documents/data-version-document.js';
 import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
-import type { Day } from '#domain/days.js';
-import { momentOf } from '#domain/moment.js';
-import { Refusal } from '#domain/refusal.js';
+import type { Day } from '#domain/time/days.js';
+import { momentOf } from '#domain/time/moment.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { KnownReferences } from '#jobs/tasks/references.js';
 import type { ServedMarket } from '#market/serving/markets.js';
@@ -17,8 +17,8 @@ import { numberedId } from '#store/document-id.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { createContentCopies } from './content-copies.js';
 import { knownLater, notKept, unreadable, versionNotFound, type VersionPath } from './data-version-refusals.js';
-import { firstOf, historyOf, type PreparedVersion, type PreservedContent } from './data-history.js';
-import { datasetNotFound, readDataset } from './documents.js';
+import { firstOf, historyOf, type PreparedVersion, type PreservedContent } from '../stored/data-history.js';
+import { datasetNotFound, readDataset } from '../stored/dataset-documents.js';
 import { createPendingCopies, type PendingCopies } from './pending-copies.js';
 
 export interface DataVersionsDependencies {

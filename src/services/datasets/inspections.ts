@@ -1,7 +1,7 @@
 import type { InspectRequest, InspectResult } from '#contract/stores/inspect.js';
 import { Mapping } from '#domain/documents/mapping.js';
-import type { Finding } from '#domain/findings.js';
-import { createProblems } from '#market/content/problems.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { createProblems } from '#market/tables/problems.js';
 import { inspectMarket } from '#market/process/market-process.js';
 import type { Inspected } from '#market/inspect/inspect.js';
 import type { DatabasePlaces } from '#market/sources/databases/database-place.js';

@@ -1,13 +1,13 @@
-import { dayFrom, formatDay, type Day } from '#domain/days.js';
-import { orderFindings, type Finding } from '#domain/findings.js';
+import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import { orderFindings, type Finding } from '#domain/refusals/findings.js';
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Attempt, Completion } from '#jobs/job-kind.js';
-import { type TableKind, rowsByTable } from '#market/content/table-kinds.js';
+import { type TableKind, rowsByTable } from '#market/tables/table-kinds.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
 import { servedAgain, servedMarket } from '#market/serving/served-markets.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { requireDataset } from './documents.js';
+import { requireDataset } from '../stored/dataset-documents.js';
 import { type Addition, type Source, loadedFields, readFailed } from './loading.js';
 import { isHole } from './partial-dates.js';
 import { activateIn } from './activate.js';

@@ -3,8 +3,8 @@ import { pathToFileURL } from 'node:url';
 import type { DataStore, DataStoreCreate, DataStoreUpdate } from '#contract/stores/store.js';
 import type { DatasetDocument, DeclaredDataset } from '#domain/documents/dataset-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import type { Finding } from '#domain/findings.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { DatabasePlaces } from '#market/sources/databases/database-place.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { Locations } from '#market/sources/locations.js';
@@ -25,10 +25,10 @@ import {
   datasetNotFound,
   toDataStore,
   withoutPassword,
-} from './documents.js';
-import { assertNothingPublished } from '../runs/kept-runs.js';
+} from '../stored/dataset-documents.js';
+import { assertNothingPublished } from '../stored/kept-runs.js';
 import { purgeDataVersions } from './purge-versions.js';
-import { forgetAll, forgetDataVersions } from './data-history.js';
+import { forgetAll, forgetDataVersions } from '../stored/data-history.js';
 import type { DataVersions } from './data-versions.js';
 import { activateIn } from './activate.js';
 import type { Activations } from './activations.js';

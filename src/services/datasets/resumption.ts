@@ -1,5 +1,5 @@
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
-import { Refusal, type ErrorDetail } from '#domain/refusal.js';
+import { Refusal, type ErrorDetail } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import { sweepSharedFolders } from '#market/process/market-process.js';
@@ -7,10 +7,10 @@ import type { FailedLoad, ServedMarkets } from '#market/serving/served-markets.j
 import type { DocumentStore } from '#store/port.js';
 import { hasGrown, resumedFields } from './served-content.js';
 import type { Activations } from './activations.js';
-import { forgetLeftovers } from './data-history.js';
+import { forgetLeftovers } from '../stored/data-history.js';
 import type { DataVersions } from './data-versions.js';
 import type { DatasetActivity } from './activity.js';
-import { allDatasets, requireDataset } from './documents.js';
+import { allDatasets, requireDataset } from '../stored/dataset-documents.js';
 import { forgetUnwritten } from './synthetic-dataset.js';
 import { activateIn } from './activate.js';
 import { readFailed, type DatasetLoading } from './loading.js';

@@ -1,6 +1,6 @@
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import type { DatasetDocument, TakenAtStart } from '#domain/documents/dataset-document.js';
-import { orderFindings, type Finding, type FindingCode } from '#domain/findings.js';
+import { orderFindings, type Finding, type FindingCode } from '#domain/refusals/findings.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import type { ChangeCounts } from '#market/versions/change-counts.js';

@@ -1,13 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 import { AuditSeal, type AuditedKind, type AuditEntry, type AuditHead } from '#domain/documents/audit-document.js';
 import type { PublicKey } from '#domain/documents/publication-document.js';
-import { beginningOf, momentOf } from '#domain/moment.js';
-import { reversed } from '#domain/assert-order.js';
-import { Refusal } from '#domain/refusal.js';
+import { beginningOf, momentOf } from '#domain/time/moment.js';
+import { reversed } from '#domain/schema/assert-order.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { auditBatches, auditHead } from '#store/audit/log.js';
 import { isSealed, sealAudit } from '#store/audit/seals.js';
 import type { DocumentStore } from '#store/port.js';
-import type { SigningKeys } from '../publication/signing-keys.js';
+import type { SigningKeys } from '../stored/signing-keys.js';
 
 export interface AuditQuery {
   /** A day or a time, both ends included. */

@@ -1,14 +1,14 @@
 import type { DocumentVersion, VersionDifference, VersionList } from '#contract/versions.js';
 import { changesBetween } from '#domain/documents/document-changes.js';
-import { readIndex } from '#domain/documents/validate-index.js';
+import { readIndex } from '#domain/checks/validate-index.js';
 import type { Authorship, Subject, VersionedKind } from '#domain/documents/version-document.js';
-import { Refusal, type ErrorCode } from '#domain/refusal.js';
+import { Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
 import type { Markets } from '#market/serving/markets.js';
 import { hasVersions, headOf, versionOf, type HistoryHead, type Version } from '#store/history/history.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
-import { withoutPassword } from '../datasets/documents.js';
-import { forgetRuns } from '../runs/kept-runs.js';
+import { withoutPassword } from '../stored/dataset-documents.js';
+import { forgetRuns } from '../stored/kept-runs.js';
 
 /** A document as a version has it. */
 export interface VersionContent {

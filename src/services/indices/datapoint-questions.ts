@@ -1,29 +1,30 @@
 import type { DatapointEvaluation, DatapointRequest } from '#contract/indices/datapoints.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { definitionsOf } from '#domain/documents/definitions.js';
-import { placedInTexts } from '#domain/documents/document-expressions.js';
+import { placedInTexts } from '#domain/checks/document-expressions.js';
 import { calledIndices } from '#domain/documents/named-indices.js';
-import { validateIndex } from '#domain/documents/validate-index.js';
-import { referenceFindings } from '#domain/documents/validate-reference.js';
-import { hasErrors, orderFindings, type Finding } from '#domain/findings.js';
+import { validateIndex } from '#domain/checks/validate-index.js';
+import { referenceFindings } from '#domain/checks/validate-reference.js';
+import { hasErrors, orderFindings, type Finding } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { fieldFindings } from '#domain/rules/datapoints/field-findings.js';
-import { checkTree, unitsOf } from '#domain/rules/expressions/check.js';
-import { Condition, NumberExpression } from '#domain/rules/expressions/expression.js';
-import { withText } from '#domain/rules/expressions/print.js';
-import { readExpression, type ReadText } from '#domain/rules/expressions/read-text.js';
-import { callsIn, type Definitions } from '#domain/rules/expressions/reads.js';
-import type { ExpressionNode } from '#domain/rules/expressions/tree.js';
-import { unitText } from '#domain/rules/expressions/units.js';
-import { conditional, numeric } from '#domain/rules/field-use.js';
-import { checkShape } from '#domain/shape.js';
+import { WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
+import { fieldFindings } from '#domain/rules/field-findings.js';
+import { checkTree, unitsOf } from '#domain/datapoints/expressions/check.js';
+import { Condition, NumberExpression } from '#domain/datapoints/expressions/expression.js';
+import { withText } from '#domain/datapoints/expressions/print.js';
+import { readExpression, type ReadText } from '#domain/datapoints/expressions/read-text.js';
+import { callsIn, type Definitions } from '#domain/datapoints/expressions/reads.js';
+import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
+import { unitText } from '#domain/datapoints/expressions/units.js';
+import { conditional, numeric } from '#domain/datapoints/field-use.js';
+import { checkShape } from '#domain/schema/shape.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { DEFAULT_CALENDAR } from './calendars.js';
 import { reachedBy } from './index-questions.js';
-import { storedIndices } from './stored-indices.js';
+import { storedIndices } from '../stored/stored-indices.js';
 
 /** Answers what an expression means. */
 export interface DatapointQuestions {
@@ -60,7 +61,7 @@ export function createDatapointQuestions({
       currency,
       ...(universe === undefined ? {} : { universe }),
       ...(datapoints === undefined ? {} : { datapoints }),
-      pipeline: { weighting: { type: 'EqualWeight' } },
+      pipeline: { weighting: WEIGHTING_CLASSES[0]!.example },
     };
     return storedIndices(documents).answer((indexOf) => {
       const { document, findings } = validateIndex(body, { calendars: calendars.list(), indexOf, market });

@@ -1,17 +1,17 @@
 import { setImmediate } from 'node:timers/promises';
 import type { EventsQuery, EventsView } from '#contract/events.js';
-import { assertOrder } from '#domain/assert-order.js';
+import { assertOrder } from '#domain/schema/assert-order.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { dayFrom, formatDay, type Day } from '#domain/days.js';
+import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { readIndex } from '#domain/documents/validate-index.js';
-import { compareText } from '#domain/findings.js';
-import { LIMITS } from '#domain/limits.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { readIndex } from '#domain/checks/validate-index.js';
+import { compareText } from '#domain/refusals/findings.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { EVENT_KINDS, expiries, holidays, rebalanceEvents, type EventWindow } from '#domain/schedule/index-events.js';
 import type { IndexSchedule } from '#domain/schedule/index-schedule.js';
 import type { DocumentStore } from '#store/port.js';
-import { requireIndex } from './stored-indices.js';
+import { requireIndex } from '../stored/stored-indices.js';
 
 export interface EventsDependencies {
   readonly documents: Pick<DocumentStore, 'get' | 'list'>;

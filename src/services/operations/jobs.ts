@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { JobCollection } from '#contract/jobs.js';
-import { LIMITS } from '#domain/limits.js';
-import { Refusal } from '#domain/refusal.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import { isTerminal } from '#jobs/life-cycle.js';
 import type { FoundJob, JobQuery } from '#jobs/queue.js';

@@ -6,7 +6,7 @@ import type { OptimisationPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
-import { optimisedModels, requireModel } from '../risk/used-models.js';
+import { optimisedModels, requireModel } from '../stored/used-models.js';
 
 export interface OptimisationJobDependencies {
   readonly documents: Pick<DocumentStore, 'get'>;

@@ -1,9 +1,9 @@
 import type { RenderResult } from '#contract/reports.js';
-import { readIndex } from '#domain/documents/validate-index.js';
+import { readIndex } from '#domain/checks/validate-index.js';
 import type { RenderDocument } from '#domain/documents/render-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketIdentity } from '#domain/market/handle.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { boundIndices, needsMarket } from '#domain/reports/block-kinds.js';
 import { termsOf } from '#domain/reports/run-terms.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
@@ -15,8 +15,8 @@ import type { RenderedRunOrder } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
 import { versionOf } from '#store/history/history.js';
 import type { DocumentStore } from '#store/port.js';
-import { findIndex } from '../indices/stored-indices.js';
-import { columnsOf, referenceTo, requireRun, type AskedRun } from '../runs/run-documents.js';
+import { findIndex } from '../stored/stored-indices.js';
+import { columnsOf, referenceTo, requireRun, type AskedRun } from '../stored/run-documents.js';
 import type { RunStates } from '../runs/run-states.js';
 
 export interface RenderJobDependencies {
@@ -25,6 +25,8 @@ export interface RenderJobDependencies {
   readonly markets: Markets;
   readonly states: Pick<RunStates, 'staleOf' | 'isOtherDataset'>;
   readonly timestamp: () => string;
+  /** Program and version, for the metadata of files. */
+  readonly creator: string;
 }
 
 /** Times a run may be replaced by a newer one between its look-up and its reading. */
@@ -36,6 +38,7 @@ export function createRenderJob({
   markets,
   states,
   timestamp,
+  creator,
 }: RenderJobDependencies): JobKind<RenderPayload> {
   async function render(
     { template, run_ids: ids = {} }: RenderPayload,
@@ -51,6 +54,7 @@ export function createRenderJob({
           template,
           runs: await Promise.all(runs.map(toRendered)),
           renderedAt,
+          creator,
           market,
           outputs,
         });

@@ -7,7 +7,7 @@ import type {
 } from '#contract/reports.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { RenderDocument } from '#domain/documents/render-document.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { bindTemplate } from '#domain/reports/bind-template.js';
 import { boundIndices } from '#domain/reports/block-kinds.js';
 import { BUILT_IN_IDS, builtInTemplate, isBuiltIn } from '#domain/reports/built-in.js';
@@ -19,7 +19,7 @@ import type { JobStatus } from '#jobs/status.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import type { RenderPayload } from '#domain/jobs/payloads.js';
-import { earlierFiles, requireRun } from '../runs/run-documents.js';
+import { earlierFiles, requireRun } from '../stored/run-documents.js';
 
 export interface ReportsDependencies {
   readonly documents: DocumentStore;

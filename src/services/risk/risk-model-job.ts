@@ -1,5 +1,5 @@
 import { unreadFindings } from '#domain/documents/idle-settings.js';
-import type { RiskModelDocument } from '#domain/documents/risk-model-document.js';
+import type { RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import { leftOutSentence } from '#domain/risk/left-out.js';
 import type { RiskModelPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
@@ -7,7 +7,7 @@ import type { RiskUniverseOrder } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { columnsOf, requireRun } from '../runs/run-documents.js';
+import { columnsOf, requireRun } from '../stored/run-documents.js';
 
 export interface RiskModelJobDependencies {
   readonly documents: DocumentStore;

@@ -1,15 +1,15 @@
 import type { RiskModelCollection, RiskModelView } from '#contract/risk-models.js';
-import { assertOrder, assertHeld } from '#domain/assert-order.js';
+import { assertOrder, assertHeld } from '#domain/schema/assert-order.js';
 import { unreadFindings } from '#domain/documents/idle-settings.js';
-import { referencesOf } from '#domain/documents/validate-reference.js';
-import { RiskModelRequest, type RiskModelDocument } from '#domain/documents/risk-model-document.js';
-import type { RiskValidationRequest } from '#domain/documents/risk-validation-request.js';
-import { canonicalJson } from '#domain/canonical-json.js';
-import { compareText, orderFindings, type Finding } from '#domain/findings.js';
+import { referencesOf } from '#domain/checks/validate-reference.js';
+import { RiskModelRequest, type RiskModelDocument } from '#domain/risk/risk-model-document.js';
+import type { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import { compareText, orderFindings, type Finding } from '#domain/refusals/findings.js';
 import type { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
@@ -20,10 +20,10 @@ import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/p
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import type { RiskModelPayload, RiskValidationPayload } from '#domain/jobs/payloads.js';
 import { versionOf, type DataVersions } from '../datasets/data-versions.js';
-import { requireRun } from '../runs/run-documents.js';
+import { requireRun } from '../stored/run-documents.js';
 import type { RunStates } from '../runs/run-states.js';
-import { findIndex } from '../indices/stored-indices.js';
-import { modelNotFound, readModel, requireModel } from './used-models.js';
+import { findIndex } from '../stored/stored-indices.js';
+import { modelNotFound, readModel, requireModel } from '../stored/used-models.js';
 
 export interface RiskModelsDependencies {
   readonly documents: DocumentStore;

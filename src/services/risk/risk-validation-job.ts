@@ -3,7 +3,7 @@ import { jobKind, type JobKind } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { columnsOf, requireRun } from '../runs/run-documents.js';
+import { columnsOf, requireRun } from '../stored/run-documents.js';
 
 export interface RiskValidationJobDependencies {
   readonly documents: DocumentStore;

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import type { BacktestRecordCollection } from '#contract/analytics/record.js';
 import type { BacktestRequest } from '#contract/analytics/request.js';
-import { assertOrder } from '#domain/assert-order.js';
-import { canonicalJson } from '#domain/canonical-json.js';
+import { assertOrder } from '#domain/schema/assert-order.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
@@ -28,19 +28,19 @@ import { assertRunnable, createBacktestPlans, estimatedBytes } from './backtest-
 import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import type { Precondition } from '../shared/preconditions.js';
 import { assertReferenceColumn } from './reference-column.js';
-import { forgetRuns } from './kept-runs.js';
-import { assertSubject, findRun, namedFiles, readRun, requireRun, type RunName } from './run-documents.js';
+import { forgetRuns } from '../stored/kept-runs.js';
+import { assertSubject, findRun, namedFiles, readRun, requireRun, type RunName } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
-import type { CheckedBytes, RunRecordReader, StoredBytes } from './stored-bytes.js';
+import type { CheckedBytes, RunRecordReader, StoredBytes } from '../stored/stored-bytes.js';
 import { assertRecordNamed, createRunRecords, recordEtag } from './run-records.js';
 import { onTermsOf, stateOf, type RunStates } from './run-states.js';
-import { withHead, withHeadStored } from './stamped-json.js';
+import { withHead, withHeadStored } from '../stored/stamped-json.js';
 import { assertFirstKnown } from './known-decisions.js';
 import { versionedPlan, type AskedBacktest, type RunnablePlan } from './versioned-plan.js';
 import type { ViewMaker } from './view-maker.js';
 import { assertComparable, comparedRun, contentFindings } from './compared-runs.js';
-import { factorMeasure } from '../risk/factor-measure.js';
-import { modelFiles, riskMeasure } from '../risk/used-models.js';
+import { factorMeasure } from './factor-measure.js';
+import { modelFiles, riskMeasure } from '../stored/used-models.js';
 import type { DateWindow, FactorAttributionQuery, FactorRiskQuery, GroupsQuery, WeightsQuery } from './view-queries.js';
 
 export interface AnalyticsDependencies {

@@ -1,10 +1,10 @@
-import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
+import type { FullRunReason } from '#domain/documents/full-run-reasons.js';
 import { definitionChanges, isSameRequest } from '#domain/backtest/plan-changes.js';
-import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketIdentity } from '#domain/market/handle.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { BacktestPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type Attempt, type JobKind } from '#jobs/job-kind.js';
 import type { PortableTaskName, TaskInput, TaskOutput } from '#jobs/tasks.js';
@@ -12,13 +12,13 @@ import { RUN_FILES } from '#jobs/tasks/runs.js';
 import type { HashedReference, StoredRunReferences } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactInset, ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
-import { columnsOf, earlierFiles, findRun, readRun, referenceTo } from './run-documents.js';
+import { columnsOf, earlierFiles, findRun, readRun, referenceTo } from '../stored/run-documents.js';
 import { createStoredPrices, storedFilesOf, storedOnce } from './stored-once.js';
-import { modelReferences, plannedFiles } from '../risk/used-models.js';
-import { putRun } from './kept-runs.js';
+import { modelReferences, plannedFiles } from '../stored/used-models.js';
+import { putRun } from '../stored/kept-runs.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
-import { storedPlan, withDefaults } from './stored-plans.js';
+import { storedPlan, withDefaults } from '../stored/stored-plans.js';
 
 export interface BacktestJobDependencies {
   readonly documents: DocumentStore;

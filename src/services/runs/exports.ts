@@ -1,14 +1,14 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
-import { assertMeets, assertOrder } from '#domain/assert-order.js';
+import { assertMeets, assertOrder } from '#domain/schema/assert-order.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { nameInHeader } from '#domain/backtest/run-file/prices-apart.js';
 import { exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
 import type { ExportFormat, ExportPosition } from '#domain/exports/formats.js';
-import { LIMITS } from '#domain/limits.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { marketKey } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { StaleState } from '#domain/backtest/stale.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ExportPartInput, OpenRunFiles } from '#jobs/tasks/outputs.js';
@@ -17,11 +17,11 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { assertReferenceColumn } from './reference-column.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { requireRunOn } from './runs-as-known.js';
-import { earlierFiles, requireRun, type RunName } from './run-documents.js';
+import { earlierFiles, requireRun, type RunName } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import { stateOf, type RunStates } from './run-states.js';
 import { bytesOf, createRooms, streamOf, type MadePart } from './export-stream.js';
-import { stateHead, streamWithHead, withHead, type StateHead } from './stamped-json.js';
+import { stateHead, streamWithHead, withHead, type StateHead } from '../stored/stamped-json.js';
 import type { ViewCache } from './view-cache.js';
 
 export interface ExportRequest {

@@ -1,5 +1,5 @@
 import type { MarketData } from '#domain/market/market-data.js';
-import { refuseWithFindings } from '#domain/refusal.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
 
 /** @throws Refusal VALIDATION_FAILED for a column that the reference data do not have */
 export function assertReferenceColumn(market: MarketData, column: string): void {

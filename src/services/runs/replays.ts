@@ -5,11 +5,11 @@ import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { modelReferences } from '../risk/used-models.js';
+import { modelReferences } from '../stored/used-models.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
-import { columnsOf, payloadOf, provenanceOf, referenceTo, requireRun, type AskedRun } from './run-documents.js';
+import { columnsOf, payloadOf, provenanceOf, referenceTo, requireRun, type AskedRun } from '../stored/run-documents.js';
 import type { RunStates } from './run-states.js';
-import { storedPlan } from './stored-plans.js';
+import { storedPlan } from '../stored/stored-plans.js';
 
 export interface ReplayJobDependencies {
   readonly documents: DocumentStore;

@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import { RECORD_FORMAT } from '#domain/backtest/record/pack.js';
 import { RECORD_SHAPE } from '#domain/backtest/record/schema.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ArtifactRef, ArtifactStore, FoundDocument } from '#store/port.js';
 import type { Precondition } from '../shared/preconditions.js';
-import type { StoredBytes } from './stored-bytes.js';
-import { earlierFiles, provenanceOf, readRun } from './run-documents.js';
-import { unmarked } from './stamped-json.js';
+import type { StoredBytes } from '../stored/stored-bytes.js';
+import { earlierFiles, provenanceOf, readRun } from '../stored/run-documents.js';
+import { unmarked } from '../stored/stamped-json.js';
 
 export interface RunRecordsDependencies {
   readonly artifacts: ArtifactStore;

@@ -1,30 +1,30 @@
 import { setImmediate } from 'node:timers/promises';
 import type { RunFigures, RunSummaryCollection } from '#contract/analytics/summaries.js';
-import { assertOrder } from '#domain/assert-order.js';
+import { assertOrder } from '#domain/schema/assert-order.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
 import { validateConstraints } from '#domain/constraints/validate.js';
-import type { ConstraintRow } from '#domain/documents/index-document.js';
+import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { ExposureTable } from '#domain/exports/exposure-tables.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import type { LimitTable } from '#domain/exports/limit-tables.js';
 import type { ScenarioTable } from '#domain/exports/scenario-tables.js';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
 import type { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
 import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
-import { readRows } from '#domain/documents/constraint-set.js';
-import { fieldFindings } from '#domain/rules/datapoints/field-findings.js';
-import { numeric } from '#domain/rules/field-use.js';
+import { fieldFindings } from '#domain/rules/field-findings.js';
+import { numeric } from '#domain/datapoints/field-use.js';
 import { assertReferenceColumn } from './reference-column.js';
-import { assertNoErrors, Refusal } from '#domain/refusal.js';
+import { assertNoErrors, Refusal } from '#domain/refusals/refusal.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
 import type { DocumentStore } from '#store/port.js';
 import { createBacktestPlans } from './backtest-plans.js';
-import { findRun, isWholeHistory, readRun, requireRun, type RunName } from './run-documents.js';
+import { findRun, isWholeHistory, readRun, requireRun, type RunName } from '../stored/run-documents.js';
 import { stateOf, type RunStates } from './run-states.js';
 import type { ViewMaker } from './view-maker.js';
 import type { DateWindow } from './view-queries.js';
+import { readRows } from '#domain/documents/constraint-set.js';
 
 export interface RunViewsDependencies {
   readonly documents: DocumentStore;

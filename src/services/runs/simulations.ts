@@ -1,7 +1,7 @@
-import { formatDay, dayFrom } from '#domain/days.js';
+import { formatDay, dayFrom } from '#domain/time/days.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { Refusal } from '#domain/refusal.js';
-import { firstAtLeast } from '#domain/search.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { firstAtLeast } from '#domain/numbers/search.js';
 import { tallyBytes, type SimulationRequest } from '#domain/simulation/simulation.js';
 import type { SimulationPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type JobKind, type Jobs } from '#jobs/job-kind.js';
@@ -10,9 +10,9 @@ import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
-import { columnsOf, payloadOf, requireRun, type AskedRun } from './run-documents.js';
+import { columnsOf, payloadOf, requireRun, type AskedRun } from '../stored/run-documents.js';
 import type { RunStates } from './run-states.js';
-import { findIndex } from '../indices/stored-indices.js';
+import { findIndex } from '../stored/stored-indices.js';
 
 export interface SimulationsDependencies {
   readonly documents: DocumentStore;

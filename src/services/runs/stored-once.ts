@@ -1,11 +1,11 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Attempt } from '#jobs/job-kind.js';
 import type { PortableTaskName, TaskOutput } from '#jobs/tasks.js';
 import type { RunFileName } from '#jobs/tasks/runs.js';
 import type { ArtifactRef, ArtifactStore } from '#store/port.js';
-import { earlierFiles } from './run-documents.js';
+import { earlierFiles } from '../stored/run-documents.js';
 
 /** Files of prices that a service remembers, beside those of the run that is to be made again. */
 const REMEMBERED_MAX = 64;

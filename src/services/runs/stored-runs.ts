@@ -1,10 +1,10 @@
 import type { RunMetrics, StoredRuns } from '#contract/analytics/runs.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { RunListDocument } from '#domain/documents/run-list-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore } from '#store/port.js';
-import { assertHasRuns, runListOf } from './kept-runs.js';
-import { findRun, requireRun } from './run-documents.js';
+import { assertHasRuns, runListOf } from '../stored/kept-runs.js';
+import { findRun, requireRun } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import type { ViewMaker } from './view-maker.js';
 

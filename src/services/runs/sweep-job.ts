@@ -1,6 +1,6 @@
 import { deserialize } from 'node:v8';
-import { canonicalJson } from '#domain/canonical-json.js';
-import { compareText } from '#domain/findings.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { VariantOutcome } from '#domain/sweeps/run-variants.js';
 import type { Patch } from '#domain/sweeps/variants.js';
 import type { SweepPayload } from '#domain/jobs/payloads.js';
@@ -9,7 +9,7 @@ import type { SweepPartOrder } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { modelReferences, plannedFiles } from '../risk/used-models.js';
+import { modelReferences, plannedFiles } from '../stored/used-models.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 
 export interface SweepJobDependencies {

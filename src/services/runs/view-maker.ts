@@ -4,10 +4,10 @@ import type { Jobs } from '#jobs/job-kind.js';
 import type { RunViewInput } from '#jobs/tasks/views.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
 import type { ArtifactStore } from '#store/port.js';
-import { columnsFile } from './run-documents.js';
+import { columnsFile } from '../stored/run-documents.js';
 import { stateOf } from './run-states.js';
 import type { RunStates } from './run-states.js';
-import { stateHead, withHead, type StateHead } from './stamped-json.js';
+import { stateHead, withHead, type StateHead } from '../stored/stamped-json.js';
 import type { ViewCache } from './view-cache.js';
 
 export interface ViewMakerDependencies {

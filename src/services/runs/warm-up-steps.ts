@@ -2,19 +2,19 @@ import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { type IndexDocument, isRuleDocument } from '#domain/documents/index-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { latest } from '#domain/rules/datapoints/field-request.js';
-import { resolve } from '#domain/rules/datapoints/resolution.js';
+import { latest } from '#domain/datapoints/field-request.js';
+import { resolve } from '#domain/datapoints/resolution.js';
 import type { Lane, ComputePool } from '#jobs/compute-pool.js';
 import { newHashCells } from '#jobs/hash-cells.js';
 import type { TaskInput, TaskName } from '#jobs/tasks.js';
 import type { RunViewInput } from '#jobs/tasks/views.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { DEFAULT_COMPONENTS } from '../risk/factor-measure.js';
+import { DEFAULT_COMPONENTS } from './factor-measure.js';
 import { reachedBy } from '../indices/index-questions.js';
 import { practicePlan } from './practice-plan.js';
-import { columnsFile, findRun, isWholeHistory } from './run-documents.js';
+import { columnsFile, findRun, isWholeHistory } from '../stored/run-documents.js';
 import { styleQuestions } from './style-questions.js';
-import { findIndex } from '../indices/stored-indices.js';
+import { findIndex } from '../stored/stored-indices.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 
 /** Beginning of the keys of steps that a thread keeps whatever market is served. */

@@ -1,4 +1,4 @@
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 
 /** Lets a few pieces of work run at once and a few more wait their turn; refuses the rest. */
 export type Gate = <T>(work: () => Promise<T>) => Promise<T>;

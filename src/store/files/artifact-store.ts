@@ -7,17 +7,18 @@ import {
   openSync,
   read as readCallback,
 } from 'node:fs';
-import { access, link, mkdir, readdir, rename, stat } from 'node:fs/promises';
+import { access, link, mkdir, rename, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { isArtifactName, newArtifactName } from './artifact-owners.js';
 import type { ArtifactInset, ArtifactLink, ArtifactRef, ArtifactStore } from '../port.js';
 import { copyFlushed, digestFile, sha256OfFile, type FileDigest } from './file-digest.js';
-import { WRITE_MS, type FolderCall } from '../place/folder-calls.js';
-import { guardFolder, ownFolder, type FolderGuard } from '../place/folder-guard.js';
+import { WRITE_MS, type FolderCall } from '../access/folder-calls.js';
+import { guardFolder, ownFolder, type FolderGuard } from '../access/folder-guard.js';
 import { closeBy, flushFolder, openBy as openHandle, writeFlushed } from './flush-folder.js';
 import { draftOf, removeFiles, withoutDraft } from './folder-writer.js';
+import { folderTrash, namesIn, noTrash } from './folder-trash.js';
 import { watchFreeSpace, type FreeSpace } from './free-space.js';
 import { ownHash, type HashApart, type PassingHash } from './passing-hash.js';
 
@@ -58,6 +59,8 @@ export async function openArtifacts(
     for (const name of names) claimed.delete(name);
     await removeFiles(folder, names, call);
   }
+
+  const trash = storeId === undefined ? noTrash(folder, remove) : folderTrash(folder, { call, remove });
 
   /** In a folder of this machine at once. */
   const opened = (ref: ArtifactRef | ArtifactInset): number | Promise<number> =>
@@ -169,27 +172,17 @@ export async function openArtifacts(
       return name;
     },
     remove,
-    async sweep(referenced, { olderThanMs } = {}) {
+    discard: (names) => trash.take(names),
+    restore: (names) => trash.restore(names),
+    async sweep(referenced, { olderThanMs, trashMs = 0 } = {}) {
       const names = await namesIn(folder, olderThanMs, call);
       const owned = await referenced();
       const unreferenced = names.filter((name) => isArtifactName(withoutDraft(name)) && !owned.has(name));
-      await remove(unreferenced);
+      await trash.take(unreferenced);
+      await trash.empty(trashMs);
       return unreferenced.length;
     },
   };
-}
-
-/** @param olderThanMs by the change of the file's entry: a second name of an old file is new */
-async function namesIn(folder: string, olderThanMs: number | undefined, call: FolderCall): Promise<readonly string[]> {
-  const names = await call(() => readdir(folder), WRITE_MS);
-  if (olderThanMs === undefined) return names;
-  const until = Date.now() - olderThanMs;
-  const old: string[] = [];
-  for (const name of names) {
-    const found = await call(() => stat(join(folder, name))).catch(() => undefined); // Another process has just removed it.
-    if (found !== undefined && found.ctimeMs < until) old.push(name);
-  }
-  return old;
 }
 
 /** @throws as the file system does; a copy that is not whole lies under no name of an artifact */

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { canonicalJson } from '#domain/canonical-json.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
 import { declaredOf } from '#domain/documents/dataset-document.js';
 import {
   HistoryDocument,

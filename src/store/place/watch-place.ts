@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Refusal, isUnavailable } from '#domain/refusal.js';
-import { describePlace, type ArtifactPlace } from '../artifact-place.js';
-import type { ArtifactHealth } from '../port.js';
+import { Refusal, isUnavailable } from '#domain/refusals/refusal.js';
+import { describePlace, type ArtifactPlace } from './artifact-place.js';
+import type { ArtifactHealth } from '../access/artifact-health.js';
 import { openMarker, type PlaceMarker } from './marker.js';
-import { codeOf } from './place-fault.js';
+import { codeOf } from '../access/place-fault.js';
 
 /** Looks at a place from time to time, so that nobody who asks waits for it. */
 export interface PlaceWatch extends ArtifactHealth {
@@ -95,7 +95,7 @@ interface Look {
 /** What is wrong with a place now. Never rejects. */
 async function faultOf(place: ArtifactPlace, storeId: string, { marker, isProbed }: Look): Promise<string | undefined> {
   try {
-    const found = await marker.read();
+    const found = (await marker.read())?.storeId;
     if (found === undefined) return `${said(place)} is away: there is no marker of the store ${storeId}.`;
     if (found !== storeId) return `${said(place)} is the store ${found}; the database names the store ${storeId}.`;
     if (isProbed) await marker.probe();

@@ -1,6 +1,7 @@
-import { Refusal } from '#domain/refusal.js';
-import type { ArtifactHealth, ArtifactStore } from '../port.js';
-import { isAway } from './place-fault.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { ArtifactHealth } from '../access/artifact-health.js';
+import type { ArtifactStore } from '../port.js';
+import { isAway } from '../access/place-fault.js';
 
 /**
  * Artifacts of a place that may be away: what is missing then is refused as STORE_UNAVAILABLE and not as damage. While it
@@ -52,6 +53,13 @@ export function watchedArtifacts(artifacts: ArtifactStore, health: ArtifactHealt
         if (!isAway(thrown)) throw thrown;
       });
     },
+    async discard(names) {
+      if (health.fault() !== undefined) return;
+      await artifacts.discard(names).catch((thrown: unknown) => {
+        if (!isAway(thrown)) throw thrown;
+      });
+    },
+    restore: (names) => written(() => artifacts.restore(names)),
     async sweep(referenced, options) {
       assertWell();
       return artifacts.sweep(referenced, options);

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { link, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { sha256OfFile } from '../files/file-digest.js';
 import { makeFolder } from '../files/make-folder.js';
 import type { OpenObject } from './s3-client.js';

@@ -1,13 +1,13 @@
 import { open, rm, type FileHandle } from 'node:fs/promises';
-import { Refusal } from '#domain/refusal.js';
-import { isArtifactName, newArtifactName } from '../files/artifact-owners.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { isArtifactName, newArtifactName, TRASH } from '../files/artifact-owners.js';
 import { openArtifacts } from '../files/artifact-store.js';
 import type { HashApart } from '../files/passing-hash.js';
 import { digestFile } from '../files/file-digest.js';
 import type { FreeSpace } from '../files/free-space.js';
 import type { ArtifactRef, ArtifactStore } from '../port.js';
 import { openObjectCache, type ObjectCache, type ObjectCacheOptions } from './object-cache.js';
-import type { S3Access } from './s3-access.js';
+import type { S3Access } from '../access/s3-access.js';
 import { createS3Client, type S3Client } from './s3-client.js';
 
 export interface ObjectArtifactsOptions {
@@ -92,6 +92,12 @@ function objectArtifacts(
     return from.map(({ ref, name }) => ({ ...ref, name }));
   }
 
+  async function discardOne(name: string): Promise<void> {
+    await cached.remove(name);
+    await client.copy(name, inTrash(name));
+    await client.remove(name);
+  }
+
   return {
     destination: { kind: 's3', access, cache: { folder: cache.folder, bytesMax: cache.bytesMax } },
     async write(bytes, sha256) {
@@ -157,18 +163,35 @@ function objectArtifacts(
         }),
       );
     },
-    async sweep(referenced, { olderThanMs = 0 } = {}) {
+    async discard(names) {
+      for (const name of names) await discardOne(name);
+    },
+    async restore(names) {
+      const missing: string[] = [];
+      for (const name of names) {
+        const isThere = (await client.get(name, async () => true)) === true || (await client.copy(inTrash(name), name));
+        if (!isThere) missing.push(name);
+      }
+      return missing;
+    },
+    async sweep(referenced, { olderThanMs = 0, trashMs = 0 } = {}) {
       const old: string[] = [];
-      const until = Date.now() - olderThanMs;
-      for await (const { name, writtenAt } of client.list())
-        if (isArtifactName(name) && writtenAt < until) old.push(name);
+      const now = Date.now();
+      for await (const { name, writtenAt } of client.list()) {
+        if (isArtifactName(name) && writtenAt < now - olderThanMs) old.push(name);
+        const discarded = name.startsWith(inTrash('')) ? name.slice(inTrash('').length) : '';
+        if (isArtifactName(discarded) && writtenAt < now - trashMs) await client.remove(name);
+      }
       const owned = await referenced();
       const unreferenced = old.filter((name) => !owned.has(name));
-      for (const name of unreferenced) await client.remove(name);
+      for (const name of unreferenced) await discardOne(name);
       return unreferenced.length;
     },
   };
 }
+
+/** Name of a discarded object. */
+const inTrash = (name: string): string => `${TRASH}/${name}`;
 
 async function readSlice(file: FileHandle, start: number, end: number): Promise<Uint8Array<ArrayBuffer>> {
   const bytes = new Uint8Array(end - start);

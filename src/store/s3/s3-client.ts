@@ -2,12 +2,12 @@ import { Buffer } from 'node:buffer';
 import { webcrypto } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AwsClient } from 'aws4fetch';
-import { Refusal } from '#domain/refusal.js';
-import { PlaceFault } from '../place/place-fault.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { PlaceFault } from '../access/place-fault.js';
 import { currentKeys } from './keys/current-keys.js';
-import type { Keys } from './keys/key-source.js';
+import type { Keys } from '../access/key-source.js';
 import { distrustOf, isWithoutTls, reasonOf } from './request-failure.js';
-import type { S3Access } from './s3-access.js';
+import type { S3Access } from '../access/s3-access.js';
 
 /** An object as a listing shows it. */
 export interface ListedObject {

@@ -10,14 +10,14 @@ import {
 } from '#domain/corporate-actions/choices.js';
 import { proForma, type BeforeAction, type ProForma, type WorthOf } from '#domain/corporate-actions/pro-forma.js';
 import { sharesToCome } from '#domain/corporate-actions/share-basis.js';
-import { formatDay, type Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { ACTION_KINDS, type CorporateAction } from '#domain/market/market-data.js';
 import { growthTerms } from '#domain/market/growth-terms.js';
 import type { ExchangeRates } from '#domain/market/exchange-rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
-import { firstAtLeast } from '#domain/search.js';
+import { firstAtLeast } from '#domain/numbers/search.js';
 import { csvTable } from '../csv-table.js';
 import { levelsOf } from '../dividends/dividend-points-view.js';
 import { divisors, freeTrades, isDivisorFixed } from '../exports/tables/events.js';

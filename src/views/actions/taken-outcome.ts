@@ -1,4 +1,4 @@
-import { eventsOn, type EventTerms, type SessionEvents } from '#domain/backtest/simulate/book-events.js';
+import { eventsOn, type EventTerms, type SessionEvents } from '#domain/books/book-events.js';
 import type { Received } from '#domain/corporate-actions/pro-forma.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import { effectOn, effectTable } from '#domain/market/session-effects.js';

@@ -1,6 +1,6 @@
 import type { EXPOSURE_INTERVALS } from '#contract/analytics/exposures.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { civilOf, type Day } from '#domain/days.js';
+import { civilOf, type Day } from '#domain/time/days.js';
 import type { GroupOfDay } from '#domain/market/groups-by-day.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { datesWithin, type AskedWindow, type Span } from '../run-window.js';

@@ -1,4 +1,4 @@
-import type { Day } from '#domain/days.js';
+import type { Day } from '#domain/time/days.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { AVERAGES } from '#kernels/sums/weighted-percentiles.js';
 import { shownFigure, type DatedFigures, type FiguresMaker, type Shown } from './dated-figures.js';

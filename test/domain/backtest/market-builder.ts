@@ -1,6 +1,6 @@
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
-import { dayFrom, weekdayOf, type Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import { dayFrom, weekdayOf, type Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type {
   ActionType,
   Adjustment,

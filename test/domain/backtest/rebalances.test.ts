@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { type IndexDocument as Definition, IndexDocument } from '#domain/documents/index-document.js';
 import { attributionView } from '#views/attribution-view.js';
 import { rebalancesView, rebalanceView } from '#views/rebalances-view.js';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { cutWindow } from '#domain/backtest/cut-window.js';
-import { requestedRange } from '#domain/backtest/simulate/window.js';
-import { dayFrom, formatDay } from '#domain/days.js';
-import { Refusal } from '#domain/refusal.js';
+import { requestedRange } from '#domain/books/window.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { CALENDARS } from '../rules/rule-market.js';
 
 const calendar = CALENDARS.get('TEST')!;

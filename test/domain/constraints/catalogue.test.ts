@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { CONSTRAINT_CLASSES, constraintSpecs, findConstraintClass } from '#domain/constraints/catalogue.js';
 import { validateConstraints } from '#domain/constraints/validate.js';
-import { ConstraintRow } from '#domain/documents/index-document.js';
+import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 
 /** Class, kind, unit, convexity and parameters (`name=default`, `name!` when required) as the interface document lists them. */
 const LISTED = `

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { offerChoices, offersOf, rightsChoices, scripChoices } from '#domain/corporate-actions/choices.js';
 import { proForma } from '#domain/corporate-actions/pro-forma.js';
-import { dayFrom } from '#domain/days.js';
+import { dayFrom } from '#domain/time/days.js';
 import type { ActionType, CorporateAction, ReturnVariant } from '#domain/market/market-data.js';
 
 const action = (type: ActionType, value: number): CorporateAction => ({

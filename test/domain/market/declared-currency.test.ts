@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData, ReferenceValue } from '#domain/market/market-data.js';
-import { missingRates, namesWithoutCurrency } from '#domain/market/rates-needed.js';
+import { missingRates, namesWithoutCurrency } from '#domain/checks/rates-needed.js';
 import { digestContent } from '#market/content/content.js';
 import { prefixDiffers, prefixOf } from '#market/content/prefix.js';
 import { buildMarket } from '../backtest/market-builder.js';

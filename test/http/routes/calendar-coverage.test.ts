@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { z } from 'zod';
 import type { BookPayload } from '#contract/analytics/record.js';
 import type { CalendarList } from '#contract/calendars.js';
-import type { ErrorDetail } from '#domain/refusal.js';
+import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import { liveService, type LiveService } from '../../real/live.js';
 
 /** A market that begins before Tel Aviv's calendar and goes on after Karachi's. */

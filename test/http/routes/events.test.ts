@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { eventRoutes, EventsView } from '#contract/events.js';
-import { dayFrom, formatDay } from '#domain/days.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { scheduleAround } from '#domain/schedule/schedule-view.js';
 import { createApp } from '#http/app.js';

@@ -1,4 +1,4 @@
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { TaskStopped, WorkerLost, type ComputePool } from '#jobs/compute-pool.js';
 import type { Clock } from '#jobs/clock.js';
 import { createJobSystem } from '#jobs/create-job-system.js';
@@ -203,5 +203,7 @@ function artifactsOf({ files }: NodeWorld): ArtifactStore {
     link: never,
     settle: async () => {},
     sweep: never,
+    discard: never,
+    restore: never,
   };
 }

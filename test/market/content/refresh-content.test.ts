@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { dayFrom } from '#domain/days.js';
+import { dayFrom } from '#domain/time/days.js';
 import { contentHash } from '#market/content/content.js';
 import { refreshContent } from '#market/content/refresh-content.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import { reportPanelMemory } from '#market/process/gc-pressure.js';
+import { reportPanelMemory } from '#market/panels/gc-pressure.js';
 
 /** A process that holds one version of some panels after the other, the last two at a time, and tells the most memory it had in place, in bytes. */
 const [versions, panels, bytes] = process.argv.slice(2).map(Number) as [number, number, number];

@@ -1,4 +1,4 @@
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sqlite from 'node-sqlite3-wasm';

@@ -7,7 +7,7 @@ import { Mapping } from '#domain/documents/mapping.js';
 import { folderFiles } from '#market/sources/folder.js';
 import { knownFiles, unreadFiles } from '#market/sources/known-files.js';
 import { createLocations } from '#market/sources/locations.js';
-import { createProblems } from '#market/content/problems.js';
+import { createProblems } from '#market/tables/problems.js';
 import { childrenOf, readersOf } from '../../market/process/reading-processes.js';
 import { AT, withDesk, bars, actions, contentOf } from './refresh-desk.js';
 

@@ -7,7 +7,7 @@ import { shareMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { Attempt, Completion } from '#jobs/job-kind.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
-import { emptyPanel } from '#market/serving/panels.js';
+import { emptyPanel } from '#market/panels/panels.js';
 import { createServedMarkets, servedMarket } from '#market/serving/served-markets.js';
 import { createLocalActivations } from '#services/datasets/activations.js';
 import { followDatasetEvents } from '#services/datasets/events.js';

@@ -17,7 +17,7 @@ import { createDatasetLoading } from '#services/datasets/loading.js';
 import { localStoreFiles } from '#services/datasets/store-files.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
-import { refreshMarket } from '#workers/refresh-market.js';
+import { refreshMarket } from '#workers/market/refresh-market.js';
 import { temporaryFolder } from '../../store/temporary-folder.js';
 
 /** Later than anything a test writes: every file has been left alone for long. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { TaskInput } from '#jobs/tasks.js';
 import { createRunRecords, recordEtag } from '#services/runs/run-records.js';
 import type { ArtifactRef, ArtifactStore } from '#store/port.js';

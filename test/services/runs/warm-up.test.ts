@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { TaskStopped, WorkerLost } from '#jobs/compute-pool.js';
 import type { TaskInput } from '#jobs/tasks.js';
 import { runService, type RunningService } from '../running-service.js';

@@ -1,7 +1,7 @@
 import { createHistoryCheck } from '#store/history/check-history.js';
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { canonicalJson } from '#domain/canonical-json.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
 import { VERSIONED_KINDS, type Authorship, type Subject } from '#domain/documents/version-document.js';
 import { auditHead } from '#store/audit/log.js';
 import { headOf, versionOf, type Version } from '#store/history/history.js';

@@ -132,5 +132,5 @@ test('what is missing is damage where the place is there, and an outage where it
   expect(Buffer.from(await artifacts.read(ref)).toString()).toBe('results');
   await writeFile(join(folder, 'report.pdf'), 'of somebody else');
   await artifacts.sweep(async () => new Set());
-  expect((await readdir(folder)).toSorted()).toEqual([MARKER, 'report.pdf']);
+  expect((await readdir(folder)).toSorted()).toEqual([MARKER, 'report.pdf', 'trash']);
 });

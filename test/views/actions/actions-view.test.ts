@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
-import { marketOn } from '#domain/backtest/simulate/market-on.js';
+import { marketOn } from '#domain/books/market-on.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { exchangeRates } from '#domain/market/exchange-rates.js';
 import { actionsView, heldAtEnd } from '#views/actions/actions-view.js';

@@ -23,6 +23,10 @@ class ForbiddenScope(DivisorError):
     """The key is valid but lacks the scope of the route."""
 
 
+class ReadOnly(DivisorError):
+    """The service runs with --read-only on: it changes nothing and starts no job."""
+
+
 class ForbiddenOrigin(DivisorError):
     """A keyless service was addressed by a foreign host name or web origin."""
 
@@ -361,6 +365,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "BODY_TOO_LARGE": BodyTooLarge,
     "UNAUTHENTICATED": Unauthenticated,
     "FORBIDDEN_SCOPE": ForbiddenScope,
+    "READ_ONLY": ReadOnly,
     "FORBIDDEN_ORIGIN": ForbiddenOrigin,
     "ROUTE_NOT_FOUND": RouteNotFound,
     "INDEX_NOT_FOUND": IndexNotFound,

@@ -12,7 +12,7 @@ import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import type { PageProps } from '../../shell/pages.js';
+import type { PageProps } from '../../state/page-props.js';
 import { parameter, setParameters, withQuery } from '../../state/place.js';
 import { chooseRange, chosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';

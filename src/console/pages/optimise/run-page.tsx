@@ -8,7 +8,7 @@ import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import type { PageProps } from '../../shell/pages.js';
+import type { PageProps } from '../../state/page-props.js';
 import { jobOf } from '../../state/live.js';
 import { addressOf, go, parameter } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';

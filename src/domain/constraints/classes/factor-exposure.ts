@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { labelOf } from '../../rules/expressions/print.js';
-import { requested } from '../../rules/field-use.js';
+import { labelOf } from '../../datapoints/expressions/print.js';
+import { requested } from '../../datapoints/field-use.js';
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams, datapoint, notEmpty, notVacuous } from '../parameters.js';
 import { stated } from '../program-row.js';

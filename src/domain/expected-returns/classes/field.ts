@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { FieldNode } from '../../rules/datapoints/field-request.js';
-import { expressionWords } from '../../rules/expressions/sentences.js';
-import { NumberExpression } from '../../rules/expressions/expression.js';
-import { labelOf } from '../../rules/expressions/print.js';
-import { numeric, requested } from '../../rules/field-use.js';
+import { FieldNode } from '../../datapoints/field-request.js';
+import { numeric, requested } from '../../datapoints/field-use.js';
 import { returnsClass } from '../returns-class.js';
+import { expressionWords } from '../../datapoints/expressions/sentences.js';
+import { NumberExpression } from '../../datapoints/expressions/expression.js';
+import { labelOf } from '../../datapoints/expressions/print.js';
 
 export const fieldReturns = returnsClass({
   type: 'field',

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { comparisonReasons } from '../expressions/comparison-reasons.js';
-import { conditionText } from '../expressions/sentences.js';
-import { Condition } from '../expressions/expression.js';
-import { comparisonsOf, isExpressionNode } from '../expressions/tree.js';
-import { TRUE, UNKNOWN } from '../expressions/truth-values.js';
-import type { FieldUse } from '../field-use.js';
+import { comparisonReasons } from '../comparison-reasons.js';
+import { conditionText } from '../../datapoints/expressions/sentences.js';
+import { Condition } from '../../datapoints/expressions/expression.js';
+import { comparisonsOf, isExpressionNode } from '../../datapoints/expressions/tree.js';
+import { TRUE, UNKNOWN } from '../../datapoints/expressions/truth-values.js';
+import type { FieldUse } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
 import { reason } from '../verdicts.js';

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { comparisonReasons } from '../expressions/comparison-reasons.js';
-import { comparisonText } from '../expressions/sentences.js';
-import { ComparisonValue, valueProblem } from '../expressions/expression.js';
-import { asNode, COMPARISONS, type ComparisonNode } from '../expressions/tree.js';
-import { TRUE, UNKNOWN } from '../expressions/truth-values.js';
-import { requested } from '../field-use.js';
+import { comparisonReasons } from '../comparison-reasons.js';
+import { comparisonText } from '../../datapoints/expressions/sentences.js';
+import { TRUE, UNKNOWN } from '../../datapoints/expressions/truth-values.js';
+import { COMPARISONS, type ComparisonNode, asNode } from '../../datapoints/expressions/tree.js';
+import { ComparisonValue, valueProblem } from '../../datapoints/expressions/expression.js';
+import { requested } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
 import { missingText, reason } from '../verdicts.js';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { labelOf } from '../expressions/print.js';
-import { numeric } from '../field-use.js';
+import { numeric } from '../../datapoints/field-use.js';
 import { valuesOf } from '../verdicts.js';
 import { weighed, weightingClass } from '../weighting-class.js';
+import { labelOf } from '../../datapoints/expressions/print.js';
 
 export const marketCapWeight = weightingClass({
   type: 'MarketCapWeight',

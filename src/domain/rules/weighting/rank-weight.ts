@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { labelOf } from '../expressions/print.js';
-import { numeric } from '../field-use.js';
+import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { allOf, ranked, withValue } from '../ranking.js';
+import { allOf, ranked, withValue } from '../../datapoints/ranking.js';
 import { named, valuesOf } from '../verdicts.js';
 import { weighed, weightingClass } from '../weighting-class.js';
+import { labelOf } from '../../datapoints/expressions/print.js';
 
 export const rankWeight = weightingClass({
   type: 'RankWeight',

@@ -1,12 +1,12 @@
 import { Client, type QueryArrayResult } from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
-import type { Day } from '#domain/days.js';
+import type { Day } from '#domain/time/days.js';
 import { createByteTexts } from '../../formats/byte-texts.js';
 import type { Cell } from '../../formats/cells.js';
-import { createContentRows, type ContentRows } from '../../content/content-rows.js';
-import { columnName, rowsByTable, type TableKind } from '../../content/table-kinds.js';
+import { createContentRows, type ContentRows } from '../content-rows.js';
+import { columnName, rowsByTable, type TableKind } from '../../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
-import type { Problems } from '../../content/problems.js';
+import type { Problems } from '../../tables/problems.js';
 import { PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
 import type { ReadOptions, SourceRead } from '../source-read.js';
 import { createCopyDecoder } from './copy-decoder.js';

@@ -3,8 +3,8 @@ import { constants } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Cell } from '../../formats/cells.js';
-import type { Problems } from '../../content/problems.js';
-import { cellOf, openDuckDb, reasonOf, sqlName, sqlText } from '../duckdb.js';
+import type { Problems } from '../../tables/problems.js';
+import { cellOf, openDuckDb, reasonOf, sqlName, sqlText } from '../../formats/duckdb.js';
 import type { DatabasePlace } from './database-place.js';
 import type { TableSample } from './sample-postgresql.js';
 

@@ -1,6 +1,6 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { recordParts } from '#domain/backtest/run-file/record.js';
-import { dayFrom, type Day } from '#domain/days.js';
+import { dayFrom, type Day } from '#domain/time/days.js';
 import { rebalanceFigures, weightsAround } from '../../rebalance-figures.js';
 import { inBatches, NONE, type Producer } from '../batch.js';
 

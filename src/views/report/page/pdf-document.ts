@@ -4,12 +4,14 @@ import type { FontSet } from '../text/typesetter.js';
 
 export interface PdfIdentity {
   readonly title: string;
+  /** Program and version. */
+  readonly creator: string;
   /** Names the moment of the rendering in the file: identifier and creation date follow from it. */
   readonly renderedAt: Date;
 }
 
 /** A tagged document without pages: PDF 1.7 that declares PDF/UA-1. */
-export function createPdf({ title, renderedAt }: PdfIdentity): PDFKit.PDFDocument {
+export function createPdf({ title, creator, renderedAt }: PdfIdentity): PDFKit.PDFDocument {
   return new ReportPdf({
     pdfVersion: '1.7',
     tagged: true,
@@ -19,7 +21,7 @@ export function createPdf({ title, renderedAt }: PdfIdentity): PDFKit.PDFDocumen
     displayTitle: true,
     autoFirstPage: false,
     font: '',
-    info: { Title: title, Producer: 'Divisor', Creator: 'Divisor', CreationDate: renderedAt },
+    info: { Title: title, Producer: 'Divisor', Creator: creator, CreationDate: renderedAt },
   });
 }
 

@@ -1,6 +1,6 @@
 import { fc } from '../../../fast-check.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { RebalanceSpec } from '#domain/documents/rebalance-spec.js';
+import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { randomMarketOver } from '../random-market.js';
 

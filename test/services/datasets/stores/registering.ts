@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { DataStore } from '#contract/stores/store.js';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import { service, marketCsv, folderWith, registered, store, active, findingsOf } from './set-up.js';
 
 export function describeRegistering(): void {

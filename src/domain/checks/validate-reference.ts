@@ -1,0 +1,51 @@
+import { smallValue, type Finding } from '../refusals/findings.js';
+import { error, type IndexContext, type Raw } from './index-context.js';
+import type { IndexDocument } from '../documents/index-document.js';
+import { calledIndices, namedIndices } from '../documents/named-indices.js';
+
+/** The indices that a document's universe, derivation, overlay or expressions refer to: that which it derives from first. */
+export function referencesOf(document: IndexDocument): readonly string[] {
+  return [...new Set(namedIndices(document).map(({ id }) => id))];
+}
+
+/** Indices that the expressions of a body refer to, and that are not stored or lead back to it. */
+export function calledReferences(body: Raw, indexOf: IndexContext['indexOf']): Finding[] {
+  const told = new Set<string>();
+  const parts = ['datapoints', 'pipeline', 'derivation'].flatMap((part) => calledIndices(body[part], part));
+  return parts.flatMap(({ path, id }) => {
+    const isNew = !told.has(`${path} ${id}`);
+    told.add(`${path} ${id}`);
+    return isNew ? referenceFindings(id, body['id'], path, indexOf) : [];
+  });
+}
+
+/** An index that is not stored, or that leads back to the document. */
+export function referenceFindings(
+  id: string,
+  ownId: unknown,
+  path: string,
+  indexOf: IndexContext['indexOf'],
+): Finding[] {
+  if (id === ownId) return [error('CIRCULAR_REFERENCE', path, `The index ${id} refers to itself.`, { value: id })];
+  if (indexOf(id) === undefined)
+    return [error('UNKNOWN_INDEX', path, `No index is stored under ${id}.`, smallValue(id))];
+  const chain = chainTo(ownId, [id], indexOf);
+  if (chain === undefined) return [];
+  return [error('CIRCULAR_REFERENCE', path, `The index refers to itself through ${chain.join(', ')}.`, { value: id })];
+}
+
+/** A way along references from the end of a chain to an index, undefined where there is none. */
+function chainTo(
+  ownId: unknown,
+  chain: readonly string[],
+  indexOf: IndexContext['indexOf'],
+): readonly string[] | undefined {
+  const document = indexOf(chain.at(-1)!);
+  const next = document === undefined ? [] : referencesOf(document);
+  if (next.some((id) => id === ownId)) return chain;
+  for (const id of next) {
+    const found = chain.includes(id) ? undefined : chainTo(ownId, [...chain, id], indexOf);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

@@ -5,9 +5,10 @@ import { selectionClassOf, weightingClassOf } from '../rules/catalogue.js';
 import { DERIVED_NAMES } from '../datapoints/field-request.js';
 import { unitsOf } from '../datapoints/expressions/check.js';
 import { withText } from '../datapoints/expressions/print.js';
+import { isShaped } from '../datapoints/expressions/expression.js';
 import { readExpression, type ReadText } from '../datapoints/expressions/read-text.js';
-import { circleIn, readsOfExpression } from '../datapoints/expressions/reads.js';
-import { asNode, isExpressionNode, type ExpressionNode } from '../datapoints/expressions/tree.js';
+import { circleIn, readsTooMuch } from '../datapoints/expressions/reads.js';
+import type { ExpressionNode } from '../datapoints/expressions/tree.js';
 import { withTrees } from '../documents/expression-texts.js';
 import { derivationWithTrees, rowWithTrees, type ReadRow } from '../documents/request-expressions.js';
 import { error, isObject, type Raw } from './index-context.js';
@@ -61,15 +62,15 @@ function definitionsWithTrees(
   { findings, texts }: { readonly findings: Finding[]; readonly texts: Map<string, ReadText> },
 ): Raw {
   const entries = Object.entries(datapoints).map(([name, given]): [string, unknown] => {
-    if (typeof given !== 'string') return [name, isExpressionNode(given) ? treeOf(given) : given];
+    // The schema refuses what has another shape.
+    if (typeof given !== 'string') return [name, isShaped(given) ? withText(given) : given];
     const path = `datapoints.${name}`;
     const read = readExpression(given, 'number');
     findings.push(...read.problems.map((problem) => ({ severity: 'error' as const, path, ...problem })));
     texts.set(path, read);
     return [name, withText(read.tree ?? { node: 'value', value: 0 })];
   });
-  const trees = new Map(entries.filter((entry): entry is [string, ExpressionNode] => isExpressionNode(entry[1])));
-  const units = unitsOf(trees);
+  const units = unitsOf(new Map(entries.filter(isTree)));
   // Units of what others define are known only now.
   for (const [path, { text, problems }] of texts) {
     if (!path.startsWith('datapoints.') || problems.length > 0) continue;
@@ -79,21 +80,13 @@ function definitionsWithTrees(
   return Object.fromEntries(entries);
 }
 
-function treeOf(given: ExpressionNode): unknown {
-  try {
-    return withText(given);
-  } catch {
-    return given; // Its shape is refused by the schema.
-  }
-}
+const isTree = (entry: [string, unknown]): entry is [string, ExpressionNode] => isShaped(entry[1]);
 
 const RESERVED: ReadonlySet<string> = new Set([...DERIVED_NAMES, 'DIVIDEND']);
 
 /** Names that mean something else, and definitions that lead back to themselves or read too much. */
 function definitionFindings(datapoints: Raw, market: MarketData | undefined): Finding[] {
-  const trees = new Map(
-    Object.entries(datapoints).filter((entry): entry is [string, ExpressionNode] => isExpressionNode(entry[1])),
-  );
+  const trees = new Map(Object.entries(datapoints).filter(isTree));
   const named = [...trees.keys()].flatMap((name) => nameFindings(name, market));
   const circle = circleIn(trees);
   if (circle.length > 0) {
@@ -101,13 +94,10 @@ function definitionFindings(datapoints: Raw, market: MarketData | undefined): Fi
     return [...named, error('CIRCULAR_REFERENCE', `datapoints.${circle[0]}`, message, { value: circle[0] })];
   }
   const most = LIMITS.MAX_EXPRESSION_READS;
-  const large = [...trees].filter(([, tree]) => readsOfExpression(asNode(tree), trees).length > most);
-  return [
-    ...named,
-    ...large.map(([name]) =>
-      error('OUT_OF_RANGE', `datapoints.${name}`, `The datapoint ${name} reads more than ${most} datapoints.`),
-    ),
-  ];
+  const large = [...trees].find(([, tree]) => readsTooMuch(tree, trees))?.[0];
+  if (large === undefined) return named;
+  const message = `The datapoint ${large} reads more than ${most} datapoints.`;
+  return [...named, error('OUT_OF_RANGE', `datapoints.${large}`, message)];
 }
 
 function nameFindings(name: string, market: MarketData | undefined): Finding[] {

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
-import { isField, type DatapointExpression } from '../datapoints/expressions/tree.js';
+import { isField } from '../datapoints/expressions/tree.js';
 import { withText } from '../datapoints/expressions/print.js';
+import { isShaped } from '../datapoints/expressions/expression.js';
 import { readExpression, type Expected, type ReadText } from '../datapoints/expressions/read-text.js';
 
 /** A value as it was sent, with the expressions in it as trees. */
@@ -105,12 +106,8 @@ const NEW_NODES: ReadonlySet<unknown> = new Set(['value', 'arithmetic', 'functio
 
 /** A tree in its canonical form with its text; one of fields and conditions alone stays as it was sent. */
 function canonicalOf(given: object): unknown {
-  if (!('node' in given) || !hasNewNodes(given)) return given;
-  try {
-    return withText(given as DatapointExpression); // Shapes that do not fit throw, or are refused by the schema after it.
-  } catch {
-    return given;
-  }
+  // The schema refuses what has another shape, each member at its place.
+  return hasNewNodes(given) && isShaped(given) ? withText(given) : given;
 }
 
 function hasNewNodes(value: unknown): boolean {

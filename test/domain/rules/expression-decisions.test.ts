@@ -14,8 +14,18 @@ const known = new Map<string, IndexDocument>();
 
 /** A document as it is stored, from what a client sends. */
 function stored(id: string, body: Record<string, unknown>): RuleDocument {
-  const sent = { id, name: id, calendar: 'TEST', base_date: '2020-03-02', rebalance: { frequency: 'monthly' }, ...body };
-  const { document, findings } = validateIndex(sent, { calendars: CALENDARS.list(), indexOf: (name) => known.get(name) });
+  const sent = {
+    id,
+    name: id,
+    calendar: 'TEST',
+    base_date: '2020-03-02',
+    rebalance: { frequency: 'monthly' },
+    ...body,
+  };
+  const { document, findings } = validateIndex(sent, {
+    calendars: CALENDARS.list(),
+    indexOf: (name) => known.get(name),
+  });
   if (document === undefined) throw new Error(JSON.stringify(findings));
   known.set(id, document);
   return document as RuleDocument;
@@ -29,7 +39,9 @@ function weightsOf(document: RuleDocument, on = sm, session = on.sessions.length
   const decider = createDecider({ document, market: on, universe: (at) => priceable(on, at) });
   const decision = decider.decide(session, null);
   if (decision.kind !== 'decided') throw new Error(decision.finding.message);
-  return Object.fromEntries(Array.from(decision.columns, (column, i) => [on.identifiers[column]!, decision.weights[i]!]));
+  return Object.fromEntries(
+    Array.from(decision.columns, (column, i) => [on.identifiers[column]!, decision.weights[i]!]),
+  );
 }
 
 const weighted = (id: string, field: unknown, rest: Record<string, unknown> = {}) =>
@@ -52,7 +64,9 @@ describe('an expression where a field is accepted', () => {
     const present = scores.filter((score) => !Number.isNaN(score));
     const mean = present.reduce((sum, score) => sum + score, 0) / present.length;
     const deviation = Math.sqrt(present.reduce((sum, score) => sum + (score - mean) ** 2, 0) / present.length);
-    const raw = all.map((column, i) => (caps[sm.identifiers[column]!] ?? NaN) * Math.max(0, 1 + (scores[i]! - mean) / deviation));
+    const raw = all.map(
+      (column, i) => (caps[sm.identifiers[column]!] ?? NaN) * Math.max(0, 1 + (scores[i]! - mean) / deviation),
+    );
     const total = raw.reduce((sum, value) => sum + (value > 0 ? value : 0), 0);
     expect(Object.keys(found).length).toBeGreaterThan(10);
     all.forEach((column, i) => {
@@ -81,9 +95,16 @@ describe('an expression where a field is accepted', () => {
           },
         }),
       );
-    const above = { node: 'comparison', field: { node: 'field', name: 'SCORE', transform: 'percentile' }, comparison: 'gt', value: 0.3 };
+    const above = {
+      node: 'comparison',
+      field: { node: 'field', name: 'SCORE', transform: 'percentile' },
+      comparison: 'gt',
+      value: 0.3,
+    };
     const sector = { node: 'comparison', field: { node: 'field', name: 'SECTOR' }, comparison: 'ne', value: 'S0' };
-    expect(kept('percentile(SCORE) > 0.3 and SECTOR != "S0"')).toEqual(kept({ node: 'all', operands: [above, sector] }));
+    expect(kept('percentile(SCORE) > 0.3 and SECTOR != "S0"')).toEqual(
+      kept({ node: 'all', operands: [above, sector] }),
+    );
     expect(kept('SCORE > median(SCORE, by=SECTOR)')).not.toEqual(kept('SCORE > median(SCORE)'));
   });
 });
@@ -113,7 +134,11 @@ describe('years of growth', () => {
     { identifier: 'WITHIN', type: 'DIVIDEND' as const, value: 0.01, exDay: day('2023-01-05') },
   ];
   const own = aligned(
-    marketOf({ identifiers: names, fields: { CLOSE: Array.from({ length: sessions }, () => names.map(() => 10)) }, actions }),
+    marketOf({
+      identifiers: names,
+      fields: { CLOSE: Array.from({ length: sessions }, () => names.map(() => 10)) },
+      actions,
+    }),
   );
 
   test('are counted back from the last complete year on one share basis', () => {
@@ -201,7 +226,10 @@ describe('other indices and the index itself', () => {
 test('an expression looks back as far as the datapoints in it', () => {
   const session = (field: unknown) => {
     const document = stored('BACK', {
-      pipeline: { selection: [{ id: 'x', type: 'TopN', params: { field, count: 5 } }], weighting: { type: 'EqualWeight' } },
+      pipeline: {
+        selection: [{ id: 'x', type: 'TopN', params: { field, count: 5 } }],
+        weighting: { type: 'EqualWeight' },
+      },
     });
     return lookBackOf({ document, sessions: sm.sessions, decision: 300 });
   };

@@ -103,7 +103,7 @@ const FunctionShape = z
     node: z.literal('function'),
     name: z.string().min(1).max(64).meta({ description: 'One of /indices/rule-types, `functions`.' }),
     get operands() {
-      return z.array(Node).max(64).default([]);
+      return z.array(Node).max(64);
     },
     by: z
       .string()
@@ -134,6 +134,9 @@ const Node: z.ZodType<ExpressionNode> = z
     FunctionShape,
   ])
   .meta({ id: 'ExpressionNode', description: 'An expression on the datapoints of one security.' });
+
+/** Whether every node of a value has the members of its kind and no others. */
+export const isShaped = (value: unknown): value is ExpressionNode => Node.safeParse(value).success;
 
 /** Adds what is wrong with a whole tree beyond the shape of its nodes. */
 const asTree = (expected: 'number' | 'condition') => (root: ExpressionNode, context: z.RefinementCtx) => {
@@ -203,8 +206,7 @@ export function valueProblem(comparison: Comparison, value: unknown): ValueProbl
   const mismatch = (message: string): ValueProblem => ({ code: 'VALUE_TYPE_MISMATCH', message });
   if (isExpressionNode(value)) {
     if (comparison === 'in' || comparison === 'between') return mismatch(`must be an array for ${comparison}`);
-    const shaped = Node.safeParse(value);
-    return shaped.success ? undefined : mismatch('is not an expression: one of its nodes has another shape');
+    return isShaped(value) ? undefined : mismatch('is not an expression: one of its nodes has another shape');
   }
   switch (comparison) {
     case 'gt':

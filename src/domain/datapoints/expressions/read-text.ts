@@ -44,7 +44,12 @@ export function readExpression(text: string, expected: Expected, named?: NamedUn
     if (!(thrown instanceof SyntaxFault)) throw thrown;
     const { message, span } = thrown;
     const at = `At character ${span.start + 1} of the expression`;
-    return { ...nothing, problems: [{ code: 'BAD_EXPRESSION', message: `${at}, ${message}.`, position: span }] };
+    return {
+      ...nothing,
+      problems: [
+        { code: 'BAD_EXPRESSION', message: `${at}, ${message}.`, position: { start: span.start, end: span.end } },
+      ],
+    };
   }
 }
 

@@ -37,13 +37,25 @@ interface Asked {
   readonly groups: boolean;
 }
 
-/**
- * Every datapoint of the market that an expression reads, with the sessions it is read over; one more than
- * `MAX_EXPRESSION_READS` where there are too many.
- */
+/** Every datapoint of the market that an expression reads, with the sessions it is read over. */
 export function readsOfExpression(expression: DatapointExpression, definitions: Definitions): ExpressionRead[] {
+  return walk(expression, definitions).reads;
+}
+
+/** Whether an expression leads to more datapoints, through those that it names, than are accepted. */
+export const readsTooMuch = (expression: DatapointExpression, definitions: Definitions): boolean =>
+  walk(expression, definitions).isTooLarge;
+
+interface Walk {
+  readonly reads: ExpressionRead[];
+  /** Whether more is named than `MAX_EXPRESSION_READS`: what comes after it is not looked at. */
+  readonly isTooLarge: boolean;
+}
+
+function walk(expression: DatapointExpression, definitions: Definitions): Walk {
   const reads: ExpressionRead[] = [];
   const visited = new Set<string>();
+  let steps = 0;
   const visit = (node: ExpressionNode, asked: Asked, from: FieldLeaf | FunctionNode | null): void => {
     if (node.node === 'field') {
       visitField(node, asked, from ?? node);
@@ -60,32 +72,27 @@ export function readsOfExpression(expression: DatapointExpression, definitions: 
     for (const { child } of nodesBelow(node)) visit(child, below, from);
   };
   const visitField = (leaf: FieldLeaf, asked: Asked, from: FieldLeaf | FunctionNode): void => {
-    if (reads.length > LIMITS.MAX_EXPRESSION_READS) return;
+    if (++steps > LIMITS.MAX_EXPRESSION_READS) return;
     const own = requestOf(leaf);
     const definition = own.dataset === null ? definitions.get(own.name) : undefined;
     const lag = own.lag + asked.lag;
     const window = own.aggregate === 'last' ? asked.window : own.window;
+    const isPlain = own.transform === 'none' && window === null;
+    const comparison = isPlain ? asked.comparison : null;
     if (definition === undefined) {
       const overSessions = window === null ? { window: own.window } : overWindow(window);
-      const isPlain = own.transform === 'none' && window === null;
-      const as = isPlain && (asked.groups || asked.comparison !== null) ? 'any' : 'number';
-      reads.push({
-        field: { ...own, ...overSessions, lag },
-        leaf: from,
-        as,
-        comparison: isPlain ? asked.comparison : null,
-      });
+      const as = comparison !== null || (isPlain && asked.groups) ? 'any' : 'number';
+      reads.push({ field: { ...own, ...overSessions, lag }, leaf: from, as, comparison });
       return;
     }
-    const isMeant = own.transform === 'none' && window === null;
-    const below = { lag, window, comparison: isMeant ? asked.comparison : null, groups: isMeant && asked.groups };
-    const key = `${own.name} ${lag} ${window} ${below.comparison !== null} ${below.groups}`;
+    const below = { lag, window, comparison, groups: isPlain && asked.groups };
+    const key = `${own.name} ${lag} ${window} ${comparison !== null} ${below.groups}`;
     if (visited.has(key)) return;
     visited.add(key);
     visit(definition, below, from);
   };
   visit(asNode(expression), { lag: 0, window: null, comparison: null, groups: false }, null);
-  return reads;
+  return { reads, isTooLarge: steps > LIMITS.MAX_EXPRESSION_READS };
 }
 
 /** What a statistic over a window reads, whichever it is. */

@@ -739,6 +739,8 @@ export interface BufferedTopNParams {
   readonly exit_rank?: number | null | undefined;
   /** Smallest values first. */
   readonly ascending?: boolean | undefined;
+  /** Column whose values split the names into groups decided one by one; names without a value form one group. */
+  readonly group_by?: string | null | undefined;
   /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
@@ -749,6 +751,8 @@ export interface BufferedTopNRule {
   readonly type: 'BufferedTopN';
   /** Arguments of the class, by name. */
   readonly params?: BufferedTopNParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** The average of the worst historical drawdowns, returns added up session by session, is at most a limit. */
@@ -912,6 +916,8 @@ export interface CategoryFilterRule {
   readonly type: 'CategoryFilter';
   /** Arguments of the class, by name. */
   readonly params?: CategoryFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 export interface ChangelogEntryView {
@@ -1076,6 +1082,8 @@ export interface CompositeScoreRule {
   readonly type: 'CompositeScore';
   /** Arguments of the class, by name. */
   readonly params?: CompositeScoreParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** UCITS limits: no name above `single`; the names above `trigger` sum to at most `aggregate`. */
@@ -1340,16 +1348,24 @@ export interface CoverageResponse {
   readonly cache_size_bytes: number | null;
 }
 
-/** Keeps the largest names until they cover a share of the total, letting constituents stay within a buffer above it. */
+/** Keeps the best securities until they cover a share of the total, letting constituents stay within a buffer or a band. */
 export interface CumulativeCoverageParams {
-  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  /** Datapoint whose total is covered. */
   readonly field?: string | Datapoint | ExpressionNodeInput | undefined;
-  /** Share of the total that is covered; the name that crosses it is kept. Unit: fraction. */
+  /** Share of the total that is covered; the security that crosses it is kept. Unit: fraction. */
   readonly coverage: number;
   /** Constituents stay until the coverage plus this. Unit: fraction. */
   readonly buffer?: number | undefined;
   /** Column whose values split the names into groups decided one by one; names without a value form one group. */
   readonly group_by?: string | null | undefined;
+  /** Datapoint by which the best are found. Default: the coverage field. */
+  readonly rank_field?: string | Datapoint | ExpressionNodeInput | null | undefined;
+  /** Smallest values first. */
+  readonly ascending?: boolean | undefined;
+  /** Securities that are no constituents enter up to this coverage before constituents are looked at. Unit: fraction. */
+  readonly lower?: number | null | undefined;
+  /** Constituents stay up to this coverage; then the best others fill up to the coverage. Unit: fraction. */
+  readonly upper?: number | null | undefined;
   /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
@@ -1360,6 +1376,8 @@ export interface CumulativeCoverageRule {
   readonly type: 'CumulativeCoverage';
   /** Arguments of the class, by name. */
   readonly params?: CumulativeCoverageParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** The index in another currency, hedged by one-month forwards: as a whole, or by the currencies of its names. */
@@ -1982,6 +2000,8 @@ export interface DividendFilterRule {
   readonly type: 'DividendFilter';
   /** Arguments of the class, by name. */
   readonly params?: DividendFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 export interface DividendPointsView {
@@ -2200,6 +2220,8 @@ export interface ExcludeListRule {
   readonly type: 'ExcludeList';
   /** Arguments of the class, by name. */
   readonly params?: ExcludeListParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** The names have no weight. */
@@ -2282,8 +2304,8 @@ export interface ExplainedRule {
 
 /** What a name had to reach under a rule. */
 export interface ExplainedThreshold {
-  /** `minimum` least value; `maximum` greatest value; `incumbent_minimum` least value of a constituent; `minimum_years` least years with a dividend; `comparison` number that the value is compared with; `count` last rank of those kept; `fraction` last rank of the fraction kept; `coverage` last rank of those that cover the share; `coverage_buffer` last rank at which a constituent stays; `enter_rank` last rank at which a newcomer always enters; `exit_rank` last rank at which a constituent may stay; `places` rank of the constituent that took the last place, where none was left for those behind it; `fill_up` rank of the last name that filled up the count. */
-  readonly type: 'minimum' | 'maximum' | 'incumbent_minimum' | 'minimum_years' | 'comparison' | 'count' | 'fraction' | 'coverage' | 'coverage_buffer' | 'enter_rank' | 'exit_rank' | 'places' | 'fill_up';
+  /** `minimum` least value; `maximum` greatest value; `incumbent_minimum` least value of a constituent; `minimum_years` least years with a dividend; `comparison` number that the value is compared with; `count` last rank of those kept; `fraction` last rank of the fraction kept; `coverage` last rank of those that cover the share; `coverage_buffer` last rank at which a constituent stays; `coverage_lower` last rank within the lower band; `coverage_upper` last rank at which a constituent stays, within the upper band; `enter_rank` last rank at which a newcomer always enters; `exit_rank` last rank at which a constituent may stay; `places` rank of the constituent that took the last place, where none was left for those behind it; `fill_up` rank of the last name that filled up the count. */
+  readonly type: 'minimum' | 'maximum' | 'incumbent_minimum' | 'minimum_years' | 'comparison' | 'count' | 'fraction' | 'coverage' | 'coverage_buffer' | 'coverage_lower' | 'coverage_upper' | 'enter_rank' | 'exit_rank' | 'places' | 'fill_up';
   /** Last rank that reaches it; null off a ranking. */
   readonly rank: number | null;
   /** The bound itself, of a ranking the value of the name at that rank; null where that has none. */
@@ -2366,6 +2388,8 @@ export interface ExpressionFilterRule {
   readonly type: 'ExpressionFilter';
   /** Arguments of the class, by name. */
   readonly params?: ExpressionFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** An expression on the datapoints of one security. */
@@ -2511,6 +2535,8 @@ export interface FieldFilterRule {
   readonly type: 'FieldFilter';
   /** Arguments of the class, by name. */
   readonly params?: FieldFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 export interface FieldList {
@@ -2542,6 +2568,8 @@ export interface FieldNode {
   readonly aggregate: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count';
   /** Across the current survivors that have a value. */
   readonly transform: 'none' | 'rank' | 'percentile' | 'zscore';
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
 }
 
 /** A datapoint, read for every name on or before the decision date. */
@@ -2559,6 +2587,8 @@ export interface FieldNodeInput {
   readonly aggregate?: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count' | undefined;
   /** Across the current survivors that have a value. */
   readonly transform?: 'none' | 'rank' | 'percentile' | 'zscore' | undefined;
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
 }
 
 /** A datapoint of the store as of the decision, as a fraction a year. A missing value counts as the mean of the others. */
@@ -2659,6 +2689,8 @@ export interface FreeFloatFilterRule {
   readonly type: 'FreeFloatFilter';
   /** Arguments of the class, by name. */
   readonly params?: FreeFloatFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** The names keep their weight in the reference portfolio. */
@@ -2792,7 +2824,7 @@ export interface FunctionNodeInput {
   /** One of /indices/rule-types, `functions`. */
   readonly name: string;
   /** Nodes in any order. */
-  readonly operands?: readonly ExpressionNodeInput[] | undefined;
+  readonly operands: readonly ExpressionNodeInput[];
   /** Column whose values are the groups in which the function is taken. */
   readonly by?: string | undefined;
   /** Securities that the function is taken across: those that remain (default), or the whole universe. */
@@ -3123,6 +3155,8 @@ export interface GroupLimitRule {
   readonly type: 'GroupLimit';
   /** Arguments of the class, by name. */
   readonly params?: GroupLimitParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** Weights groups first and the names within each group after. */
@@ -3269,6 +3303,8 @@ export interface HistoryFilterRule {
   readonly type: 'HistoryFilter';
   /** Arguments of the class, by name. */
   readonly params?: HistoryFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 export interface IdentifierSearch {
@@ -3337,6 +3373,8 @@ export interface IncludeListRule {
   readonly type: 'IncludeList';
   /** Arguments of the class, by name. */
   readonly params?: IncludeListParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 export interface IndexAction {
@@ -4053,6 +4091,8 @@ export interface LiquidityFilterRule {
   readonly type: 'LiquidityFilter';
   /** Arguments of the class, by name. */
   readonly params?: LiquidityFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** No trade from the previous solved weights takes more than a share of the median value traded over some days. A name without a known value traded is not traded. */
@@ -4290,6 +4330,8 @@ export interface MarketCapFilterRule {
   readonly type: 'MarketCapFilter';
   /** Arguments of the class, by name. */
   readonly params?: MarketCapFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** Weights in proportion to market capitalisation. */
@@ -4378,6 +4420,24 @@ export interface MemberSpec {
   readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'risk_model' | 'series' | 'expression' | 'condition' | null;
   /** Values of other parameters with which this one is read, by name: any of these entries; null for always. */
   readonly when: readonly Readonly<Record<string, readonly string[]>>[] | null;
+}
+
+/** Keeps the constituents of another index as it was last decided, or all other securities. */
+export interface MembershipFilterParams {
+  /** A stored index. */
+  readonly index_id: string;
+  /** Turned off, its constituents are excluded. */
+  readonly in?: boolean | undefined;
+}
+
+export interface MembershipFilterRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'MembershipFilter';
+  /** Arguments of the class, by name. */
+  readonly params?: MembershipFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 export interface Methodology {
@@ -4492,6 +4552,8 @@ export interface MomentumFilterRule {
   readonly type: 'MomentumFilter';
   /** Arguments of the class, by name. */
   readonly params?: MomentumFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** Where the solver left the name: at rest between the forces on it, or held by a bound. */
@@ -4610,6 +4672,8 @@ export interface OnePerIssuerRule {
   readonly type: 'OnePerIssuer';
   /** Arguments of the class, by name. */
   readonly params?: OnePerIssuerParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** An OpenAPI 3.1 document. */
@@ -5017,7 +5081,7 @@ export interface PerformanceView {
 
 export interface PipelineBody {
   /** Rules in order, each on the survivors of the one before; none keeps the whole universe. */
-  readonly selection?: readonly (ExpressionFilterRule | FieldFilterRule | CategoryFilterRule | IncludeListRule | ExcludeListRule | TopNRule | BufferedTopNRule | TopFractionRule | CumulativeCoverageRule | RangeFilterRule | MarketCapFilterRule | LiquidityFilterRule | PriceFilterRule | FreeFloatFilterRule | SeasoningFilterRule | HistoryFilterRule | VolatilityFilterRule | MomentumFilterRule | DividendFilterRule | OnePerIssuerRule | GroupLimitRule | CompositeScoreRule)[] | undefined;
+  readonly selection?: readonly (ExpressionFilterRule | FieldFilterRule | CategoryFilterRule | IncludeListRule | ExcludeListRule | TopNRule | BufferedTopNRule | TopFractionRule | CumulativeCoverageRule | RangeFilterRule | MarketCapFilterRule | LiquidityFilterRule | PriceFilterRule | FreeFloatFilterRule | SeasoningFilterRule | HistoryFilterRule | VolatilityFilterRule | MomentumFilterRule | DividendFilterRule | OnePerIssuerRule | GroupLimitRule | CompositeScoreRule | MembershipFilterRule | QuotaRule)[] | undefined;
   /** What happens at events and gaps. */
   readonly treatment?: TreatmentSpecInput | undefined;
   /** How survivors are weighted. */
@@ -5212,6 +5276,8 @@ export interface PriceFilterRule {
   readonly type: 'PriceFilter';
   /** Arguments of the class, by name. */
   readonly params?: PriceFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 export interface PriceGapPayload {
@@ -5344,6 +5410,30 @@ export interface PublishedLog {
   readonly entries: readonly PublicationEntry[];
 }
 
+/** Keeps a number of securities of each group, the best by a field; groups without a quota are excluded. */
+export interface QuotaParams {
+  /** Column whose values are the groups. */
+  readonly field: string;
+  /** Number of securities by group. Unit: securities. */
+  readonly quotas: Readonly<Record<string, number>>;
+  /** Datapoint by which the best of a group are found. */
+  readonly rank_field?: string | Datapoint | ExpressionNodeInput | undefined;
+  /** Smallest values first. */
+  readonly ascending?: boolean | undefined;
+  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  readonly missing?: 'exclude' | 'include' | undefined;
+}
+
+export interface QuotaRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'Quota';
+  /** Arguments of the class, by name. */
+  readonly params?: QuotaParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
+}
+
 /** Keeps the names whose datapoint lies between two bounds. */
 export interface RangeFilterParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
@@ -5364,6 +5454,8 @@ export interface RangeFilterRule {
   readonly type: 'RangeFilter';
   /** Arguments of the class, by name. */
   readonly params?: RangeFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** Weights by the rank of a datapoint. */
@@ -6614,6 +6706,13 @@ export interface RollingRiskView {
   readonly risk: TableFrame;
 }
 
+export interface RuleFallback {
+  /** Taken where fewer securities than this are kept by the parameters before. */
+  readonly when_fewer_than: number;
+  /** Parameters that take the place of those of the rule; the others stay. */
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
 export interface RuleSpec {
   /** Client-assigned, unique within the pipeline. */
   readonly id: string;
@@ -6621,6 +6720,8 @@ export interface RuleSpec {
   readonly type: string;
   /** Arguments of the class, by name. */
   readonly params: Readonly<Record<string, unknown>>;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 export interface RuleTypes {
@@ -6991,6 +7092,8 @@ export interface SeasoningFilterRule {
   readonly type: 'SeasoningFilter';
   /** Arguments of the class, by name. */
   readonly params?: SeasoningFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 export interface SensitivityRow {
@@ -7846,6 +7949,8 @@ export interface TopFractionRule {
   readonly type: 'TopFraction';
   /** Arguments of the class, by name. */
   readonly params?: TopFractionParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** Keeps the count best names by a field, overall or in each group. */
@@ -7868,6 +7973,8 @@ export interface TopNRule {
   readonly type: 'TopN';
   /** Arguments of the class, by name. */
   readonly params?: TopNParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** The annualised tracking error against the index is at most a limit. */
@@ -8175,25 +8282,29 @@ export interface UniverseMembership {
 }
 
 export interface UniverseSpec {
-  /** Every name of the market, or fewer. */
-  readonly kind: 'all' | 'named' | 'list' | 'index' | 'watchlist';
+  /** Every name of the market, or fewer; or a set of other universes. */
+  readonly kind: 'all' | 'named' | 'list' | 'index' | 'watchlist' | 'union' | 'difference' | 'intersection';
   /** Of the kind `named` a universe of the market, of `index` an index: its constituents at each decision. */
   readonly id?: string | null | undefined;
   /** Stored watchlist of the kind `watchlist`, as it is when used. */
   readonly watchlist_id?: string | undefined;
   /** Asset identifiers of the kind `list`. */
   readonly identifiers?: readonly string[] | undefined;
+  /** Universes of a set: the members of any of them (union), of all (intersection), or of the first and no other (difference). An index among them is as it was last decided. */
+  readonly of?: readonly UniverseSpec[] | undefined;
 }
 
 export interface UniverseSpecInput {
-  /** Every name of the market, or fewer. */
-  readonly kind?: 'all' | 'named' | 'list' | 'index' | 'watchlist' | undefined;
+  /** Every name of the market, or fewer; or a set of other universes. */
+  readonly kind?: 'all' | 'named' | 'list' | 'index' | 'watchlist' | 'union' | 'difference' | 'intersection' | undefined;
   /** Of the kind `named` a universe of the market, of `index` an index: its constituents at each decision. */
   readonly id?: string | null | undefined;
   /** Stored watchlist of the kind `watchlist`, as it is when used. */
   readonly watchlist_id?: string | undefined;
   /** Asset identifiers of the kind `list`. */
   readonly identifiers?: readonly string[] | undefined;
+  /** Universes of a set: the members of any of them (union), of all (intersection), or of the first and no other (difference). An index among them is as it was last decided. */
+  readonly of?: readonly UniverseSpecInput[] | undefined;
 }
 
 /** Means over the portfolios of a family. */
@@ -8310,6 +8421,8 @@ export interface VolatilityFilterRule {
   readonly type: 'VolatilityFilter';
   /** Arguments of the class, by name. */
   readonly params?: VolatilityFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** The annualised volatility of the portfolio is at most a limit. */

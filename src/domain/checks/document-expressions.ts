@@ -5,9 +5,10 @@ import { selectionClassOf, weightingClassOf } from '../rules/catalogue.js';
 import { DERIVED_NAMES } from '../datapoints/field-request.js';
 import { unitsOf } from '../datapoints/expressions/check.js';
 import { withText } from '../datapoints/expressions/print.js';
-import { isShaped } from '../datapoints/expressions/expression.js';
+import { isShaped, NumberExpression } from '../datapoints/expressions/expression.js';
 import { readExpression, type ReadText } from '../datapoints/expressions/read-text.js';
 import { circleIn, readsTooMuch } from '../datapoints/expressions/reads.js';
+import { checkShape } from '../schema/shape.js';
 import type { ExpressionNode } from '../datapoints/expressions/tree.js';
 import { withTrees } from '../documents/expression-texts.js';
 import { derivationWithTrees, rowWithTrees, type ReadRow } from '../documents/request-expressions.js';
@@ -62,8 +63,10 @@ function definitionsWithTrees(
   { findings, texts }: { readonly findings: Finding[]; readonly texts: Map<string, ReadText> },
 ): Raw {
   const entries = Object.entries(datapoints).map(([name, given]): [string, unknown] => {
-    // The schema refuses what has another shape.
-    if (typeof given !== 'string') return [name, isShaped(given) ? withText(given) : given];
+    if (typeof given !== 'string') {
+      findings.push(...checkShape(NumberExpression, given, { path: `datapoints.${name}` }).findings);
+      return [name, isShaped(given) ? withText(given) : given];
+    }
     const path = `datapoints.${name}`;
     const read = readExpression(given, 'number');
     findings.push(...read.problems.map((problem) => ({ severity: 'error' as const, path, ...problem })));

@@ -41,7 +41,9 @@ export function marketFindings(
   if (!isRuleDocument(document)) return [];
   return [
     ...fieldFindings(readsOf(bindPipeline(document)), market, severity, definitions),
-    ...(document.universe === undefined ? [] : universeOnMarket(document.universe, market, severity)),
+    ...(document.universe === undefined
+      ? []
+      : universeOnMarket(document.universe, market, { severity, path: 'universe' })),
     ...missingRates(market, document).map((pair): Finding => ({
       severity: 'warning',
       code: 'FX_MISSING',
@@ -66,15 +68,20 @@ export function baseDateFindings({ base_date: base }: Pick<IndexDocument, 'base_
   return [{ severity: 'warning', code: 'OUT_OF_RANGE', path: 'base_date', message, value: base }];
 }
 
-function universeOnMarket({ kind, id }: UniverseSpec, market: MarketData, severity: 'error' | 'warning'): Finding[] {
-  if (kind !== 'named') return [];
+function universeOnMarket(
+  { kind, id, of = [] }: UniverseSpec,
+  market: MarketData,
+  { severity, path }: { readonly severity: 'error' | 'warning'; readonly path: string },
+): Finding[] {
+  const within = of.flatMap((part, i) => universeOnMarket(part, market, { severity, path: `${path}.of[${i}]` }));
+  if (kind !== 'named') return within;
   const accepted = [...new Set(market.universes.map(({ universe }) => universe))].sort();
   if (accepted.includes(id!)) return [];
   return [
     {
       severity,
       code: 'UNKNOWN_IDENTIFIER',
-      path: 'universe.id',
+      path: `${path}.id`,
       message: `The store has no universe ${id}; it has ${accepted.join(', ') || 'none'}.`,
       accepted,
       value: id,

@@ -2,7 +2,9 @@ import { z } from 'zod';
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { isField } from '../datapoints/expressions/tree.js';
+import { pathText } from '../schema/shape.js';
 import { withText } from '../datapoints/expressions/print.js';
+import { checkTree } from '../datapoints/expressions/check.js';
 import { isShaped } from '../datapoints/expressions/expression.js';
 import { readExpression, type Expected, type ReadText } from '../datapoints/expressions/read-text.js';
 
@@ -72,7 +74,10 @@ function treeOf(
   { path, rowId = null, market }: TextPlace,
   { expected, findings, texts }: Reading,
 ): unknown {
-  if (typeof given === 'object' && given !== null) return canonicalOf(given);
+  if (typeof given === 'object' && given !== null) {
+    findings.push(...unitFindings(given, { path, rowId }, expected));
+    return canonicalOf(given);
+  }
   if (typeof given !== 'string' || given === '' || (expected === 'number' && isName(given, market))) return given;
   const read = readExpression(given, expected);
   findings.push(...read.problems.map((problem) => ({ severity: 'error' as const, path, row_id: rowId, ...problem })));
@@ -82,6 +87,17 @@ function treeOf(
   return expected === 'number' && isField(tree) && tree.lag === undefined && tree.window === undefined && !tree.dataset
     ? tree.name
     : withText(tree);
+}
+
+/** Units that clash in a tree that was sent as nodes. */
+function unitFindings(given: object, { path, rowId = null }: TextPlace, expected: Expected): Finding[] {
+  if (!isShaped(given)) return [];
+  return checkTree(given, expected)
+    .problems.filter(({ code }) => code === 'UNIT_MISMATCH')
+    .map(({ code, message, path: steps }) => {
+      const at = pathText(path, [...steps]);
+      return { severity: 'error', code, path: at, row_id: rowId, message: `${at} ${message}.` };
+    });
 }
 
 /** Stands for a text that cannot be read, which is reported: nothing else is to be said of it. */

@@ -1,4 +1,10 @@
-import { isDerivedDocument, isOverlayDocument, sourcesOf, type IndexDocument } from './index-document.js';
+import {
+  isDerivedDocument,
+  isOverlayDocument,
+  sourcesOf,
+  type IndexDocument,
+  type UniverseSpec,
+} from './index-document.js';
 
 /** An index that a document names, and where. */
 export interface NamedIndex {
@@ -25,17 +31,24 @@ function find(document: IndexDocument): NamedIndex[] {
     ...(isDerivedDocument(document)
       ? [{ path: 'derivation.source_index_id', id: document.derivation.source_index_id }]
       : []),
-    ...(universe?.kind === 'index' && universe.id != null ? [{ path: 'universe.id', id: universe.id }] : []),
+    ...universeIndices(universe, 'universe'),
     ...calledIndices(datapoints, 'datapoints'),
     ...calledIndices(pipeline, 'pipeline'),
     ...calledIndices(derivation, 'derivation'),
   ];
 }
 
+/** Indices among universes, those of sets as well. */
+function universeIndices(universe: UniverseSpec | undefined, path: string): NamedIndex[] {
+  if (universe === undefined) return [];
+  const own = universe.kind === 'index' && universe.id != null ? [{ path: `${path}.id`, id: universe.id }] : [];
+  return [...own, ...(universe.of ?? []).flatMap((part, i) => universeIndices(part, `${path}.of[${i}]`))];
+}
+
 /** Functions of expressions that ask about an index. */
 const ASKING: ReadonlySet<unknown> = new Set(['member_of', 'weight_in']);
 
-/** Indices that the expressions in a value ask about. */
+/** Indices that the expressions and the parameters `index_id` in a value ask about. */
 export function calledIndices(value: unknown, path: string): NamedIndex[] {
   if (typeof value !== 'object' || value === null) return [];
   if (Array.isArray(value)) return value.flatMap((item: unknown, i) => calledIndices(item, `${path}[${i}]`));
@@ -45,6 +58,8 @@ export function calledIndices(value: unknown, path: string): NamedIndex[] {
     return typeof operand?.value === 'string' ? [{ path, id: operand.value }] : [];
   }
   return Object.entries(value).flatMap(([name, member]) =>
-    calledIndices(member, path === '' ? name : `${path}.${name}`),
+    name === 'index_id' && typeof member === 'string'
+      ? [{ path: `${path}.${name}`, id: member }]
+      : calledIndices(member, path === '' ? name : `${path}.${name}`),
   );
 }

@@ -60,5 +60,14 @@ export function rowWithTrees(
   const entry = classOf(row['type']);
   if (entry === undefined) return row;
   const rowId = typeof row['id'] === 'string' && row['id'] !== '' ? row['id'] : null;
-  return { ...row, params: read(entry.params, row['params'], { path: `${path}.params`, rowId }) };
+  const params = (own: unknown, at: string): unknown => read(entry.params, own, { path: `${at}.params`, rowId });
+  const steps = row['fallback'];
+  const fallback = Array.isArray(steps)
+    ? steps.map((step: unknown, i) =>
+        isObject(step) && isObject(step['params'])
+          ? { ...step, params: params(step['params'], `${path}.fallback[${i}]`) }
+          : step,
+      )
+    : steps;
+  return { ...row, params: params(row['params'], path), ...(steps === undefined ? {} : { fallback }) };
 }

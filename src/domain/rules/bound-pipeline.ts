@@ -2,6 +2,7 @@ import { selectionClassOf, weightingClassOf } from './catalogue.js';
 import { category, type FieldUse } from '../datapoints/field-use.js';
 import type { PlacedUse } from './field-findings.js';
 import type { Selection } from './selection-class.js';
+import { withFallback } from './with-fallback.js';
 import type { Weighting } from './weighting-class.js';
 import { definitionsOf } from '../documents/definitions.js';
 import type { RuleDocument } from '../documents/index-document.js';
@@ -34,10 +35,10 @@ export interface BoundGroupCap {
 export function bindPipeline(document: Pick<RuleDocument, 'pipeline' | 'datapoints'>): BoundPipeline {
   const { selection, weighting } = document.pipeline;
   const definitions = definitionsOf(document);
-  const rules = selection.map(({ id, type, params }) => ({
-    id,
-    type,
-    rule: known(selectionClassOf(type), type).bind(params),
+  const rules = selection.map((row) => ({
+    id: row.id,
+    type: row.type,
+    rule: withFallback(known(selectionClassOf(row.type), row.type), row),
   }));
   const bound = known(weightingClassOf(weighting.type), weighting.type).bind(weighting.params);
   const uses = [...rules.flatMap(({ rule }) => rule.reads), ...bound.reads];

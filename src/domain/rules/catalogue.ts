@@ -15,9 +15,11 @@ import { historyFilter } from './selection/history-filter.js';
 import { includeList } from './selection/include-list.js';
 import { liquidityFilter } from './selection/liquidity-filter.js';
 import { marketCapFilter } from './selection/market-cap-filter.js';
+import { membershipFilter } from './selection/membership-filter.js';
 import { momentumFilter } from './selection/momentum-filter.js';
 import { onePerIssuer } from './selection/one-per-issuer.js';
 import { priceFilter } from './selection/price-filter.js';
+import { quota } from './selection/quota.js';
 import { rangeFilter } from './selection/range-filter.js';
 import { seasoningFilter } from './selection/seasoning-filter.js';
 import { topFraction } from './selection/top-fraction.js';
@@ -60,6 +62,8 @@ export const SELECTION_CLASSES: readonly SelectionClass[] = [
   onePerIssuer,
   groupLimit,
   compositeScore,
+  membershipFilter,
+  quota,
 ];
 
 /** Every weighting class, in the order it is served. */

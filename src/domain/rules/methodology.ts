@@ -20,6 +20,7 @@ import type { Adjustment } from '../market/market-data.js';
 import { bindPipeline } from './bound-pipeline.js';
 import { numberText, shareText } from '../catalogue/sentence-numbers.js';
 import { definitionsOf } from '../documents/definitions.js';
+import { isExpressionNode } from '../datapoints/expressions/tree.js';
 import { printExpression } from '../datapoints/expressions/print.js';
 
 /**
@@ -84,17 +85,30 @@ export function overlaySentences(document: OverlayDocument): string[] {
 }
 
 function universeSentence(universe: UniverseSpec | undefined): string {
+  return `The universe is ${universeText(universe)}.`;
+}
+
+function universeText(universe: UniverseSpec | undefined): string {
+  const parts = (universe?.of ?? []).map((part) =>
+    part.kind === 'index' ? `the constituents of the index ${part.id} as it was last decided` : universeText(part),
+  );
   switch (universe?.kind ?? 'all') {
     case 'all':
-      return 'The universe is every name that can be priced on the decision date.';
+      return 'every name that can be priced on the decision date';
     case 'named':
-      return `The universe is the membership of ${universe!.id} as of the decision date.`;
+      return `the membership of ${universe!.id} as of the decision date`;
     case 'list':
-      return `The universe is ${(universe!.identifiers ?? []).join(', ')}.`;
+      return (universe!.identifiers ?? []).join(', ');
     case 'watchlist':
-      return `The universe is the names of the watchlist ${universe!.watchlist_id} as it is when the index is computed.`;
+      return `the names of the watchlist ${universe!.watchlist_id} as it is when the index is computed`;
     case 'index':
-      return `The universe is the constituents of the index ${universe!.id} at its latest rebalance on or before the decision date.`;
+      return `the constituents of the index ${universe!.id} at its latest rebalance on or before the decision date`;
+    case 'union':
+      return `what is in any of (${parts.join('; ')})`;
+    case 'intersection':
+      return `what is in each of (${parts.join('; ')})`;
+    case 'difference':
+      return `what is in (${parts[0]}) and in none of (${parts.slice(1).join('; ')})`;
   }
 }
 
@@ -174,7 +188,10 @@ function costsSentence({ linear_bps, impact_coefficient }: CostsSpec): string {
 }
 
 function parameterText(params: Readonly<Record<string, unknown>>): string {
-  const named = Object.entries(params).map(([name, value]) => `${name.replaceAll('_', ' ')} ${JSON.stringify(value)}`);
+  const named = Object.entries(params).map(
+    ([name, value]) =>
+      `${name.replaceAll('_', ' ')} ${isExpressionNode(value) ? printExpression(value) : JSON.stringify(value)}`,
+  );
   return named.length === 0 ? 'its defaults' : named.join(', ');
 }
 

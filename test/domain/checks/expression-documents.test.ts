@@ -114,6 +114,17 @@ describe('findings', () => {
       ],
     };
     expect(told(body('NODES', field))).toEqual([['OUT_OF_RANGE', `${at}.operands[1]`, undefined]]);
+    const clash = {
+      node: 'arithmetic',
+      operator: '+',
+      operands: [
+        { node: 'field', name: 'AGE' },
+        { node: 'field', name: 'BETA' },
+      ],
+    };
+    expect(told(body('NODES', { node: 'function', name: 'abs', operands: [clash] }))).toEqual([
+      ['UNIT_MISMATCH', `${at}.operands[0]`, undefined],
+    ]);
     const unknown = { node: 'value', value: 1, colour: 'red' };
     expect(told(body('NODES', unknown))[0]!.slice(0, 2)).toEqual(['UNKNOWN_FIELD', `${at}.colour`]);
   });

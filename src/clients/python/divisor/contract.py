@@ -835,6 +835,8 @@ class BufferedTopNParams(_BufferedTopNParams, total=False):
     exit_rank: t.Optional[int]
     #: Smallest values first.
     ascending: bool
+    #: Column whose values split the names into groups decided one by one; names without a value form one group.
+    group_by: t.Optional[str]
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
@@ -848,6 +850,8 @@ class _BufferedTopNRule(t.TypedDict):
 class BufferedTopNRule(_BufferedTopNRule, total=False):
     #: Arguments of the class, by name.
     params: BufferedTopNParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class _CDaRParams(t.TypedDict):
@@ -1037,6 +1041,8 @@ class _CategoryFilterRule(t.TypedDict):
 class CategoryFilterRule(_CategoryFilterRule, total=False):
     #: Arguments of the class, by name.
     params: CategoryFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class ChangelogEntryView(t.TypedDict):
@@ -1221,6 +1227,8 @@ class _CompositeScoreRule(t.TypedDict):
 class CompositeScoreRule(_CompositeScoreRule, total=False):
     #: Arguments of the class, by name.
     params: CompositeScoreParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class Concentration5_10_40Params(t.TypedDict, total=False):
@@ -1506,19 +1514,27 @@ class CoverageResponse(t.TypedDict):
 
 
 class _CumulativeCoverageParams(t.TypedDict):
-    #: Share of the total that is covered; the name that crosses it is kept. Unit: fraction.
+    #: Share of the total that is covered; the security that crosses it is kept. Unit: fraction.
     coverage: float
 
 
 class CumulativeCoverageParams(_CumulativeCoverageParams, total=False):
-    """Keeps the largest names until they cover a share of the total, letting constituents stay within a buffer above it."""
+    """Keeps the best securities until they cover a share of the total, letting constituents stay within a buffer or a band."""
 
-    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    #: Datapoint whose total is covered.
     field: t.Union[str, Datapoint, ExpressionNodeInput]
     #: Constituents stay until the coverage plus this. Unit: fraction.
     buffer: float
     #: Column whose values split the names into groups decided one by one; names without a value form one group.
     group_by: t.Optional[str]
+    #: Datapoint by which the best are found. Default: the coverage field.
+    rank_field: t.Optional[t.Union[str, Datapoint, ExpressionNodeInput]]
+    #: Smallest values first.
+    ascending: bool
+    #: Securities that are no constituents enter up to this coverage before constituents are looked at. Unit: fraction.
+    lower: t.Optional[float]
+    #: Constituents stay up to this coverage; then the best others fill up to the coverage. Unit: fraction.
+    upper: t.Optional[float]
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
@@ -1532,6 +1548,8 @@ class _CumulativeCoverageRule(t.TypedDict):
 class CumulativeCoverageRule(_CumulativeCoverageRule, total=False):
     #: Arguments of the class, by name.
     params: CumulativeCoverageParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class _CurrencyHedgedOverlayRates(t.TypedDict):
@@ -2239,6 +2257,8 @@ class _DividendFilterRule(t.TypedDict):
 class DividendFilterRule(_DividendFilterRule, total=False):
     #: Arguments of the class, by name.
     params: DividendFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class DividendPointsViewYears(t.TypedDict):
@@ -2473,6 +2493,8 @@ class _ExcludeListRule(t.TypedDict):
 class ExcludeListRule(_ExcludeListRule, total=False):
     #: Arguments of the class, by name.
     params: ExcludeListParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class _ExcludeParams(t.TypedDict):
@@ -2559,8 +2581,8 @@ class ExplainedRule(t.TypedDict):
 class ExplainedThreshold(t.TypedDict):
     """What a name had to reach under a rule."""
 
-    #: `minimum` least value; `maximum` greatest value; `incumbent_minimum` least value of a constituent; `minimum_years` least years with a dividend; `comparison` number that the value is compared with; `count` last rank of those kept; `fraction` last rank of the fraction kept; `coverage` last rank of those that cover the share; `coverage_buffer` last rank at which a constituent stays; `enter_rank` last rank at which a newcomer always enters; `exit_rank` last rank at which a constituent may stay; `places` rank of the constituent that took the last place, where none was left for those behind it; `fill_up` rank of the last name that filled up the count.
-    type: t.Literal["minimum", "maximum", "incumbent_minimum", "minimum_years", "comparison", "count", "fraction", "coverage", "coverage_buffer", "enter_rank", "exit_rank", "places", "fill_up"]
+    #: `minimum` least value; `maximum` greatest value; `incumbent_minimum` least value of a constituent; `minimum_years` least years with a dividend; `comparison` number that the value is compared with; `count` last rank of those kept; `fraction` last rank of the fraction kept; `coverage` last rank of those that cover the share; `coverage_buffer` last rank at which a constituent stays; `coverage_lower` last rank within the lower band; `coverage_upper` last rank at which a constituent stays, within the upper band; `enter_rank` last rank at which a newcomer always enters; `exit_rank` last rank at which a constituent may stay; `places` rank of the constituent that took the last place, where none was left for those behind it; `fill_up` rank of the last name that filled up the count.
+    type: t.Literal["minimum", "maximum", "incumbent_minimum", "minimum_years", "comparison", "count", "fraction", "coverage", "coverage_buffer", "coverage_lower", "coverage_upper", "enter_rank", "exit_rank", "places", "fill_up"]
     #: Last rank that reaches it; null off a ranking.
     rank: t.Optional[int]
     #: The bound itself, of a ranking the value of the name at that rank; null where that has none.
@@ -2652,6 +2674,8 @@ class _ExpressionFilterRule(t.TypedDict):
 class ExpressionFilterRule(_ExpressionFilterRule, total=False):
     #: Arguments of the class, by name.
     params: ExpressionFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 #: An expression on the datapoints of one security.
@@ -2818,6 +2842,8 @@ class _FieldFilterRule(t.TypedDict):
 class FieldFilterRule(_FieldFilterRule, total=False):
     #: Arguments of the class, by name.
     params: FieldFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class FieldListFieldsNumber(t.TypedDict):
@@ -2836,9 +2862,7 @@ class FieldList(t.TypedDict):
     universes: t.Sequence[str]
 
 
-class FieldNode(t.TypedDict):
-    """A datapoint, read for every name on or before the decision date."""
-
+class _FieldNode(t.TypedDict):
     node: t.Literal["field"]
     #: Column or derived datapoint, matched exactly.
     name: str
@@ -2852,6 +2876,13 @@ class FieldNode(t.TypedDict):
     aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
     #: Across the current survivors that have a value.
     transform: t.Literal["none", "rank", "percentile", "zscore"]
+
+
+class FieldNode(_FieldNode, total=False):
+    """A datapoint, read for every name on or before the decision date."""
+
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
 
 
 class _FieldNodeInput(t.TypedDict):
@@ -2873,6 +2904,8 @@ class FieldNodeInput(_FieldNodeInput, total=False):
     aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
     #: Across the current survivors that have a value.
     transform: t.Literal["none", "rank", "percentile", "zscore"]
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
 
 
 class FieldReturns(t.TypedDict):
@@ -2998,6 +3031,8 @@ class _FreeFloatFilterRule(t.TypedDict):
 class FreeFloatFilterRule(_FreeFloatFilterRule, total=False):
     #: Arguments of the class, by name.
     params: FreeFloatFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class _FreezeParams(t.TypedDict):
@@ -3163,13 +3198,13 @@ class _FunctionNodeInput(t.TypedDict):
     node: t.Literal["function"]
     #: One of /indices/rule-types, `functions`.
     name: str
+    #: Nodes in any order.
+    operands: t.Sequence[ExpressionNodeInput]
 
 
 class FunctionNodeInput(_FunctionNodeInput, total=False):
     """A function of the catalogue with its operands."""
 
-    #: Nodes in any order.
-    operands: t.Sequence[ExpressionNodeInput]
     #: Column whose values are the groups in which the function is taken.
     by: str
     #: Securities that the function is taken across: those that remain (default), or the whole universe.
@@ -3531,6 +3566,8 @@ class _GroupLimitRule(t.TypedDict):
 class GroupLimitRule(_GroupLimitRule, total=False):
     #: Arguments of the class, by name.
     params: GroupLimitParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class _GroupWeightParams(t.TypedDict):
@@ -3708,6 +3745,8 @@ class _HistoryFilterRule(t.TypedDict):
 class HistoryFilterRule(_HistoryFilterRule, total=False):
     #: Arguments of the class, by name.
     params: HistoryFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class IdentifierSearchIdentifiers(t.TypedDict):
@@ -3785,6 +3824,8 @@ class _IncludeListRule(t.TypedDict):
 class IncludeListRule(_IncludeListRule, total=False):
     #: Arguments of the class, by name.
     params: IncludeListParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class IndexAction(t.TypedDict):
@@ -4551,6 +4592,8 @@ class _LiquidityFilterRule(t.TypedDict):
 class LiquidityFilterRule(_LiquidityFilterRule, total=False):
     #: Arguments of the class, by name.
     params: LiquidityFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class _LiquidityParams(t.TypedDict):
@@ -4807,6 +4850,8 @@ class _MarketCapFilterRule(t.TypedDict):
 class MarketCapFilterRule(_MarketCapFilterRule, total=False):
     #: Arguments of the class, by name.
     params: MarketCapFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class MarketCapWeightParams(t.TypedDict, total=False):
@@ -4914,6 +4959,29 @@ class _MemberSpec(t.TypedDict):
 class MemberSpec(_MemberSpec, total=False):
     #: Value used when omitted.
     default: t.Any
+
+
+_MembershipFilterParams = t.TypedDict("_MembershipFilterParams", {
+    "index_id": str,
+})
+
+
+class MembershipFilterParams(_MembershipFilterParams, total=False):
+    #: Turned off, its constituents are excluded.
+    in: bool
+
+
+class _MembershipFilterRule(t.TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: t.Literal["MembershipFilter"]
+
+
+class MembershipFilterRule(_MembershipFilterRule, total=False):
+    #: Arguments of the class, by name.
+    params: MembershipFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class MethodologySentences(t.TypedDict):
@@ -5055,6 +5123,8 @@ class _MomentumFilterRule(t.TypedDict):
 class MomentumFilterRule(_MomentumFilterRule, total=False):
     #: Arguments of the class, by name.
     params: MomentumFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class NameSolve(t.TypedDict):
@@ -5187,6 +5257,8 @@ class _OnePerIssuerRule(t.TypedDict):
 class OnePerIssuerRule(_OnePerIssuerRule, total=False):
     #: Arguments of the class, by name.
     params: OnePerIssuerParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 #: An OpenAPI 3.1 document.
@@ -5624,7 +5696,7 @@ class _PipelineBody(t.TypedDict):
 
 class PipelineBody(_PipelineBody, total=False):
     #: Rules in order, each on the survivors of the one before; none keeps the whole universe.
-    selection: t.Sequence[t.Union[ExpressionFilterRule, FieldFilterRule, CategoryFilterRule, IncludeListRule, ExcludeListRule, TopNRule, BufferedTopNRule, TopFractionRule, CumulativeCoverageRule, RangeFilterRule, MarketCapFilterRule, LiquidityFilterRule, PriceFilterRule, FreeFloatFilterRule, SeasoningFilterRule, HistoryFilterRule, VolatilityFilterRule, MomentumFilterRule, DividendFilterRule, OnePerIssuerRule, GroupLimitRule, CompositeScoreRule]]
+    selection: t.Sequence[t.Union[ExpressionFilterRule, FieldFilterRule, CategoryFilterRule, IncludeListRule, ExcludeListRule, TopNRule, BufferedTopNRule, TopFractionRule, CumulativeCoverageRule, RangeFilterRule, MarketCapFilterRule, LiquidityFilterRule, PriceFilterRule, FreeFloatFilterRule, SeasoningFilterRule, HistoryFilterRule, VolatilityFilterRule, MomentumFilterRule, DividendFilterRule, OnePerIssuerRule, GroupLimitRule, CompositeScoreRule, MembershipFilterRule, QuotaRule]]
     #: What happens at events and gaps.
     treatment: TreatmentSpecInput
 
@@ -5831,6 +5903,8 @@ class _PriceFilterRule(t.TypedDict):
 class PriceFilterRule(_PriceFilterRule, total=False):
     #: Arguments of the class, by name.
     params: PriceFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class PriceGapPayload(t.TypedDict):
@@ -5966,6 +6040,37 @@ class PublishedLog(t.TypedDict):
     entries: t.Sequence[PublicationEntry]
 
 
+class _QuotaParams(t.TypedDict):
+    #: Column whose values are the groups.
+    field: str
+    #: Number of securities by group. Unit: securities.
+    quotas: t.Mapping[str, int]
+
+
+class QuotaParams(_QuotaParams, total=False):
+    """Keeps a number of securities of each group, the best by a field; groups without a quota are excluded."""
+
+    #: Datapoint by which the best of a group are found.
+    rank_field: t.Union[str, Datapoint, ExpressionNodeInput]
+    #: Smallest values first.
+    ascending: bool
+    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    missing: t.Literal["exclude", "include"]
+
+
+class _QuotaRule(t.TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: t.Literal["Quota"]
+
+
+class QuotaRule(_QuotaRule, total=False):
+    #: Arguments of the class, by name.
+    params: QuotaParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
+
+
 class _RangeFilterParams(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
     field: t.Union[str, Datapoint, ExpressionNodeInput]
@@ -5993,6 +6098,8 @@ class _RangeFilterRule(t.TypedDict):
 class RangeFilterRule(_RangeFilterRule, total=False):
     #: Arguments of the class, by name.
     params: RangeFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class _RankWeightParams(t.TypedDict):
@@ -7310,13 +7417,25 @@ class RollingRiskView(t.TypedDict):
     risk: TableFrame
 
 
-class RuleSpec(t.TypedDict):
+class RuleFallback(t.TypedDict):
+    #: Taken where fewer securities than this are kept by the parameters before.
+    when_fewer_than: int
+    #: Parameters that take the place of those of the rule; the others stay.
+    params: t.Mapping[str, t.Any]
+
+
+class _RuleSpec(t.TypedDict):
     #: Client-assigned, unique within the pipeline.
     id: str
     #: Rule class; see /indices/rule-types.
     type: str
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
+
+
+class RuleSpec(_RuleSpec, total=False):
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class RuleTypes(t.TypedDict):
@@ -7704,6 +7823,8 @@ class _SeasoningFilterRule(t.TypedDict):
 class SeasoningFilterRule(_SeasoningFilterRule, total=False):
     #: Arguments of the class, by name.
     params: SeasoningFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 SensitivityRow = t.TypedDict("SensitivityRow", {
@@ -8602,6 +8723,8 @@ class _TopFractionRule(t.TypedDict):
 class TopFractionRule(_TopFractionRule, total=False):
     #: Arguments of the class, by name.
     params: TopFractionParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class _TopNParams(t.TypedDict):
@@ -8631,6 +8754,8 @@ class _TopNRule(t.TypedDict):
 class TopNRule(_TopNRule, total=False):
     #: Arguments of the class, by name.
     params: TopNParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class _TrackingErrorParams(t.TypedDict):
@@ -8973,8 +9098,8 @@ class UniverseMembership(t.TypedDict):
 
 
 class _UniverseSpec(t.TypedDict):
-    #: Every name of the market, or fewer.
-    kind: t.Literal["all", "named", "list", "index", "watchlist"]
+    #: Every name of the market, or fewer; or a set of other universes.
+    kind: t.Literal["all", "named", "list", "index", "watchlist", "union", "difference", "intersection"]
 
 
 class UniverseSpec(_UniverseSpec, total=False):
@@ -8984,17 +9109,21 @@ class UniverseSpec(_UniverseSpec, total=False):
     watchlist_id: str
     #: Asset identifiers of the kind `list`.
     identifiers: t.Sequence[str]
+    #: Universes of a set: the members of any of them (union), of all (intersection), or of the first and no other (difference). An index among them is as it was last decided.
+    of: t.Sequence[UniverseSpec]
 
 
 class UniverseSpecInput(t.TypedDict, total=False):
-    #: Every name of the market, or fewer.
-    kind: t.Literal["all", "named", "list", "index", "watchlist"]
+    #: Every name of the market, or fewer; or a set of other universes.
+    kind: t.Literal["all", "named", "list", "index", "watchlist", "union", "difference", "intersection"]
     #: Of the kind `named` a universe of the market, of `index` an index: its constituents at each decision.
     id: t.Optional[str]
     #: Stored watchlist of the kind `watchlist`, as it is when used.
     watchlist_id: str
     #: Asset identifiers of the kind `list`.
     identifiers: t.Sequence[str]
+    #: Universes of a set: the members of any of them (union), of all (intersection), or of the first and no other (difference). An index among them is as it was last decided.
+    of: t.Sequence[UniverseSpecInput]
 
 
 class ValidatedFamily(t.TypedDict):
@@ -9122,6 +9251,8 @@ class _VolatilityFilterRule(t.TypedDict):
 class VolatilityFilterRule(_VolatilityFilterRule, total=False):
     #: Arguments of the class, by name.
     params: VolatilityFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class _VolatilityParams(t.TypedDict):

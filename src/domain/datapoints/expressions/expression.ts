@@ -138,9 +138,13 @@ const Node: z.ZodType<ExpressionNode> = z
 /** Whether every node of a value has the members of its kind and no others. */
 export const isShaped = (value: unknown): value is ExpressionNode => Node.safeParse(value).success;
 
-/** Adds what is wrong with a whole tree beyond the shape of its nodes. */
+/**
+ * Adds what is wrong with a whole tree beyond the shape of its nodes. Units are checked where a client sends it: those of
+ * more columns may be known later, and what is stored stays valid.
+ */
 const asTree = (expected: 'number' | 'condition') => (root: ExpressionNode, context: z.RefinementCtx) => {
-  for (const { path, code, message } of [...sizeProblems(root), ...checkTree(root, expected).problems])
+  const problems = checkTree(root, expected).problems.filter(({ code }) => code !== 'UNIT_MISMATCH');
+  for (const { path, code, message } of [...sizeProblems(root), ...problems])
     context.addIssue({ code: 'custom', path: [...path], input: undefined, params: { finding: code }, message });
 };
 

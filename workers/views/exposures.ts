@@ -4,7 +4,9 @@ import type { RunHeader } from '#domain/backtest/run-file/header.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
-import { latest } from '#domain/datapoints/field-request.js';
+import { fieldOfText } from '#domain/datapoints/expressions/field-text.js';
+import { isField, type FieldLeaf } from '#domain/datapoints/expressions/tree.js';
+import type { FieldRequest } from '#domain/datapoints/field-request.js';
 import type { CrossSection } from '#domain/datapoints/cross-section.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
 import { lastAtMost } from '#domain/numbers/search.js';
@@ -114,7 +116,8 @@ function fieldReader(engine: Engine, fields: readonly string[], { market, header
   };
   const followed = Int32Array.from(new Set([...sides.own.columns, ...sides.benchmark.columns])).sort();
   const sections = crossSectionsOf({ market: sm, treatment, currency: header.currency, followed });
-  const latestOf = fields.map((field) => sections.latest(field));
+  const asked = fields.map((field) => fieldOfText(field, market));
+  const latestOf = asked.map((field) => (isField(field) && isPlain(field) ? sections.latest(field.name) : null));
   return {
     fields,
     standsAlone: (field) => latestOf[field] !== null,
@@ -130,7 +133,7 @@ function fieldReader(engine: Engine, fields: readonly string[], { market, header
           const read = latestOf[field]!;
           const values = out.subarray(0, columns.length);
           if (read === null)
-            values.set((section ??= sections.at(session, own.columns)).numbers(latest(fields[field]!), columns));
+            values.set((section ??= sections.at(session, own.columns)).numbers(asked[field]!, columns));
           else read(session, columns, values);
           out.fill(NaN, columns.length, count);
         },
@@ -138,6 +141,9 @@ function fieldReader(engine: Engine, fields: readonly string[], { market, header
     },
   };
 }
+
+const isPlain = ({ lag, window, dataset }: FieldLeaf | FieldRequest): boolean =>
+  (lag ?? 0) === 0 && (window ?? null) === null && (dataset ?? null) === null;
 
 function notRead(): never {
   throw new Error('a datapoint is read that was not asked for');

@@ -6,6 +6,7 @@ import { pathText } from '../schema/shape.js';
 import { withText } from '../datapoints/expressions/print.js';
 import { checkTree } from '../datapoints/expressions/check.js';
 import { isShaped } from '../datapoints/expressions/expression.js';
+import { isName } from '../datapoints/expressions/field-text.js';
 import { readExpression, type Expected, type ReadText } from '../datapoints/expressions/read-text.js';
 
 /** A value as it was sent, with the expressions in it as trees. */
@@ -105,17 +106,6 @@ const UNREADABLE: Readonly<Record<Expected, unknown>> = {
   number: { node: 'value', value: 0 },
   condition: { node: 'all', operands: [] },
 };
-
-/** Names as they were before there were expressions: letters, digits, spaces, dots and underscores. */
-const NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_ .]{0,63}$/u;
-
-/** Numbers are no names. */
-const NUMBER = /^\d+(?:\.\d*)?$/;
-
-function isName(text: string, market: MarketData | undefined): boolean {
-  if (market?.fields.has(text) === true || market?.reference.columns.includes(text) === true) return true;
-  return NAME.test(text) && !NUMBER.test(text);
-}
 
 /** Nodes that were not there before there were expressions of numbers. */
 const NEW_NODES: ReadonlySet<unknown> = new Set(['value', 'arithmetic', 'function']);

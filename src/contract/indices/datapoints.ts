@@ -15,7 +15,7 @@ export const VALUES_MAX = 3;
 
 export const DatapointRequest = z
   .strictObject({
-    expression,
+    expression: expression.meta({ description: 'The expression, as text or as nodes.' }),
     expects: z
       .enum(['number', 'condition'])
       .default('number')
@@ -53,7 +53,8 @@ export const DatapointEvaluation = z
           value: z.union([z.number(), z.string(), z.boolean()]).nullable().meta({ description: 'Null where missing.' }),
         }),
       )
-      .max(VALUES_MAX),
+      .max(VALUES_MAX)
+      .meta({ description: 'Of the securities that were asked about, or of the first that have a value.' }),
     findings: z.array(Finding),
   })
   .meta({ id: 'DatapointEvaluation', description: 'What an expression means, for an editor.' });

@@ -1,11 +1,13 @@
 import { useEffect, useState } from 'preact/hooks';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { formulaText } from '../../words/formulas.js';
 import { isObject, type Json } from '../../words/paths.js';
 import { parseQuantity } from '../../words/quantities.js';
 import { plainText, scalarOf, scalarText } from '../../words/scalars.js';
 import { Toggles } from '../toggles.js';
 import type { FieldSpec } from './field-spec.js';
+import { Formula } from './formula.js';
 import { Pairs } from './pairs.js';
 
 interface ControlProps {
@@ -76,6 +78,8 @@ export function FieldControl(props: ControlProps) {
       return <TextInput {...props} common={common} toText={scalarText} toValue={parseScalar} />;
     case 'scalars':
       return <TextInput {...props} common={common} toText={scalarsText} toValue={parseScalars} />;
+    case 'formula':
+      return <FormulaInput {...props} common={common} />;
     case 'integers':
       return <TextInput {...props} common={common} toText={listText} toValue={parseIntegers} />;
     case 'json':
@@ -118,11 +122,20 @@ function SeriesInput(props: TextInputProps) {
   return <TextInput {...props} spec={{ ...props.spec, suggestions }} />;
 }
 
+/** An expression as text, with what it means. */
+function FormulaInput(props: CommonProps) {
+  return (
+    <Formula {...props} expects={props.spec.expects ?? 'number'}>
+      <TextInput {...props} toText={formulaText} toValue={parseNamed} />
+    </Formula>
+  );
+}
+
 interface TextInputProps extends CommonProps, Partial<Pick<Typed, 'toText' | 'toValue'>> {}
 
 function TextInput({ id, spec, value, datapoints, onChange, common, ...own }: TextInputProps) {
   const isNumber = spec.kind === 'number' || spec.kind === 'integer';
-  const isDatapoint = spec.kind === 'datapoint' || spec.kind === 'node';
+  const isDatapoint = spec.kind === 'datapoint' || spec.kind === 'node' || spec.kind === 'formula';
   const suggestions = spec.suggestions ?? (isDatapoint ? datapoints : []);
   const suggests = suggestions.length > 0;
   const [text, type] = useTyped({

@@ -88,7 +88,7 @@ const ValueShape = z
 const ArithmeticShape = z
   .strictObject({
     node: z.literal('arithmetic'),
-    operator: z.enum(OPERATORS),
+    operator: z.enum(OPERATORS).meta({ description: 'What joins the operands; ^ is a power.' }),
     get operands() {
       return z.array(Node).min(1).max(64);
     },

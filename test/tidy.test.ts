@@ -159,3 +159,20 @@ test('the table of rooms in ARCHITECTURE is that of the linter', async () => {
     Object.fromEntries(Object.entries(ROOMS).map(([room, row]) => [room, sorted(row)])),
   );
 });
+
+test('an import of the package leads an editor to the source, and Node to what is compiled of it', () => {
+  const { imports } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+    imports: Record<string, { readonly source: string; readonly default: string }>;
+  };
+  const astray = Object.entries(imports).filter(([, { source, default: compiled }]) => {
+    const path = source.replace('/*', '').replace(/\.js$/, '.ts');
+    return !existsSync(path) || compiled !== source.replace('./', './dist/');
+  });
+  expect(astray).toEqual([]);
+});
+
+test('timings are of test files that are there', () => {
+  const timed = Object.keys(JSON.parse(readFileSync('test/timings.json', 'utf8')) as Record<string, number>);
+  expect(timed.length).toBeGreaterThan(0);
+  expect(timed.filter((file) => !existsSync(`test/${file}`))).toEqual([]);
+});

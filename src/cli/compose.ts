@@ -39,6 +39,8 @@ export interface Composition {
   readonly role: Role;
   readonly settings: Settings;
   readonly log: Logger;
+  /** Serves what was served before without what its source has now: for a command that takes that itself. */
+  readonly keepsServed?: boolean;
   /** Receives a failure after which the process has to end, because a room can no longer keep its promises. */
   readonly onDefect: (cause: unknown) => void;
 }
@@ -85,7 +87,7 @@ async function closeAll(open: readonly Closable[]): Promise<void> {
 /** Builds the rooms inside-out, the features on them, and the application around all. */
 async function composeOn(
   home: Home,
-  { role, settings, log, onDefect }: Composition,
+  { role, settings, log, onDefect, keepsServed = false }: Composition,
   open: Closable[],
 ): Promise<Service> {
   const startedAt = new Date();
@@ -119,7 +121,7 @@ async function composeOn(
   await startJobs(rooms, kinds);
   // The market served before is read again in the background; requests that need it get Retry-After.
   await rooms.datasets.announce();
-  const resumed = role === 'worker' || settings.readOnly ? followed(rooms) : rooms.datasets.resume();
+  const resumed = role === 'worker' || settings.readOnly ? followed(rooms) : rooms.datasets.resume(keepsServed);
   resumed.catch(onDefect);
   const app = createApp({
     ...apiOf(role, settings, handlers),

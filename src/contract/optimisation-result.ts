@@ -202,6 +202,7 @@ export const OptimisationRunResult = z
       .boolean()
       .meta({ description: 'A non-convex constraint forced a restricted re-solve: feasible, not proven optimal.' }),
     holdings: z.int().min(0),
+    gross_holdings: z.int().min(0).optional(),
     iterations: z.int().min(0),
     objective_type: z.string(),
     objective_value: z.number().meta({

@@ -15,6 +15,7 @@ import type {
 import type {
   EstimateRiskModelInput,
   IndexQuestion,
+  OptimisationQuestion,
   OptimiseInput,
   RebalancePackQuestion,
   RiskModelOutput,
@@ -110,6 +111,8 @@ export interface Tasks {
   preview: { input: IndexQuestion & { readonly asOf: string | null }; output: AnswerBytes };
   /** Values of an expression for a few securities, on the store's last day when none is given. */
   'evaluate-datapoint': { input: DatapointQuestion; output: EvaluatedDatapoint };
+  /** The weights that an optimisation comes to: a PreviewResponse as JSON. */
+  'preview-optimisation': { input: OptimisationQuestion; output: AnswerBytes };
   /** The chain behind one weight, on the store's last day when none is given: an IndexExplanation as JSON. */
   explain: {
     input: IndexQuestion & { readonly identifier: string; readonly asOf: string | null };

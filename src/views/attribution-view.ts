@@ -40,19 +40,22 @@ export function attributionView(columns: RunColumns, { start, end }: AskedWindow
           },
         ],
   );
+  const isOverlay = header.parts !== undefined;
+  const sumOf = (values: Float64Array) => values.reduce((sum, value) => sum + value, 0);
   return {
     index_id: header.run_id,
     contributions: contributions.toSorted(
       (a, b) => b.contribution - a.contribution || compareText(a.asset_id, b.asset_id),
     ),
-    overlay_parts:
-      header.parts === undefined
-        ? null
-        : parts.map(({ index_id: of, part }, p) => ({
-            index_id: of,
-            part,
-            contribution: linked.contributions[names.length + p]!,
-          })),
+    contributions_sum: sumOf(linked.contributions.subarray(0, names.length)),
+    overlay_parts_sum: isOverlay ? sumOf(linked.contributions.subarray(names.length)) : null,
+    overlay_parts: !isOverlay
+      ? null
+      : parts.map(({ index_id: of, part }, p) => ({
+          index_id: of,
+          part,
+          contribution: linked.contributions[names.length + p]!,
+        })),
     total_return: linked.totalReturn,
     periods,
     reconciles: linked.reconciles,

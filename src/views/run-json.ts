@@ -8,7 +8,8 @@ import type { Composition } from '#domain/books/compositions.js';
 import { snapshotsOf, type Snapshot } from '#domain/backtest/record/schema.js';
 import { assertReturns, summaryOf, type RunSummary } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
-import { formatDay, formatDayTimestamp } from '#domain/time/days.js';
+import { formatDay, formatDayTimestamp, type Day } from '#domain/time/days.js';
+import { dateInForce } from '#domain/schedule/date-in-force.js';
 import {
   jsonObject,
   numberMember,
@@ -259,10 +260,16 @@ const OVERVIEW = jsonObject<OverviewView, OverviewSource>({
   return_variant: textMember(({ run }) => run.variant),
   observations: numberMember(({ run }) => run.days.length),
   rebalances: numberMember(({ run }) => run.rebalancesWithin),
-  last_rebalance: textMember(({ run }) => formatDay(run.lastRebalance.date)),
+  last_rebalance: textMember(({ run }) => formatDay(lastDate(run))),
   start: textMember(({ run }) => formatDay(run.days[0]!)),
   end: textMember(({ run }) => formatDay(run.days.at(-1)!)),
 });
+
+/** Date of the last rebalance, on or before the last one of the run, on which one that is still to come took effect. */
+function lastDate({ lastRebalance: { date }, days }: RunSummary): Day {
+  const last = days.at(-1)!;
+  return dateInForce({ date, session: last }, last);
+}
 
 /** Exposure of the last rebalance. */
 function lastExposure({ plan, lastRebalance }: RunSummary): ExposurePayload {

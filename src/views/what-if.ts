@@ -55,16 +55,19 @@ function toSide({ indexId, preview, rule, cause }: ComparedPreview): WhatIfRespo
       constituents: 0,
       largest: 0,
       effective_assets: 0,
+      gross_constituents: 0,
       cap: null,
       cap_redistributed: 0,
       cause,
     };
   const { weights, cap, redistributed } = decision;
+  const { constituents, largest, effective_assets, gross_constituents } = concentration(weights);
   return {
     index_id: indexId,
-    constituents: weights.length,
-    largest: weights.reduce((most, weight) => Math.max(most, Math.abs(weight)), 0),
-    effective_assets: concentration(weights).effective_assets,
+    constituents,
+    largest,
+    effective_assets,
+    gross_constituents,
     cap,
     cap_redistributed: redistributed,
     cause,

@@ -121,7 +121,9 @@ function sourceRows(block: string, catalogue: Readonly<Record<string, string>>):
 
 /** The worked example of a class as it would stand among the others. */
 function exampleClass(): string {
-  return readFileSync('test/domain/rules/near-high-filter.ts', 'utf8').replaceAll('#domain/rules/', '../');
+  return readFileSync('test/domain/rules/near-high-filter.ts', 'utf8')
+    .replaceAll('#domain/rules/', '../')
+    .replaceAll('#domain/', '../../');
 }
 
 /** Parameters that most classes of a catalogue have and the text beside its table explains. */

@@ -44,7 +44,14 @@ const STATISTICAL = { model: 'statistical', factors: 2, estimator: null, finding
 
 /** What idle threads ask. */
 const QUESTIONS: Readonly<Record<string, (of: Asked) => RunViewInput>> = {
-  'weights with their risk': (of) => ({ ...of, view: 'weights', asOf: null, risk: true, benchmark }),
+  'weights with their risk': (of) => ({
+    ...of,
+    view: 'weights',
+    asOf: null,
+    risk: true,
+    isMarketOfRun: true,
+    benchmark,
+  }),
   'risk by factors': (of) => ({ ...of, view: 'factor-risk', asOf: null, measure: STATISTICAL, benchmark }),
   limits: (of) => ({
     ...of,

@@ -1,7 +1,7 @@
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import { isRuleDocument } from '#domain/documents/index-document.js';
 import { evaluateDatapoint } from '#domain/rules/evaluate-datapoint.js';
-import { sessionWithData } from '#domain/rules/preview.js';
+import { sessionWithData } from '#domain/books/due-rebalances.js';
 import type { Task } from '#jobs/tasks.js';
 import { composerFor } from '../input/index-composer.js';
 import { onEngine } from '../input/numerics.js';

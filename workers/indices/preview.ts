@@ -1,15 +1,16 @@
 import { ruleOf } from '#domain/books/breach-rebalances.js';
+import { previewFirstOverlay, previewOverlay } from '#domain/books/preview-overlay.js';
 import { dayFrom, type Day } from '#domain/time/days.js';
 import { asOfFindings } from '#domain/checks/as-of-findings.js';
 import { assumptionFindings } from '#domain/checks/assumptions.js';
-import { isDerivedDocument } from '#domain/documents/index-document.js';
+import { isDerivedDocument, isOverlayDocument } from '#domain/documents/index-document.js';
 import { orderFindings } from '#domain/refusals/findings.js';
 import { previewDerived, previewFirst } from '#domain/optimisation/preview.js';
 import { previewRules } from '#domain/rules/preview.js';
 import { lookAheadFindings } from '#domain/checks/look-ahead.js';
 import type { Task } from '#jobs/tasks.js';
 import { toDerivedPreview } from '#views/optimisation.js';
-import { toPreviewResponse } from '#views/preview.js';
+import { toOverlayPreview, toPreviewResponse } from '#views/preview.js';
 import { answerBytes } from '../output/hand-over.js';
 import { composerFor } from '../input/index-composer.js';
 import { openedCalendars } from '../input/opened-calendars.js';
@@ -31,9 +32,15 @@ export const preview: Task<'preview'> = ({ market: handle, documents, models, in
       asked === null
         ? previewFirst({ composerUntil, indexId, engine })
         : previewDerived(composer, indexId, { asOf: day, engine });
-    const answer = isDerivedDocument(composer.document(indexId))
-      ? toDerivedPreview(derived(), { indexId, asOf: asked })
-      : toPreviewResponse(previewRules(composer, indexId, day), { indexId, asOf, rule: ruleOf(composer, indexId) });
+    const document = composer.document(indexId);
+    const answer = isOverlayDocument(document)
+      ? toOverlayPreview(
+          asked === null ? previewFirstOverlay({ composerUntil, document }) : previewOverlay(composer, document, day),
+          asked,
+        )
+      : isDerivedDocument(document)
+        ? toDerivedPreview(derived(), { indexId, asOf: asked })
+        : toPreviewResponse(previewRules(composer, indexId, day), { indexId, asOf, rule: ruleOf(composer, indexId) });
     const late = asked === null ? [] : asOfFindings(asked, market.dates);
     const assumptions = assumptionFindings({
       document: composer.document(indexId),

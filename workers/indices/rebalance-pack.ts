@@ -15,7 +15,8 @@ import { knownBefore, knownName } from '#domain/rebalance-pack/known-name.js';
 import { packOf, type KnownName } from '#domain/rebalance-pack/pack.js';
 import { reconciled, type PackedNames } from '#domain/rebalance-pack/reconciliation.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { previewRules, sessionWithData } from '#domain/rules/preview.js';
+import { sessionWithData } from '#domain/books/due-rebalances.js';
+import { previewRules } from '#domain/rules/preview.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Task } from '#jobs/tasks.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
@@ -152,7 +153,8 @@ function compositionFor(composer: Composer, { indexId, session, engine, called }
   if (resolved === null || decision?.kind !== 'decided')
     throw new Refusal('EMPTY_INDEX', `The index ${indexId} holds nothing as decided on ${formatDay(decided)}.`);
   const timing = { date: day, also: [], session, decision: resolved.session, announced: null };
-  const traded = takeEffect(sm, timing, decision);
+  const { max_stale_sessions: maxStaleSessions } = composer.treatment(indexId);
+  const traded = takeEffect({ sm, maxStaleSessions }, timing, decision);
   if (traded === undefined)
     throw new Refusal(
       'EMPTY_INDEX',

@@ -14,7 +14,13 @@ import { keepOpen, openedMarket } from '../input/open-markets.js';
 /** The next version of a store: what is held with what its source has now, and what that changed. */
 export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, options, calendars }, control) => {
   const before = openedMarket(held);
-  const { content, report, taken } = refreshContent(before, openMarket(fresh), options, held.taken);
+  const source = openMarket(fresh);
+  const { content, report, isHistoryKept, taken } = refreshContent(
+    before,
+    source,
+    { ...options, adjustment: held.adjustment },
+    held.taken,
+  );
   control.report(0.5, 'checking');
   const problems = createProblems();
   reportSeries(content.identifiers, content.series, problems);
@@ -28,7 +34,7 @@ export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, optio
     content.series === before.series;
   const { hash, digests } = await digestContent(
     content,
-    knownDigests({ held, fresh, before, content }, { isAdded: !options.full, isSameObjects }),
+    knownDigests({ held, fresh, before, source, content }, { isHistoryKept, isSameObjects }),
   );
   const isSameTables =
     content.identifiers === before.identifiers &&
@@ -62,6 +68,7 @@ interface Versions {
   readonly held: MarketHandle;
   readonly fresh: MarketHandle;
   readonly before: MarketContent;
+  readonly source: MarketContent;
   readonly content: MarketContent;
 }
 
@@ -70,8 +77,8 @@ interface Versions {
  * whole or are those held.
  */
 function knownDigests(
-  { held, fresh, before, content }: Versions,
-  { isAdded, isSameObjects }: { readonly isAdded: boolean; readonly isSameObjects: boolean },
+  { held, fresh, before, source, content }: Versions,
+  { isHistoryKept, isSameObjects }: { readonly isHistoryKept: boolean; readonly isSameObjects: boolean },
 ): KnownDigests {
   const isSameAxis =
     before.identifiers.length === content.identifiers.length &&
@@ -79,12 +86,14 @@ function knownDigests(
   const isSameFields =
     before.fields.size === content.fields.size && [...before.fields.keys()].every((name) => content.fields.has(name));
   const isPrefix =
-    isAdded && before.dates.length <= content.dates.length && before.dates.every((day, t) => day === content.dates[t]);
+    isHistoryKept &&
+    before.dates.length <= content.dates.length &&
+    before.dates.every((day, t) => day === content.dates[t]);
   const isWhole =
-    content.reference !== before.reference &&
-    content.actions !== before.actions &&
-    content.universes !== before.universes &&
-    (before.series === undefined || content.series !== before.series);
+    content.reference === source.reference &&
+    content.actions === source.actions &&
+    content.universes === source.universes &&
+    content.series === source.series;
   const tables = isSameObjects ? held.digests?.tables : isWhole ? fresh.digests?.tables : undefined;
   return {
     ...(held.digests !== undefined && isSameAxis && isSameFields && isPrefix

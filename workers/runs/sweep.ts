@@ -1,7 +1,7 @@
 import { serialize } from 'node:v8';
 import { createSparseRoom } from '#domain/books/sparse-room.js';
 import { indexDeciders } from '#domain/backtest/index-decider.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { acceptedIndex } from '#domain/checks/validate-index.js';
 import { sharedDecisions } from '#domain/rules/shared-decisions.js';
 import { runVariants } from '#domain/sweeps/run-variants.js';
 import { sweepTable } from '#domain/sweeps/sweep-table.js';
@@ -57,7 +57,7 @@ export const writeSweepPart: Task<'write-sweep-part'> = async ({ outputs, ...inp
 
 /** A variant that was checked before the job was queued. */
 function variantOf(base: SweepBase, patch: Patch): Variant {
-  const check = (body: unknown) => ({ document: IndexDocument.parse(body), findings: [] });
+  const check = (body: unknown) => ({ document: acceptedIndex(body), findings: [] });
   const { variant, findings } = applyPatch(base, patch, { path: '', check });
   if (variant === undefined)
     throw new Error(

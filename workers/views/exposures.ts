@@ -4,9 +4,6 @@ import type { RunHeader } from '#domain/backtest/run-file/header.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
-import { fieldOfText } from '#domain/datapoints/expressions/field-text.js';
-import { isField, type FieldLeaf } from '#domain/datapoints/expressions/tree.js';
-import type { FieldRequest } from '#domain/datapoints/field-request.js';
 import type { CrossSection } from '#domain/datapoints/cross-section.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
 import { lastAtMost } from '#domain/numbers/search.js';
@@ -18,11 +15,15 @@ import type { FieldReader, HeldNames, SideName } from '#views/exposures/field-se
 import { bookHoldings, storedHoldings } from '#views/exposures/sides.js';
 import { comparedWith } from './compared.js';
 import { groupSpells, ownGroup } from '#domain/market/market-groups.js';
+import { indexUniverse, type UniverseOn } from './index-universe.js';
 import { figuresOf } from '../run-files/kept-figures.js';
 import { onEngine } from '../input/numerics.js';
 import { openedCalendars } from '../input/opened-calendars.js';
 import { openedMarket } from '../input/open-markets.js';
 import { withRunFile } from '../run-files/run-file.js';
+import { fieldOfText } from '#domain/datapoints/expressions/field-text.js';
+import { isField, type FieldLeaf } from '#domain/datapoints/expressions/tree.js';
+import type { FieldRequest } from '#domain/datapoints/field-request.js';
 
 /** Groups of which every name is one by itself. */
 const OWN_GROUPS = 'IDENTIFIER';
@@ -76,7 +77,14 @@ function exposuresBeside(
       holdings: holdings!,
       keep: isAlike ? figuresOf(input.benchmarkColumns!, handle) : null,
     },
-    fields: fieldReader(engine, input.fields, { market, header: run.header, benchmarkNames: holdings?.names ?? [] }),
+    fields: fieldReader(engine, input.fields, {
+      market,
+      header: run.header,
+      benchmarkNames: holdings?.names ?? [],
+      universeIn: (sm) =>
+        input.universe &&
+        indexUniverse(engine, { ...input.universe, market: served!, sm, until: run.i32('days').at(-1)! }),
+    }),
     keep: figuresOf(columns, handle),
     engine,
     onDate,
@@ -103,10 +111,16 @@ interface Read {
   readonly market: MarketData | null;
   readonly header: RunHeader;
   readonly benchmarkNames: readonly string[];
+  /** Universe that BETA is relative to, in columns of a market; null where none is needed or known. */
+  universeIn(sm: SessionMarket): UniverseOn | null;
 }
 
 /** Datapoints on the terms of a run: in its currency, with its staleness. */
-function fieldReader(engine: Engine, fields: readonly string[], { market, header, benchmarkNames }: Read): FieldReader {
+function fieldReader(
+  engine: Engine,
+  fields: readonly string[],
+  { market, header, benchmarkNames, universeIn }: Read,
+): FieldReader {
   if (fields.length === 0 || market === null) return { fields: [], standsAlone: notRead, on: notRead };
   const sm = marketOn({ market, calendars: openedCalendars(), code: header.calendar });
   const treatment = TreatmentSpec.parse({ ...header.treatment });
@@ -114,7 +128,11 @@ function fieldReader(engine: Engine, fields: readonly string[], { market, header
     own: placedNames(engine, sm, header.names),
     benchmark: placedNames(engine, sm, benchmarkNames),
   };
-  const followed = Int32Array.from(new Set([...sides.own.columns, ...sides.benchmark.columns])).sort();
+  const universeOn = universeIn(sm);
+  const heldAtAll = new Set([...sides.own.columns, ...sides.benchmark.columns]);
+  // What BETA is relative to comes and goes among all names.
+  const followed =
+    universeOn === null ? Int32Array.from(heldAtAll).sort() : Int32Array.from({ length: sm.names }, (_, i) => i);
   const sections = crossSectionsOf({ market: sm, treatment, currency: header.currency, followed });
   const asked = fields.map((field) => fieldOfText(field, market));
   const latestOf = asked.map((field) => (isField(field) && isPlain(field) ? sections.latest(field.name) : null));
@@ -126,14 +144,14 @@ function fieldReader(engine: Engine, fields: readonly string[], { market, header
       const own = sides.own.held(weights);
       let other: HeldNames | undefined;
       let section: CrossSection | undefined;
+      const universe = () => universeOn?.(day) ?? NO_COLUMNS;
       return {
         // An index and the one that it is weighted otherwise than hold the same names.
         held: (side, held) => (side === 'own' ? own : (other ??= sides.benchmark.held(held, own.columns))),
         values(field, { columns, count }, out) {
           const read = latestOf[field]!;
           const values = out.subarray(0, columns.length);
-          if (read === null)
-            values.set((section ??= sections.at(session, own.columns)).numbers(asked[field]!, columns));
+          if (read === null) values.set((section ??= sections.at(session, universe())).numbers(asked[field]!, columns));
           else read(session, columns, values);
           out.fill(NaN, columns.length, count);
         },
@@ -144,6 +162,7 @@ function fieldReader(engine: Engine, fields: readonly string[], { market, header
 
 const isPlain = ({ lag, window, dataset }: FieldLeaf | FieldRequest): boolean =>
   (lag ?? 0) === 0 && (window ?? null) === null && (dataset ?? null) === null;
+const NO_COLUMNS = new Int32Array(0);
 
 function notRead(): never {
   throw new Error('a datapoint is read that was not asked for');

@@ -148,7 +148,7 @@ async function showWeights(input: WeightsViewInput, { report }: TaskControl): Pr
     requestedAsOf: asOf,
     weights: held.weights,
     benchmark: compared,
-    sharesOf: (name) => market && sharesOutstanding(market, name, held.weights.day),
+    sharesOf: (name) => (market && input.isMarketOfRun ? sharesOutstanding(market, name, held.weights.day) : null),
     risk: measured?.risk ?? null,
     activeRisk: measured?.active ?? null,
   });

@@ -4,6 +4,8 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { limitRowsOf, type WatchedContext } from '#domain/compliance/constraint-rows.js';
 import type { LimitRow } from '#domain/compliance/limit-row.js';
 import { rowFindings, type Watched } from '#domain/compliance/row-findings.js';
+import type { MissingValues } from '#domain/constraints/constraint-class.js';
+import { lackingOf, missingSentence } from '#domain/constraints/missing-values.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
@@ -38,10 +40,42 @@ export function showLimits(input: LimitsViewInput, { report }: TaskControl): Ret
       findings: [
         ...input.findings,
         ...(issuers ? ownIssuers(run, groupSpells(market!, by), by) : []), // Issuers are those of a market.
-        ...('rule' in limits ? [] : rowFindings(limits.rows, heldOn(run, market))),
+        ...('rule' in limits
+          ? []
+          : [...rowFindings(limits.rows, heldOn(run, market)), ...missingFindings(limits.rows, run, market)]),
       ],
     });
   });
+}
+
+/** Warnings of values that rows lack of what is held on the last date of a run. */
+function missingFindings(rows: readonly ConstraintRow[], run: RunColumns, market: MarketData | null): Finding[] {
+  if (market === null) return [];
+  const { names } = run.header;
+  const days = run.i32('days');
+  const weights = run.f64('weights', (days.length - 1) * names.length, days.length * names.length);
+  const held = Uint8Array.from(weights, (weight) => (weight === 0 ? 0 : 1));
+  const found: Finding[] = [];
+  const report = (lack: MissingValues, position: number): void => {
+    const values = lack.values.map((value, place) => (held[place] === 1 ? value : 0));
+    const lacking = lackingOf({ ...lack, values }, { identifiers: names, weights });
+    const { identifiers } = lacking;
+    if (identifiers.length === 0) return;
+    const count = held.reduce((sum, is) => sum + is, 0);
+    const message = `On ${formatDay(days.at(-1)!)} ${missingSentence(lack, lacking, { count, whole: 'the portfolio' })}`;
+    const { id } = rows[position]!;
+    found.push({
+      severity: 'warning',
+      code: 'NO_WEIGHT_DATA',
+      message,
+      path: `rows[${position}].params.field`,
+      row_id: id === '' ? null : id,
+      count: identifiers.length,
+      places: identifiers.slice(0, 5),
+    });
+  };
+  rowsByDay(rows, run.header, market, report)(days.at(-1)!, held);
+  return found;
 }
 
 const heldOn = (run: RunColumns, market: MarketData | null): Watched => ({
@@ -77,6 +111,7 @@ function rowsByDay(
   rows: readonly ConstraintRow[],
   header: RunHeader,
   market: MarketData | null,
+  missing?: WatchedContext['missing'],
 ): (day: Day, held: Uint8Array) => readonly LimitRow[] {
   if (market === null) {
     let known: { readonly count: number; readonly rows: readonly LimitRow[] } | undefined;
@@ -103,6 +138,7 @@ function rowsByDay(
     const context: WatchedContext = {
       identifiers: header.names,
       covers: (name) => held[name] === 1,
+      ...(missing ? { missing } : {}),
       numbers(field) {
         const all = new Float64Array(header.names.length).fill(NaN);
         numbers(field).forEach((value, k) => (all[placed[k]!.position] = value));

@@ -152,7 +152,7 @@ export const runViewRoutes = routes({
     ...common,
     path: '/analytics/{index_id}/exposures',
     summary: 'Weights by group and averages of datapoints through time, with concentration and turnover.',
-    description: `Groups and datapoints are as known on each date. BETA is against the equally weighted names held. A benchmark is run from its definition and must hold something on every date. As CSV or Arrow, one \`table\`:\n\n${tableLines(EXPOSURE_TABLES)}`,
+    description: `Groups and datapoints are as known on each date. BETA is that of the rules: against the equally weighted universe of the index on the date. A benchmark is run from its definition and must hold something on every date. As CSV or Arrow, one \`table\`:\n\n${tableLines(EXPOSURE_TABLES)}`,
     params,
     query: z.strictObject({
       ...whichRun,

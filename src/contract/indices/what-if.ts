@@ -35,6 +35,7 @@ const WhatIfSide = z
     constituents: z.int().min(0),
     largest: z.number(),
     effective_assets: z.number(),
+    gross_constituents: z.int().min(0).meta({ description: 'Securities with a position, long or short.' }),
     cap: z.number().nullable(),
     cap_redistributed: z.number(),
     cause: z.enum(REBALANCE_CAUSES).nullable().meta({

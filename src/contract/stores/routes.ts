@@ -109,7 +109,7 @@ export const storeRoutes = routes({
     tag: 'stores',
     summary: 'Brings a store up to date from its own source.',
     description:
-      'Later dates are added; with full every value is read again and what was restated is reported. Synthetic data is extended. Job refresh:{store_id}, result RefreshResult.',
+      'Each security is accepted with its bars and corporate actions, or left as it is: later dates are added to those whose history is unchanged, a history restated for a split is taken, any other changed history is reported and taken with full. Synthetic data is extended. Job refresh:{store_id}, result RefreshResult.',
     params: storeParams,
     body: { schema: RefreshRequest, optional: true, example: { full: true } },
     success: { status: 202, description: 'The refreshing job.', schema: RefreshJobStatus },

@@ -95,7 +95,7 @@ export function tradePrices({ portfolio, index, document, trades }: TradedRun, f
 /** Weight with which a name left the book or turned into another; 0 where it did neither. */
 function weightThatLeft({ conversions, exits }: BookEvent, slot: number): number {
   const exit = exits.find((move) => move.slot === slot);
-  return exit ? -exit.change : (conversions.find((conversion) => conversion.slot === slot)?.weight ?? 0);
+  return (conversions.find((conversion) => conversion.slot === slot)?.weight ?? 0) - (exit?.change ?? 0);
 }
 
 function priceOfLeaver(terms: EventTerms, { session, column }: Gap, isShort: boolean): number {

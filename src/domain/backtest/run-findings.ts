@@ -60,7 +60,7 @@ export function reportedFindings(
 }
 
 /** Codes of which one finding stands for every rebalance of a run: what they say of one seldom differs from the next. */
-const RECURRING: ReadonlySet<FindingCode> = new Set(['NO_WEIGHT_DATA', 'RISK_FALLBACK_IDENTITY']);
+const RECURRING: ReadonlySet<FindingCode> = new Set(['NO_WEIGHT_DATA', 'RISK_FALLBACK_IDENTITY', 'LIMIT_NOT_KEPT']);
 
 /** Findings of rebalances, those of a recurring code and one place as one, where the first of them was. */
 function recurringAsOne(findings: readonly Finding[]): Finding[] {

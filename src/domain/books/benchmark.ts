@@ -62,7 +62,7 @@ export function runBenchmark(input: BenchmarkInput): BenchmarkRun {
   const book = indexBook({ compositions, to });
   const series = { days: bookDays(book), values: book.value };
   const { sm } = compositions;
-  const coverage = coverageOf(sm.calendar, sm.market.dates, range);
+  const coverage = coverageOf(sm.calendar, range);
   return {
     reference,
     variant: variantOn(sm.market, compositions.treatment.dividends),

@@ -85,8 +85,8 @@ export function closeSession(state: BookState, session: number, targets: Targets
   const row = rowOf(state, session);
   const before = input.isBrief ? null : weights.slice(row, row + columns.length);
   const valueBefore = value[at]!;
-  const converted = convertNames(state, conversions, row);
-  const exits = releaseNames(state, leaving, session);
+  const { converted, paid } = convertNames(state, conversions, row);
+  const exits = releaseNames(state, { leaving, paid }, session);
   const fills: Fill[] = [];
   if (targets) takeTargets(state, targets, session);
   else {
@@ -138,11 +138,10 @@ function leavingOn(state: BookState, session: number, { targets, conversions }: 
   for (const column of today?.exits.keys() ?? []) {
     if (isHeldColumn(state, column) && !conversions.has(column)) leaving.push(column);
   }
-  const patience = Math.max(1, treatment.max_stale_sessions);
   for (const column of state.missing) {
     if (!isHeldColumn(state, column) || leaving.includes(column) || conversions.has(column)) continue;
     if (targets?.columns.includes(column)) continue;
-    const isSilent = sm.barAge(session, column) >= patience;
+    const isSilent = sm.isSilent(session, column, treatment.max_stale_sessions);
     const isExcluded = treatment.missing_prices === 'exclude' && sm.isOpen(session, column);
     if (!isSilent && !isExcluded) continue;
     leaving.push(column);
@@ -151,33 +150,50 @@ function leavingOn(state: BookState, session: number, { targets, conversions }: 
   return leaving.length < 2 ? leaving : leaving.toSorted((a, b) => a - b);
 }
 
-function convertNames(state: BookState, conversions: ReadonlyMap<number, number>, row: number): Conversion[] {
-  const { slotOf, weights } = state;
+interface Converted {
+  readonly converted: Conversion[];
+  /** Weights of what mergers pay in cash. */
+  readonly paid: Move[];
+}
+
+function convertNames(state: BookState, conversions: ReadonlyMap<number, number>, row: number): Converted {
+  const { slotOf, weights, today } = state;
   const converted: Conversion[] = [];
+  const paid: Move[] = [];
   for (const [column, related] of [...conversions].toSorted(([a], [b]) => a - b)) {
     const slot = slotOf[column]!;
     const into = slotOf[related]!;
-    const weight = weights[row + slot]!;
+    const whole = weights[row + slot]!;
+    const cash = whole * (today?.conversions.has(column) ? today.exits.get(column)!.cashShare : 0);
+    const weight = whole - cash;
+    if (cash !== 0) paid.push({ slot, change: -cash });
     converted.push({ slot, into, weight });
     weights[row + into]! += weight;
     drop(state, slot, row);
     hold(state, into);
   }
-  return converted;
+  return { converted, paid };
+}
+
+interface Leaving {
+  /** Columns. */
+  readonly leaving: readonly number[];
+  readonly paid: readonly Move[];
 }
 
 /**
  * Takes names out at their price. Market value leaves a long book with them: its divisor falls. In a book with short
  * positions each side keeps its exposure, and no market value leaves.
  */
-function releaseNames(state: BookState, leaving: readonly number[], session: number): Move[] {
+function releaseNames(state: BookState, { leaving, paid }: Leaving, session: number): Move[] {
   const { input, slotOf, weights, cash, divisor } = state;
   const at = session - input.from;
   const row = rowOf(state, session);
-  const exits = leaving.map((column): Move => ({ slot: slotOf[column]!, change: -weights[row + slotOf[column]!]! }));
+  const gone = leaving.map((column): Move => ({ slot: slotOf[column]!, change: -weights[row + slotOf[column]!]! }));
+  const exits = paid.length === 0 ? gone : [...paid, ...gone];
   if (exits.length === 0) return exits;
-  const isLong = !hasShort(state, row);
-  for (const { slot } of exits) drop(state, slot, row);
+  const isLong = !hasShort(state, row) && paid.every(({ change }) => change < 0);
+  for (const { slot } of gone) drop(state, slot, row);
   if (isLong && state.count > 0) divisor[at]! *= 1 - exitSides(exits).long / (1 - cash[at]!);
   return exits;
 }

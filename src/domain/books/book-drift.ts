@@ -147,7 +147,9 @@ function noteRenamed(state: BookState, session: number): void {
   for (let a = starts[session]!; a < starts[session + 1]!; a++) {
     const { column, action } = all[a]!;
     const related = action.type === 'TICKER_CHANGE' && action.related !== null ? sm.columnOf(action.related) : -1;
-    if (related >= 0 && related !== column && isHeldColumn(state, column)) state.renamed.set(column, related);
+    const isPaid = state.today?.exits.get(column)?.proceeds !== undefined;
+    if (related >= 0 && related !== column && !isPaid && isHeldColumn(state, column))
+      state.renamed.set(column, related);
   }
   for (const [column, related] of state.renamed) {
     if (

@@ -19,8 +19,10 @@ export interface SessionEvents {
 export interface Exit {
   readonly type: 'DELISTING' | 'ACQUISITION' | 'MERGER';
   readonly action: CorporateAction;
-  /** What a share brings; undefined for its last close. */
+  /** What a share brings, shares and cash together; undefined for its last close. */
   readonly proceeds: number | undefined;
+  /** Fraction of the proceeds that a merger pays in cash; the rest is shares of the other name. */
+  readonly cashShare: number;
 }
 
 export interface SpinOff {
@@ -52,9 +54,9 @@ export function eventsOn(terms: EventTerms, session: number): SessionEvents | un
     switch (action.type) {
       case 'DELISTING':
       case 'ACQUISITION':
-        if (!conversions.has(column)) {
+        if (!conversions.has(column) && !paysMore(exits.get(column), action)) {
           const proceeds = proceedsOf(action.value, action.type === 'DELISTING', treatment.delisting);
-          exits.set(column, { type: action.type, action, proceeds });
+          exits.set(column, { type: action.type, action, proceeds, cashShare: 0 });
         }
         break;
       case 'MERGER': {
@@ -63,11 +65,9 @@ export function eventsOn(terms: EventTerms, session: number): SessionEvents | un
           related !== column &&
           action.value > 0 &&
           sm.isPriceable(session, related, treatment.max_stale_sessions);
+        if (!priced && (exits.get(column)?.action.value ?? 0) > 0) break;
         if (priced) conversions.set(column, related);
-        const proceeds = priced
-          ? action.value * valueInUnitsOf(terms, session, { priced: related, quoted: column })
-          : undefined;
-        exits.set(column, { type: action.type, action, proceeds });
+        exits.set(column, { type: action.type, action, ...considerationOf(terms, session, { action, priced }) });
         break;
       }
       case 'SPIN_OFF':
@@ -86,6 +86,27 @@ export function eventsOn(terms: EventTerms, session: number): SessionEvents | un
     }
   }
   return exits.size === 0 && spinOffs.length === 0 ? undefined : { exits, conversions, spinOffs };
+}
+
+/** Whether an acquisition on the same session says more of what is paid than a delisting does. */
+function paysMore(before: Exit | undefined, { type, value }: CorporateAction): boolean {
+  return before?.type === 'ACQUISITION' && type === 'DELISTING' && (before.action.value > 0 || !(value > 0));
+}
+
+/** Shares and cash that a merger gives for a share; the last close where the shares have no price. */
+function considerationOf(
+  terms: EventTerms,
+  session: number,
+  { action, priced }: { readonly action: CorporateAction; readonly priced: boolean },
+): Pick<Exit, 'proceeds' | 'cashShare'> {
+  if (!priced) return { proceeds: undefined, cashShare: 0 };
+  const { sm } = terms;
+  const columns = { priced: sm.columnOf(action.related!), quoted: sm.columnOf(action.identifier) };
+  const shares = action.value * valueInUnitsOf(terms, session, columns);
+  const { cash } = action;
+  return cash === undefined
+    ? { proceeds: shares, cashShare: 0 }
+    : { proceeds: shares + cash, cashShare: cash / (shares + cash) };
 }
 
 /** Proceeds of a share, undefined for its last close. */

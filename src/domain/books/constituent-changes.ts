@@ -36,7 +36,7 @@ export interface ConstituentChange {
   readonly ratio: number | null;
   /** Fraction of the index: with which it left, before the trades of the close; with which it came, after them. */
   readonly weight: number;
-  /** Money a share, in `currency`: what was paid for it. */
+  /** Money per share, in `currency`: what it brought, shares of another name and cash together. */
   readonly price: number;
   /** Currency in which the name is quoted. */
   readonly currency: string;
@@ -140,8 +140,9 @@ function departure(name: NameAt, event: BookEvent | undefined): ConstituentChang
   const { book, terms, slot, column, at } = name;
   const session = book.from + at;
   const conversion = event?.conversions.find((converted) => converted.slot === slot);
-  if (conversion !== undefined) return converted(name, conversion.weight, book.columns[conversion.into]!);
   const move = event?.exits.find((exit) => exit.slot === slot);
+  if (conversion !== undefined)
+    return converted(name, conversion.weight - (move?.change ?? 0), book.columns[conversion.into]!);
   // A name that was worth nothing is not among them where nothing else was left.
   if (event !== undefined && move === undefined) return traded(name, event, event.before[slot]!);
   const weight = move === undefined ? 0 : 0 - move.change;

@@ -2,6 +2,7 @@ import { datedFindings, type Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import { inForce, type Composer, type Composition } from './compositions.js';
+import { unkeptLimit } from './unkept-limit.js';
 import type { DueRebalance } from './due-rebalances.js';
 import { emptyIndex, heldFinding, takeEffect } from './take-effect.js';
 
@@ -27,11 +28,17 @@ export function decideOne(composer: Composer, { indexId, rebalance, known }: Dec
   const sm = composer.market(indexId);
   const incumbents = inForce(known, rebalance.decision - 1)?.columns ?? null;
   const seat = composer.seatOf(indexId, rebalance.decision);
-  const decision = seat.composer.decider(indexId).decide(seat.session, incumbents);
+  const before = inForce(known, rebalance.session - 1);
+  const outgoing = before === undefined ? null : { ...before, effective: rebalance.session };
+  const decision = seat.composer.decider(indexId).decide(seat.session, incumbents, outgoing);
   if (decision.kind === 'decided') {
     assertHeld(seat.composer.market(indexId), decision.columns, sm);
-    const composition = takeEffect(sm, rebalance, decision);
-    if (composition) return { composition, findings: datedFindings(decision.findings, rebalance.date) };
+    const { max_stale_sessions: maxStaleSessions } = composer.treatment(indexId);
+    const composition = takeEffect({ sm, maxStaleSessions }, rebalance, decision);
+    if (composition) {
+      const findings = datedFindings(decision.findings, rebalance.date);
+      return { composition, findings: [...findings, ...unkeptLimit(composer, indexId, composition)] };
+    }
   }
   if (known.length === 0) throw emptyIndex(indexId, sm, { rebalance, decision });
   return { findings: datedFindings([heldFinding(rebalance, decision)], rebalance.date) };

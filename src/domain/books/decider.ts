@@ -3,13 +3,25 @@ import type { ActiveState } from '#kernels/optimisation/active-set/active-state.
 import type { Finding, FindingCode } from '../refusals/findings.js';
 import type { ErrorCode, Refusal } from '../refusals/refusal.js';
 
+/** Composition that an index holds until a rebalance takes effect. */
+export interface Outgoing {
+  /** Session at whose close it took effect. */
+  readonly session: number;
+  /** Columns, ascending, with their weights then. */
+  readonly columns: Int32Array;
+  readonly weights: Float64Array;
+  /** Session at whose close the rebalance takes effect. */
+  readonly effective: number;
+}
+
 /** Decides the composition of an index on a session from data dated on or before it. */
 export interface Decider {
   /**
    * @param session decision session.
    * @param incumbents columns of the latest composition that was effective before the session, null before the first.
+   * @param outgoing composition that the decision takes the place of, null before the first.
    */
-  decide(session: number, incumbents: Int32Array | null): Decision;
+  decide(session: number, incumbents: Int32Array | null, outgoing?: Outgoing | null): Decision;
   /**
    * What the decisions to come depend on besides the market and the compositions before; null or absent when there is
    * nothing.

@@ -84,6 +84,13 @@ function pricedSession(sm: SessionMarket, session: number, first: number): numbe
   return position;
 }
 
+/** The latest session on or before a day on which any name has a bar, -1 when there is none. */
+export function sessionWithData(sm: SessionMarket, day: Day): number {
+  let session = sm.sessionAt(day);
+  while (session >= 0 && !hasAnyBar(sm, session)) session--;
+  return session;
+}
+
 /** Whether any name of the store has a bar on a session. */
 export function hasAnyBar(sm: SessionMarket, session: number): boolean {
   const { lastBar, rowOf, names } = sm;

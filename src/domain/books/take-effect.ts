@@ -9,15 +9,22 @@ import type { DueRebalance } from './due-rebalances.js';
 import type { Composition } from './compositions.js';
 
 /**
- * A decided composition on its effective session; of names that have ended since, those of their side take over the
- * weight pro rata.
+ * A decided composition on its effective session; of names that have ended since or leave at its close for want of a
+ * price, those of their side take over the weight pro rata.
+ * @param maxStaleSessions of the treatment
  */
-export function takeEffect(sm: SessionMarket, timing: DueRebalance, decided: Decided): Composition | undefined {
+export function takeEffect(
+  { sm, maxStaleSessions }: { readonly sm: SessionMarket; readonly maxStaleSessions: number },
+  timing: DueRebalance,
+  decided: Decided,
+): Composition | undefined {
   const { columns, weights, uncapped, cap, capped, redistributed, trackingError } = decided;
   const forecast = trackingError === undefined ? {} : { trackingError };
   const { session, decision } = timing;
-  const hasLeavers = decision !== session && columns.some((column) => sm.hasEnded(session, column));
-  const staying = hasLeavers ? columns.filter((column) => !sm.hasEnded(session, column)) : columns;
+  const isGone = (column: number): boolean =>
+    sm.hasEnded(session, column) || sm.isSilent(session, column, maxStaleSessions);
+  const hasLeavers = decision !== session && columns.some(isGone);
+  const staying = hasLeavers ? columns.filter((column) => !isGone(column)) : columns;
   if (staying.length === 0) return undefined;
   if (staying.length === columns.length)
     return { ...timing, columns, weights, uncapped, cap, capped, redistributed, ...forecast };

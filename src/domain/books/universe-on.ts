@@ -30,7 +30,10 @@ interface UniverseInput {
   readonly session: number;
 }
 
-/** Columns of the universe of an index that are priceable on a session, ascending. */
+/**
+ * Columns of the universe of an index that are priceable on a session, ascending. A name that leaves at its close for want
+ * of a price is not among them.
+ */
 export function universeOn(
   composer: UniverseComposer,
   membersOf: (universe: string) => readonly Membership[],
@@ -56,8 +59,8 @@ export function universeOn(
   let count = 0;
   const bars = panelRow(sm, session);
   for (let column = 0; column < sm.names; column++) {
-    if (candidates[column] && sm.lastBar[bars + column]! >= 0 && sm.isPriceable(session, column, staleMax))
-      columns[count++] = column;
+    if (!candidates[column] || sm.lastBar[bars + column]! < 0 || sm.isSilent(session, column, staleMax)) continue;
+    if (sm.isPriceable(session, column, staleMax)) columns[count++] = column;
   }
   return count === columns.length ? columns : columns.slice(0, count);
 }

@@ -34,7 +34,7 @@ export interface RangeInput {
 
 /**
  * Checks a requested range against calendar and store without reading a price; decided before a job is queued.
- * @throws Refusal CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
+ * @throws Refusal CALENDAR_NOT_COVERED; RANGE_TOO_SHORT for fewer than two sessions; NO_DATA_IN_RANGE where the store has no price on any
  */
 export function requestedRange({ document, calendar, dates, request }: RangeInput): RequestedRange {
   const base = dayFrom(document.base_date);
@@ -48,7 +48,7 @@ export function requestedRange({ document, calendar, dates, request }: RangeInpu
     start > base ? `start ${formatDay(start)}` : `base_date ${document.base_date} of the index ${document.id}`;
   if (end < start)
     throw new Refusal(
-      'NO_DATA_IN_RANGE',
+      'RANGE_TOO_SHORT',
       `The end ${formatDay(end)} is before the ${started}; a backtest needs an end after it.`,
     );
   const asked = `${formatDay(start)} to ${formatDay(end)}`;
@@ -60,28 +60,35 @@ export function requestedRange({ document, calendar, dates, request }: RangeInpu
     );
   }
   const held = `The data holds prices from ${formatDay(datasetStart)} to ${formatDay(datasetEnd)}`;
+  const startsAfterData = () => new Refusal('NO_DATA_IN_RANGE', `${held}; the ${started} is after them.`);
+  if (request.end === null && start > datasetEnd) throw startsAfterData();
+  const open = firstAtLeast(calendar.sessions, end + 1) - firstAtLeast(calendar.sessions, start);
+  if (open < SESSIONS_MIN) throw tooShort(`${asked} holds ${open}`, open);
   if (end < datasetStart) throw new Refusal('NO_DATA_IN_RANGE', `${held}; the end ${formatDay(end)} is before them.`);
-  if (start > datasetEnd) throw new Refusal('NO_DATA_IN_RANGE', `${held}; the ${started} is after them.`);
+  if (start > datasetEnd) throw startsAfterData();
   const heldFrom = Math.max(start, datasetStart);
   const heldTo = Math.min(end, datasetEnd);
   const count = sessionsWithin(calendar, dates, { from: heldFrom, to: heldTo });
-  if (count < 2) {
-    throw new Refusal(
-      count === 0 ? 'NO_DATA_IN_RANGE' : 'RANGE_TOO_SHORT',
-      `${asked} holds ${count} ${count === 1 ? 'session' : 'sessions'} with prices; a backtest needs 2.`,
-    );
-  }
-  return { start, end, coverage: coverageOf(calendar, dates, { start, end }) };
+  if (count === 0) throw new Refusal('NO_DATA_IN_RANGE', `${held}, and none on a session from ${asked}.`);
+  if (count < SESSIONS_MIN) throw tooShort(`${asked} holds prices on ${count}`, count);
+  return { start, end, coverage: coverageOf(calendar, { start, end }) };
 }
 
-/** What a calendar leaves of a range for which the store has prices; null when it narrows nothing. */
+/** A return needs two sessions. */
+const SESSIONS_MIN = 2;
+
+function tooShort(what: string, count: number): Refusal {
+  const sessions = count === 1 ? 'session' : 'sessions';
+  return new Refusal('RANGE_TOO_SHORT', `${what} ${sessions}; a backtest needs ${SESSIONS_MIN}.`);
+}
+
+/** What a calendar can speak for of a range, whatever prices the store has; null when that is the whole range. */
 export function coverageOf(
   { code, coverage: { from, to } }: Calendar,
-  dates: Int32Array,
   { start, end }: { readonly start: Day; readonly end: Day },
 ): CalendarCoverage | null {
-  const trimmedStart = from > Math.max(start, dates[0]!);
-  const trimmedEnd = to < Math.min(end, dates.at(-1)!);
+  const trimmedStart = from > start;
+  const trimmedEnd = to < end;
   if (!trimmedStart && !trimmedEnd) return null;
   return {
     calendar: code,

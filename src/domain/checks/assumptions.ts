@@ -1,7 +1,8 @@
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { hasCash, variantsOn } from '../market/price-basis.js';
-import { namesWithoutCurrency } from './rates-needed.js';
+import { pairOf, pairsUsed } from '../market/exchange-rates.js';
+import { currenciesNeeded, isHeld, namesWithoutCurrency } from './rates-needed.js';
 import {
   isDerivedDocument,
   isOverlayDocument,
@@ -11,6 +12,7 @@ import {
   type TreatmentSpec,
 } from '../documents/index-document.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
+import { currenciesInto } from './overlay-on-market.js';
 import { unknownNames, unknownRowNames } from './names-on-market.js';
 
 /** A definition, the treatment that it has or inherits, and the market it is computed on. */
@@ -33,6 +35,7 @@ export function assumptionFindings(assumed: Assumed): Finding[] {
   return [
     ...basisFindings(assumed),
     ...currencyFindings(assumed),
+    ...crossedRates(assumed),
     ...unknownNames(document, market),
     ...unknownRowNames(rows ?? [], market, 'constraints'),
   ];
@@ -62,6 +65,28 @@ function currencyFindings({ document, market, indexOf }: Assumed): Finding[] {
   return holdersBeneath(document, indexOf).flatMap((holder) =>
     currencyFindingsOf(holder, market, `the index ${holder.id} beneath`),
   );
+}
+
+/** Missing exchange rates that two others take the place of: those of names, and of the conversion of an overlay. */
+function crossedRates({ document, market, indexOf }: Assumed): Finding[] {
+  const holders = isOverlayDocument(document) ? holdersBeneath(document, indexOf) : [document];
+  const needed = [
+    ...holders.flatMap((holder) => currenciesNeeded(market, holder).map((from) => [from, holder.currency] as const)),
+    ...(isOverlayDocument(document)
+      ? currenciesInto(document, indexOf).map((from) => [from, document.currency] as const)
+      : []),
+  ];
+  const crossed = needed.flatMap(([from, to]): [pair: string, through: string][] => {
+    const pairs = pairsUsed((pair) => isHeld(market, pair), from, to);
+    return pairs?.length === 2 ? [[pairOf(from, to), pairs.join(' and ')]] : [];
+  });
+  return [...new Map(crossed)].map(([pair, through]) => ({
+    severity: 'warning',
+    code: 'FX_CROSSED',
+    path: 'currency',
+    message: `The data store has no exchange rate ${pair}: it is crossed from ${through}.`,
+    value: pair,
+  }));
 }
 
 /** The indices beneath an overlay that hold names, each once. */

@@ -102,7 +102,7 @@ function missingPairs(document: OverlayDocument, { market, indexOf, severity }: 
 }
 
 /** Currencies whose price in that of an overlay it needs. */
-function currenciesInto(document: OverlayDocument, indexOf: IndexContext['indexOf']): string[] {
+export function currenciesInto(document: OverlayDocument, indexOf: IndexContext['indexOf']): string[] {
   const { overlay } = document;
   const type = overlayTypeOf(overlay);
   if (type.currency(overlay) === null) return [];

@@ -1,5 +1,5 @@
 import { listedNames, type IndexDocument } from '../documents/index-document.js';
-import { isRateHeld, majorUnit, pairsOf } from '../market/exchange-rates.js';
+import { isRateHeld, pairOf, pairsOf } from '../market/exchange-rates.js';
 import type { MarketData } from '../market/market-data.js';
 import { isBlank, referenceSpells, type ReferenceSpell } from '../market/reference-spells.js';
 
@@ -7,18 +7,25 @@ import { isBlank, referenceSpells, type ReferenceSpell } from '../market/referen
  * Market identifiers of the exchange rates that names a universe lists (every name, when it lists none) need into the
  * currency of an index and that the store holds neither directly nor crossed, ascending.
  */
-export function missingRates(market: MarketData, { currency, universe }: IndexDocument): string[] {
+export function missingRates(market: MarketData, document: IndexDocument): string[] {
+  const missing = currenciesNeeded(market, document).filter(
+    (from) => !isRateHeld((pair) => isHeld(market, pair), from, document.currency),
+  );
+  return [...new Set(missing.map((from) => pairOf(from, document.currency)))].sort();
+}
+
+/** Currencies of the names that a universe lists, of every name where it lists none. */
+export function currenciesNeeded(market: MarketData, { universe }: Pick<IndexDocument, 'universe'>): string[] {
   const own = listedNames(universe);
   const listed = own && new Set(own);
-  const held = namesHeld(market);
-  const to = majorUnit(currency);
-  const missing = new Set<string>();
-  for (const [code, names] of namesByCurrency(market)) {
-    const from = majorUnit(code);
-    if (isRateHeld((pair) => held.has(pair), code, currency)) continue;
-    if (listed === undefined || names.some((name) => listed.has(name))) missing.add(`${from}${to}`);
-  }
-  return [...missing].sort();
+  return [...namesByCurrency(market)].flatMap(([code, names]) =>
+    listed === undefined || names.some((name) => listed.has(name)) ? [code] : [],
+  );
+}
+
+/** Whether a market has a name or series that is called so. */
+export function isHeld(market: MarketData, name: string): boolean {
+  return namesHeld(market).has(name);
 }
 
 /** Currencies in which names of a market are quoted, that of the store among them. */

@@ -5,7 +5,7 @@ import { nonFiniteFindings } from '../schema/finite.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import { checkShape } from '../schema/shape.js';
 import { SELECTION_CLASSES, selectionClassOf, WEIGHTING_CLASSES, weightingClassOf } from '../rules/catalogue.js';
-import { DEFAULT_LIMIT_RULE, LIMIT_RULE_NAMES } from '../compliance/rules.js';
+import { breachFindings, unkeptFindings } from './breach-findings.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';
 import {
   IndexDocument,
@@ -15,14 +15,15 @@ import {
   RuleFallback,
 } from '../documents/index-document.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
-import { documentWithTrees, placedInTexts } from './document-expressions.js';
 import { assumptionFindings } from './assumptions.js';
 import { error, isObject, type IndexContext, type Raw } from './index-context.js';
 import type { MarketData } from '../market/market-data.js';
 import { baseDateFindings, marketFindings } from './index-on-market.js';
+import { statedIndex } from '../documents/row-settings.js';
 import { treatmentOf } from '../documents/treatment.js';
 import { blendDefaults, overlayFindings, overlayTermsFindings, withOverlayCurrency } from './validate-overlay.js';
 import { derivationFindings, inheritanceFindings, sourceDropped } from './validate-derivation.js';
+import { documentWithTrees, placedInTexts } from './document-expressions.js';
 import { unknownMembers } from './unknown-members.js';
 import { calledReferences } from './validate-reference.js';
 import { universeFindings } from './validate-universe.js';
@@ -40,7 +41,7 @@ export interface CheckedIndex {
  */
 export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
   const { body, texts, findings: ofTexts } = documentWithTrees(withOverlayCurrency(sent, context), context.market);
-  const shaped = checkShape(IndexDocument, body, { unknownFields: 'warning' });
+  const shaped = checkShape(IndexDocument, body, { unknownFields: 'warning', strictMember: 'overlay' });
   const tooLarge = nonFiniteFindings(body);
   const findings = [
     ...tooLarge,
@@ -58,9 +59,9 @@ export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
     ...idleDatapoints(body),
   ];
   if (!hasErrors(findings) && shaped.value !== undefined) findings.push(...overlayTermsFindings(shaped.value, context));
-  const document = hasErrors(findings) || shaped.value === undefined ? undefined : withDefaultUniverse(shaped.value);
+  const document = hasErrors(findings) || shaped.value === undefined ? undefined : accepted(shaped.value);
   if (document !== undefined) {
-    findings.push(...inheritanceFindings(document, context), ...blendDefaults(sent));
+    findings.push(...inheritanceFindings(document, context), ...blendDefaults(sent), ...unkeptFindings(document));
     if (context.market !== undefined)
       findings.push(
         ...baseDateFindings(document, context.market),
@@ -88,7 +89,7 @@ function idleDatapoints(body: Raw): Finding[] {
 const documentsOf = new WeakMap<object, IndexDocument>();
 
 /**
- * A stored body as a document with its defaults, undefined when it does not satisfy the schema.
+ * A stored body as a document with its defaults, those of an earlier version where it was stored by one; undefined when it does not satisfy the schema.
  * @cost one validation; nothing for a frozen body that was read before
  */
 export function readIndex(body: unknown): IndexDocument | undefined {
@@ -97,10 +98,18 @@ export function readIndex(body: unknown): IndexDocument | undefined {
   if (known !== undefined) return known;
   const parsed = IndexDocument.safeParse(body);
   if (!parsed.success) return undefined;
-  const document = withDefaultUniverse(parsed.data);
+  const document = statedIndex(withDefaultUniverse(parsed.data), 'earlier');
   if (isConstant) documentsOf.set(body, document);
   return document;
 }
+
+/** A body as it would be stored, with today's defaults; undefined when it does not satisfy the schema. */
+export function acceptedIndex(body: unknown): IndexDocument | undefined {
+  const { data } = IndexDocument.safeParse(body);
+  return data && accepted(data);
+}
+
+const accepted = (document: IndexDocument): IndexDocument => statedIndex(withDefaultUniverse(document), 'today');
 
 /**
  * An index that selects by rules has a universe: every name unless it says otherwise. A derived one has that of its
@@ -183,29 +192,6 @@ function pipelineFindings(pipeline: Raw): Finding[] {
     );
   }
   return findings;
-}
-
-/** A rule that is watched by default, and one that nothing watches. */
-function breachFindings(treatment: unknown): Finding[] {
-  if (!isObject(treatment)) return [];
-  const { on_breach: response } = treatment;
-  const rule = treatment['breach_rule'] ?? undefined;
-  const path = 'pipeline.treatment.breach_rule';
-  if (response === 'rebalance' && rule === undefined) {
-    const message = `A breach of ${DEFAULT_LIMIT_RULE} calls for a rebalance; ${path} names another rule.`;
-    return [
-      { severity: 'info', code: 'DEFAULT_TAKEN', path, message, accepted: LIMIT_RULE_NAMES, value: DEFAULT_LIMIT_RULE },
-    ];
-  }
-  if (rule === undefined || response === 'rebalance') return [];
-  const field = 'pipeline.treatment.on_breach';
-  if (response === 'none') {
-    const message = `${path} is ${String(rule)} and does nothing: ${field} is none.`;
-    return [{ severity: 'warning', code: 'NO_EFFECT', path, message, ...smallValue(rule) }];
-  }
-  if (response !== undefined) return [];
-  const message = `${field} is required beside ${path}: rebalance, or none. Without it no breach of ${String(rule)} is acted on.`;
-  return [error('REQUIRED', field, message, { accepted: ['none', 'rebalance'] })];
 }
 
 interface RowClass {

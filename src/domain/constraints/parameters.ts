@@ -70,9 +70,9 @@ export const datapoint = z.union([z.string().min(1).max(64), NumberExpression]).
   format: 'expression',
 });
 
-export const reference = z.enum(['index', 'previous']).default('index').meta({
+export const reference = z.enum(['index', 'previous', 'held']).default('index').meta({
   label: 'Reference',
-  help: 'Trades are measured from the index weights or from the previous solved weights.',
+  help: 'Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.',
 });
 
 interface Range {

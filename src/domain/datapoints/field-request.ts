@@ -30,6 +30,12 @@ export const DERIVED_NAMES = [
 ] as const;
 export type DerivedName = (typeof DERIVED_NAMES)[number];
 
+/**
+ * Whether the value of a datapoint depends on the universe that it is asked for in, unless the store has a column of its
+ * name.
+ */
+export const isRelative = (name: string): boolean => name === ('BETA' satisfies DerivedName);
+
 /** Derived datapoints that are statistics over a window of their own and therefore take no aggregate. */
 const WINDOWED: ReadonlySet<string> = new Set<DerivedName>(['VOLATILITY', 'MOMENTUM', 'BETA']);
 

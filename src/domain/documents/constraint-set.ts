@@ -3,6 +3,7 @@ import { validateConstraints } from '../constraints/validate.js';
 import { hasErrors, orderFindings, type Finding } from '../refusals/findings.js';
 import { checkShape, Id } from '../schema/shape.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';
+import { statedRows } from './row-settings.js';
 import { rowsWithTrees } from './request-expressions.js';
 import { withTrees } from './expression-texts.js';
 import { calledIndices } from './named-indices.js';
@@ -39,7 +40,18 @@ export function checkConstraintSet(body: Readonly<Record<string, unknown>>): Che
     unknownFields: 'warning',
   });
   const findings = [...shaped.findings, ...reservedId(body['id']), ...ofTexts, ...checkRows(rows, 'constraints')];
-  return { set: hasErrors(findings) ? undefined : shaped.value, findings: orderFindings(findings) };
+  const set = hasErrors(findings) || shaped.value === undefined ? undefined : stated(shaped.value, 'today');
+  return { set, findings: orderFindings(findings) };
+}
+
+/** A stored body as a set with its defaults, undefined when it does not satisfy the schema. */
+export function readConstraintSet(body: unknown): ConstraintSet | undefined {
+  const { data } = ConstraintSet.safeParse(body);
+  return data && stated(data, 'earlier');
+}
+
+function stated(set: ConstraintSet, version: 'earlier' | 'today'): ConstraintSet {
+  return { ...set, constraints: statedRows(set.constraints, version) };
 }
 
 /** A list of rows with their expressions as trees; anything else as it is. @param path Of the list. */

@@ -148,6 +148,10 @@ export const RefreshPayload = z.object({
   /** Last day to bring in, null for the latest there is. */
   until: z.string().nullable(),
   full: z.boolean(),
+  /** Absent from payloads of earlier versions, as the next. */
+  dry_run: z.boolean().default(false),
+  /** Codes of findings that reject it. */
+  fail_on: z.array(z.string()).default([]),
 });
 export type RefreshPayload = Readonly<z.infer<typeof RefreshPayload>>;
 

@@ -49,6 +49,8 @@ export interface SessionMarket {
   hasEnded(session: number, column: number): boolean;
   /** Whether the latest bar is at most so many sessions of the name's own calendar old and the name has not ended. */
   isPriceable(session: number, column: number, maxStaleSessions: number): boolean;
+  /** Whether the name has had no bar on as many sessions of its own calendar as are waited for, one at least. */
+  isSilent(session: number, column: number, maxStaleSessions: number): boolean;
 }
 
 /** A market that is there from a session or a day on was asked about one before it. Not an error where the whole can be asked instead. */
@@ -171,6 +173,7 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
     isOpen: (session, column) => exchange(session, column).open[session] === 1,
     isPriceable: (session, column, maxStaleSessions) =>
       barAge(session, column) <= maxStaleSessions && !hasEnded(session, column),
+    isSilent: (session, column, maxStaleSessions) => barAge(session, column) >= Math.max(1, maxStaleSessions),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { CrossSection } from '../datapoints/cross-section.js';
 import { latest } from '../datapoints/field-request.js';
-import type { Datapoints } from './problem.js';
+import type { Datapoints } from './row-context.js';
 import { requested } from '../datapoints/field-use.js';
 
 /** Datapoints of some names as known on the session of a cross-section. */

@@ -6,6 +6,7 @@ import { LIMITS } from '../refusals/limits.js';
 import { lookBackOver, type LookBack, readsBehind } from '../rules/look-back.js';
 import { EXPOSURE_SESSIONS } from '../risk/factors/estimate-factors.js';
 import { STYLE_FIELDS } from '../risk/factors/styles.js';
+import { readsHeld } from './derived-solve.js';
 import { fieldsRead } from './field-uses.js';
 import { definitionsOf } from '../documents/definitions.js';
 
@@ -60,10 +61,8 @@ export function derivedLookBack({
     (first, rows) => Math.min(first, rows[0]! - 1),
     decided - Math.max(LIMITS.DERIVED_RISK_SESSIONS, scenariosOf(document)),
   );
-  // Costs are those of trades from what the weights solved last have become since.
-  const held = document.derivation.costs
-    ? (memory?.solved?.session ?? Number.POSITIVE_INFINITY)
-    : Number.POSITIVE_INFINITY;
+  // The book of the weights before is simulated, which needs the market from its beginning on to have the same bits.
+  const held = readsHeld(document) && memory?.solved ? 0 : Number.POSITIVE_INFINITY;
   const session = Math.min(read, exposures.session, returns, held);
   return { session, paidAfter: Math.min(paidAfter, exposures.paidAfter, sessions[Math.max(0, session)]!) };
 }

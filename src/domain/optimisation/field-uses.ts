@@ -1,15 +1,14 @@
 import { findConstraintClass } from '../constraints/catalogue.js';
-import type { ConstraintRow } from '../constraints/constraint-row.js';
 import type { DerivationPayload } from '../documents/index-document.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { objectiveOf, returnsOf, type OptimisationSpec } from '../documents/optimisation-spec.js';
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { latest } from '../datapoints/field-request.js';
 import { fieldFindings, type PlacedUse } from '../rules/field-findings.js';
-import type { FieldUse } from '../datapoints/field-use.js';
+import { type FieldUse, category, numeric } from '../datapoints/field-use.js';
 import type { Definitions } from '../datapoints/expressions/reads.js';
 import { isExpressionNode } from '../datapoints/expressions/tree.js';
-import { category, numeric } from '../datapoints/field-use.js';
 
 /** Classes whose field has to hold numbers; the others group by it. */
 const NUMERIC: ReadonlySet<string> = new Set(['FactorExposure', 'WeightedAverage']);

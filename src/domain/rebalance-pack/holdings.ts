@@ -104,11 +104,13 @@ function isEnding({ action: { type, related } }: SessionAction): boolean {
 }
 
 /** What a share became; undefined where the action does not say. */
-function termsOf({ type, value, related }: CorporateAction): string | undefined {
+function termsOf({ type, value, related, cash }: CorporateAction): string | undefined {
   if (type === 'TICKER_CHANGE') return `it goes on as ${related}`;
   if (!(value > 0)) return undefined;
   if (type !== 'MERGER') return `paid ${value} a share`;
-  return related === null ? undefined : `a share became ${value} of ${related}`;
+  return related === null
+    ? undefined
+    : `a share became ${value} of ${related}${cash === undefined ? '' : ` and ${cash} in cash`}`;
 }
 
 interface Since {

@@ -155,6 +155,10 @@ export const ERRORS = {
   INDEX_DELETED: { status: null, help: 'The index was deleted while the job waited or ran.' },
   RENDER_FAILED: { status: null, help: 'The report could not be rendered.' },
   STORE_READ_FAILED: { status: null, help: 'The data store could not be read.' },
+  REFRESH_REJECTED: {
+    status: null,
+    help: 'The refresh has a finding that fail_on names; nothing was stored or served. See detail.findings.',
+  },
   STORE_WRITE_FAILED: { status: null, help: 'The data store could not be written.' },
 } as const satisfies Record<string, { status: number | null; help: string }>;
 

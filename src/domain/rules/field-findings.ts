@@ -1,11 +1,12 @@
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
+import { unknownField } from '../refusals/unknown-field.js';
 import { kindFits } from '../datapoints/expressions/sentences.js';
+import { namesOf, referenceKind, resolve, type ValueKind } from '../datapoints/resolution.js';
 import { readsOfExpression, type Definitions } from '../datapoints/expressions/reads.js';
 import { isField, requestOf, type ComparisonNode } from '../datapoints/expressions/tree.js';
 import type { FieldUse } from '../datapoints/field-use.js';
 import type { FieldRequest } from '../datapoints/field-request.js';
-import { namesOf, referenceKind, resolve, type ValueKind } from '../datapoints/resolution.js';
 
 export interface PlacedUse {
   readonly use: FieldUse;
@@ -66,12 +67,12 @@ function problemOf({ field, needsNumber, comparison }: Need, market: MarketData)
   if ('missing' in found) {
     const need = found.missing === field.name ? '' : `, which ${field.name} needs`;
     const where = field.dataset === null ? 'The store' : `The dataset ${field.dataset} of the store`;
-    return {
-      code: 'UNKNOWN_FIELD_NAME',
-      message: `${where} has no ${found.missing}${need}.`,
-      accepted: namesOf(market),
+    const accepted = namesOf(market);
+    return unknownField(`${where} has no ${found.missing}${need}.`, {
+      name: found.missing,
+      accepted,
       value: field.name,
-    };
+    });
   }
   const kind = found.dataset === 'reference' ? referenceKind(market, field.name) : 'number';
   if (needsNumber && kind !== 'number') {

@@ -328,7 +328,7 @@ function treatmentSentences(treatment: TreatmentSpec, adjustment: Adjustment | n
       ? TOTAL_BASIS
       : `${variant} Special dividends are ${special_dividends === 'reinvest' ? 'reinvested' : 'ignored'}.`,
     `Splits are ${isSplitFree(adjustment) || splits !== 'apply' ? 'ignored, because the prices are adjusted already' : 'applied'}. Spin-offs ${spin_offs === 'zero_price' && adjustment !== 'total' ? 'enter at a price of zero and leave at the next rebalance unless selected' : 'are ignored'}. ${leaving}`,
-    `${gaps} A name whose latest price is more than ${max_stale_sessions} sessions old cannot be selected.${stale_targets === 'defer' ? ' A name without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
+    `${gaps} A security whose latest price is ${Math.max(1, max_stale_sessions)} or more sessions old cannot be selected.${stale_targets === 'defer' ? ' A name without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
     'The proceeds of a name that leaves between two rebalances are spread over the others in proportion to their weights.',
     ...breachSentences(breachRuleOf(treatment)),
   ];

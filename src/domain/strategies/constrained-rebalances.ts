@@ -65,7 +65,8 @@ export function constrainRebalances({
     tick?.(i / rebalances.length);
     const { composer: seen, session } = composer.seatOf(document.id, rebalance.decision);
     if (seen !== seenLast) [seenLast, solver] = [seen, solverOn(seen, solver.memory())];
-    const solve = solver.solve({ ...rebalance, decision: session }, latest);
+    const outgoing = latest && { ...latest, effective: rebalance.session };
+    const solve = solver.solve({ ...rebalance, decision: session }, { previous: latest, outgoing });
     if (solve.outcome.kind !== 'solved') {
       if (latest === null) throw noneToBeginWith(rebalance, refusalOf(solver.solvers, solve));
       const { finding } = unsolved(solver.solvers, solve);
@@ -75,7 +76,7 @@ export function constrainRebalances({
     }
     const held = heldWeights(solve);
     latest = { session: rebalance.session, ...held };
-    const told = findingsOf(solve).map((finding) => ({ ...finding, path: PATH }));
+    const told = findingsOf(solve, seen.market(document.id)).map((finding) => ({ ...finding, path: PATH }));
     findings.push(...datedFindings(told, rebalance.date));
     const { columns, weights } = held;
     solved.push({

@@ -1,9 +1,9 @@
 import type { ExportFormat } from '#domain/exports/formats.js';
 import type { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import type { CalledRebalance } from '#domain/schedule/index-schedule.js';
-import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import type { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
-import type { OptimisationRequest } from '#domain/documents/optimisation-request.js';
+import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
+import type { OptimisationPreviewRequest, OptimisationRequest } from '#domain/documents/optimisation-request.js';
 import type { FactorModelPayload, RiskDiagnosticsPayload, RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import type { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
 import type { Finding } from '#domain/refusals/findings.js';
@@ -37,6 +37,11 @@ export interface EvaluatedDatapoint {
   /** Session of the values; null before the first of the store. */
   readonly asOf: string | null;
   readonly values: readonly SecurityValue[];
+}
+
+/** The weights that an optimisation of an index comes to. */
+export interface OptimisationQuestion extends IndexQuestion {
+  readonly request: OptimisationPreviewRequest;
 }
 
 /** Trades that bring accounts to an index. */

@@ -23,7 +23,7 @@ export interface RepairMarketOutput {
 export interface RefreshMarketInput {
   readonly held: MarketHandle;
   readonly fresh: MarketHandle;
-  readonly options: RefreshOptions;
+  readonly options: Omit<RefreshOptions, 'adjustment'>;
   /** Codes of the calendars that stored indices are on. */
   readonly calendars: readonly string[];
 }

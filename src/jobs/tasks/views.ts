@@ -102,6 +102,8 @@ export interface ExposuresViewInput {
   readonly interval: 'native' | 'weekly' | 'monthly';
   /** Numeric datapoints. */
   readonly fields: readonly string[];
+  /** The index on whose universe BETA is measured, with every document it reaches; null where none is needed or known. */
+  readonly universe: ComparedWith | null;
   readonly benchmark: ComparedWith | null;
   /**
    * Columns of the benchmark's stored run, where that is of its whole history on the market: it need not be run again.
@@ -210,6 +212,8 @@ export interface WeightsViewInput {
   readonly benchmark: ComparedWith | null;
   /** The served market, null when there is none. */
   readonly market: MarketHandle | null;
+  /** Whether it has the content that the run was made on, by which its share counts are those of the run. */
+  readonly isMarketOfRun: boolean;
 }
 
 export interface FactorAttributionInput {

@@ -79,6 +79,7 @@ function* factsOf({ reference, actions, universes }: Omit<Tables, 'dates'>, { af
     const status = action.status === 'announced' ? 'paid' : action.status;
     const { scripRatio, electionDay, electionDefault } = action;
     const election = [scripRatio, electionDay, electionDefault];
+    const mixed = action.cash === undefined ? [] : [{ cash: action.cash }];
     if (isWithin(exDay))
       yield {
         day: exDay,
@@ -93,6 +94,7 @@ function* factsOf({ reference, actions, universes }: Omit<Tables, 'dates'>, { af
           related,
           subscriptionPrice,
           ...(election.every((term) => term === undefined) ? [] : election),
+          ...mixed,
         ]),
       };
   }

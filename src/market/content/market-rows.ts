@@ -3,6 +3,7 @@ import { compareText } from '#domain/refusals/findings.js';
 import { isAssetIdentifier } from '#domain/schema/shape.js';
 import { dayIn, notANumber, numberIn, textIn, writtenText, type Cell, type Heading } from '../formats/cells.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from '../tables/table-kinds.js';
+import { isMet, valueConflict, type OnDuplicate } from './repeated-rows.js';
 import { badDay, badIdentifier, nonPositivePrice, quoted, repeatedKey } from '../tables/key-problems.js';
 import { IDENTIFIERS_MAX, refuseSize, ROWS_MAX, RowsFault } from './market-limits.js';
 import { namedColumns } from '../tables/named-columns.js';
@@ -28,9 +29,6 @@ export interface MarketFile {
   /** Whether a row holds many names: `addCells` takes it apart. */
   readonly isWide?: boolean;
 }
-
-/** How a second row of one name and date is met. */
-export type OnDuplicate = 'refuse' | 'identical' | 'first' | 'last';
 
 /**
  * Rows of the market dataset in the order of the files, before they have axes: for formats that are read row by row.
@@ -272,8 +270,11 @@ export function createMarketRows(
       const day = dayBlocks[block]![slot]!;
       const cell = rowOf[day - dates[0]!]! * assets + columnOf[code]!;
       if (filled[cell] === 1) {
-        if (isMet({ onDuplicate, isJoined }, panels, cell, (field) => valueBlocks[field]![block]![slot]!)) continue;
+        const valueOf = (field: number): number => valueBlocks[field]![block]![slot]!;
+        if (isMet({ onDuplicate, isJoined }, panels, cell, valueOf)) continue;
         repeated += 1;
+        const conflict = valueConflict({ fields, panels, cell }, valueOf);
+        if (conflict !== undefined) problems.conflict({ ...conflict, identifier: identifiers[code]!, day });
         refuseRepeated(row, identifiers[code]!, day, problems, files);
         continue;
       }
@@ -300,25 +301,6 @@ export function createMarketRows(
       return rows;
     },
   };
-}
-
-/** Whether a further row of a cell is accepted; what it changes is changed. */
-function isMet(
-  { onDuplicate, isJoined }: Pick<Required<MarketRowsOptions>, 'onDuplicate' | 'isJoined'>,
-  panels: readonly Float64Array[],
-  cell: number,
-  valueOf: (field: number) => number,
-): boolean {
-  if (onDuplicate === 'refuse' && !isJoined) return false;
-  for (let field = 0; field < panels.length; field++) {
-    const panel = panels[field]!;
-    const value = valueOf(field);
-    const held = panel[cell]!;
-    if (isJoined && value !== value) continue;
-    if (onDuplicate === 'last' || (isJoined && held !== held)) panel[cell] = value;
-    else if (onDuplicate === 'refuse' || (onDuplicate === 'identical' && !Object.is(held, value))) return false;
-  }
-  return true;
 }
 
 function distinctDays(codes: readonly Int32Array[], blocks: readonly Int32Array[], rows: number): Int32Array {

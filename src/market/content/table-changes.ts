@@ -182,7 +182,7 @@ function actionRows(actions: readonly CorporateAction[]): Rows {
 
 function termsOf(action: CorporateAction): [string, ReferenceValue][] {
   const { type, value, payDay, status, announcedDay, related, subscriptionPrice } = action;
-  const { scripRatio = null, electionDay = null, electionDefault = null } = action;
+  const { cash = null, scripRatio = null, electionDay = null, electionDefault = null } = action;
   const dateOf = (day: number | null): string | null => (day === null ? null : formatDay(day));
   return [
     [`${type}.value`, value],
@@ -191,6 +191,7 @@ function termsOf(action: CorporateAction): [string, ReferenceValue][] {
     [`${type}.announced`, dateOf(announcedDay)],
     [`${type}.related`, related],
     [`${type}.subscription_price`, subscriptionPrice],
+    [`${type}.cash`, cash],
     [`${type}.scrip_ratio`, scripRatio],
     [`${type}.election_date`, dateOf(electionDay)],
     [`${type}.election_default`, electionDefault],

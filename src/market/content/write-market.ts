@@ -133,14 +133,15 @@ function actionGroup({ actions }: MarketContent): RowGroup {
         kind: 'double',
         values: Float64Array.from(actions, ({ subscriptionPrice }) => subscriptionPrice ?? Number.NaN),
       },
-      ...electionColumns(actions),
+      ...rareColumns(actions),
     ],
   };
 }
 
 /** Columns that few stores have. */
-function electionColumns(actions: MarketContent['actions']): ParquetColumn[] {
+function rareColumns(actions: MarketContent['actions']): ParquetColumn[] {
   const columns: readonly [keyof CorporateAction, ParquetColumn][] = [
+    ['cash', { name: 'cash', kind: 'double', values: Float64Array.from(actions, ({ cash }) => cash ?? Number.NaN) }],
     [
       'scripRatio',
       {

@@ -33,6 +33,7 @@ const EXAMPLES: Readonly<Record<TableKind, Rows[number]>> = {
     '2023-12-05',
     null,
     null,
+    null,
     0.0025,
     '2024-01-10',
     'cash',

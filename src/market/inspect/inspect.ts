@@ -271,7 +271,7 @@ async function tried(source: Source, proposal: Proposal, { answers, trialsMax }:
       terms = { ...terms, mapping: { ...terms.mapping!, date_format: otherDates } };
       continue;
     }
-    const mended = trial < trialsMax ? mend(terms.mapping!, problems.findings(), answers) : undefined;
+    const mended = trial < trialsMax ? mend(terms.mapping!, problems, answers) : undefined;
     if (mended !== undefined) {
       terms = { ...terms, mapping: mended.mapping };
       // Of one field the last counts: rows that differ are no repetitions.

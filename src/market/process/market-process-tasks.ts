@@ -10,6 +10,7 @@ import type { FreeProcess } from './process-pool.js';
 import type { TableKind } from '../tables/table-kinds.js';
 import { digestContent, rowsOf } from '../content/content.js';
 import { withKeptRows } from '../mapping/kept-rows.js';
+import type { DividendError } from '../content/dividend-errors.js';
 import type { MarketContent } from '../content/market-content.js';
 import { PLAIN_TERMS, type MarketTerms } from '../mapping/mapped-content.js';
 import { createProblems, type Problems } from '../tables/problems.js';
@@ -134,6 +135,7 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
     files,
     unchangedTables: made.unchangedTables ?? [],
     derived: made.derived ?? null,
+    ...(made.dividendErrors === undefined ? {} : { dividendErrors: made.dividendErrors }),
     bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
     warnings,
     readWarnings,
@@ -149,6 +151,7 @@ interface Made {
   readonly rowsRead?: SourceRead['rows'];
   readonly unchangedTables?: readonly TableKind[];
   readonly derived?: DerivedActions | null;
+  readonly dividendErrors?: readonly DividendError[];
   readonly files: () => Promise<readonly FileDigest[]>;
   /** False when it turned out that nobody will serve it. */
   readonly isServed?: boolean;

@@ -8,6 +8,7 @@ import type { TableFiles } from '../sources/folder.js';
 import type { Day } from '#domain/time/days.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
 import type { ContentDigests } from '#domain/market/handle.js';
+import type { DividendError } from '../content/dividend-errors.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
@@ -79,6 +80,8 @@ export interface ContentSummary {
   readonly unchangedTables?: readonly TableKind[];
   /** Number of actions derived from adjusted closes; null where none were asked for. */
   readonly derived?: DerivedActions | null;
+  /** Precision of each derived dividend. */
+  readonly dividendErrors?: readonly DividendError[];
   /** Doubts about the content; at most 201. */
   readonly warnings: readonly Finding[];
   /** Those of the reading alone, which no look at the content finds again. */

@@ -1,3 +1,4 @@
+import { createRowConflicts, type RowConflict, type ValueConflict } from './row-conflicts.js';
 import { orderFindings, smallValue, type Finding, type FindingCode, type Severity } from '#domain/refusals/findings.js';
 
 /** Findings reported about one store before MORE_FINDINGS takes the place of the rest. */
@@ -37,6 +38,10 @@ export interface Problems {
   /** @param times how many problems this one stands for: itself, and others alike that are not added */
   error(problem: Problem, times?: number): void;
   warning(problem: Problem): void;
+  /** Notes that two rows of one security and date differ, beside the error about the later one. */
+  conflict(conflict: ValueConflict): void;
+  /** Conflicts by security, in the order in which they were met. */
+  conflicts(): readonly RowConflict[];
   /** Adds findings that were collected elsewhere. */
   take(findings: readonly Finding[]): void;
   readonly errors: number;
@@ -60,6 +65,7 @@ interface Collected {
 
 export function createProblems(): Problems {
   const files = new Map<string, string>();
+  const conflicts = createRowConflicts();
   const collected: Record<Severity, Collected> = { error: empty(), warning: empty(), info: empty() };
 
   function add(finding: Finding, column: string | undefined, times: number): void {
@@ -103,6 +109,8 @@ export function createProblems(): Problems {
     nameFile: (label, file) => void files.set(label, file),
     error: (problem, times = 1) => addProblem('error', problem, times),
     warning: (problem) => addProblem('warning', problem, 1),
+    conflict: conflicts.add,
+    conflicts: conflicts.list,
     take(findings) {
       for (const finding of findings) {
         if (finding.code === 'MORE_FINDINGS') collected[finding.severity].met += finding.count ?? 1;

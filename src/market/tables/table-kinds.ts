@@ -55,6 +55,7 @@ export const KNOWN_COLUMNS: Record<TableKind, readonly string[]> = {
     'announced',
     'related',
     'subscription_price',
+    'cash',
     'scrip_ratio',
     'election_date',
     'election_default',

@@ -63,6 +63,8 @@ export interface DataVersions {
    * served, or there is a copy.
    */
   preserve(datasetId: string, held: ContentReader): Promise<PreservedContent | null>;
+  /** The last content of the store of a market from its copy; undefined where there is none. @cost of a load */
+  last(market: Pick<ServedMarket, 'identity'>): Promise<ServedMarket | undefined>;
   /** What follows from the event that a content is served: a copy of one whose source others change. */
   onActivated: PendingCopies['onActivated'];
   /** Sees to the copy of a content that is served already. */
@@ -144,7 +146,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
   /** The last content of a store: that which is served, of its copy, or of its files; undefined where it is lost. */
   async function lastContent(
     head: DataHistoryDocument,
-    after: ServedMarket,
+    after: Pick<ServedMarket, 'identity'>,
     replaced: ContentReader | undefined,
   ): Promise<ServedMarket | undefined> {
     const isLast = (content: ServedMarket | undefined): boolean =>
@@ -260,6 +262,10 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
   return {
     prepare,
     preserve,
+    async last(market) {
+      const head = await historyOf(documents, market.identity.datasetId);
+      return head === undefined ? undefined : lastContent(head, market, undefined);
+    },
     onActivated: pending.onActivated,
     copyServed(kind) {
       const served = markets.served();

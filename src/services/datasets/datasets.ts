@@ -49,7 +49,7 @@ export interface DatasetsDependencies {
   readonly calendars: Calendars;
   /** Codes of the calendars that stored indices are on. */
   readonly calendarsInUse: () => Promise<readonly string[]>;
-  readonly versions: Pick<DataVersions, 'prepare' | 'preserve' | 'copyServed' | 'close'>;
+  readonly versions: Pick<DataVersions, 'prepare' | 'preserve' | 'last' | 'copyServed' | 'close'>;
   readonly timestamp: () => string;
 }
 
@@ -85,8 +85,9 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
   /**
    * Once the jobs have started: removes what a crash left behind and reads the store that was served before,
    * without keeping anyone waiting.
+   * @param keepsServed serves its content as it was, without what its source has now, where there is a copy of it
    */
-  resume(): Promise<void>;
+  resume(keepsServed?: boolean): Promise<void>;
   /** Called before the first request: the store that was served before counts as loading, not as absent. */
   announce(): Promise<void>;
   /** Aborts reads outside a job; resolves when the resumption has settled, and what was served is copied. */
@@ -182,8 +183,8 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
     audit: async (datasetId, signal) => audits.audit((await activity.requireKnown(datasetId)).document, signal),
     repair,
     announce: resumption.announce,
-    resume() {
-      resuming = resumption.resume();
+    resume(keepsServed = false) {
+      resuming = resumption.resume(keepsServed);
       return resuming;
     },
     async close() {

@@ -33,7 +33,11 @@ export function createDatasetInspections({ locations, databases, readers, closin
     return {
       ...inspection,
       basis: { ...inspection.basis, others: [...inspection.basis.others] },
-      unsure: inspection.unsure.map((question) => ({ ...question, others: [...question.others] })),
+      unsure: inspection.unsure.map(({ conflicts, ...question }) => ({
+        ...question,
+        others: [...question.others],
+        ...(conflicts === undefined ? {} : { conflicts: [...conflicts] }),
+      })),
       questions: inspection.unsure.map(({ question }) => question),
       findings: placedAt(field, inspection.findings) as InspectResult['findings'],
     };

@@ -286,13 +286,14 @@ export function loadedFields(summary: ContentSummary, at: string): Partial<Datas
     rows: { ...summary.rows },
     derived_actions: summary.derived ?? null,
     files: summary.files.map((file) => ({ ...file })),
-    findings: summary.warnings.map((finding) => ({
-      ...finding,
-      accepted: finding.accepted == null ? null : [...finding.accepted],
-    })),
+    findings: asStored(summary.warnings),
     error: null,
   };
 }
+
+/** Findings as documents hold them. */
+export const asStored = (findings: readonly Finding[]): DatasetDocument['findings'] =>
+  findings.map((finding) => ({ ...finding, accepted: finding.accepted == null ? null : [...finding.accepted] }));
 
 /** The failure of a job whose data was refused. @param field of the store that names the place it was read from */
 export function readFailed(findings: readonly Finding[], field: 'location' | 'source'): Refusal {

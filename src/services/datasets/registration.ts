@@ -2,6 +2,7 @@ import { isAbsolute } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { DataStore, DataStoreCreate, DataStoreUpdate } from '#contract/stores/store.js';
 import type { DatasetDocument, DeclaredDataset } from '#domain/documents/dataset-document.js';
+import { changedMapping, Mapping } from '#domain/documents/mapping.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
@@ -203,7 +204,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
         ...(source === undefined ? {} : { source }),
         ...(request.adjustment === undefined ? {} : { adjustment: request.adjustment }),
         ...(request.currency === undefined ? {} : { currency: request.currency }),
-        ...(request.mapping === undefined ? {} : { mapping: request.mapping }),
+        ...(request.mapping === undefined ? {} : { mapping: changedMapping(document.mapping, request.mapping) }),
         ...(request.versions_kept === undefined ? {} : { versions_kept: request.versions_kept }),
       };
       const { adjustment, currency } = changed;
@@ -266,7 +267,14 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     if ((await documents.get('store', datasetId)) !== undefined)
       return update(
         datasetId,
-        { name, adjustment, currency, mapping, versions_kept: kept, ...(isPlaced(kind) ? { source } : {}) },
+        {
+          name,
+          adjustment,
+          currency,
+          mapping: mapping == null ? null : Mapping.parse(mapping),
+          versions_kept: kept,
+          ...(isPlaced(kind) ? { source } : {}),
+        },
         ifMatch,
         by,
       );

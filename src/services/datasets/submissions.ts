@@ -95,7 +95,13 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     }
     return jobs.submit({
       kind,
-      payload: { store_id: datasetId, until: request.until, full: request.full },
+      payload: {
+        store_id: datasetId,
+        until: request.until,
+        full: request.full,
+        dry_run: request.dry_run,
+        fail_on: [request.fail_on].flat(),
+      },
       request,
       estimatedBytes: READER_BYTES,
       message: 'waiting to be refreshed',

@@ -1,5 +1,6 @@
 import type { DocumentVersion, VersionDifference, VersionList } from '#contract/versions.js';
 import { changesBetween } from '#domain/documents/document-changes.js';
+import { readConstraintSet } from '#domain/documents/constraint-set.js';
 import { readIndex } from '#domain/checks/validate-index.js';
 import type { Authorship, Subject, VersionedKind } from '#domain/documents/version-document.js';
 import { Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
@@ -99,7 +100,10 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
     read,
     async restorable(subject, number) {
       const version = await requireVersion(subject, number);
-      if (version.content !== null) return stored(subject, number);
+      if (version.content !== null) {
+        const content = await stored(subject, number);
+        return { ...content, body: asStoredThen(subject, content.body) };
+      }
       const message = `Version ${number} of the ${nameOf(subject)} is its deletion; an earlier one can be restored.`;
       throw new Refusal('VERSION_NOT_RESTORABLE', message, { version: number });
     },
@@ -138,6 +142,12 @@ const OTHER_WITH_RUNS: Partial<Record<VersionedKind, VersionedKind>> = { index: 
 function shown({ kind }: Subject, body: VersionContent['body']): VersionContent['body'] {
   const { source } = body;
   return kind === 'store' && typeof source === 'string' ? { ...body, source: withoutPassword(source) } : body;
+}
+
+/** A body to be stored again: what defaults said that have changed since, it says itself. */
+function asStoredThen({ kind }: Subject, body: VersionContent['body']): VersionContent['body'] {
+  if (kind === 'index') return readIndex(body) ?? body;
+  return kind === 'constraint-set' ? (readConstraintSet(body) ?? body) : body;
 }
 
 /** Sentences of one list that are not in another, each as often as it is more often in the one. */

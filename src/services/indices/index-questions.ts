@@ -147,7 +147,6 @@ export function createIndexQuestions({
 
   async function preview(definition: Definition, terms: PreviewTerms, signal: AbortSignal): Json {
     const { document, version, ...all } = definition;
-    assertDecides(document);
     const { handle, market } = await dataVersions.servedAt(terms.as_known_on);
     await onMarket(document, market);
     const question = { market: handle, ...all, indexId: document.id, asOf: terms.as_of };
@@ -246,7 +245,7 @@ export function createIndexQuestions({
 }
 
 /** An answer with the version of the definition that it is of. */
-function versioned(version: number | null, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+export function versioned(version: number | null, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return withHead({ bytes: new TextEncoder().encode(`{"index_version":${version},`) }, bytes);
 }
 

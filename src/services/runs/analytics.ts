@@ -314,6 +314,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
             ...measure,
             benchmark: compared,
             market: served?.handle ?? null,
+            isMarketOfRun: served?.handle.contentHash === run.store_content_hash,
           },
           signal,
         ),

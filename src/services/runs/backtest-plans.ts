@@ -20,6 +20,7 @@ import { heldBytes } from '#base/memory/kept-memory.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { unknownField } from '#domain/refusals/unknown-field.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
 import type { DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
@@ -220,14 +221,12 @@ function assertIdentifierBenchmark(market: MarketData, { benchmark }: ResolvedRe
   const accepted = isSeries ? ['CLOSE'] : [...market.fields.keys()];
   if (accepted.includes(column)) return;
   const holder = isSeries ? `series ${id}` : 'served store';
+  const sentence = `The ${holder} has no column ${column}; it has ${accepted.join(', ')}.`;
   throw refuseWithFindings('request', [
     {
       severity: 'error',
-      code: 'UNKNOWN_FIELD_NAME',
-      message: `The ${holder} has no column ${column}; it has ${accepted.join(', ')}.`,
       path: 'benchmark.price_column',
-      accepted,
-      value: column,
+      ...unknownField(sentence, { name: column, accepted }),
     },
   ]);
 }

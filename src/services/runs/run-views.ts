@@ -4,6 +4,7 @@ import { assertOrder } from '#domain/schema/assert-order.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
 import { validateConstraints } from '#domain/constraints/validate.js';
 import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
+import { statedRows } from '#domain/documents/row-settings.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { ExposureTable } from '#domain/exports/exposure-tables.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
@@ -14,19 +15,21 @@ import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
 import type { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
 import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
 import { assertReferenceColumn } from './reference-column.js';
-import { readFields } from './run-fields.js';
 import { assertNoErrors, Refusal } from '#domain/refusals/refusal.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
-import type { DocumentStore } from '#store/port.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { createBacktestPlans } from './backtest-plans.js';
 import { findRun, isWholeHistory, readRun, requireRun, type RunName } from '../stored/run-documents.js';
 import { stateOf, type RunStates } from './run-states.js';
+import { universeOfRun } from './run-universe.js';
 import type { ViewMaker } from './view-maker.js';
 import type { DateWindow } from './view-queries.js';
+import { readFields } from './run-fields.js';
 import { readRows } from '#domain/documents/constraint-set.js';
 
 export interface RunViewsDependencies {
   readonly documents: DocumentStore;
+  readonly artifacts: Pick<ArtifactStore, 'file' | 'read'>;
   readonly states: RunStates;
   readonly maker: ViewMaker;
   /** A run was asked about its exposures. */
@@ -209,7 +212,21 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const table = query.table ?? (fields.length > 0 ? 'fields' : 'groups');
       if (format !== 'json') assertHasFields(table, fields);
       const benchmarkColumns = benchmark === null ? null : await wholeRunOf(benchmark.indexId);
-      const asked = { by, groups, interval, fields, benchmark, benchmarkColumns, start, end, market, format, table };
+      const universe = await universeOfRun(dependencies, run, fields);
+      const asked = {
+        by,
+        groups,
+        interval,
+        fields,
+        universe,
+        benchmark,
+        benchmarkColumns,
+        start,
+        end,
+        market,
+        format,
+        table,
+      };
       onExposures(run.run_id);
       const view = maker.held({ view: 'exposures', columns, ...asked }, signal);
       return format === 'json' ? maker.stamped(run, view) : view;
@@ -252,7 +269,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const run = await requireRun(documents, name);
       assertOrder({ start, end });
       const { rows: read, findings } = readRows(sent, 'rows');
-      const rows = read as typeof sent; // Of the same shape, but for their expressions.
+      const rows = statedRows(read as typeof sent, 'today'); // Of the same shape, but for their expressions.
       assertNoErrors('body', [...findings, ...validateConstraints(rows, { path: 'rows', areWatched: true })]);
       const served = rows.some(({ params }) => 'field' in params) ? await states.requireMarket(run) : null;
       if (served !== null)

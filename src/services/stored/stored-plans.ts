@@ -1,6 +1,7 @@
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
+import { statedRows } from '#domain/documents/row-settings.js';
 import { readIndex } from '#domain/checks/validate-index.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { ArtifactStore } from '#store/port.js';
@@ -28,5 +29,12 @@ export function withDefaults(plan: BacktestPlan): BacktestPlan {
   const documents = Object.fromEntries(
     Object.entries(plan.documents).map(([id, document]) => [id, readIndex(document) ?? document]),
   );
-  return { ...plan, documents, request: BacktestFields.safeParse(plan.request).data ?? plan.request };
+  const { strategy } = plan;
+  const constraints = strategy?.constraints && { constraints: statedRows(strategy.constraints, 'earlier') };
+  return {
+    ...plan,
+    documents,
+    ...(strategy ? { strategy: { ...strategy, ...constraints } } : {}),
+    request: BacktestFields.safeParse(plan.request).data ?? plan.request,
+  };
 }

@@ -1,4 +1,4 @@
-import { ConstraintSet } from '#domain/documents/constraint-set.js';
+import { readConstraintSet, type ConstraintSet } from '#domain/documents/constraint-set.js';
 import { readStrategy, type StrategyDocument } from '#domain/documents/strategy-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
@@ -6,7 +6,7 @@ import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/
 /** A stored constraint set, undefined when there is none that can be read. */
 export async function findConstraintSet(reader: Reader, setId: string): Promise<ConstraintSet | undefined> {
   const stored = await reader.get('constraint-set', setId);
-  return stored === undefined || 'unreadable' in stored ? undefined : ConstraintSet.safeParse(stored.body).data;
+  return stored === undefined || 'unreadable' in stored ? undefined : readConstraintSet(stored.body);
 }
 
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;

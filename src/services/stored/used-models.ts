@@ -74,6 +74,15 @@ export async function runModelFiles(
   return { models: Object.fromEntries(await Promise.all(files)) };
 }
 
+/** A stored model that a request names, for a question that is answered at once. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
+export async function namedModelFile(
+  reader: Reader,
+  artifacts: Pick<ArtifactStore, 'file'>,
+  modelId: string,
+): Promise<ModelFiles> {
+  return { [modelId]: await modelFile(artifacts, (await requireModel(reader, modelId)).document) };
+}
+
 async function modelFile(
   artifacts: Pick<ArtifactStore, 'file'>,
   document: RiskModelDocument,

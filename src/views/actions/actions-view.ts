@@ -99,6 +99,7 @@ function silentExits(columns: RunColumns, days: Int32Array, { sm, rates, from, t
         type: 'SILENT_DELISTING',
         value: sm.carriedClose(session, column),
         related: null,
+        cash: null,
         announced: null,
         state: 'effective',
         awaits_decision: false,
@@ -203,6 +204,7 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: 
       type: action.type,
       value: action.value === 0 && ACTION_KINDS[action.type] === 'structural' ? null : action.value,
       related: action.related,
+      cash: action.cash ?? null,
       announced: action.announcedDay === null ? null : formatDay(action.announcedDay),
       state: isComing ? 'coming' : 'effective',
       awaits_decision: awaitsDecision,
@@ -251,6 +253,7 @@ const FIGURES = [
   'shares_after',
   'divisor_before',
   'divisor_after',
+  'cash',
 ] as const satisfies readonly (keyof Row)[];
 
 /** A holding before an action. */

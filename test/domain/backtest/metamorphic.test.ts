@@ -275,6 +275,7 @@ describe('on random markets', () => {
             ...action,
             value: perShare.has(action.type) ? 2 * action.value : action.value,
             subscriptionPrice: action.subscriptionPrice === null ? null : 2 * action.subscriptionPrice,
+            ...(action.cash === undefined ? {} : { cash: 2 * action.cash }),
           })),
         };
         const first = tryRun(market, document, request);

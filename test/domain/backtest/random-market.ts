@@ -155,6 +155,7 @@ function toAction(
         value: 0.2 * (size + 1),
         ex,
         related: size % 3 === 0 ? 'AA' : size % 3 === 1 ? 'NEW' : 'ABSENT',
+        ...(size % 2 === 0 ? {} : { cash: 3 * size }),
       };
     case 'TICKER_CHANGE':
       return { name, type, value: 1, ex, related: size % 2 === 0 ? 'NEW' : 'KID' };

@@ -22,7 +22,7 @@ CDaR | ineq fraction yes | limit! confidence=0.95 scenarios=null
 ActiveShare | ineq fraction yes | limit!
 EffectiveNumber | ineq count yes | minimum!
 FactorExposure | ineq value yes | field! lower=null upper=null standardise=true active=false
-WeightedAverage | ineq value yes | field! lower=null upper=null relative=false missing="zero"
+WeightedAverage | ineq value yes | field! lower=null upper=null relative=false missing="renormalise"
 Beta | ineq value yes | lower=null upper=null
 Liquidity | ineq fraction yes | notional! participation=0.2 days=1 window=60
 LinearConstraint | ineq value yes | coefficients! lower=null upper=null

@@ -44,6 +44,22 @@ describe('the currency that a store declares', () => {
     expect(codes(made)).toEqual([]);
   });
 
+  test('is crossed where the pair is missing, which the run reports with the pairs that take its place', () => {
+    const close = { A: CLOSE.A, B: CLOSE.B, EURUSD, GBPUSD: [1.25, 1.3, 1.2, 1.2] };
+    const reference = { A: { CURRENCY: 'GBX' }, B: { CURRENCY: 'EUR' } };
+    const market = buildMarket({ dates: DATES, close, reference });
+    const crossedOf = (document: IndexDocument) =>
+      run(market, document).findings.flatMap(({ code, message, severity }) =>
+        code === 'FX_CROSSED' ? [[severity, message]] : [],
+      );
+    const listed = { kind: 'list', identifiers: ['A', 'B'] };
+    expect(crossedOf(indexOf('EUR', listed))).toEqual([
+      ['warning', 'The data store has no exchange rate GBPEUR: it is crossed from GBPUSD and EURUSD.'],
+    ]);
+    expect(crossedOf(indexOf('USD', listed))).toEqual([]);
+    expect(crossedOf(indexOf('EUR', { kind: 'list', identifiers: ['B'] }))).toEqual([]);
+  });
+
   test('leaves a name its own currency', () => {
     const made = run(marketOf('EUR', { A: { CURRENCY: 'USD' }, B: { CURRENCY: '' } }), indexOf());
     levels(made).forEach((level, t) =>

@@ -145,7 +145,10 @@ describe('a member that does nothing beside the others', () => {
   test('is the hedge of a currency in which no name is quoted', () => {
     const yen = { ...market, series: new Map([...market.series!, ['JPYUSD', { ...euros, identifier: 'JPYUSD' }]]) };
     const overlay = byCurrency(dollars, { currency: 'JPY', rate: 'FOREIGN' });
-    expect(told(overlay, inPounds, yen)).toEqual([['warning', 'NO_EFFECT', 'overlay.currencies[1]']]);
+    expect(told(overlay, inPounds, yen)).toEqual([
+      ['warning', 'FX_CROSSED', 'currency'],
+      ['warning', 'NO_EFFECT', 'overlay.currencies[1]'],
+    ]);
     expect([...levelOf(overlay, inPounds, yen)]).toEqual([...levelOf(byCurrency(dollars), inPounds)]);
   });
 });

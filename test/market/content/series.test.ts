@@ -168,7 +168,7 @@ test('a market tells another history of a day when a series does', async () => {
 
 describe('a refresh', () => {
   const refreshed = (held: MarketContent, fresh: MarketContent) =>
-    refreshContent(held, fresh, { until: null, full: false, isWhole: true });
+    refreshContent(held, fresh, { until: null, full: false, isWhole: true, adjustment: 'splits' });
 
   test('takes the series of the source, counts them, and says what of their history is another', async () => {
     const held = await content();

@@ -56,6 +56,8 @@ const documentOf = (datasetId: string, location: string, mapping: Mapping | null
 interface Wish {
   readonly until?: string | null;
   readonly full?: boolean;
+  readonly isTrial?: boolean;
+  readonly failOn?: readonly string[];
   readonly onReading?: () => void;
 }
 
@@ -144,8 +146,10 @@ export async function withDesk(work: (desk: Desk) => Promise<void>, mapping: Map
         }
       },
       load: async (onReading) => void (await run(jobs.load, { store_id: 'served' }, onReading)),
-      refresh: async ({ until = null, full = false, onReading }: Wish = {}) =>
-        (await run(jobs.refresh, { store_id: 'served', until, full }, onReading)) as RefreshReport,
+      refresh: async ({ until = null, full = false, isTrial = false, failOn = [], onReading }: Wish = {}) => {
+        const payload = { store_id: 'served', until, full, dry_run: isTrial, fail_on: [...failOn] };
+        return (await run(jobs.refresh, payload, onReading)) as RefreshReport;
+      },
       served: () => markets.served()?.handle.contentHash,
       store: () => bodyOf('served'),
       async readWhole() {

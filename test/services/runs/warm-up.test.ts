@@ -86,6 +86,7 @@ test('the views of the latest run and the preview of its index are asked of the 
     asOf: null,
     risk: true,
     market: market.handle,
+    isMarketOfRun: false,
     benchmark: null,
   });
   expect(views[1]).toEqual({ view: 'attribution', columns: '/home/columns of CORE', start: '2019-12-01', end: null });

@@ -18,7 +18,7 @@ const NAMES = ['A', 'B', 'C', 'D'];
 function contentOf(
   from: number,
   to: number,
-  options: { readonly dividends: number; readonly dueDay?: number },
+  options: { readonly dividends: readonly number[]; readonly dueDay?: number },
 ): MarketContent {
   const names = NAMES.filter((_, n) => firstDay(n, options.dueDay) < to);
   const close = emptyPanel((to - from) * names.length);
@@ -44,11 +44,11 @@ function contentOf(
     ...panels,
     reference: { columns: [], rows: new Map() },
     universes: [],
-    actions: Array.from({ length: options.dividends }, (_, i) => ({
+    actions: options.dividends.map((exDay) => ({
       identifier: 'A',
       type: 'DIVIDEND' as const,
       value: 0.1,
-      exDay: 10_000 + i,
+      exDay: 10_000 + exDay,
       payDay: null,
       status: null,
       announcedDay: null,
@@ -84,7 +84,7 @@ const add = (
   unchangedTables: readonly ('corporate_actions' | 'reference' | 'universes')[] = [],
 ) =>
   refreshMarket(
-    { held, fresh, options: { until: null, full: false, isWhole: true, unchangedTables }, calendars: [] },
+    { held, fresh, options: { until: null, full: false, isWhole: false, unchangedTables }, calendars: [] },
     control,
   );
 /** Whether two handles lie in the same memory: what one writes the other sees. */
@@ -108,11 +108,12 @@ test('a store that grows is at every step, bit for bit and by its hash, the one 
       fc.integer({ min: 0, max: 200 }),
       async (steps, first, dueDay) => {
         const versions: { readonly handle: MarketHandle; readonly bits: string }[] = [];
-        let [day, dividends] = [first, 1];
+        let day = first;
+        let dividends: readonly number[] = [0];
         let held = await loaded(contentOf(0, day, { dividends, dueDay }));
         for (const { days, isActed } of steps) {
           versions.push({ handle: held, bits: bits(held) });
-          dividends += isActed ? 1 : 0;
+          if (isActed) dividends = [...dividends, day];
           const fresh = await loaded(contentOf(day, day + days, { dividends, dueDay }));
           day += days;
           held = (
@@ -133,9 +134,9 @@ test('a store that grows is at every step, bit for bit and by its hash, the one 
   ));
 
 test('days are added behind those held without copying them, until the room is used up', async () => {
-  let held = await loaded(contentOf(0, 10, { dividends: 1 }));
+  let held = await loaded(contentOf(0, 10, { dividends: [0] }));
   const next = async (from: number, to: number) =>
-    (await add(held, await loaded(contentOf(from, to, { dividends: 1 })))).handle;
+    (await add(held, await loaded(contentOf(from, to, { dividends: [0] })))).handle;
   const grown = await next(10, 11);
   expect(sharesMemory(grown, held)).toBe(true);
   held = grown;
@@ -146,10 +147,10 @@ test('days are added behind those held without copying them, until the room is u
 });
 
 test('of two versions made of one, as when a refresh was cancelled on its way, neither writes where the other did', async () => {
-  const held = await loaded(contentOf(0, 10, { dividends: 1 }));
-  const lost = (await add(held, await loaded(contentOf(10, 12, { dividends: 1 })))).handle;
+  const held = await loaded(contentOf(0, 10, { dividends: [0] }));
+  const lost = (await add(held, await loaded(contentOf(10, 12, { dividends: [0] })))).handle;
   const before = bits(lost);
-  const fresh = contentOf(10, 13, { dividends: 1 });
+  const fresh = contentOf(10, 13, { dividends: [0] });
   fresh.fields.get('CLOSE')!.fill(77);
   const { handle } = await add(held, await loaded(fresh));
   expect(bits(lost)).toBe(before);
@@ -157,8 +158,8 @@ test('of two versions made of one, as when a refresh was cancelled on its way, n
 });
 
 test('tables that were read again and are the same are not sent again', async () => {
-  const held = await loaded(contentOf(0, 10, { dividends: 3 }));
-  const fresh = await loaded(contentOf(10, 11, { dividends: 3 }));
+  const held = await loaded(contentOf(0, 10, { dividends: [0, 1, 2] }));
+  const fresh = await loaded(contentOf(10, 11, { dividends: [0, 1, 2] }));
   expect((await add(held, fresh)).isSameTables).toBe(true);
-  expect((await add(held, await loaded(contentOf(10, 11, { dividends: 4 })))).isSameTables).toBe(false);
+  expect((await add(held, await loaded(contentOf(10, 11, { dividends: [0, 1, 2, 10] })))).isSameTables).toBe(false);
 });

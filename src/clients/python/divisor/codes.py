@@ -355,6 +355,10 @@ class StoreReadFailed(DivisorError):
     """The data store could not be read."""
 
 
+class RefreshRejected(DivisorError):
+    """The refresh has a finding that fail_on names; nothing was stored or served. See detail.findings."""
+
+
 class StoreWriteFailed(DivisorError):
     """The data store could not be written."""
 
@@ -448,5 +452,6 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "INDEX_DELETED": IndexDeleted,
     "RENDER_FAILED": RenderFailed,
     "STORE_READ_FAILED": StoreReadFailed,
+    "REFRESH_REJECTED": RefreshRejected,
     "STORE_WRITE_FAILED": StoreWriteFailed,
 }

@@ -41,8 +41,7 @@ export function FieldControl(props: ControlProps) {
           onChange={(event) => onChange(BOOLEANS[event.currentTarget.value])}
         >
           {spec.isRequired !== true && <option value="">{otherwiseText(spec)}</option>}
-          <option value="true">yes</option>
-          <option value="false">no</option>
+          <YesAndNo />
         </select>
       );
     case 'choice':
@@ -78,16 +77,23 @@ export function FieldControl(props: ControlProps) {
       return <TextInput {...props} common={common} toText={scalarText} toValue={parseScalar} />;
     case 'scalars':
       return <TextInput {...props} common={common} toText={scalarsText} toValue={parseScalars} />;
-    case 'formula':
-      return <FormulaInput {...props} common={common} />;
     case 'integers':
       return <TextInput {...props} common={common} toText={listText} toValue={parseIntegers} />;
     case 'json':
       return <TextArea {...props} common={common} toText={jsonText} toValue={parseJson} rows={4} />;
+    case 'formula':
+      return <FormulaInput {...props} common={common} />;
     default:
       return <TextInput {...props} common={common} />;
   }
 }
+
+const YesAndNo = () => (
+  <>
+    <option value="true">yes</option>
+    <option value="false">no</option>
+  </>
+);
 
 const BOOLEANS: Readonly<Record<string, boolean | undefined>> = { true: true, false: false };
 

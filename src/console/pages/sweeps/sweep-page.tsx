@@ -119,7 +119,7 @@ function Figures({ view: { selection, overfitting, variants, refused } }: { read
           help: 'Share of the selections whose choice is no better than the median out of sample',
         },
         {
-          term: 'Loss out of sample',
+          term: 'Probability of loss out of sample',
           value: percent(overfitting?.probability_of_loss),
           help: 'Share whose choice has a negative Sharpe ratio out of sample',
         },

@@ -137,7 +137,7 @@ export function addedBenchmark(added: AddedRecord): AddedBook | null {
     return addedIndex(added, {
       index: benchmark,
       before: added.before.benchmark,
-      coverage: coverageOf(sm.calendar, sm.market.dates, range),
+      coverage: coverageOf(sm.calendar, range),
     });
   }
   return (

@@ -1,6 +1,7 @@
 import type { MarketData } from '../../market/market-data.js';
-import { latest } from '../field-request.js';
+import { isRelative, latest } from '../field-request.js';
 import { parseExpression } from './parse.js';
+import { callsIn, readsOfExpression, type Definitions } from './reads.js';
 import type { DatapointExpression } from './tree.js';
 
 type Columns = Pick<MarketData, 'fields' | 'reference'>;
@@ -11,6 +12,17 @@ type Columns = Pick<MarketData, 'fields' | 'reference'>;
  */
 export const fieldOfText = (text: string, market: Columns | undefined): DatapointExpression =>
   isName(text, market) ? latest(text) : parseExpression(text).tree;
+
+/** Whether values of a field depend on a universe around the securities that are asked about. */
+export function readsUniverse(text: string): boolean {
+  const field = fieldOfText(text, undefined);
+  return (
+    readsOfExpression(field, NONE).some(({ field: { name } }) => isRelative(name)) ||
+    callsIn(field, NONE).some(({ over }) => over === 'universe')
+  );
+}
+
+const NONE: Definitions = new Map();
 
 /** Names as they were before there were expressions: letters, digits, spaces, dots and underscores. */
 const NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_ .]{0,63}$/u;

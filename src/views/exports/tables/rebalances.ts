@@ -26,6 +26,7 @@ export const rebalances: Producer<'rebalances'> = ({ columns, window: { start, e
         removed: counts(({ removed }) => removed),
         turnover: Float64Array.from(rows, ({ turnover }) => turnover ?? Number.NaN),
         cost: Float64Array.from(rows, ({ at }) => (at < 0 ? Number.NaN : costs[at]!)),
+        gross_constituents: counts(({ grossConstituents }) => grossConstituents),
       },
     },
     from,

@@ -69,6 +69,31 @@ export function describeChanging(): void {
       ).toMatchObject({ adjustment: 'total', active: true });
     });
 
+    test('changes the members of its mapping that are given, and keeps the others', async () => {
+      const mapping = {
+        identifier_from: 'file:{identifier}.csv',
+        columns: { date: 'Date', CLOSE: 'Close' },
+        adjusted_close: 'Adj Close',
+      };
+      const location = await folderWith('mapped', { 'A.csv': 'Date,Close,Adj Close\n2024-01-02,10,10\n' });
+      const request = { store_id: 'mapped', name: 'Mapped', kind: 'folder', location, mapping };
+      expect((await service.ask('POST', '/data/stores', request)).status).toBe(201);
+      const patch = async (change: object | null) =>
+        (await service.ask<DataStore>('PATCH', '/data/stores/mapped', { mapping: change })).body.mapping;
+      expect(await patch({ zero_prices: 'missing' })).toMatchObject({ ...mapping, zero_prices: 'missing' });
+      expect(await patch({ adjusted_close: null })).toMatchObject({
+        ...mapping,
+        zero_prices: 'missing',
+        adjusted_close: null,
+      });
+      expect(await patch({ columns: { date: 'Day' } })).toMatchObject({ columns: { date: 'Day' } });
+      expect(findingsOf(await service.refusal('PATCH', '/data/stores/mapped', { mapping: { colour: 'red' } }))).toEqual(
+        ['UNKNOWN_FIELD mapping.colour'],
+      );
+      expect(await patch(null)).toBeNull();
+      expect(await patch({ decimal: ',' })).toMatchObject({ decimal: ',', layout: 'long', adjusted_close: null });
+    });
+
     test('deleting a folder store leaves its folder', async () => {
       const { location } = await registered('leave');
       expect((await service.ask('DELETE', '/data/stores/leave')).status).toBe(204);

@@ -22,6 +22,7 @@ import { transformed } from './transforms.js';
 import { countOver, halfOf, overWindow } from './windows.js';
 import { isField, requestOf, type DatapointExpression, type ExpressionNode } from './expressions/tree.js';
 import { readsOfExpression } from './expressions/reads.js';
+import { pick } from './picked-values.js';
 import { createExpressionSeries } from './expression-series.js';
 import {
   expressionSection,
@@ -138,6 +139,14 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
     dividends: () => (dividends ??= dividendHistory(sm.market)),
   };
   const named = namedDatapoints(terms.datapoints);
+  const converted = new WeakMap<DatapointExpression, boolean>();
+  const isConverted = (expression: DatapointExpression): boolean => {
+    const known =
+      converted.get(expression) ??
+      readsOfExpression(expression, terms.datapoints).some(({ field }) => isInIndexCurrency(field.name));
+    converted.set(expression, known);
+    return known;
+  };
   const seriesOf = createExpressionSeries({
     expanded: named.expanded,
     trailing: (field) => trailingOf(shared, field),
@@ -147,7 +156,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
   return {
     at(session, universe) {
       firstSession ??= session;
-      return crossSection({ shared, named, seriesOf }, session, universe);
+      return crossSection({ shared, named, seriesOf, isConverted }, session, universe);
     },
     latest(name) {
       if (terms.datapoints.has(name)) return null;
@@ -171,9 +180,15 @@ interface SectionTerms {
   readonly shared: Shared;
   readonly named: NamedDatapoints;
   readonly seriesOf: Leaves['seriesOf'];
+  /** Whether an expression reads what is made with exchange rates. */
+  isConverted(expression: DatapointExpression): boolean;
 }
 
-function crossSection({ shared, named, seriesOf }: SectionTerms, session: number, universe: Int32Array): CrossSection {
+function crossSection(
+  { shared, named, seriesOf, isConverted }: SectionTerms,
+  session: number,
+  universe: Int32Array,
+): CrossSection {
   const { sm, table, terms } = shared;
   const cache = new Map<string, { readonly columns: Int32Array; readonly values: Float64Array }>();
   const orders = new WeakMap<Float64Array, Map<string, Int32Array>>();
@@ -251,16 +266,18 @@ function crossSection({ shared, named, seriesOf }: SectionTerms, session: number
       return overWindow(shared.windowsOf(series, session), statistic, window, columns);
     },
     seriesOf,
+    onSession(series, columns) {
+      const values = new Float64Array(columns.length);
+      series.fill(session, columns, values);
+      return values;
+    },
   };
 
   const sectionGiven = (context: DecisionContext): CrossSection => {
     const section = expressionSection(leaves, named, context);
     const requireRates = (field: DatapointExpression, columns: Int32Array): void => {
       if (isField(field) && !terms.datapoints.has(field.name)) return; // Those of leaves are asked for when they are read.
-      const isConverted = readsOfExpression(field, terms.datapoints).some(({ field: { name } }) =>
-        isInIndexCurrency(name),
-      );
-      if (isConverted) terms.requireRates(session, columns);
+      if (isConverted(field)) terms.requireRates(session, columns);
     };
     const numbersOf = (field: DatapointExpression, columns: Int32Array): Float64Array => {
       requireRates(field, columns);
@@ -325,17 +342,4 @@ function crossSection({ shared, named, seriesOf }: SectionTerms, session: number
     };
   };
   return sectionGiven(NO_CONTEXT);
-}
-
-/** Values of a subset of columns, both ascending; undefined when a column is not among those known. */
-function pick(known: Int32Array, values: Float64Array, columns: Int32Array): Float64Array | undefined {
-  if (known === columns) return values;
-  const picked = new Float64Array(columns.length);
-  let position = 0;
-  for (let i = 0; i < columns.length; i++) {
-    while (position < known.length && known[position]! < columns[i]!) position++;
-    if (known[position] !== columns[i]) return undefined;
-    picked[i] = values[position]!;
-  }
-  return picked;
 }

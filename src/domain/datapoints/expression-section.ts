@@ -13,6 +13,7 @@ import {
   type FunctionNode,
 } from './expressions/tree.js';
 import type { Statistic } from './aggregates.js';
+import { GROWTH_BASED } from './datapoint-sources.js';
 import { yearsOfGrowth, type DividendHistory } from './dividends.js';
 import { isWindowed, latest, requestKey, type FieldRequest } from './field-request.js';
 import { groupsOfValues, type Grouping } from './groups.js';
@@ -45,6 +46,8 @@ export interface Leaves {
   /** @param lag of the last session of the window */
   overSessions(series: Series, window: SessionsBack, columns: Int32Array): Float64Array;
   seriesOf(node: ExpressionNode): Series;
+  /** Values of a series on the session itself. */
+  onSession(series: Series, columns: Int32Array): Float64Array;
 }
 
 export interface SessionsBack {
@@ -70,12 +73,30 @@ export interface NamedDatapoints {
   readonly definitions: ReadonlyMap<string, ExpressionNode>;
   /** The expression that a datapoint stands for; null where the market answers it by itself. */
   expanded(field: FieldRequest): ExpressionNode | null;
+  /** Whether a node is arithmetic of columns and constants alone, through all that it names. */
+  isArithmetic(node: ExpressionNode): boolean;
 }
 
 export function namedDatapoints(definitions: ReadonlyMap<string, ExpressionNode>): NamedDatapoints {
   const known = new Map<string, ExpressionNode>();
-  return {
+  const arithmetic = new WeakMap<ExpressionNode, boolean>();
+  const isOfColumns = (node: ExpressionNode): boolean => {
+    if (node.node === 'value') return typeof node.value === 'number';
+    if (node.node === 'arithmetic') return node.operands.every(isOfColumns);
+    if (node.node !== 'field') return false;
+    const field = requestOf(node);
+    const definition = named.expanded(field);
+    if (definition !== null) return named.isArithmetic(definition);
+    // Windows of its own, and returns, which a window reads between two bars alone.
+    return !GROWTH_BASED.has(field.name) && field.aggregate === 'last' && field.transform === 'none';
+  };
+  const named: NamedDatapoints = {
     definitions,
+    isArithmetic(node) {
+      const found = arithmetic.get(node) ?? (node.node === 'arithmetic' && isOfColumns(node));
+      arithmetic.set(node, found);
+      return found;
+    },
     expanded(field) {
       const definition = field.dataset === null ? definitions.get(field.name) : undefined;
       if (definition === undefined) return null;
@@ -85,6 +106,7 @@ export function namedDatapoints(definitions: ReadonlyMap<string, ExpressionNode>
       return found;
     },
   };
+  return named;
 }
 
 /** A definition with the lag, aggregate and transform under which it is asked for. */
@@ -99,11 +121,8 @@ function applied(definition: ExpressionNode, { lag, window, aggregate, transform
 }
 
 /** Answers expressions of datapoints from those of the market. */
-export function expressionSection(
-  leaves: Leaves,
-  { expanded }: NamedDatapoints,
-  context: DecisionContext,
-): ExpressionSection {
+export function expressionSection(leaves: Leaves, named: NamedDatapoints, context: DecisionContext): ExpressionSection {
+  const { expanded } = named;
   const known = new WeakMap<Int32Array, Map<ExpressionNode, Float64Array>>();
 
   const numbers = (expression: DatapointExpression, columns: Int32Array): Float64Array => {
@@ -112,9 +131,28 @@ export function expressionSection(
     if (isField(node)) return numbers(node, columns);
     const of = known.get(columns) ?? new Map<ExpressionNode, Float64Array>();
     known.set(columns, of);
-    const found = of.get(node) ?? evaluatorOn(sourceOn(columns, 0)).numbers(node);
+    const found = of.get(node) ?? evaluated(node, columns);
     of.set(node, found);
     return found;
+  };
+
+  /** Arithmetic of columns is read in one pass where each has a value on the session: only others are looked for before it. */
+  const evaluated = (node: ExpressionNode, columns: Int32Array): Float64Array => {
+    if (!named.isArithmetic(node)) return evaluatorOn(sourceOn(columns, 0)).numbers(node);
+    const values = leaves.onSession(leaves.seriesOf(node), columns);
+    let missing = 0;
+    for (let i = 0; i < values.length; i++) missing += Number(values[i]! - values[i]! !== 0);
+    if (missing === 0) return values;
+    const places = new Int32Array(missing);
+    for (let i = 0, k = 0; k < missing; i++) if (values[i]! - values[i]! !== 0) places[k++] = i;
+    const carried = evaluatorOn(
+      sourceOn(
+        places.map((place) => columns[place]!),
+        0,
+      ),
+    ).numbers(node);
+    for (let k = 0; k < missing; k++) values[places[k]!] = carried[k]!;
+    return values;
   };
 
   const sourceOn = (columns: Int32Array, shift: number): Source => {

@@ -112,23 +112,26 @@ export function combineInto(out: Float64Array, { operator, left, right }: Combin
   const n = out.length;
   switch (operator) {
     case '+':
-      for (let i = 0; i < n; i++) out[i] = left[i]! + right[i]!;
+      for (let i = 0; i < n; i++) out[i] = finite(left[i]! + right[i]!);
       break;
     case '-':
-      for (let i = 0; i < n; i++) out[i] = left[i]! - right[i]!;
+      for (let i = 0; i < n; i++) out[i] = finite(left[i]! - right[i]!);
       break;
     case '*':
-      for (let i = 0; i < n; i++) out[i] = left[i]! * right[i]!;
+      for (let i = 0; i < n; i++) out[i] = finite(left[i]! * right[i]!);
       break;
     case '/':
-      for (let i = 0; i < n; i++) out[i] = left[i]! / right[i]!;
+      for (let i = 0; i < n; i++) out[i] = finite(left[i]! / right[i]!);
       break;
     case '^':
-      for (let i = 0; i < n; i++) out[i] = powerOf(left[i]!, right[i]!);
+      // ECMAScript has 1 for NaN to the power of 0.
+      for (let i = 0; i < n; i++) out[i] = left[i] === left[i] ? finite(powerOf(left[i]!, right[i]!)) : NaN;
       break;
   }
-  for (let i = 0; i < n; i++) if (out[i]! - out[i]! !== 0) out[i] = NaN;
 }
+
+/** A number, or missing where there is none. */
+const finite = (x: number): number => (x - x === 0 ? x : NaN);
 
 function compared(node: ComparisonNode, source: Source, at: Evaluator): Uint8Array {
   const { field, comparison, value } = node;

@@ -7,6 +7,7 @@ import {
   type PipelineSpec,
   type TreatmentSpec,
   type UniverseSpec,
+  type RuleDocument,
 } from '../documents/index-document.js';
 import { shareTermsOf } from '../documents/share-terms.js';
 import type { RebalanceSpec } from '../schedule/rebalance-spec.js';
@@ -20,6 +21,9 @@ import { LIMITS } from '../refusals/limits.js';
 import type { Adjustment } from '../market/market-data.js';
 import { bindPipeline } from './bound-pipeline.js';
 import { numberText, shareText } from '../catalogue/sentence-numbers.js';
+import { definitionsOf } from '../documents/definitions.js';
+import { isExpressionNode } from '../datapoints/expressions/tree.js';
+import { printExpression } from '../datapoints/expressions/print.js';
 
 /**
  * The definition of an index in English sentences, every parameter in them, in the order in which they are applied.
@@ -30,8 +34,10 @@ export function methodologyOf(document: IndexDocument, adjustment: Adjustment | 
   return [
     `${name} (${id}) is an index in ${currency} on the sessions of the exchange calendar ${calendar}.${description === null || description === '' ? '' : ` ${description}`}`,
     `Its level is ${numberText(base_value)} at the close of the first session on or after ${base_date} that has a price.`,
-    ...(isRuleDocument(document) ? ruleSentences(document.pipeline, document.universe) : []),
-    ...(isDerivedDocument(document) ? derivationSentences(document.derivation) : []),
+    ...(isRuleDocument(document) ? ruleSentences(document) : []),
+    ...(isDerivedDocument(document)
+      ? [...datapointSentences(document), ...derivationSentences(document.derivation)]
+      : []),
     ...(isOverlayDocument(document) ? overlaySentences(document) : rebalanceSentences(document.rebalance)),
     ...(isRuleDocument(document)
       ? treatmentSentences(document.pipeline, adjustment)
@@ -39,11 +45,17 @@ export function methodologyOf(document: IndexDocument, adjustment: Adjustment | 
   ];
 }
 
-function ruleSentences(pipeline: Parameters<typeof bindPipeline>[0], universe: UniverseSpec | undefined): string[] {
-  const { rules, weighting } = bindPipeline(pipeline);
-  const { cap, floor, group_caps } = pipeline.weighting;
+/** Each datapoint that a document names, as it is defined. */
+function datapointSentences(document: Pick<IndexDocument, 'datapoints'>): string[] {
+  return Array.from(definitionsOf(document), ([name, tree]) => `${name} is ${printExpression(tree)}.`);
+}
+
+function ruleSentences(document: RuleDocument): string[] {
+  const { rules, weighting } = bindPipeline(document);
+  const { cap, floor, group_caps } = document.pipeline.weighting;
   return [
-    universeSentence(universe),
+    universeSentence(document.universe),
+    ...datapointSentences(document),
     ...rules.map(({ id, rule }) => `Rule ${id}: ${rule.sentence}`),
     weighting.sentence,
     ...(cap === null
@@ -75,17 +87,30 @@ export function overlaySentences(document: OverlayDocument): string[] {
 }
 
 function universeSentence(universe: UniverseSpec | undefined): string {
+  return `The universe is ${universeText(universe)}.`;
+}
+
+function universeText(universe: UniverseSpec | undefined): string {
+  const parts = (universe?.of ?? []).map((part) =>
+    part.kind === 'index' ? `the constituents of the index ${part.id} as it was last decided` : universeText(part),
+  );
   switch (universe?.kind ?? 'all') {
     case 'all':
-      return 'The universe is every name that can be priced on the decision date.';
+      return 'every name that can be priced on the decision date';
     case 'named':
-      return `The universe is the membership of ${universe!.id} as of the decision date.`;
+      return `the membership of ${universe!.id} as of the decision date`;
     case 'list':
-      return `The universe is ${(universe!.identifiers ?? []).join(', ')}.`;
+      return (universe!.identifiers ?? []).join(', ');
     case 'watchlist':
-      return `The universe is the names of the watchlist ${universe!.watchlist_id} as it is when the index is computed.`;
+      return `the names of the watchlist ${universe!.watchlist_id} as it is when the index is computed`;
     case 'index':
-      return `The universe is the constituents of the index ${universe!.id} at its latest rebalance on or before the decision date.`;
+      return `the constituents of the index ${universe!.id} at its latest rebalance on or before the decision date`;
+    case 'union':
+      return `what is in any of (${parts.join('; ')})`;
+    case 'intersection':
+      return `what is in each of (${parts.join('; ')})`;
+    case 'difference':
+      return `what is in (${parts[0]}) and in none of (${parts.slice(1).join('; ')})`;
   }
 }
 
@@ -165,7 +190,10 @@ function costsSentence({ linear_bps, impact_coefficient }: CostsSpec): string {
 }
 
 function parameterText(params: Readonly<Record<string, unknown>>): string {
-  const named = Object.entries(params).map(([name, value]) => `${name.replaceAll('_', ' ')} ${JSON.stringify(value)}`);
+  const named = Object.entries(params).map(
+    ([name, value]) =>
+      `${name.replaceAll('_', ' ')} ${isExpressionNode(value) ? printExpression(value) : JSON.stringify(value)}`,
+  );
   return named.length === 0 ? 'its defaults' : named.join(', ');
 }
 

@@ -9,6 +9,8 @@ WORKDIR /divisor
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
 COPY . .
+# The image has no repository: docker build --build-arg DIVISOR_COMMIT="$(git rev-parse HEAD)" .
+ARG DIVISOR_COMMIT=
 RUN npm run build && npm prune --omit=dev --ignore-scripts && rm -rf dist/test dist/bench dist/.build
 
 FROM ${NODE_IMAGE}

@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { basename } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer } from 'vitest/node';
 
@@ -15,7 +16,10 @@ const REPLACING = ['durability/every-call.test.js'];
  */
 const ALONE = [
   'kernels/memory/paged-memory.test.js',
+  'market/panels/gc-pressure.test.js',
   'market/process/*.test.js',
+  'market/threads/hashing.test.js',
+  'market/threads/scattering.test.js',
   'security/json.test.js',
   'security/regexes.test.js',
   'services/datasets/folder-refresh.test.js',
@@ -31,68 +35,17 @@ const ALONE = [
  */
 const FILLING_HEAPS = ['jobs/pool.test.js'];
 
-/** The longest files begin first, so that no worker is left with one of them at the end. */
-const LONGEST = [
-  'walk.test.js',
-  'guide.test.js',
-  'job-commands.test.js',
-  'append.test.js',
-  'every-call.test.js',
-  'examples.test.js',
-  'shared-sets.test.js',
-  'home-commands.test.js',
-  'serve.test.js',
-  'views.test.js',
-  'database.test.js',
-  'python.test.js',
-  'optimise.test.js',
-  'stores.test.js',
-  'demo.test.js',
-  'kill.test.js',
-  'document-store.test.js',
-  'real-falls.test.js',
-  'restarts.test.js',
-  'exports.test.js',
-  'python-frames.test.js',
-  'relaxations-by-class.test.js',
-  'render-report.test.js',
-  'report-figures.test.js',
-  'read-database.test.js',
-  'build.test.js',
-  'deleted-indices.test.js',
-  'overload.test.js',
-  'cached-views.test.js',
-  'worker-count.test.js',
-  'python-package.test.js',
-  'cluster.test.js',
-  'task-files.test.js',
-  'same-bits.test.js',
-  'damaged-documents.test.js',
-  'parquet.test.js',
-  'wasm.test.js',
-  'real-sets.test.js',
-  'folder-refresh.test.js',
-  'us1500.test.js',
-  'numerics.test.js',
-  'stale-runs.test.js',
-  'activation.test.js',
-  'fuzz.test.js',
-  'extend-solved.test.js',
-  'give-way.test.js',
-  'reports.test.js',
-  'solve-program.test.js',
-  'large-home.test.js',
-  'changed-history.test.js',
-  'damaged-files.test.js',
-  'synthetic-requests.test.js',
-];
+/** Seconds that the longer files took, by their path; `npm run test:timings` renews them. */
+const TIMINGS = JSON.parse(readFileSync(new URL('test/timings.json', import.meta.url), 'utf8'));
+const TESTS = fileURLToPath(new URL('dist/test/', import.meta.url));
+const secondsOf = ({ moduleId }) => TIMINGS[moduleId.replace(TESTS, '').replace(/\.js$/, '.ts')] ?? 0;
 
+/** The longest files begin first, so that no worker is left with one of them at the end. */
 class LongestFirst extends BaseSequencer {
   async sort(files) {
-    const place = ({ moduleId }) => (LONGEST.indexOf(basename(moduleId)) + LONGEST.length + 1) % (LONGEST.length + 1);
     // Files of one kind of worker follow each other: a worker is handed on only to the next file of its kind.
     const kindOf = ({ project }) => ['replacing', 'alone', 'filling', 'shared'].indexOf(project.name);
-    return files.toSorted((a, b) => kindOf(a) - kindOf(b) || place(a) - place(b));
+    return files.toSorted((a, b) => kindOf(a) - kindOf(b) || secondsOf(b) - secondsOf(a));
   }
 }
 

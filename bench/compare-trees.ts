@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { median } from '#domain/order-statistics.js';
+import { median } from '#domain/numbers/order-statistics.js';
 import { finished, processorTime, settled, startOn, type RunningService } from './http/service.js';
 import { refuse } from './variables.js';
 

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { nearestName } from '#domain/nearest-name.js';
+import { nearestName } from '#base/text/nearest-name.js';
 import { SPARE_WAIT_MS } from '#market/process/process-pool.js';
 
 /** A variable of the environment that benches read. */

@@ -4,7 +4,7 @@
 //   node scripts/build.mjs             everything
 //   node scripts/build.mjs --compile   the sources alone: what tests, lint and the inner loop need
 //   node scripts/build.mjs --lint      everything, and the linter beside it on the core that the compiler leaves free
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -25,6 +25,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const STAMPS = 'dist/.build/stamps.json';
 const BUILD_INFO = 'dist/.build/sources.tsbuildinfo';
 const DOCUMENTATION = 'dist/documentation/built.json';
+const BUILD_NOTE = 'dist/build.json';
 const BUNDLE = 'dist/bundle/built.json';
 /** Of this node: `src/code-cache.ts` looks for no other. */
 const CODE_CACHE = `dist/bundle/dispatch-${process.version}-${process.platform}-${process.arch}.cache`;
@@ -138,7 +139,23 @@ export async function build({ compileOnly = false, lint = false } = {}) {
   const ended = await Promise.allSettled(Object.values(running));
   for (const { status, reason } of ended) if (status === 'rejected') throw reason;
   confirmDates(ran, stamps, digest);
+  if (!compileOnly) noteBuild();
   return ran;
+}
+
+/** Writes what the program was built from, when that has changed. */
+function noteBuild() {
+  const commit = commitOfSources();
+  const noted = existsSync(at(BUILD_NOTE)) ? JSON.parse(readFileSync(at(BUILD_NOTE), 'utf8')) : undefined;
+  if (noted !== undefined && noted.commit === commit) return;
+  writeFileSync(at(BUILD_NOTE), `${JSON.stringify({ commit, built_at: new Date().toISOString() })}\n`);
+}
+
+/** By the environment where the sources are copied without their repository, as into an image. */
+function commitOfSources() {
+  if (process.env.DIVISOR_COMMIT) return process.env.DIVISOR_COMMIT;
+  const { status, stdout } = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: ROOT, encoding: 'utf8' });
+  return status === 0 && existsSync(at('.git')) ? stdout.trim() : null;
 }
 
 /** Has at most so many tasks under way, begun in the order in which they came; once one has failed no other begins. */

@@ -18,6 +18,7 @@ interface Room {
 const table = (await import(pathToFileURL('test/rooms.mjs').href)) as {
   ROOMS: Record<string, Room>;
   ALCOVES: Record<string, { room: string; packages: string[] }>;
+  FAMILIES: Record<string, readonly string[]>;
 };
 const rooms = Object.entries(table.ROOMS);
 const nameOf = (room: string) => room.replace('src/', '');
@@ -53,7 +54,34 @@ const violations: Plant[] = rooms.flatMap(([room, { values, types, packages }]) 
   ];
 });
 
+const isLoose = (family: string): boolean => /\.tsx?$/.test(family);
+
+/** A family imports no family that comes after it in its room: by path or by name, values or types, at any depth. */
+const against: Plant[] = Object.entries(table.FAMILIES).flatMap(([room, families]) =>
+  families.slice(0, -1).flatMap((family, i) => {
+    const later = families[i + 1]!;
+    const target = isLoose(later) ? later.replace(/\.tsx?$/, '.js') : `${later}/thing.js`;
+    if (isLoose(family)) return [{ file: `${room}/${family}`, text: importing(`./${target}`) }];
+    return [
+      { file: `${room}/${family}/against.ts`, text: importing(`../${target}`) },
+      { file: `${room}/${family}/against-type.ts`, text: knowing(`../${target}`) },
+      { file: `${room}/${family}/against-name.ts`, text: importing(`#${nameOf(room)}/${target}`) },
+      { file: `${room}/${family}/deep/against.ts`, text: importing(`../../${target}`) },
+    ];
+  }),
+);
+const along: Plant[] = Object.entries(table.FAMILIES).flatMap(([room, families]) => {
+  const folders = families.filter((family) => !isLoose(family));
+  return folders.slice(1).flatMap((family, i) => [
+    { file: `${room}/${family}/along.ts`, text: importing(`../${folders[i]}/thing.js`) },
+    { file: `${room}/${family}/deep/along.ts`, text: knowing(`../../${folders[i]}/thing.js`) },
+    // A folder inside a family may have the name of a later family.
+    { file: `${room}/${folders[i]}/deep/inside.ts`, text: importing(`../${family}/thing.js`) },
+  ]);
+});
+
 const allowed: Plant[] = [
+  ...along,
   ...rooms.flatMap(([room, { values, types, packages }]) => [
     ...values.map((name) => ({ file: `${room}/may-${name}.ts`, text: importing(`#${name}/thing.js`) })),
     ...types.map((name) => ({ file: `${room}/knows-${name}.ts`, text: knowing(`#${name}/thing.js`) })),
@@ -83,7 +111,7 @@ const manners: Plant[] = [
 
 /** Rules of the design in its own words, so that the table itself cannot drift from them unseen. */
 const designed: Plant[] = [
-  { file: 'kernels/of-domain.ts', text: importing('#domain/refusal.js') },
+  { file: 'kernels/of-domain.ts', text: importing('#domain/refusals/refusal.js') },
   { file: 'src/domain/of-store.ts', text: importing('#store/port.js') },
   { file: 'src/services/of-http.ts', text: importing('#http/app.js') },
   { file: 'src/services/of-framework.ts', text: importing('hono') },
@@ -99,7 +127,7 @@ let report: readonly string[] = [];
 beforeAll(() => {
   house = mkdtempSync(join(tmpdir(), 'planted-'));
   cpSync('.oxlintrc.json', join(house, '.oxlintrc.json'));
-  for (const { file, text } of [...violations, ...allowed, ...manners, ...designed]) {
+  for (const { file, text } of [...violations, ...against, ...allowed, ...manners, ...designed]) {
     mkdirSync(dirname(join(house, file)), { recursive: true });
     writeFileSync(join(house, file), text);
   }
@@ -125,6 +153,12 @@ const complaints = (file: string) => report.filter((line) => line.startsWith(`${
 describe('planted violations', () => {
   test.each(rooms.map(([room]) => room))('%s: each is caught once', (room) => {
     const planted = violations.filter(({ file }) => file.startsWith(`${room}/`));
+    expect(planted.length).toBeGreaterThan(0);
+    expect(planted.filter(({ file }) => complaints(file) !== 1).map(({ file }) => file)).toEqual([]);
+  });
+
+  test.each(Object.keys(table.FAMILIES))('%s: an import against the order of its families is caught once', (room) => {
+    const planted = against.filter(({ file }) => file.startsWith(`${room}/`));
     expect(planted.length).toBeGreaterThan(0);
     expect(planted.filter(({ file }) => complaints(file) !== 1).map(({ file }) => file)).toEqual([]);
   });

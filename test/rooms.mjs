@@ -1,16 +1,18 @@
 // The import rule: what each room may import. `node test/rooms.mjs` writes .oxlintrc.json from this table,
 // `node test/rooms.mjs --check` fails when the written file is not what the table says.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 /** room -> the rooms whose values it may import, the rooms it may know as types only, the packages it may use. */
 export const ROOMS = {
   kernels: { values: [], types: [], packages: [] },
-  'src/domain': { values: ['kernels'], types: [], packages: ['zod'] },
-  'src/contract': { values: ['domain'], types: [], packages: ['zod'] },
-  'src/store': { values: ['domain'], types: [], packages: ['lmdb', 'node:*'] },
+  /** Needed by any program: memory, text. It knows nothing of indices. */
+  'src/base': { values: ['kernels'], types: [], packages: [] },
+  'src/domain': { values: ['base', 'kernels'], types: [], packages: ['zod'] },
+  'src/contract': { values: ['base', 'domain'], types: [], packages: ['zod'] },
+  'src/store': { values: ['base', 'domain'], types: [], packages: ['lmdb', 'node:*'] },
   'src/market': {
-    values: ['domain', 'kernels'],
+    values: ['base', 'domain', 'kernels'],
     types: [],
     packages: [
       '@duckdb/node-api',
@@ -25,20 +27,20 @@ export const ROOMS = {
       '#bundle',
     ],
   },
-  'src/jobs': { values: ['domain', 'store'], types: ['market'], packages: ['piscina', 'node:*'] },
+  'src/jobs': { values: ['base', 'domain', 'store'], types: ['market'], packages: ['piscina', 'node:*'] },
   'src/views': {
-    values: ['domain', 'kernels'],
+    values: ['base', 'domain', 'kernels'],
     types: ['contract'],
     packages: ['apache-arrow', 'hucre', 'hucre/**', 'pdfkit', 'node:*'],
   },
   workers: {
-    values: ['kernels', 'domain', 'market', 'views'],
+    values: ['base', 'kernels', 'domain', 'market', 'views'],
     types: ['jobs', 'store'],
     packages: ['piscina', 'node:*', '#bundle', '#artifact-writer'],
   },
-  'src/services': { values: ['domain', 'store', 'market', 'jobs'], types: ['contract'], packages: ['node:*'] },
+  'src/services': { values: ['base', 'domain', 'store', 'market', 'jobs'], types: ['contract'], packages: ['node:*'] },
   'src/http': {
-    values: ['contract', 'services', 'views', 'domain'],
+    values: ['base', 'contract', 'services', 'views', 'domain'],
     types: ['jobs'],
     packages: ['hono', 'hono/**', '@hono/node-server', '@hono/node-server/**', 'pino', 'prom-client', 'zod', 'node:*'],
   },
@@ -51,7 +53,19 @@ export const ROOMS = {
     packages: ['preact', 'preact/**', '@preact/signals', 'uplot', 'uplot/**'],
   },
   'src/cli': {
-    values: ['contract', 'domain', 'market', 'store', 'jobs', 'services', 'views', 'http', 'kernels', 'clients'],
+    values: [
+      'base',
+      'contract',
+      'domain',
+      'market',
+      'store',
+      'jobs',
+      'services',
+      'views',
+      'http',
+      'kernels',
+      'clients',
+    ],
     types: [],
     packages: ['pino', 'zod', 'node:*'],
   },
@@ -65,6 +79,127 @@ export const ALCOVES = {
   'src/store/postgres': { room: 'src/store', packages: ['pg', 'node:*'] },
   'src/store/s3': { room: 'src/store', packages: ['aws4fetch', 'node:*'] },
 };
+
+/**
+ * Families of a room, lowest first: a family imports only families that come before it. A name with an ending is a file
+ * beside the folders.
+ */
+export const FAMILIES = {
+  'src/domain': [
+    'time',
+    'numbers',
+    'refusals',
+    'schema',
+    'json',
+    'calendars',
+    'catalogue',
+    'market',
+    'analytics',
+    'datapoints',
+    'risk',
+    'simulation',
+    'objectives',
+    'expected-returns',
+    'constraints',
+    'compliance',
+    'schedule',
+    'overlays',
+    'documents',
+    'books',
+    'corporate-actions',
+    'dividends',
+    'rules',
+    'optimisation',
+    'strategies',
+    'checks',
+    'backtest',
+    'exports',
+    'rebalance-pack',
+    'derivatives',
+    'scenarios',
+    'sweeps',
+    'reports',
+    'jobs',
+  ],
+  'src/market': [
+    'tables',
+    'panels',
+    'formats',
+    'threads',
+    'content',
+    'mapping',
+    'versions',
+    'audit',
+    'synthetic',
+    'sources',
+    'import',
+    'serving',
+    'inspect',
+    'process',
+  ],
+  'src/services': [
+    'shared',
+    'stored',
+    'operations',
+    'history',
+    'datasets',
+    'data',
+    'indices',
+    'runs',
+    'risk',
+    'publication',
+    'derivatives',
+    'optimisation',
+    'reports',
+  ],
+  'src/store': [
+    'timestamp.ts',
+    'run-id.ts',
+    'document-id.ts',
+    'schema-version.ts',
+    'start-refusal.ts',
+    'commit-listeners.ts',
+    'early-artifact.ts',
+    'artifact-terms.ts',
+    'document-kinds.ts',
+    'secrets',
+    'access',
+    'port.ts',
+    'unreadable-cause.ts',
+    'reach',
+    'files',
+    's3',
+    'place',
+    'publication',
+    'audit',
+    'history',
+    'lmdb',
+    'postgres',
+    'artifact-digest.ts',
+    'artifact-writer.ts',
+    'home',
+    'open-store.ts',
+  ],
+  workers: [
+    'control.ts',
+    'run-files',
+    'output',
+    'input',
+    'views',
+    'risk',
+    'runs',
+    'market',
+    'indices',
+    'optimisation',
+    'reports',
+    'door.ts',
+    'tasks.ts',
+    'main.ts',
+  ],
+  'src/console': ['style', 'words', 'state', 'components', 'pages', 'shell', 'main.tsx'],
+};
+
+const isLoose = (family) => /\.tsx?$/.test(family);
 
 /** Node's modules have folders of their own (`node:fs/promises`), which one star does not match. */
 const allow = (name) => (name === 'node:*' ? ['!node:*', '!node:*/**'] : [`!${name}`]);
@@ -109,6 +244,46 @@ const restrict = (folder, room, packages, above = 0) =>
     rules: { 'typescript/no-restricted-imports': ['error', { patterns: patternsOf(room, packages, depth + above) }] },
   }));
 
+/** A specifier that leads from a file `depth` folders inside a room to one of these families of it. */
+function leadingTo(room, families, depth) {
+  const targets = families.map((name) => (isLoose(name) ? name.replace(/\.tsx?$/, '\\.js$') : `${name}/`));
+  const up = depth === 0 ? '\\./' : `(\\.\\./){${depth}}`;
+  return `^(${up}|#${nameOf(room)}/)(${targets.join('|')})`;
+}
+
+/** One override per family and depth of its files: the families after it in the table are closed to it. */
+const orderOf = (room) =>
+  FAMILIES[room].flatMap((family, at) => {
+    const closed = FAMILIES[room].slice(at + 1);
+    if (closed.length === 0) return [];
+    const depths = isLoose(family) ? [0] : Array.from({ length: DEPTH_MAX - 1 }, (_, depth) => depth + 1);
+    return depths.map((depth) => ({
+      files: [`${room}/${family}${depth === 0 ? '' : `/${'*/'.repeat(depth - 1)}*`}`],
+      rules: {
+        'no-restricted-imports': [
+          'error',
+          {
+            patterns: [
+              {
+                regex: leadingTo(room, closed, depth),
+                message: `${room}/${family} may import only families that come before it in test/rooms.mjs.`,
+              },
+            ],
+          },
+        ],
+      },
+    }));
+  });
+
+/** Folders and loose files of a room that the table does not have, and entries of the table that are not there. */
+export function misplacedIn(room) {
+  const entries = readdirSync(new URL(`../${room}`, import.meta.url), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() || isLoose(entry.name))
+    .map(({ name }) => name);
+  const table = FAMILIES[room];
+  return [...entries.filter((name) => !table.includes(name)), ...table.filter((name) => !entries.includes(name))];
+}
+
 const config = {
   plugins: ['import', 'typescript', 'unicorn', 'oxc'],
   categories: { correctness: 'error', suspicious: 'error' },
@@ -129,6 +304,7 @@ const config = {
     ...Object.keys(ROOMS).flatMap((room) => restrict(room, room, ROOMS[room].packages)),
     { files: ['src/console/**'], rules: { 'import/no-unassigned-import': ['error', { allow: ['**/*.css'] }] } },
     ...Object.entries(ALCOVES).flatMap(([folder, { room, packages }]) => restrict(folder, room, packages, 1)),
+    ...Object.keys(FAMILIES).flatMap(orderOf),
     {
       files: ['workers/main.ts', 'test/**/*-worker.ts', 'test/own-lines.mjs', '**/*.config.ts'],
       rules: { 'import/no-default-export': 'off' },
@@ -136,13 +312,25 @@ const config = {
   ],
 };
 
+/** The configuration, an override a line: hundreds of them differ in a name. */
+function configText() {
+  const { overrides, ...rest } = config;
+  const head = JSON.stringify(rest, null, 2).replace(/\n\}$/, '');
+  return `${head},\n  "overrides": [\n${overrides.map((override) => `    ${JSON.stringify(override)}`).join(',\n')}\n  ]\n}\n`;
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const target = new URL('../.oxlintrc.json', import.meta.url);
-  const text = `${JSON.stringify(config, null, 2)}\n`;
   if (!process.argv.includes('--check')) {
-    writeFileSync(target, text);
-  } else if (readFileSync(target, 'utf8') !== text) {
-    console.error('.oxlintrc.json is not what test/rooms.mjs says: run `node test/rooms.mjs`.');
+    writeFileSync(target, configText());
+  } else if (readFileSync(target, 'utf8') !== configText()) {
+    console.error('.oxlintrc.json differs from test/rooms.mjs: run `node test/rooms.mjs`.');
     process.exit(1);
+  }
+  for (const room of Object.keys(FAMILIES)) {
+    const misplaced = misplacedIn(room);
+    if (misplaced.length === 0) continue;
+    console.error(`${room} and its families in test/rooms.mjs differ: ${misplaced.join(', ')}.`);
+    process.exitCode = 1;
   }
 }

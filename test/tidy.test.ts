@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 
 /** What a linter cannot see. */
@@ -108,4 +109,70 @@ test('powers come from a kernel, for those of V8 have other bits in other versio
   const numeric = program.filter((file) => rooms.test(file) && !file.startsWith('src/domain/reports/')); // Their texts are Markdown.
   const bare = (file: string): string => readFileSync(file, 'utf8').replace(NO_OTHER_POWER, '');
   expect(numeric.filter((file) => /\*\*|Math\.pow/.test(bare(file)))).toEqual(['kernels/power.ts']);
+});
+
+/** Pages for those who change the code; the guide and the changelog speak of files of users. */
+const PAGE_FOLDERS = ['src', 'kernels', 'workers', 'test', 'bench', 'scripts', 'docs'];
+const tree = [
+  ...PAGE_FOLDERS.flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`),
+  ),
+  ...readdirSync('.'),
+];
+const pages = tree.filter((file) => file.endsWith('.md') && file !== 'CHANGELOG.md');
+
+/** Files of an example. */
+const IMAGINED = ['selection/drawdown-filter.ts'];
+
+/** A bare file name may be anywhere; a path starts at the root, in `src/`, at the page or in a folder below it. */
+function isThere(mentioned: string, page: string): boolean {
+  const path = normalize(mentioned).replace(/\/$/, '');
+  const isBare = !mentioned.includes('/');
+  const own = /^(src|kernels)\//.test(page) ? dirname(page) : '';
+  return (
+    [join(dirname(page), path), path, join('src', path)].some((file) => existsSync(file)) ||
+    tree.some((file) => (isBare || file.startsWith(own)) && file.endsWith(`/${path}`))
+  );
+}
+
+test.each(pages)('%s names only files that are there', (page) => {
+  const text = readFileSync(page, 'utf8').replace(/^```[\s\S]*?^```$/gm, '');
+  const mentioned = [...text.matchAll(/`([\w.@/-]+(?:\.(?:ts|tsx|mjs|py)|\/))`/g)].map((match) => match[1]!);
+  const linked = [...text.matchAll(/\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)/g)].map((match) => match[1]!);
+  expect(mentioned.filter((name) => !IMAGINED.includes(name) && !isThere(name, page))).toEqual([]);
+  expect(linked.filter((path) => !existsSync(join(dirname(page), path)))).toEqual([]);
+});
+
+test('the table of rooms in ARCHITECTURE is that of the linter', async () => {
+  const { ROOMS } = (await import(pathToFileURL('test/rooms.mjs').href)) as {
+    ROOMS: Record<string, { values: string[]; types: string[] }>;
+  };
+  const listed = (cell: string): string[] => cell.split(',').flatMap((name) => name.trim() || []);
+  const section = readFileSync('docs/ARCHITECTURE.md', 'utf8')
+    .split(/^## /m)
+    .find((part) => part.startsWith('Rooms'))!;
+  const rows = [...section.matchAll(/^\| `([\w/]+)\/` \| [^|]* \| ([^|]*)\| ([^|]*)\|$/gm)].map(
+    ([, room, values, types]) => [room!, { values: listed(values!), types: listed(types!) }] as const,
+  );
+  const sorted = ({ values, types }: { values: string[]; types: string[] }) => [values.toSorted(), types.toSorted()];
+  expect(Object.fromEntries(rows.map(([room, row]) => [room, sorted(row)]))).toEqual(
+    Object.fromEntries(Object.entries(ROOMS).map(([room, row]) => [room, sorted(row)])),
+  );
+});
+
+test('an import of the package leads an editor to the source, and Node to what is compiled of it', () => {
+  const { imports } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+    imports: Record<string, { readonly source: string; readonly default: string }>;
+  };
+  const astray = Object.entries(imports).filter(([, { source, default: compiled }]) => {
+    const path = source.replace('/*', '').replace(/\.js$/, '.ts');
+    return !existsSync(path) || compiled !== source.replace('./', './dist/');
+  });
+  expect(astray).toEqual([]);
+});
+
+test('timings are of test files that are there', () => {
+  const timed = Object.keys(JSON.parse(readFileSync('test/timings.json', 'utf8')) as Record<string, number>);
+  expect(timed.length).toBeGreaterThan(0);
+  expect(timed.filter((file) => !existsSync(`test/${file}`))).toEqual([]);
 });

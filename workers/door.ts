@@ -1,9 +1,9 @@
 import { limitMemory } from '#kernels/memory/paged-memory.js';
-import { type ErrorDetail, Refusal } from '#domain/refusal.js';
-import { isFull } from '#market/serving/shared-market.js';
+import { type ErrorDetail, Refusal } from '#domain/refusals/refusal.js';
+import { isFull } from '#market/panels/shared-market.js';
 import type { TaskControl, TaskMessage, TaskOutcome } from '#jobs/thread-messages.js';
 import { CancelledError, openControl } from './control.js';
-import { handOver } from './hand-over.js';
+import { handOver } from './output/hand-over.js';
 
 /** A task as the door runs it, whatever its input and output. */
 type AnyTask = (input: never, control: TaskControl) => unknown;

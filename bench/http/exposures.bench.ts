@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { finished, processorTime, settled, startService } from './service.js';
-import { median } from '#domain/order-statistics.js';
+import { median } from '#domain/numbers/order-statistics.js';
 
 /**
  * Exposures of a run of 500 names over 20 years at the service, each asked for a window of its own so that no answer is

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { shareMarket } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { RiskModelRequest } from '#domain/documents/risk-model-document.js';
-import { estimateModel } from '#workers/estimate-risk-model.js';
+import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
+import { estimateModel } from '#workers/risk/estimate-risk-model.js';
 import { writePanels } from '../domain/seeded-market.js';
 import { startPython, type PythonPeer } from '../http/peers/python-peer.js';
-import { median } from '#domain/order-statistics.js';
+import { median } from '#domain/numbers/order-statistics.js';
 import { folderFrom } from '../variables.js';
 
 /**

@@ -6,7 +6,7 @@ import { fileNameOf, type ExchangeCalendars } from '#domain/calendars/calendars.
 import { compareSessions, type SessionComparison, type YearDifference } from '#domain/calendars/compare-sessions.js';
 import { AliasFile, RuleFile } from '#domain/calendars/rule-file.js';
 import { correct, type Corrections, type SessionReference } from '#domain/calendars/session-reference.js';
-import { formatDay, parseDay, type Day } from '#domain/days.js';
+import { formatDay, parseDay, type Day } from '#domain/time/days.js';
 import { CALENDAR_FOLDER, openCalendars, readCalendarFile } from '#market/serving/calendar-files.js';
 import { readCorrections, readReferences } from '#market/serving/calendar-references.js';
 import { firstSentence } from './flag-words.js';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { nearestName } from '#domain/nearest-name.js';
+import { nearestName } from '#base/text/nearest-name.js';
 import { CONNECTION_OPTIONS } from './connection.js';
 import { firstSentence } from './flag-words.js';
 import { UsageError } from './usage-error.js';

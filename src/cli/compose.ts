@@ -8,7 +8,7 @@ import { signInRoutes } from '#http/routes/sign-in.js';
 import type { JobHandlers, JobKind } from '#jobs/job-kind.js';
 import { relocateDatasets } from '#services/datasets/relocate.js';
 import { createKeys } from '#services/operations/keys.js';
-import { beyondReach } from '#store/access/reach-context.js';
+import { beyondReach } from '#store/reach/reach-context.js';
 import { openHome, type Home } from '#store/home/home.js';
 import { followed, following, WORKER_API, workerHandlers } from './compose/cluster.js';
 import { composeAccountability } from './compose/accountability.js';
@@ -43,6 +43,8 @@ export interface Composition {
   readonly role: Role;
   readonly settings: Settings;
   readonly log: Logger;
+  /** Serves what was served before without what its source has now: for a command that takes that itself. */
+  readonly keepsServed?: boolean;
   /** Receives a failure after which the process has to end, because a room can no longer keep its promises. */
   readonly onDefect: (cause: unknown) => void;
 }
@@ -67,6 +69,7 @@ async function startJobs({ documents, home, jobs, settings, deliveries, activati
   const isShared = settings.artifacts !== undefined;
   const own = ofTheService(kinds);
   jobs.register(isShared ? following(own, activations) : own);
+  if (settings.readOnly) return;
   // Stores of several machines lie in the homes of those that imported them.
   if (!isShared) await relocateDatasets(documents, home.stores);
   await jobs.start();
@@ -97,6 +100,7 @@ function answersOf({ settings, version, log, markets, metrics, deliveries, activ
     dataWaitMs: settings.dataWaitMs,
     ...(settings.artifacts === undefined ? {} : { follow: async () => void (await activations.follow()) }),
     assertCallback: deliveries.assertAccepted,
+    isReadOnly: settings.readOnly,
     observe: metrics.observe,
   };
 }
@@ -125,7 +129,7 @@ async function closeAll(open: readonly Closable[]): Promise<void> {
 /** Builds the rooms inside-out, the features on them, and the application around all. */
 async function composeOn(
   home: Home,
-  { role, settings, log, onDefect }: Composition,
+  { role, settings, log, onDefect, keepsServed = false }: Composition,
   open: Closable[],
 ): Promise<Service> {
   const startedAt = new Date();
@@ -165,7 +169,7 @@ async function composeOn(
   await startJobs(rooms, kinds);
   // The market served before is read again in the background; requests that need it get Retry-After.
   await rooms.datasets.announce();
-  const resumed = role === 'worker' ? followed(rooms) : rooms.datasets.resume();
+  const resumed = role === 'worker' || settings.readOnly ? followed(rooms) : rooms.datasets.resume(keepsServed);
   resumed.catch(onDefect);
   const app = createApp({
     ...apiOf(role, settings, handlers, accountability.signIn),

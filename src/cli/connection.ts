@@ -18,7 +18,7 @@ export const EXIT = {
   jobFailed: 1,
   /** The service refused the request: findings are printed. */
   refused: 2,
-  /** Done, with a finding that `--fail-on` names. */
+  /** Done, or a refresh rejected, with a finding that `--fail-on` names. */
   found: 3,
   /** Nothing answers at the address. */
   unreachable: 69,
@@ -64,6 +64,12 @@ const HOW_TO_REACH = 'Start one with `divisor serve`, or leave --url and DIVISOR
 const HOW_TO_LOOK =
   'The work may still go on: look at `divisor jobs` and `divisor stores`, and at the log of the service, before asking again.';
 
+/** How a home is opened by the command itself. */
+interface HomeOptions {
+  /** Its data is served as it was, without what its source has now. */
+  readonly keepsServed?: boolean;
+}
+
 /**
  * Calls `use` with a client of the service the flags name, and turns what it throws into an exit status and one
  * sentence.
@@ -72,6 +78,7 @@ export async function connected(
   flags: ConnectionFlags,
   environment: NodeJS.ProcessEnv,
   use: (client: DivisorClient) => Promise<number>,
+  { keepsServed = false }: HomeOptions = {},
 ): Promise<number> {
   const url = addressOf(flags, environment);
   if (url !== undefined && flags.dataRoots !== undefined)
@@ -80,10 +87,11 @@ export async function connected(
   try {
     if (url !== undefined)
       return await use(createDivisorClient({ url, key: environment['DIVISOR_API_KEY'], fetch: patientFetch }));
-    return await inProcess(flags, environment, (client, settings) => {
+    const useHere = (client: DivisorClient, settings: Settings) => {
       here.settings = settings;
       return use(client);
-    });
+    };
+    return await inProcess(flags, environment, useHere, keepsServed);
   } catch (failure) {
     if (failure instanceof LateAnswerError) return say(EXIT.late, `${failure.message} ${HOW_TO_LOOK}`);
     if (failure instanceof UnreachableError)
@@ -113,6 +121,7 @@ async function inProcess(
   { home, dataRoots }: ConnectionFlags,
   environment: NodeJS.ProcessEnv,
   use: (client: DivisorClient, settings: Settings) => Promise<number>,
+  keepsServed: boolean,
 ): Promise<number> {
   const [{ start, stop }, { assertOnePlace }, { readSettings }, { createLog }] = await Promise.all([
     import('./serve.js'),
@@ -135,7 +144,7 @@ async function inProcess(
     DIVISOR_API_KEYS: `command-line:${id}:${sha256}:admin`,
   });
   const settings = withWorkingFolder(effective);
-  const running = await start(settings, createLog('error'), 'command');
+  const running = await start(settings, createLog('error'), 'command', keepsServed);
   try {
     await running.service.resumed;
     const client = createDivisorClient({
@@ -144,7 +153,7 @@ async function inProcess(
       fetch: patientFetch,
     });
     for (const { code, message } of await takenAtStart(client))
-      if (code === 'HISTORY_CHANGED') process.stderr.write(`warning: ${code}: ${message}\n`);
+      if (code !== 'DATES_ADDED') process.stderr.write(`warning: ${code}: ${message}\n`);
     return await use(client, settings);
   } finally {
     await stop({ ...running, drainMs: 0 });
@@ -155,6 +164,7 @@ async function inProcess(
 const BUSY: ReadonlySet<string> = new Set<DivisorError['code']>(['JOB_RUNNING', 'STORE_LOADING', 'STORE_REFRESHING']);
 
 function statusOf({ code, status }: DivisorError): number {
+  if (code === 'REFRESH_REJECTED') return EXIT.found;
   if (status === null) return EXIT.jobFailed;
   if (BUSY.has(code)) return EXIT.tryAgain;
   if (status === 401 || status === 403) return EXIT.noPermission;

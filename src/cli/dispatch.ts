@@ -1,5 +1,5 @@
-import { didYouMean } from '#domain/nearest-name.js';
-import { withoutUrlPassword, withoutUrlPasswords } from '#domain/url-passwords.js';
+import { didYouMean } from '#base/text/nearest-name.js';
+import { withoutUrlPassword, withoutUrlPasswords } from '#base/text/url-passwords.js';
 import type { Completion, Completions } from './completion.js';
 import { jobCommandHelp, runJobCommand, type JobCommand } from './job-command.js';
 import { JOB_COMMANDS } from './job-commands/table.js';
@@ -79,6 +79,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: async () => (await import('./copy.js')).COPY_HELP,
     run: async (argv, environment) => (await import('./copy.js')).copy(argv, environment),
   },
+  adopt: {
+    summary: 'Settle which database owns a place of results.',
+    help: async () => (await import('./adopt.js')).ADOPT_HELP,
+    run: async (argv, environment) => (await import('./adopt.js')).adopt(argv, environment),
+  },
   doctor: {
     summary: 'Say whether this machine and home are fit to serve.',
     help: async () => (await import('./doctor.js')).DOCTOR_HELP,
@@ -140,7 +145,7 @@ export async function dispatch(argv: readonly string[], environment: NodeJS.Proc
   if (family.length > 0 && !isOfFamily) return print(help(family));
   if (name === undefined || name === '--help' || name === '-h' || name === 'help')
     return print(help(Object.keys(COMMANDS)));
-  if (name === '--version' || name === '-v') return print(`${(await import('./version.js')).engineVersion()}\n`);
+  if (name === '--version' || name === '-v') return print(await versionLine());
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (command === undefined) return fail(EXIT_USAGE, unknownCommand(name));
   if (rest.includes('--help') || rest.includes('-h')) return print(await commandHelp(name, command));
@@ -151,6 +156,13 @@ export async function dispatch(argv: readonly string[], environment: NodeJS.Proc
   } catch (failure) {
     return explain(failure);
   }
+}
+
+/** The version, and what it was built from where that is known. */
+async function versionLine(): Promise<string> {
+  const { buildInfo, buildVersion } = await import('./version.js');
+  const built = buildInfo()?.built_at;
+  return `${buildVersion()}${built === undefined ? '' : ` built ${built}`}\n`;
 }
 
 /** Passwords in addresses of the command line are not for the list of processes. */
@@ -169,10 +181,13 @@ function endWithReader(name: string): void {
 
 /** Status and sentence of a failure; the stack only for what nobody foresaw. */
 async function explain(failure: unknown): Promise<number> {
-  const { StartRefusal } = await import('#store/start-refusal.js');
+  const { EXIT_TEMPORARY, StartRefusal } = await import('#store/start-refusal.js');
   const { UsageError } = await import('./usage-error.js');
   if (failure instanceof StartRefusal) return fail(failure.exitStatus, failure.message);
   if (failure instanceof UsageError) return fail(EXIT_USAGE, failure.message);
+  // A database or object store that goes away while a process starts: its supervisor tries again.
+  const { isUnavailable } = await import('#domain/refusals/refusal.js');
+  if (isUnavailable(failure)) return fail(EXIT_TEMPORARY, failure.message);
   return fail(EXIT_DEFECT, failure instanceof Error ? (failure.stack ?? failure.message) : String(failure));
 }
 

@@ -2,11 +2,11 @@ import { access, constants, readdir, readFile, stat, statfs } from 'node:fs/prom
 import { createServer } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
-import { once } from '#domain/once.js';
+import { once } from '#base/once.js';
 import { describeChoice, openEngine } from '#kernels/engines/open-engine.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { openDuckDb } from '#market/sources/duckdb.js';
+import { openDuckDb } from '#market/formats/duckdb.js';
 import { isLoopbackName } from '#http/authentication.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
 import { probePlace } from '#store/place/claim-place.js';

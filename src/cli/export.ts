@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import type { DivisorClient } from '#clients/typescript/divisor.js';
 import { EXPORT_NAMES, EXPORTS, type ExportTableName } from '#domain/exports/catalogue.js';
 import { EXPORT_FORMATS, FORMAT_NAMES, type ExportFormat } from '#domain/exports/formats.js';
-import { didYouMean } from '#domain/nearest-name.js';
+import { didYouMean } from '#base/text/nearest-name.js';
 import { readCommandLine, type FlagValues, type Grammar } from './command-line.js';
 import { connected, CONNECTION_HELP, EXIT } from './connection.js';
 import { table as tableText } from './terminal.js';

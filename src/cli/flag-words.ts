@@ -1,4 +1,4 @@
-import { didYouMean } from '#domain/nearest-name.js';
+import { didYouMean } from '#base/text/nearest-name.js';
 
 /** Words that other services have for settings, by the flag that is meant here: no misspelling leads there. */
 const WORDS: Readonly<Record<string, readonly string[]>> = {

@@ -29,6 +29,8 @@ export interface JobCommand<R> extends Grammar {
   notices?(result: R): readonly string[];
   /** Status that the command ends with; done unless given. */
   exitStatus?(result: R, flags: FlagValues): number;
+  /** On a home: begins with the data as it was, without what its source has now. */
+  readonly keepsServed?: true;
   /** Ending of the file `--out` names, if it has any: `.pdf`. */
   readonly ending?: string;
   /** Bytes of the file `--out` names; the result as JSON unless given. */
@@ -59,7 +61,7 @@ export async function runJobCommand<R>(
   const ending = extname(common.out ?? '').toLowerCase();
   if (command.ending !== undefined && ending !== '' && ending !== command.ending)
     throw new UsageError(`the ending of ${common.out} must be ${command.ending}, which is what divisor ${name} writes`);
-  return connected(common, environment, async (client) => {
+  const run = async (client: DivisorClient) => {
     const screen = jobScreen(name, common.json || common.csv);
     const result = await resultOf(client, command.submit(client, words, flags), screen);
     if (result === CANCELLED) return EXIT.interrupted;
@@ -82,7 +84,8 @@ export async function runJobCommand<R>(
     else if (common.out !== undefined) screen.line({ event: 'result', out: common.out });
     else printLines(screen, command.lines?.(result) ?? { event: '', records: [], rest: result as object });
     return status;
-  });
+  };
+  return connected(common, environment, run, { keepsServed: command.keepsServed === true });
 }
 
 function printLines(
@@ -156,7 +159,7 @@ const STATUSES = [
   ['0', 'done'],
   ['1', 'the job failed or was cancelled by somebody else'],
   ['2', 'the service refused the request; every finding is printed'],
-  ['3', 'done, with a finding that --fail-on names'],
+  ['3', 'a finding that --fail-on names; a refresh that it rejected has stored nothing'],
   ['64', 'wrong usage'],
   ['69', 'nothing answers at the address'],
   ['70', 'the service failed; its log says why'],

@@ -1,5 +1,5 @@
 import { destination, pino, type DestinationStream, type Logger } from 'pino';
-import { withoutUrlPasswords } from '#domain/url-passwords.js';
+import { withoutUrlPasswords } from '#base/text/url-passwords.js';
 import type { Settings } from './settings.js';
 
 /** Lines are written together, as a write of its own takes a fifth of a short answer: so many characters, or after so long. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { artifactPlace, type ArtifactPlace } from '#store/artifact-place.js';
+import { artifactPlace, type ArtifactPlace } from '#store/place/artifact-place.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import type { HomeFolders } from '#store/home/home.js';
 import { awsOf } from './aws-settings.js';

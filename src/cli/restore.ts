@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { restoreHome } from '#store/home/restore-home.js';
-import { withoutUrlPassword } from '#domain/url-passwords.js';
+import { withoutUrlPassword } from '#base/text/url-passwords.js';
 import { homeReport } from './home-report.js';
 import { assertTogether, readHomeCommand } from './home-command.js';
 import { restoreCluster } from './moving/restore-cluster.js';

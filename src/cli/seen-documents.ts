@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { readDataset } from '#services/datasets/documents.js';
+import { readDataset } from '#services/stored/dataset-documents.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { HomeFolders } from '#store/home/home.js';
 import { openOwnDocuments } from '#store/home/verify-home.js';

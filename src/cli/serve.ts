@@ -86,10 +86,16 @@ export interface Running {
 
 /**
  * Composes the service and listens.
+ * @param keepsServed serves what was served before without what its source has now
  * @throws StartRefusal when the home, the address or the lack of a key forbids it
  */
-export async function start(settings: Settings, log: Logger, role: Role = 'service'): Promise<Running> {
-  const service = await compose({ role, settings, log, onDefect: endOnDefect(log) });
+export async function start(
+  settings: Settings,
+  log: Logger,
+  role: Role = 'service',
+  keepsServed = false,
+): Promise<Running> {
+  const service = await compose({ role, settings, log, keepsServed, onDefect: endOnDefect(log) });
   try {
     if (!service.hasKeys() && !isLoopbackName(settings.host)) {
       const message = `Without an API key the service listens on loopback only, not on ${settings.host}: make a key with \`divisor keys create\`, or set DIVISOR_API_KEYS.`;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { hostPortOf } from '#domain/host-port.js';
-import { withoutUrlPassword, withoutUrlPasswords } from '#domain/url-passwords.js';
+import { withoutUrlPassword, withoutUrlPasswords } from '#base/text/url-passwords.js';
+import { hostPortOf } from '#base/text/host-port.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
 import { SCOPES, type Scope } from '#contract/route.js';
 import type { KeyRecord } from '#services/operations/keys.js';

@@ -3,7 +3,7 @@ import { delimiter, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { firstSentence } from './flag-words.js';
-import { withoutUrlPasswords } from '#domain/url-passwords.js';
+import { withoutUrlPasswords } from '#base/text/url-passwords.js';
 import { isLoopbackName } from '#http/authentication.js';
 import { ENGINE_NAMES } from '#kernels/engines/engine.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
@@ -20,15 +20,13 @@ import {
   shownValue,
   textOf,
   wordsOf,
-  type Needs,
   SIGNING_SECRET,
   whole,
   type Setting,
 } from './setting-schemas.js';
+import { PLACE_SETTINGS } from './place-settings.js';
 import { SECURITY_SETTINGS } from './security-settings.js';
 import { UsageError } from './usage-error.js';
-
-const BUCKET: Needs = { setting: 'artifacts', begins: 's3://' };
 
 export const SETTINGS = {
   host: declare({
@@ -63,35 +61,7 @@ export const SETTINGS = {
     schema: databaseUrl,
     mayHoldSecret: true,
   }),
-  artifacts: declare({
-    flag: 'artifacts',
-    variable: 'DIVISOR_ARTIFACTS',
-    otherwise: () => '',
-    otherwiseHelp: 'home',
-    help: 'Place of results that several machines share, with --database: file:///folder or s3://bucket/prefix.',
-    schema: z
-      .string()
-      .regex(/^((file:\/\/\/|s3:\/\/)[^\s@?#]+)?$/, 'must be like file:///mnt/shared or s3://bucket/prefix')
-      .transform((text) => (text === '' ? undefined : text)),
-    mayHoldSecret: true,
-  }),
-  cache: declare({
-    flag: 'cache',
-    variable: 'DIVISOR_CACHE',
-    otherwise: () => '',
-    otherwiseHelp: 'home/cache',
-    help: 'Folder for copies of objects of a bucket; services of one machine may share it.',
-    schema: z.string().transform((path) => (path === '' ? undefined : resolve(path))),
-    needs: BUCKET,
-  }),
-  cacheMegabytes: declare({
-    flag: 'cache-mb',
-    variable: 'DIVISOR_CACHE_MB',
-    otherwise: () => '10240',
-    help: 'Room of those copies, in MiB.',
-    schema: whole(64, 100_000_000),
-    needs: BUCKET,
-  }),
+  ...PLACE_SETTINGS,
   ...AWS_SETTINGS,
   lease: declare({
     flag: 'lease',

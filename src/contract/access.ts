@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { VERSIONED_KINDS } from '#domain/documents/version-document.js';
-import { Id } from '#domain/shape.js';
+import { Id } from '#domain/schema/shape.js';
 import { routes } from './route.js';
 
 const SHARED_MAX = 100;

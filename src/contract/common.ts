@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { FORMATS, type Format } from '#domain/catalogue/type-spec.js';
-import { FINDING_CODES } from '#domain/findings.js';
-import { ERRORS, type ErrorCode } from '#domain/refusal.js';
-import { IsoDate } from '#domain/shape.js';
+import { FINDING_CODES } from '#domain/refusals/findings.js';
+import { ERRORS, type ErrorCode } from '#domain/refusals/refusal.js';
+import { IsoDate } from '#domain/schema/shape.js';
 
 /** Shapes that several route families share. Field descriptions are those of the specification. */
 

@@ -19,6 +19,10 @@ export const CorporateAction = z
     announced: z.string().nullable().meta({ description: 'Day of the announcement.' }),
     related: z.string().nullable().meta({ description: 'Other identifier of a spin-off, merger or change of ticker.' }),
     subscription_price: z.number().nullable().meta({ description: 'Price of a new share in a rights issue.' }),
+    cash: z
+      .number()
+      .nullable()
+      .meta({ description: 'Of a merger, money paid per share besides the shares of `related`; null where none is.' }),
     scrip_ratio: z.number().nullable().meta({
       description:
         'New shares for one held that may be taken instead of a dividend; null where there is no such choice.',

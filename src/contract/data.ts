@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { AsKnownOnText } from '#domain/documents/as-known-on.js';
-import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
+import { AsKnownOnText } from '#domain/schema/as-known-on.js';
+import { AssetIdentifier, Id, IsoDate } from '#domain/schema/shape.js';
 import { TableFrame } from './common.js';
 import { CorporateAction } from './corporate-action.js';
 import { CoverageHistoryResponse, CoverageResponse } from './coverage.js';

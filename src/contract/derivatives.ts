@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Id, IsoDate } from '#domain/shape.js';
+import { Id, IsoDate } from '#domain/schema/shape.js';
 import { routes } from './route.js';
 
 const rate = (help: string) =>

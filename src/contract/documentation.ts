@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Id } from '#domain/shape.js';
+import { Id } from '#domain/schema/shape.js';
 import { routes } from './route.js';
 
 export const documentationRoutes = routes({

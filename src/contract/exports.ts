@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { AsKnownOnText } from '#domain/documents/as-known-on.js';
+import { AsKnownOnText } from '#domain/schema/as-known-on.js';
 import { EXPORT_NAMES, EXPORTS } from '#domain/exports/catalogue.js';
 import type { ExportTable } from '#domain/exports/export-table.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
-import { Id, IsoDate } from '#domain/shape.js';
+import { Id, IsoDate } from '#domain/schema/shape.js';
 import { routes } from './route.js';
 import { runState, whichRun } from './run-state.js';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LIMIT_SPECS, type LimitName } from '#domain/limits.js';
+import { LIMIT_SPECS, type LimitName } from '#domain/refusals/limits.js';
 import { routes } from './route.js';
 
 export const HealthCheck = z
@@ -37,6 +37,16 @@ export const Health = z
     status: z.enum(['ok', 'degraded']).meta({ description: 'Degraded when no data store is active or a check fails.' }),
     reason: z.string().nullable().meta({ description: 'Why it is degraded, in one sentence; null when it is not.' }),
     version: z.string().meta({ description: 'The running engine version.' }),
+    build: z
+      .strictObject({
+        commit: z
+          .string()
+          .nullable()
+          .meta({ description: 'Commit that the program was built from; null when unknown.' }),
+        built_at: z.string().meta({ description: 'Time of the build, ISO-8601 UTC.' }),
+      })
+      .nullable()
+      .meta({ description: 'What the running program was built from; null for one that was only compiled.' }),
     started_at: z.string().meta({ description: 'Start of the process, ISO-8601 UTC with offset.' }),
     uptime_seconds: z.number().min(0),
     store: z

@@ -1,5 +1,5 @@
 import { NOTE_LENGTH_MAX } from '#domain/documents/version-document.js';
-import { ERRORS, type ErrorCode } from '#domain/refusal.js';
+import { ERRORS, type ErrorCode } from '#domain/refusals/refusal.js';
 import { ErrorEnvelope } from './common.js';
 import { PARAMETER_EXAMPLES, type ExampleAnswers } from './examples.js';
 import { queryOf } from './common-query.js';
@@ -232,7 +232,7 @@ function successResponse(method: Route['method'], success: Success, registry: Sc
 const SHARED_ERRORS: readonly (readonly [number, readonly ErrorCode[]])[] = [
   [400, ['MALFORMED_REQUEST']],
   [401, ['UNAUTHENTICATED']],
-  [403, ['FORBIDDEN_SCOPE', 'FORBIDDEN_ID', 'FORBIDDEN_ORIGIN']],
+  [403, ['FORBIDDEN_SCOPE', 'FORBIDDEN_ID', 'READ_ONLY', 'FORBIDDEN_ORIGIN']],
   [404, ['ROUTE_NOT_FOUND']],
   [405, ['METHOD_NOT_ALLOWED']],
   [406, ['NOT_ACCEPTABLE']],

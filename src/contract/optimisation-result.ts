@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ESTIMATORS } from '#domain/documents/risk-model-document.js';
+import { ESTIMATORS } from '#domain/risk/risk-model-document.js';
 import { FRONTIER_RISKS } from '#domain/optimisation/frontier-risks.js';
 import { Finding } from './common.js';
 
@@ -202,6 +202,7 @@ export const OptimisationRunResult = z
       .boolean()
       .meta({ description: 'A non-convex constraint forced a restricted re-solve: feasible, not proven optimal.' }),
     holdings: z.int().min(0),
+    gross_holdings: z.int().min(0).optional(),
     iterations: z.int().min(0),
     objective_type: z.string(),
     objective_value: z.number().meta({

@@ -1,17 +1,18 @@
 import { z } from 'zod';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { ConstraintSet } from '#domain/documents/constraint-set.js';
-import { ConstraintRow } from '#domain/documents/index-document.js';
-import { OptimisationRequest } from '#domain/documents/optimisation-request.js';
+import { ConstraintRow } from '#domain/constraints/constraint-row.js';
+import { OptimisationPreviewRequest, OptimisationRequest } from '#domain/documents/optimisation-request.js';
 import { CostsSpec, optimisationFields } from '#domain/documents/optimisation-spec.js';
 import { UncertaintySpec } from '#domain/documents/uncertainty-spec.js';
 import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { MEASURE_FORMS, type Measure } from '#domain/objectives/objective-class.js';
-import { Id } from '#domain/shape.js';
-import { listingQuery, purgeQuery, TypeSpec, ValidationReport } from './common.js';
+import { Id } from '#domain/schema/shape.js';
+import { compositionErrors, listingQuery, purgeQuery, TypeSpec, ValidationReport } from './common.js';
 import { ConstraintSetCollection, SavedConstraintSet } from './constraint-sets.js';
 import { SavedIndex } from './indices/definition.js';
+import { PreviewResponse } from './indices/preview.js';
 import { jobStatus } from './jobs.js';
 import { OptimisationRunResult } from './optimisation-result.js';
 import { routes } from './route.js';
@@ -123,6 +124,15 @@ export const OptimiseRequest = z
 export const OptimisationRunRequest = OptimisationRequest.extend(optimisationBody).meta({
   id: 'OptimisationRunRequest',
 });
+
+export const OptimisationPreviewBody = OptimisationPreviewRequest.extend({
+  ...optimisationBody,
+  constraints: z
+    .array(ConstraintRowBody)
+    .max(500)
+    .default([])
+    .meta({ description: 'Rows of the catalogue; none leaves the full-investment default.' }),
+}).meta({ id: 'OptimisationPreviewRequest' });
 
 export const OptimisationJobStatus = jobStatus('OptimisationJobStatus', 'optimise', OptimisationRunResult);
 
@@ -252,6 +262,30 @@ export const optimiseRoutes = routes({
       'NO_DATA_IN_RANGE',
       'NO_DATA_AT_DATE',
       'NO_DATA_SOURCE',
+    ],
+  },
+  previewOptimisation: {
+    method: 'POST',
+    path: '/optimise/preview',
+    scope: 'read',
+    tag,
+    summary: 'The weights that an optimisation would come to; nothing is stored.',
+    description:
+      'It solves the problem of the run that the same request would start: the same window, the same covered securities, the same findings. Prices of rows and the frontier are in the run alone.',
+    body: {
+      schema: OptimisationPreviewBody,
+      document: true,
+      example: { index_id: 'LARGE-100', constraints: example.constraints.slice(0, 2) },
+    },
+    success: { status: 200, description: 'The weights beside those of the index.', schema: PreviewResponse },
+    errors: [
+      'INDEX_NOT_FOUND',
+      'RISK_MODEL_NOT_FOUND',
+      'DOCUMENT_UNREADABLE',
+      'INVALID_RANGE',
+      'NO_DATA_IN_RANGE',
+      'RISK_INSUFFICIENT_DATA',
+      ...compositionErrors,
     ],
   },
   getOptimisation: {

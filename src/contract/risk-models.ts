@@ -4,9 +4,9 @@ import {
   FactorModelPayload,
   RiskDiagnosticsPayload,
   RiskModelRequest,
-} from '#domain/documents/risk-model-document.js';
-import { RiskValidationRequest } from '#domain/documents/risk-validation-request.js';
-import { Id } from '#domain/shape.js';
+} from '#domain/risk/risk-model-document.js';
+import { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
+import { Id } from '#domain/schema/shape.js';
 import { Finding, listingQuery, skippedFields, TableFrame } from './common.js';
 import { jobStatus } from './jobs.js';
 import { RiskValidationJobStatus } from './risk-validation.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { PORTFOLIO_FAMILIES } from '#domain/risk/validation/trial-portfolios.js';
 import { TableFrame } from './common.js';
 import { jobStatus } from './jobs.js';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { RISK_REFERENCES } from '#domain/analytics/rolling-risk.js';
-import { LIMITS } from '#domain/limits.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { BenchmarkName } from '#domain/documents/benchmark-ref.js';
-import { Id } from '#domain/shape.js';
+import { Id } from '#domain/schema/shape.js';
 import { compositionErrors, TableFrame } from './common.js';
 import { routes } from './route.js';
 import { runState, whichRun } from './run-state.js';

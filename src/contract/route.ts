@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { ErrorCode } from '#domain/refusal.js';
+import type { ErrorCode } from '#domain/refusals/refusal.js';
 
 /** What a key must be allowed to do; `open` routes need no key. */
 export const SCOPES = ['read', 'write', 'run', 'data', 'publish', 'admin'] as const;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Id } from '#domain/shape.js';
+import { Id } from '#domain/schema/shape.js';
 
 /** How a stored run differs from what a run of the same request would give now. */
 export const StaleState = z

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { SIMULATION_METHODS, SimulationRequest } from '#domain/simulation/simulation.js';
-import { Id } from '#domain/shape.js';
+import { Id } from '#domain/schema/shape.js';
 import { TableFrame } from './common.js';
 import { jobStatus } from './jobs.js';
 import { routes } from './route.js';

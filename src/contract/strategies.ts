@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { StrategyDocument } from '#domain/documents/strategy-document.js';
-import { Id } from '#domain/shape.js';
+import { Id } from '#domain/schema/shape.js';
 import { Finding, listingQuery, purgeQuery, skippedFields, ValidationReport } from './common.js';
 import { routes } from './route.js';
 

@@ -123,6 +123,26 @@ export const SweepFoldsView = z
       'Cross-validation of the choice, López de Prado (2018), chapters 7 and 12. Percentiles are those of 5, 25, 50, 75 and 95 %. The cost of a change from one variant to another is not in the paths.',
   });
 
+export const SweepMap = z
+  .strictObject({
+    aggregation: z.literal('first_by_rank').meta({
+      description: 'A cell that several variants share shows the one that ranks first, whatever the metric shown.',
+    }),
+    sentence: z.string().meta({ description: 'The same in words.' }),
+    parameters: z
+      .array(
+        z.strictObject({
+          pointer: z.string().meta({ description: 'JSON pointer of the parameter, as in `patch`.' }),
+          values: z.array(z.unknown()).meta({ description: 'Its values, in the order in which they were asked for.' }),
+        }),
+      )
+      .meta({
+        description:
+          'Parameters that are varied, with their values: a map with all but two fixed has one variant a cell.',
+      }),
+  })
+  .meta({ id: 'SweepMap' });
+
 export const SweepView = z
   .strictObject({
     sweep_id: z.string(),
@@ -146,6 +166,9 @@ export const SweepView = z
         description:
           'Positions of variants whose levels are equal bit for bit, a list for each that several have; each list counts as one trial. Absent in sweeps of earlier versions.',
       }),
+    map: SweepMap.optional().meta({
+      description: 'How a map over some of the parameters is to be read. Absent in sweeps of earlier versions.',
+    }),
     verdict: z
       .array(z.string())
       .optional()

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { NOTE_LENGTH_MAX, VERSION_ACTIONS } from '#domain/documents/version-document.js';
-import type { ErrorCode } from '#domain/refusal.js';
-import { Id } from '#domain/shape.js';
+import type { ErrorCode } from '#domain/refusals/refusal.js';
+import { Id } from '#domain/schema/shape.js';
 import { SavedIndex } from './indices/definition.js';
+import { skippedFields } from './common.js';
 import { SavedConstraintSet } from './constraint-sets.js';
 import { SavedReportTemplate } from './reports.js';
 import { routes, type Scope } from './route.js';
@@ -33,7 +34,8 @@ export type DocumentVersion = z.infer<typeof DocumentVersion>;
 export const VersionList = z
   .strictObject({
     versions: z.array(DocumentVersion).meta({ description: 'Newest first.' }),
-    total: z.int().min(1),
+    total: z.int().min(1).meta({ description: 'Versions that are stored, listed or not.' }),
+    ...skippedFields,
   })
   .meta({ id: 'VersionList' });
 export type VersionList = z.infer<typeof VersionList>;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AssetIdentifier, Id } from '#domain/shape.js';
+import { AssetIdentifier, Id } from '#domain/schema/shape.js';
 import { listingQuery, purgeQuery, skippedFields } from './common.js';
 import { routes } from './route.js';
 

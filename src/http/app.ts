@@ -2,7 +2,7 @@ import { setTimeout as delayByClock } from 'node:timers/promises';
 import { getPath } from 'hono/utils/url';
 import type { Logger } from 'pino';
 import type { Route } from '#contract/route.js';
-import { ERRORS, Refusal } from '#domain/refusal.js';
+import { ERRORS, Refusal } from '#domain/refusals/refusal.js';
 import { AnswerHeaders, commonHeaders, type Headers } from './answer-headers.js';
 import { noCallbacks, type AssertCallback } from './callbacks.js';
 import type { Authenticate } from './authentication.js';
@@ -45,6 +45,8 @@ export interface AppDependencies<T extends Record<string, Route>> {
   readonly assertCallback?: AssertCallback;
   /** Told of keys that are refused and of what is read, for the log of writes. Default: nobody. */
   readonly notes?: Pick<AuditNotes, 'refusedKey' | 'read'>;
+  /** Whether requests that write or start jobs are refused. Default: false. */
+  readonly isReadOnly?: boolean;
   /** Called for every answer, for the metrics. */
   readonly observe?: (answer: Answered) => void;
 }
@@ -107,6 +109,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     isTrustedProxy = () => false,
     reachOf = async () => undefined,
     isSecure = false,
+    isReadOnly = false,
     keyRates = createKeyRates({ monotonicMs: () => performance.now() }),
   } = dependencies;
   const always: Headers = { 'X-Engine-Version': version, ...SECURE_HEADERS, ...(isSecure && HTTPS_ONLY) };
@@ -118,7 +121,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   const isLogged = loggedLevels(log);
   const failedKeys = createFailedKeys(() => performance.now());
   const settled = () => settledWithin(dataSettled(), dataWaitMs);
-  const options = { dataSettled: settled, follow, assertCallback, authenticate, reachOf };
+  const options = { dataSettled: settled, follow, assertCallback, authenticate, reachOf, isReadOnly };
   const find = createPaths(api, handlers, options);
 
   return {

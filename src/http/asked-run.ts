@@ -1,4 +1,4 @@
-import type { AskedRun } from '#services/runs/run-documents.js';
+import type { AskedRun } from '#services/stored/run-documents.js';
 
 /** The run that a request is about. */
 export function askedRun({

@@ -1,5 +1,5 @@
 import { SCOPES } from '#contract/route.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Keys } from '#services/operations/keys.js';
 import type { Principal } from './handler.js';
 import { cookieIn, isRepeated, principalIn, type Sessions } from './oidc/sessions.js';

@@ -1,7 +1,7 @@
 import type { Body } from '#contract/route.js';
-import { LIMITS } from '#domain/limits.js';
-import { parseJson, type ParsedJson } from '#domain/parse-json.js';
-import { Refusal } from '#domain/refusal.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { parseJson, type ParsedJson } from '#domain/json/parse-json.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Upload } from './handler.js';
 
 /** Time a whole body may take to arrive; one with a limit of its own is a large upload. */

@@ -1,4 +1,4 @@
-import { refuseWithFindings } from '#domain/refusal.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
 
 /** Checks an address that a client wants word of its jobs at. @throws Refusal VALIDATION_FAILED, OVERLOADED */
 export type AssertCallback = (url: string) => void;

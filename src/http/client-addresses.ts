@@ -1,5 +1,5 @@
 import { isIP, type Server, type Socket } from 'node:net';
-import { LIMITS } from '#domain/limits.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import type { IsAddressOf } from '#services/operations/address-ranges.js';
 
 /**

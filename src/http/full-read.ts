@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { askedOf, type App } from './app.js';
 import { errorAnswer, responseOf, type Answer } from './reply.js';
 import { newRequestId } from './request-id.js';

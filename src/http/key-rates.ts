@@ -1,5 +1,5 @@
-import { LIMITS } from '#domain/limits.js';
-import { Refusal } from '#domain/refusal.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 
 /** How many requests each key has left: a bucket that holds a burst and fills at the rate a key may keep up. */
 export interface KeyRates {

@@ -22,6 +22,8 @@ export interface Metrics {
 /** Sources of the metrics, read on request. */
 export interface MetricsSources {
   readonly version: string;
+  /** Empty when unknown. */
+  readonly commit: string;
   /** Jobs that are not finished. */
   readonly jobs: () => Promise<JobCounts>;
   readonly lanes: () => Promise<LaneLoads>;
@@ -43,7 +45,16 @@ const LANES: readonly Lane[] = ['heavy', 'light'];
  * What Prometheus can ask of the service: its own figures, and those of the process (memory, processor, event loop,
  * collector).
  */
-export function createMetrics({ version, jobs, lanes, tasks, homeBytes, freeBytes, shared }: MetricsSources): Metrics {
+export function createMetrics({
+  version,
+  commit,
+  jobs,
+  lanes,
+  tasks,
+  homeBytes,
+  freeBytes,
+  shared,
+}: MetricsSources): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
@@ -86,7 +97,7 @@ export function createMetrics({ version, jobs, lanes, tasks, homeBytes, freeByte
     home: await freeBytes(),
   }));
   if (shared !== undefined) addSharedGauges(gauge, shared);
-  gauge('divisor_build_info', 'The running engine version, as a label.', 'version', () => ({ [version]: 1 }));
+  addBuildInfo(registers, { version, commit });
 
   return {
     observe: requests.observe,
@@ -99,6 +110,16 @@ export function createMetrics({ version, jobs, lanes, tasks, homeBytes, freeByte
     takenOver: () => taken.inc(),
     expose: async () => ({ text: `${requests.expose()}\n${await registry.metrics()}`, type: registry.contentType }),
   };
+}
+
+function addBuildInfo(registers: Registry[], build: Pick<MetricsSources, 'version' | 'commit'>): void {
+  const instrument = new Gauge({
+    name: 'divisor_build_info',
+    help: 'The running engine version and the commit it was built from, as labels.',
+    labelNames: ['version', 'commit'],
+    registers,
+  });
+  instrument.set({ ...build }, 1);
 }
 
 /** Attempts that came apart from their nodes. */

@@ -1,7 +1,7 @@
 import { TrieRouter } from 'hono/router/trie-router';
 import { tryDecodeURIComponent } from 'hono/utils/url';
 import type { Route } from '#contract/route.js';
-import { compareText } from '#domain/findings.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { Handler, Handlers } from './handler.js';
 import { createOperation, type Operation, type OperationOptions } from './pipeline.js';
 

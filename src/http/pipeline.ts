@@ -1,13 +1,13 @@
 import { queryOf, startsJobs } from '#contract/common-query.js';
 import { formatsOf, offeredBy } from '#contract/media-formats.js';
 import type { Body, Route } from '#contract/route.js';
-import { nonFiniteFindings } from '#domain/finite.js';
+import { nonFiniteFindings } from '#domain/schema/finite.js';
 import { LOCAL_AUTHOR, NOTE_LENGTH_MAX } from '#domain/documents/version-document.js';
-import type { ParsedJson } from '#domain/parse-json.js';
-import { checkShape } from '#domain/shape.js';
+import type { ParsedJson } from '#domain/json/parse-json.js';
+import { checkShape } from '#domain/schema/shape.js';
 import { isDatasetLoading } from '#domain/market/dataset-loading.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
-import type { Reach } from '#domain/reach.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import type { Reach } from '#domain/documents/reach.js';
 import { withinReach } from '#services/operations/access.js';
 import type { Precondition } from '#services/shared/preconditions.js';
 import type { Authenticate } from './authentication.js';
@@ -53,6 +53,8 @@ export interface OperationOptions {
   readonly reachOf: (principal: Principal) => Promise<Reach | undefined>;
   /** Who sends a request, asked again while its answer lasts. @throws Refusal */
   readonly authenticate: Authenticate;
+  /** Whether requests that write or start jobs are refused. */
+  readonly isReadOnly: boolean;
 }
 
 /**
@@ -63,7 +65,7 @@ export function createOperation(
   id: string,
   route: Route,
   handler: Handler<Route>,
-  { dataSettled, follow, assertCallback, authenticate, reachOf }: OperationOptions,
+  { dataSettled, follow, assertCallback, authenticate, reachOf, isReadOnly }: OperationOptions,
 ): Operation {
   if (route.method === 'GET' && route.body !== undefined) throw new Error(`${id}: a GET has no body`);
   const readQuery: QueryReader = route.openQuery === true ? () => ({}) : queryReader(queryOf(route));
@@ -129,6 +131,7 @@ export function createOperation(
     route,
     answer(exchange, principal) {
       assertScope(route, principal);
+      if (isReadOnly) assertReads(route);
       return principal.prefixes === undefined ? answerAll(exchange, principal) : answerWithin(exchange, principal);
     },
   };
@@ -159,6 +162,13 @@ const isUpload = (sent: Sent): sent is { readonly upload: Upload } => sent !== u
 function assertScope({ scope }: Route, { scopes }: Principal): void {
   if (scope === 'open' || scopes.has(scope) || scopes.has('admin')) return;
   throw new Refusal('FORBIDDEN_SCOPE', `The key lacks the scope ${scope}.`, { needed: scope, scopes: [...scopes] });
+}
+
+/** @throws Refusal READ_ONLY for a route that writes or starts a job */
+function assertReads(route: Route): void {
+  const { method, path, scope } = route;
+  if ((scope === 'open' || scope === 'read') && !startsJobs(route)) return;
+  throw new Refusal('READ_ONLY', `The service runs with --read-only on: ${method} ${path} is refused.`);
 }
 
 function readParams(route: Route, names: readonly string[], exchange: Exchange): Record<string, unknown> {

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { checkShape } from '#domain/shape.js';
-import { didYouMean } from '#domain/nearest-name.js';
-import { once } from '#domain/once.js';
-import { smallValue, type Finding } from '#domain/findings.js';
-import { refuseWithFindings } from '#domain/refusal.js';
+import { checkShape } from '#domain/schema/shape.js';
+import { didYouMean } from '#base/text/nearest-name.js';
+import { once } from '#base/once.js';
+import { smallValue, type Finding } from '#domain/refusals/findings.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
 
 /** Reads the query of one route. */
 export type QueryReader = (search: string) => Record<string, unknown>;

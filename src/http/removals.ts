@@ -1,5 +1,5 @@
 import type { Authorship, Subject } from '#domain/documents/version-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { PurgedDocument, Versions } from '#services/history/versions.js';
 import type { Principal } from './handler.js';
 

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import { ERRORS, Refusal, type ErrorDetail } from '#domain/refusal.js';
+import { ERRORS, Refusal, type ErrorDetail } from '#domain/refusals/refusal.js';
 import { JSON_TYPE, type AnswerHeaders } from './answer-headers.js';
 import type { Reply } from './handler.js';
 

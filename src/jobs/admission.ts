@@ -1,4 +1,4 @@
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { NewJob, QueueLimits } from './queue.js';
 
 /** Jobs that wait when another is submitted. */

@@ -1,4 +1,4 @@
-import type { ErrorDetail } from '#domain/refusal.js';
+import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import type { AttemptEnd, JobAttempt, JobState } from './status.js';
 
 /** What the life of a job says of its attempts. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '#domain/canonical-json.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import type { ArtifactStore } from '#store/port.js';
 import type { Clock } from './clock.js';

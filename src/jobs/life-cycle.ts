@@ -1,4 +1,4 @@
-import type { ErrorDetail } from '#domain/refusal.js';
+import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import type { ArtifactRef } from '#store/port.js';
 import { withEnded } from './attempts.js';
 import type { JobAttempt, JobState } from './status.js';

@@ -1,4 +1,4 @@
-import { LIMITS } from '#domain/limits.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import type { Lane } from './compute-pool.js';
 import type { NodeLimits } from './job-system.js';
 import type { QueueLimits } from './queue.js';

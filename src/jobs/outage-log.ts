@@ -1,4 +1,4 @@
-import { isUnavailable } from '#domain/refusal.js';
+import { isUnavailable } from '#domain/refusals/refusal.js';
 import type { JobLog } from './queue.js';
 
 /** Tells of a store that cannot be written to where that begins and where it is over, not for every change between. */

@@ -1,4 +1,4 @@
-import { isUnavailable } from '#domain/refusal.js';
+import { isUnavailable } from '#domain/refusals/refusal.js';
 import type { ArtifactStore } from '#store/port.js';
 import type { Clock } from './clock.js';
 import { TaskStopped } from './compute-pool.js';

@@ -1,4 +1,4 @@
-import { isUnavailable } from '#domain/refusal.js';
+import { isUnavailable } from '#domain/refusals/refusal.js';
 import type { DocumentStore } from '#store/port.js';
 import type { Clock } from './clock.js';
 

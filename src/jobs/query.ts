@@ -1,4 +1,4 @@
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Clock } from './clock.js';
 import type { ComputePool, Lane } from './compute-pool.js';
 import type { TaskInput, TaskName, TaskOutput } from './tasks.js';

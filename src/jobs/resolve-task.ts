@@ -1,5 +1,6 @@
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
-import type { ArtifactDestination, ArtifactHealth } from '#store/port.js';
+import type { ArtifactHealth } from '#store/access/artifact-health.js';
+import type { ArtifactDestination } from '#store/port.js';
 import { newCheckedFiles } from './checked-files.js';
 import { TaskStopped, WorkerLost, type ComputePool, type TaskRun, type ThreadPool } from './compute-pool.js';
 import type { PortableTaskName, TaskInput, TaskName, TaskOutput, ThreadInput } from './tasks.js';

@@ -1,5 +1,5 @@
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
-import { Refusal, isUnavailable } from '#domain/refusal.js';
+import { Refusal, isUnavailable } from '#domain/refusals/refusal.js';
 import type { ArtifactStore } from '#store/port.js';
 import { startAttempt, type RunningAttempt } from './attempt.js';
 import type { Clock } from './clock.js';

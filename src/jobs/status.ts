@@ -1,5 +1,5 @@
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
-import type { ErrorDetail } from '#domain/refusal.js';
+import type { ErrorDetail } from '#domain/refusals/refusal.js';
 
 export const JOB_STATES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const;
 export type JobState = (typeof JOB_STATES)[number];

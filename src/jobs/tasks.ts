@@ -1,4 +1,4 @@
-import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 import type { SimulationPlan } from '#domain/simulation/simulation.js';
@@ -15,6 +15,7 @@ import type {
 import type {
   EstimateRiskModelInput,
   IndexQuestion,
+  OptimisationQuestion,
   OptimiseInput,
   RebalancePackQuestion,
   RiskModelOutput,
@@ -106,6 +107,8 @@ export interface Tasks {
   'run-levels': { input: { readonly columns: string }; output: RunLevels };
   /** The composition of an index on a day: a PreviewResponse as JSON. */
   preview: { input: IndexQuestion & { readonly asOf: string | null }; output: AnswerBytes };
+  /** The weights that an optimisation comes to: a PreviewResponse as JSON. */
+  'preview-optimisation': { input: OptimisationQuestion; output: AnswerBytes };
   /** The chain behind one weight, on the store's last day when none is given: an IndexExplanation as JSON. */
   explain: {
     input: IndexQuestion & { readonly identifier: string; readonly asOf: string | null };

@@ -1,4 +1,4 @@
-import type { ErrorDetail } from '#domain/refusal.js';
+import type { ErrorDetail } from '#domain/refusals/refusal.js';
 
 /** A worker's side of one running task. */
 export interface TaskControl {
@@ -63,7 +63,7 @@ export type TaskOutcome =
 
 /** Shared memory between threads that hash files, by file. */
 export interface HashCells {
-  /** Int32[files]: 0 while no thread has taken a file, see `workers/hash-files.ts`. */
+  /** Int32[files]: 0 while no thread has taken a file, see `workers/run-files/hash-files.ts`. */
   readonly states: Int32Array<SharedArrayBuffer>;
   /** SHA-256 of each, 32 bytes. */
   readonly digests: Uint8Array<SharedArrayBuffer>;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import type { ArtifactPlace } from './artifact-place.js';
+import type { ArtifactPlace } from './place/artifact-place.js';
 import { digestFile, type FileDigest } from './files/file-digest.js';
 
 /** Size and hash of a stored artifact as it lies there, no copy of it. @throws where it is not there */

@@ -1,6 +1,6 @@
 import { createFolderWriter } from './files/folder-writer.js';
 import { gaugeBy, watchFreeSpace } from './files/free-space.js';
-import { guardFolder } from './place/folder-guard.js';
+import { guardFolder } from './access/folder-guard.js';
 import type { ArtifactDestination, ArtifactWriter } from './port.js';
 
 /** Opens what writes artifacts to a destination, in any thread or process that can reach it. */

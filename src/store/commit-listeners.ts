@@ -1,4 +1,4 @@
-import type { CommitEvent, CommitEventType } from '#domain/commit-events.js';
+import type { CommitEvent, CommitEventType } from '#domain/documents/commit-events.js';
 
 /** Who is called for which events of commits. */
 export interface CommitListeners {

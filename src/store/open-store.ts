@@ -1,17 +1,22 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ArtifactPlace } from './artifact-place.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { ArtifactPlace } from './place/artifact-place.js';
 import type { ArtifactStore, DocumentEngine, DocumentStore } from './port.js';
 import { openArtifacts } from './files/artifact-store.js';
 import type { HashApart } from './files/passing-hash.js';
-import { gaugeBy, watchFreeSpace, type FreeSpace, type LowWaterMark } from './files/free-space.js';
+import { gaugeBy, watchFreeSpace, type FreeSpace } from './files/free-space.js';
+import type { LowWaterMark } from './access/low-water-mark.js';
 import { adoptDocuments, createVersionedStore, versionedTransaction } from './history/versioned-store.js';
 import type { Home, HomeFolders } from './home/home.js';
 import type { DatabaseDocuments, DatabaseEngineOptions, DatabasePlace } from './postgres/open-documents.js';
 import { openDocumentStore } from './lmdb/document-store.js';
-import { claimPlace, type PlaceClaim } from './place/claim-place.js';
-import { callsTo } from './place/folder-calls.js';
-import { watchPlace, type PlaceWatch } from './place/watch-place.js';
+import type { DatabaseIdentity } from './access/store-id.js';
+import { assertPlace, claimPlace, type PlaceClaim } from './place/claim-place.js';
+import { callsTo } from './access/folder-calls.js';
+import { watchPlace } from './place/watch-place.js';
+import { ownedArtifacts } from './place/owned-artifacts.js';
+import { noOwnership, openOwnership } from './place/ownership.js';
 import { watchedArtifacts } from './place/watched-artifacts.js';
 import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
 
@@ -25,21 +30,31 @@ export interface Store {
   close(): Promise<void>;
 }
 
-export interface StoreOptions {
-  readonly home: Home;
-  /** Where the documents are, unless in the home. */
-  readonly database?: DatabasePlace | undefined;
-  /** Where the artifacts are, unless in the home. */
-  readonly artifacts?: ArtifactPlace | undefined;
-  readonly lowWaterMark?: LowWaterMark;
-  /** Hashes large artifacts that are streamed. */
-  readonly hashApart?: HashApart;
+/** Who hears of the place of the artifacts. */
+interface PlaceListeners {
   /** Receives that the database has taken its place for artifacts, which no other one may be afterwards. */
   readonly onClaim?: (claim: PlaceClaim) => void;
   /** Receives why the place of the artifacts cannot be had, and undefined once it can again. */
   readonly onPlace?: (fault: string | undefined) => void;
   /** Receives what will keep it from being had before long, and undefined once nothing will. */
   readonly onPlaceWarning?: (warning: string | undefined) => void;
+  /** Receives that another database owns the place now: the process has to end. Default: `onFailure`. */
+  readonly onPlaceLost?: (refusal: StartRefusal) => void;
+}
+
+export interface StoreOptions extends PlaceListeners {
+  readonly home: Home;
+  /** Where the documents are, unless in the home. */
+  readonly database?: DatabasePlace | undefined;
+  /** Where the artifacts are, unless in the home. */
+  readonly artifacts?: ArtifactPlace | undefined;
+  /** Whether a shared place is served without taking part in its ownership, and without changing a document. */
+  readonly isReadOnly?: boolean;
+  readonly lowWaterMark?: LowWaterMark;
+  /** Hashes large artifacts that are streamed. */
+  readonly hashApart?: HashApart;
+  /** How long results that no document names any more stay in the trash of a shared place. */
+  readonly trashMs?: number;
   /** A commit failed: the process should stop and start again. */
   readonly onFailure: (cause: unknown) => void;
 }
@@ -53,6 +68,8 @@ const REMOVAL_DELAY_MS = 60_000;
 /** Artifacts of several machines that nobody refers to go when they are so old: no attempt is under way for so long. */
 const GARBAGE_AGE_MS = 24 * 3_600_000;
 const GARBAGE_LOOK_MS = 3_600_000;
+/** A day, in which a database can be set back to an earlier time. */
+const TRASH_MS = 24 * 3_600_000;
 
 /**
  * Opens documents and artifacts of a home and removes what the last process left behind.
@@ -63,12 +80,12 @@ export async function openStore({
   home,
   database,
   artifacts: place,
+  isReadOnly = false,
   lowWaterMark,
   hashApart,
-  onClaim,
-  onPlace,
-  onPlaceWarning,
+  trashMs = TRASH_MS,
   onFailure,
+  ...listeners
 }: StoreOptions): Promise<Store> {
   await (database === undefined ? assertDocumentsWhereArtifactsAre(home) : assertNoDocuments(home));
   const freeSpace = watchFreeSpace(home.path, lowWaterMark);
@@ -78,7 +95,7 @@ export async function openStore({
     onUnreferenced(names: readonly string[]) {
       const timer = setTimeout(() => {
         removals.delete(timer);
-        artifacts.remove(names).catch(onFailure);
+        artifacts.discard(names).catch(onFailure);
       }, REMOVAL_DELAY_MS);
       timer.unref();
       removals.set(timer, names);
@@ -88,44 +105,51 @@ export async function openStore({
   const documents: DocumentEngine =
     shared ?? (await openDocumentStore({ ...options, folder: home.documents, backups: home.backups, freeSpace }));
   let artifacts: ArtifactStore;
-  let watch: PlaceWatch | undefined;
+  let openedPlace: SharedPlace | undefined;
   try {
     if (place === undefined) artifacts = await openArtifacts(home.artifacts, freeSpace, { hashApart });
     else {
-      const storeId = await claimPlace(documents, place, onClaim);
+      // Results of several machines are in a database alone.
+      const { identity } = shared!;
       const volume = { folder: home.path, freeSpace, lowWaterMark, hashApart };
-      const shared = await openSharedArtifacts(place, storeId, volume);
-      watch = await watchPlace(place, { storeId, onChange: onPlace, onWarning: onPlaceWarning });
-      artifacts = watchedArtifacts(shared, watch);
+      openedPlace = await openPlace(documents, place, {
+        isReadOnly,
+        identity,
+        volume,
+        onPlaceLost: onFailure,
+        ...listeners,
+      });
+      artifacts = openedPlace.artifacts;
     }
     if (place === undefined) await artifacts.sweep(() => documents.referencedArtifacts());
-    await adoptDocuments(documents);
+    if (!isReadOnly) await adoptDocuments(documents);
   } catch (thrown) {
-    watch?.close();
+    openedPlace?.close();
     await documents.close();
     throw thrown;
   }
 
   const collecting = setInterval(() => {
-    const options = { olderThanMs: GARBAGE_AGE_MS };
+    const options = { olderThanMs: GARBAGE_AGE_MS, trashMs };
     // Whoever cannot look now leaves it to the next time, or to another process.
     artifacts.sweep(() => documents.referencedArtifacts(), options).catch(() => {});
   }, GARBAGE_LOOK_MS);
   collecting.unref();
   if (place === undefined) clearInterval(collecting);
 
+  const versioned = createVersionedStore(documents);
   return {
-    documents: createVersionedStore(documents),
+    documents: isReadOnly ? readOnlyDocuments(versioned) : versioned,
     artifacts,
     freeSpace,
     shared: shared && withVersions(shared),
     async close() {
       clearInterval(collecting);
-      watch?.close();
+      openedPlace?.close();
       await documents.close();
       for (const [timer, names] of removals) {
         clearTimeout(timer);
-        await artifacts.remove(names);
+        await artifacts.discard(names);
       }
     },
   };
@@ -149,6 +173,56 @@ export async function openDocumentsAlone({
       : await openShared({ onFailure, place: database });
   return { documents: createVersionedStore(documents), close: () => documents.close() };
 }
+
+/** The artifacts of a place that machines share, for as long as it is that of the database. */
+interface SharedPlace {
+  readonly artifacts: ArtifactStore;
+  close(): void;
+}
+
+interface PlaceInput extends PlaceListeners {
+  readonly onPlaceLost: (refusal: StartRefusal) => void;
+  readonly isReadOnly: boolean;
+  readonly identity: DatabaseIdentity;
+  readonly volume: VolumeInput;
+}
+
+async function openPlace(
+  documents: DocumentEngine,
+  place: ArtifactPlace,
+  { isReadOnly, identity, volume, onClaim, onPlace, onPlaceWarning, onPlaceLost }: PlaceInput,
+): Promise<SharedPlace> {
+  const storeId = isReadOnly ? await namedPlace(documents, place) : await claimPlace(documents, place, onClaim);
+  const artifacts = await openSharedArtifacts(place, storeId, volume);
+  const watch = await watchPlace(place, { storeId, onChange: onPlace, onWarning: onPlaceWarning });
+  try {
+    const ownership = isReadOnly
+      ? noOwnership
+      : await openOwnership(documents, place, { identity, onLost: onPlaceLost });
+    return {
+      artifacts: ownedArtifacts(watchedArtifacts(artifacts, watch), ownership),
+      close() {
+        watch.close();
+        ownership.close();
+      },
+    };
+  } catch (thrown) {
+    watch.close();
+    throw thrown;
+  }
+}
+
+/** @throws StartRefusal 75, 78 as `assertPlace`, and where the database names no place */
+async function namedPlace(documents: DocumentEngine, place: ArtifactPlace): Promise<string> {
+  const storeId = await assertPlace(documents, place);
+  if (storeId !== undefined) return storeId;
+  throw new StartRefusal(EXIT_CONFIGURATION, 'The database names no place of results yet: there is nothing to read.');
+}
+
+const readOnlyDocuments = (documents: DocumentStore): DocumentStore => ({
+  ...documents,
+  transaction: () => Promise.reject(new Refusal('READ_ONLY', 'The service runs with --read-only on.')),
+});
 
 /** Effects of jobs write versions, as every other transaction does. */
 const withVersions = (shared: DatabaseDocuments): DatabaseDocuments => ({

@@ -1,11 +1,13 @@
-import type { MadeBytes } from '#domain/made-bytes.js';
-import type { CommitEvent, CommitEventType } from '#domain/commit-events.js';
+import type { ArtifactHealth } from './access/artifact-health.js';
+import type { DatedArtifact, SweepOptions } from './artifact-terms.js';
+import type { MadeBytes } from '#base/memory/made-bytes.js';
+import type { CommitEvent, CommitEventType } from '#domain/documents/commit-events.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { DOCUMENT_KINDS } from './document-kinds.js';
 import type { EarlyArtifact } from './early-artifact.js';
-import type { LowWaterMark } from './files/free-space.js';
-import type { NewFile } from './files/new-file.js';
-import type { S3Access } from './s3/s3-access.js';
+import type { NewFile } from './access/new-file.js';
+import type { S3Access } from './access/s3-access.js';
+import type { LowWaterMark } from './access/low-water-mark.js';
 
 export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
 
@@ -232,22 +234,6 @@ export interface WriteOptions {
   readonly isSettledLater?: boolean;
 }
 
-export interface SweepOptions {
-  /** Younger files stay: the attempt that has written them is under way. */
-  readonly olderThanMs?: number;
-}
-
-/** How a place fares that may be away while the process is well. Each look is bounded, and none is made by who asks. */
-export interface ArtifactHealth {
-  /** Why artifacts cannot be had now, in a sentence; undefined when they can. */
-  fault(): string | undefined;
-  /**
-   * What a failure of work on artifacts comes to: bytes that are missing from a place that is away are not lost.
-   * @returns Refusal STORE_UNAVAILABLE then, else the failure
-   */
-  explain(thrown: unknown): Promise<unknown>;
-}
-
 export interface ArtifactStore {
   /** Of a place that machines share. */
   readonly health?: ArtifactHealth;
@@ -293,6 +279,11 @@ export interface ArtifactStore {
   /** Whether the file is there with its content. @cost one read of it; memory for at most 64 MiB */
   isIntact(ref: Omit<ArtifactRef, 'inset'>): Promise<boolean>;
   /**
+   * Names of those that are missing, have another length, or were written to since and have another content now. Damage
+   * without a trace shows when bytes are read. None while the place is away. @cost a look at each, a read of those written to
+   */
+  damaged(artifacts: readonly DatedArtifact[]): Promise<ReadonlySet<string>>;
+  /**
    * Path of a file with the bytes, for a worker that reads it itself; all of them lie in one folder. It stays for as long
    * as a request lasts.
    * @throws Refusal DOCUMENT_UNREADABLE, STORE_UNAVAILABLE where it has to be fetched
@@ -311,9 +302,16 @@ export interface ArtifactStore {
    */
   remove(names: readonly string[]): Promise<void>;
   /**
-   * Removes every file that no document refers to.
+   * Puts results that a document named aside: in a shared place into its trash, from where `restore` brings them back, in a
+   * home as `remove`.
+   */
+  discard(names: readonly string[]): Promise<void>;
+  /** Brings files back from the trash of a shared place. @returns those that are neither there nor in the trash */
+  restore(names: readonly string[]): Promise<readonly string[]>;
+  /**
+   * Discards every file that no document refers to, and empties the trash.
    * @param referenced asked once it is known which files there are
-   * @returns how many there were
+   * @returns how many were discarded
    */
   sweep(referenced: () => Promise<ReadonlySet<string>>, options?: SweepOptions): Promise<number>;
 }

@@ -2,9 +2,9 @@ import type { AttributionView } from '#contract/analytics/attribution.js';
 import { linkContributions, type AttributionInput } from '#domain/analytics/attribution.js';
 import { returnsOf } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { formatDay, formatDayTimestamp } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
-import { lastAtMost } from '#domain/search.js';
+import { formatDay, formatDayTimestamp } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
+import { lastAtMost } from '#domain/numbers/search.js';
 import { readWindow, windowWithin, type AskedWindow, type RunWindow } from './run-window.js';
 
 /**
@@ -40,19 +40,22 @@ export function attributionView(columns: RunColumns, { start, end }: AskedWindow
           },
         ],
   );
+  const isOverlay = header.parts !== undefined;
+  const sumOf = (values: Float64Array) => values.reduce((sum, value) => sum + value, 0);
   return {
     index_id: header.run_id,
     contributions: contributions.toSorted(
       (a, b) => b.contribution - a.contribution || compareText(a.asset_id, b.asset_id),
     ),
-    overlay_parts:
-      header.parts === undefined
-        ? null
-        : parts.map(({ index_id: of, part }, p) => ({
-            index_id: of,
-            part,
-            contribution: linked.contributions[names.length + p]!,
-          })),
+    contributions_sum: sumOf(linked.contributions.subarray(0, names.length)),
+    overlay_parts_sum: isOverlay ? sumOf(linked.contributions.subarray(names.length)) : null,
+    overlay_parts: !isOverlay
+      ? null
+      : parts.map(({ index_id: of, part }, p) => ({
+          index_id: of,
+          part,
+          contribution: linked.contributions[names.length + p]!,
+        })),
     total_return: linked.totalReturn,
     periods,
     reconciles: linked.reconciles,

@@ -1,7 +1,7 @@
 import type { BookPayload, CalendarCoveragePayload } from '#contract/analytics/record.js';
 import type { WeightsFrame } from '#domain/backtest/record/field.js';
 import type { RecordedBook } from '#domain/backtest/record/schema.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import {
   jsonObject,
   numberMember,

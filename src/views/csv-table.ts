@@ -1,4 +1,4 @@
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { csvText } from './exports/csv.js';
 import type { DatedTable } from './table-json.js';
 

@@ -1,4 +1,4 @@
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { MeasuredVariant } from '#domain/market/market-data.js';
 
 /** Levels whose returns leave dividends out on one side and not on the other; of a raw series nobody knows. */

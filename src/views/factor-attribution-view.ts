@@ -1,15 +1,15 @@
 import type { FactorAttributionView } from '#contract/analytics/attribution.js';
 import { returnsOf } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { formatDay, formatDayTimestamp } from '#domain/days.js';
-import type { Finding } from '#domain/findings.js';
+import { formatDay, formatDayTimestamp } from '#domain/time/days.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import {
   factorAttribution,
   type AttributionModel,
   type FactorAttribution,
 } from '#domain/risk/factors/factor-attribution.js';
-import { lastAtMost } from '#domain/search.js';
+import { lastAtMost } from '#domain/numbers/search.js';
 import type { Served } from './preview.js';
 import { readWindow, windowWithin, type AskedWindow } from './run-window.js';
 

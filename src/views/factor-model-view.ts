@@ -1,4 +1,4 @@
-import type { FactorModelPayload } from '#domain/documents/risk-model-document.js';
+import type { FactorModelPayload } from '#domain/risk/risk-model-document.js';
 import type { EstimatedFactors } from '#domain/risk/factors/estimate-factors.js';
 
 /** What is told of the factors of a risk model. */

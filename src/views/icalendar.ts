@@ -1,4 +1,4 @@
-import { formatDay, type Day } from '#domain/days.js';
+import { formatDay, type Day } from '#domain/time/days.js';
 
 /** A whole day in a calendar file. */
 export interface CalendarEntry {

@@ -1,5 +1,5 @@
 import { createNumberText, type NumberText } from '#kernels/engines/number-text.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { createNumberMembers, type NumberMembers } from './number-members.js';
 
 /**

@@ -1,10 +1,10 @@
 import type { LevelsView } from '#contract/analytics/levels.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
-import { dayFrom } from '#domain/days.js';
+import { dayFrom } from '#domain/time/days.js';
 import { RETURN_VARIANTS, type ReturnVariant } from '#domain/market/market-data.js';
-import { Refusal } from '#domain/refusal.js';
-import { firstAtLeast, lastAtMost } from '#domain/search.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 import { jsonObject, seriesMember, textMember } from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
 import { daysToken } from './series-json.js';

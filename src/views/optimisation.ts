@@ -1,15 +1,16 @@
 import type { OptimisationRunResult } from '#contract/optimisation-result.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
-import { formatDay } from '#domain/days.js';
-import { RiskEstimator, type RiskModelChoice } from '#domain/documents/risk-estimator.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
+import { RiskEstimator, type RiskModelChoice } from '#domain/risk/risk-estimator.js';
 import { objectiveType } from '#domain/documents/optimisation-spec.js';
-import { compareText, type Finding } from '#domain/findings.js';
+import { compareText, type Finding } from '#domain/refusals/findings.js';
 import type { DerivedPreview } from '#domain/optimisation/preview.js';
 import { relaxedBy } from '#domain/optimisation/relaxed-findings.js';
 import type { FrontierPortfolio } from '#domain/optimisation/frontier.js';
 import type { RowSide } from '#domain/optimisation/report.js';
 import { trackingVariance } from '#domain/optimisation/solve-convex.js';
 import type { OptimisationRun } from '#domain/optimisation/run.js';
+import { compositionDate } from '#domain/schedule/date-in-force.js';
 import { settingsRead, type MeasuringModel } from '#domain/risk/measuring-model.js';
 
 /** A response whose findings are those of the domain, which the wire shows as they are. */
@@ -40,7 +41,8 @@ export function toOptimisationResult(
     risk_model: riskModelOf(run, risk),
     converged: run.isConverged,
     heuristic: solution.isHeuristic,
-    holdings: solution.weights.reduce((count, weight) => count + (weight !== 0 ? 1 : 0), 0),
+    holdings: solution.weights.reduce((count, weight) => count + (weight > 0 ? 1 : 0), 0),
+    gross_holdings: solution.weights.reduce((count, weight) => count + (weight !== 0 ? 1 : 0), 0),
     iterations: solution.iterations,
     objective_type: run.problem.objective.entry.type,
     objective_value: outcome.value,
@@ -210,7 +212,9 @@ export function toDerivedPreview(
     solve: {
       source_index_id: document.derivation.source_index_id,
       objective: objectiveType(document.derivation.objective),
-      rebalance_date: formatDay(parent.date),
+      rebalance_date: formatDay(
+        compositionDate(parent, sm.sessions, asOf === null ? sm.sessions[session]! : dayFrom(asOf)),
+      ),
       binding: sides.filter(({ isBinding }) => isBinding).map(({ label }) => label),
       constraints: tightest(sides).map((side) => toPreviewConstraint(side, relaxed)),
     },

@@ -5,9 +5,9 @@ import { benchmarkStatistics, drawdowns, returnStatistics } from '#domain/analyt
 import { monthlyReturns } from '#domain/analytics/rolling.js';
 import { annualReturns, backtestMetrics, drawdownOf, rebase } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
-import { lastAtMost } from '#domain/search.js';
+import { lastAtMost } from '#domain/numbers/search.js';
 import { indexLevels } from './levels-view.js';
 import { windowWithin, type AskedWindow } from './run-window.js';
 

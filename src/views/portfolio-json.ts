@@ -1,9 +1,9 @@
 import type { PortfolioBookPayload, UnfilledOrderPayload } from '#contract/analytics/record.js';
 import type { RecordedOrder } from '#domain/backtest/record/rows.js';
 import type { RecordedPortfolio, RunRecord } from '#domain/backtest/record/schema.js';
-import { TRADE_REASONS } from '#domain/backtest/simulate/trades.js';
-import { formatDay } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import { TRADE_REASONS } from '#domain/books/trades.js';
+import { formatDay } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { FrameWriter } from './book-json.js';
 import { jsonObject, numberMember, seriesMember, textMember, writtenMember } from './json-object.js';
 import { jsonToken, type JsonWriter } from './json-writer.js';

@@ -1,10 +1,12 @@
 import type { IndexExplanation } from '#contract/indices/explanation.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
-import type { ConstituentChange } from '#domain/backtest/simulate/constituent-changes.js';
+import type { OverlayPreview } from '#domain/books/preview-overlay.js';
+import type { ConstituentChange } from '#domain/books/constituent-changes.js';
 import { headroomOf } from '#domain/compliance/breach-watch.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
-import { formatDay, type Day } from '#domain/days.js';
-import { compareText, type Finding } from '#domain/findings.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import { sourcesOf } from '#domain/documents/index-document.js';
+import { compareText, type Finding } from '#domain/refusals/findings.js';
 import {
   isDerivedExplanation,
   type DerivedExplanation,
@@ -69,6 +71,37 @@ export function toPreviewResponse(
     cap_redistributed: decision.redistributed,
     findings: decision.findings,
     ...(rule === null ? {} : { limits: decidedLimits(resolved, rule) }),
+  };
+}
+
+/** The preview of an overlay on the wire. @param asOf YYYY-MM-DD; null for its first session, which is then reported */
+export function toOverlayPreview(
+  { document, sm, session, columns, weights }: OverlayPreview,
+  asOf: string | null,
+): Served<PreviewResponse> {
+  const assets = Array.from(columns, (column, i): Asset => ({
+    identifier: sm.identifiers[column]!,
+    included: true,
+    weight: weights[i]!,
+    excluded_by: null,
+    excluded_at: null,
+    uncapped_weight: null,
+    capped: false,
+    ...NO_DERIVATION,
+  }));
+  return {
+    index_id: document.id,
+    as_of: asOf ?? formatDay(sm.sessions[session]!),
+    resolved_date: formatDay(sm.sessions[session]!),
+    assets: assets.toSorted((a, b) => b.weight! - a.weight! || compareText(a.identifier, b.identifier)),
+    weights: Object.fromEntries(assets.map(({ identifier, weight }) => [identifier, weight!])),
+    total_weight: weights.reduce((total, weight) => total + weight, 0),
+    cap: null,
+    cap_redistributed: 0,
+    steps: null,
+    solve: null,
+    overlay: { type: document.overlay.type, index_ids: [...sourcesOf(document)] },
+    findings: [],
   };
 }
 

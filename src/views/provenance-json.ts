@@ -1,9 +1,9 @@
 import type { BacktestRunResult } from '#contract/analytics/run.js';
 import type { PriceGapPayload, RebalancePricingPayload } from '#contract/analytics/prices.js';
 import type { RunRecord } from '#domain/backtest/record/schema.js';
-import { formatDay } from '#domain/days.js';
-import type { StoredFullRunReason } from '#domain/backtest/extend/reasons.js';
-import type { Finding } from '#domain/findings.js';
+import { formatDay } from '#domain/time/days.js';
+import type { StoredFullRunReason } from '#domain/documents/full-run-reasons.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import { jsonObject, textMember, valueMember, writtenMember, type Members } from './json-object.js';
 
 /** Provenance of a run. */
@@ -13,6 +13,8 @@ export interface RunStamp {
   readonly runHash: string;
   readonly storeContentHash: string;
   readonly engineVersion: string;
+  /** Version of the index or strategy; null where it has none, absent in results stored before they said it. */
+  readonly indexVersion?: number | null;
   /** Last date of the stored run that was extended, YYYY-MM-DD; null, like nothing, for a run made whole. */
   readonly extendedFrom?: string | null;
   /** Why a stored run was not extended; null, like nothing, when it was or there was none. */

@@ -1,8 +1,8 @@
 import { drift } from '#domain/analytics/concentration.js';
-import type { RebalanceCause } from '#domain/backtest/rebalance-causes.js';
+import type { RebalanceCause } from '#domain/schedule/rebalance-causes.js';
 import type { StoredRebalance } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { lastAtMost } from '#domain/search.js';
+import { lastAtMost } from '#domain/numbers/search.js';
 
 /** A rebalance with the weights around it, [H] each. */
 export interface WeightsAround {
@@ -38,7 +38,9 @@ export function weightsAround(columns: RunColumns): (r: number) => WeightsAround
 export interface RebalanceFigures {
   readonly date: string;
   readonly cause: RebalanceCause;
+  /** Names with a weight above 0, and those with any position. */
   readonly constituents: number;
+  readonly grossConstituents: number;
   /** Names with a weight that were not held just before, all of the first; and those held just before and no more. */
   readonly added: number;
   readonly removed: number;
@@ -56,6 +58,7 @@ export function rebalanceFigures(
   { date, at, cause, cap, redistributed }: StoredRebalance,
 ): RebalanceFigures {
   let constituents = 0;
+  let grossConstituents = 0;
   let added = 0;
   let removed = 0;
   let largest = 0;
@@ -63,16 +66,18 @@ export function rebalanceFigures(
   for (let i = 0; i < target.length; i++) {
     const isHeld = target[i] !== 0;
     const wasHeld = before !== null && before[i] !== 0;
-    if (isHeld) constituents++;
+    if (target[i]! > 0) constituents++;
+    if (isHeld) grossConstituents++;
     if (isHeld && !wasHeld) added++;
     if (wasHeld && !isHeld) removed++;
-    largest = Math.max(largest, Math.abs(target[i]!));
+    largest = Math.max(largest, target[i]!);
     atCap += capped[i]!;
   }
   return {
     date,
     cause: cause ?? 'schedule',
     constituents,
+    grossConstituents,
     added,
     removed,
     largest,

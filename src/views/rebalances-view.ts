@@ -1,9 +1,10 @@
 import type { RebalanceList, RebalanceView } from '#contract/analytics/rebalances.js';
 import { readDecisions, type RecordedDecisions } from '#domain/backtest/run-file/decisions.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { dayFrom, formatDay } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
-import { Refusal } from '#domain/refusal.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { storedDate } from './weights-view.js';
 import { rebalanceFigures, weightsAround, type WeightsAround } from './rebalance-figures.js';
 
 type RebalanceRow = RebalanceList['rebalances'][number];
@@ -25,7 +26,9 @@ export function rebalancesView(columns: RunColumns): RebalanceList {
  */
 export function rebalanceView(columns: RunColumns, asked: string): RebalanceView {
   const { header } = columns;
-  const r = header.rebalances.findLastIndex(({ date }) => date <= asked);
+  const days = columns.i32('days');
+  const day = dayFrom(asked);
+  const r = header.rebalances.findLastIndex((stored) => storedDate(stored, days, day) <= day);
   if (r < 0)
     throw new Refusal('NO_DATA_AT_DATE', `${asked} is before the first rebalance, ${header.rebalances[0]!.date}.`);
   const decisions = readDecisions(columns);
@@ -62,10 +65,8 @@ interface Placed {
 function rowOf(columns: RunColumns, { r, around }: Placed, decisions: RecordedDecisions | undefined): RebalanceRow {
   const stored = columns.header.rebalances[r]!;
   const { date, at } = stored;
-  const { cause, constituents, added, removed, cap, capped, redistributed, turnover } = rebalanceFigures(
-    around,
-    stored,
-  );
+  const figures = rebalanceFigures(around, stored);
+  const { cause, constituents, added, removed, cap, capped, redistributed, turnover } = figures;
   const decided = decisions?.decidedOn(dayFrom(date));
   const snapshot = decisions?.snapshot(dayFrom(date));
   return {
@@ -76,6 +77,7 @@ function rowOf(columns: RunColumns, { r, around }: Placed, decisions: RecordedDe
     decision_date: decided === undefined ? null : formatDay(decided),
     traded_on: at < 0 ? null : formatDay(columns.i32('days', at, at + 1)[0]!),
     constituents,
+    gross_constituents: figures.grossConstituents,
     added,
     removed,
     cap,

@@ -1,5 +1,5 @@
 import type { RiskDecomposition } from '#contract/analytics/weights.js';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { FactorEstimator } from '#domain/risk/factor-model.js';
 import type { FactorModelName, FactorSplit } from '#domain/risk/factor-risk.js';
 

@@ -11,7 +11,7 @@ import {
   vectorFromArray,
   type Data,
 } from 'apache-arrow';
-import { canonicalJson } from '#domain/canonical-json.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
 import { correlationRow, unpackRow, volatilitiesOf, type PackedMatrix } from '#domain/risk/packed-matrix.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 import { createJsonWriter } from './json-writer.js';

@@ -1,8 +1,8 @@
 import type { RiskValidationView } from '#contract/risk-validation.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { mean } from '#domain/analytics/series.js';
-import type { RiskModelRequest } from '#domain/documents/risk-model-document.js';
-import type { RiskValidationRequest } from '#domain/documents/risk-validation-request.js';
+import type { RiskModelRequest } from '#domain/risk/risk-model-document.js';
+import type { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
 import { PORTFOLIO_FAMILIES, type PortfolioFamily } from '#domain/risk/validation/trial-portfolios.js';
 import type { ForecastDay, PortfolioValidation, RiskValidation } from '#domain/risk/validation/validate-risk-model.js';
 

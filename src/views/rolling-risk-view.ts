@@ -1,7 +1,7 @@
 import type { RiskMemory, RiskReference, RollingRisk } from '#domain/analytics/rolling-risk.js';
 import type { RollingRiskView } from '#contract/rolling-risk.js';
 import type { Stateless } from '#contract/run-state.js';
-import { LIMITS } from '#domain/limits.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { jsonObject, textMember, valueMember, writtenMember } from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
 import { writeDatedTable } from './table-json.js';

@@ -4,11 +4,12 @@ import type { RelativeMetricsPayload } from '#contract/analytics/metrics.js';
 import type { TrackingForecast } from '#domain/analytics/tracking-forecast.js';
 import { concentration } from '#domain/analytics/concentration.js';
 import { exposureOf, type ExposurePayload } from '#domain/analytics/exposure.js';
-import type { Composition } from '#domain/backtest/simulate/compositions.js';
+import type { Composition } from '#domain/books/compositions.js';
 import { snapshotsOf, type Snapshot } from '#domain/backtest/record/schema.js';
 import { assertReturns, summaryOf, type RunSummary } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
-import { formatDay, formatDayTimestamp } from '#domain/days.js';
+import { formatDay, formatDayTimestamp, type Day } from '#domain/time/days.js';
+import { dateInForce } from '#domain/schedule/date-in-force.js';
 import {
   jsonObject,
   numberMember,
@@ -155,6 +156,11 @@ const RESULT = jsonObject<BacktestRunResult, ResultSource>({
     LEVEL.write(json, source);
     source.places.level = { from, to: json.mark() };
   }),
+  index_version: {
+    ...valueMember(({ stamp }: ResultSource) => stamp.indexVersion ?? null),
+    has: ({ stamp }) => stamp.indexVersion !== undefined,
+    older: () => null,
+  },
   metrics: valueMember(({ run }) => run.metrics),
   ...gapsAndPricing<ResultSource>(),
   rebalances: {
@@ -259,10 +265,16 @@ const OVERVIEW = jsonObject<OverviewView, OverviewSource>({
   return_variant: textMember(({ run }) => run.variant),
   observations: numberMember(({ run }) => run.days.length),
   rebalances: numberMember(({ run }) => run.rebalancesWithin),
-  last_rebalance: textMember(({ run }) => formatDay(run.lastRebalance.date)),
+  last_rebalance: textMember(({ run }) => formatDay(lastDate(run))),
   start: textMember(({ run }) => formatDay(run.days[0]!)),
   end: textMember(({ run }) => formatDay(run.days.at(-1)!)),
 });
+
+/** Date of the last rebalance, on or before the last one of the run, on which one that is still to come took effect. */
+function lastDate({ lastRebalance: { date }, days }: RunSummary): Day {
+  const last = days.at(-1)!;
+  return dateInForce({ date, session: last }, last);
+}
 
 /** Exposure of the last rebalance. */
 function lastExposure({ plan, lastRebalance }: RunSummary): ExposurePayload {

@@ -1,5 +1,5 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { lastAtMost } from '#domain/search.js';
+import { lastAtMost } from '#domain/numbers/search.js';
 
 /** Levels of a stored run and of its index on the dates of the run, [T] each. */
 export interface RunLevelSeries {

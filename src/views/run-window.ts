@@ -1,7 +1,7 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { dayFrom, formatDay } from '#domain/days.js';
-import { Refusal } from '#domain/refusal.js';
-import { firstAtLeast, lastAtMost } from '#domain/search.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 import { panelRows, type PanelRows } from './panel-rows.js';
 
 /** A window as it was asked for: YYYY-MM-DD, null where it was not. */

@@ -1,4 +1,4 @@
-import { civilOf, formatDay } from '#domain/days.js';
+import { civilOf, formatDay } from '#domain/time/days.js';
 import type { JsonWriter } from './json-writer.js';
 
 interface SeriesInput {

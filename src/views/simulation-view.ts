@@ -1,5 +1,5 @@
 import type { SimulationView } from '#contract/simulations.js';
-import { LIMITS } from '#domain/limits.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import type { SimulationPlan, SimulationRequest } from '#domain/simulation/simulation.js';
 import type { SimulationSummary } from '#domain/simulation/summarise.js';
 

@@ -1,9 +1,10 @@
 import type { RunFigures } from '#contract/analytics/summaries.js';
 import { annualReturns, deviation, drawdownOf, returnsOf } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { formatDay } from '#domain/days.js';
-import { LIMITS } from '#domain/limits.js';
+import { formatDay } from '#domain/time/days.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { indexOn } from './performance-view.js';
+import { storedDate } from './weights-view.js';
 
 /** Every so many dates of the last year are in the trace of a row. */
 const TRACE_STEP = 4;
@@ -21,7 +22,7 @@ export function summaryView(columns: RunColumns): RunFigures {
     return_variant: header.variant,
     ...movesOf(days, level),
     index: isIndex ? movesOf(days, indexOn(columns, days)) : null,
-    last_rebalance: header.rebalances.at(-1)!.date,
+    last_rebalance: formatDay(storedDate(header.rebalances.at(-1)!, days, days.at(-1)!)),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { SweepView } from '#contract/sweeps.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import type { ChoiceByFolds } from '#domain/sweeps/choose-by-folds.js';
 import type { Distribution } from '#domain/simulation/summarise.js';
 

@@ -1,7 +1,8 @@
 import type { SweepView } from '#contract/sweeps.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import type { RankingName } from '#domain/sweeps/rankings.js';
 import type { SweepTable } from '#domain/sweeps/sweep-table.js';
+import { mapTerms } from '#domain/sweeps/map-terms.js';
 import { foldsView } from './sweep-folds-view.js';
 import { verdictOf } from '#domain/sweeps/verdict.js';
 import type { Patch } from '#domain/sweeps/variants.js';
@@ -65,8 +66,14 @@ export function sweepView({
     },
     folds: folds?.kind === 'chosen' ? foldsView(folds) : null,
     identical_variants: identical.map((group) => [...group]),
+    map: mapOf(patches, rankBy),
     verdict: verdictOf(table),
     store_content_hash: storeContentHash,
     engine_version: engineVersion,
   };
+}
+
+function mapOf(patches: readonly Patch[], rankBy: RankingName): NonNullable<SweepView['map']> {
+  const { parameters, ...terms } = mapTerms(patches, rankBy);
+  return { ...terms, parameters: parameters.map(({ pointer, values }) => ({ pointer, values: [...values] })) };
 }

@@ -3,10 +3,11 @@ import { concentration, drift } from '#domain/analytics/concentration.js';
 import { shortExposure } from '#domain/analytics/exposure.js';
 import type { StoredRebalance } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { dayFrom, formatDay, type Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
-import { Refusal } from '#domain/refusal.js';
-import { lastAtMost } from '#domain/search.js';
+import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { dateInForce } from '#domain/schedule/date-in-force.js';
+import { lastAtMost } from '#domain/numbers/search.js';
 
 /** Holdings on a date of a stored run. */
 export interface HeldWeights {
@@ -21,6 +22,8 @@ export interface HeldWeights {
   readonly raw: Float64Array;
   readonly capped: Uint8Array;
   readonly rebalance: StoredRebalance;
+  /** Date of it, on or before that of the weights. */
+  readonly rebalanceDay: Day;
 }
 
 /** @throws Refusal NO_DATA_AT_DATE before the first date of the run */
@@ -41,7 +44,14 @@ export function heldWeights(columns: RunColumns, asOf: string | null): HeldWeigh
     raw: columns.f64('raw', r * H, (r + 1) * H),
     capped: columns.u8('capped', r * H, (r + 1) * H),
     rebalance: header.rebalances[r]!,
+    rebalanceDay: storedDate(header.rebalances[r]!, days, days[at]!),
   };
+}
+
+/** Date on or before a day of a stored rebalance in force on it. @param days of the run */
+export function storedDate({ date, at }: StoredRebalance, days: Int32Array, asOf: Day): Day {
+  const own = dayFrom(date);
+  return dateInForce({ date: own, session: at < 0 ? own : days[at]! }, asOf);
 }
 
 /** Risk of the held weights, name by name. */
@@ -61,7 +71,7 @@ export interface WeightsInput {
   readonly weights: HeldWeights;
   /** Weights of a benchmark on the date, null without one. */
   readonly benchmark: ReadonlyMap<string, number> | null;
-  /** Shares a company has outstanding on the date, null where the market does not tell. */
+  /** Shares a company has outstanding on the date, null where the data of the run are not at hand or lack them. */
   sharesOf(name: string): number | null;
   readonly risk: HeldRisk | null;
   readonly activeRisk: ActiveRisk | null;
@@ -76,7 +86,7 @@ export function weightsView({
   risk,
   activeRisk,
 }: WeightsInput): WeightsView {
-  const { names, at, day, held, target, raw, capped, rebalance } = weights;
+  const { names, at, day, held, target, raw, capped, rebalance, rebalanceDay } = weights;
   const isRebalance = rebalance.at === at;
   const rows = names.flatMap((identifier, i) =>
     held[i] !== 0
@@ -101,12 +111,12 @@ export function weightsView({
     index_id: runId,
     requested_as_of: requestedAsOf,
     as_of: formatDay(day),
-    rebalance_date: rebalance.date,
+    rebalance_date: formatDay(rebalanceDay),
     cap: rebalance.cap,
     weights: rows.toSorted((a, b) => b.weight - a.weight || compareText(a.identifier, b.identifier)),
     concentration: concentration(held),
     ...(exposure ? { exposure } : {}),
-    drift: isRebalance ? null : { ...drift(held, target), since: rebalance.date },
+    drift: isRebalance ? null : { ...drift(held, target), since: formatDay(rebalanceDay) },
     risk: risk?.payload ?? null,
     active_risk: activeRisk?.payload ?? null,
   };

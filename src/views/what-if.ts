@@ -1,9 +1,9 @@
 import { concentration } from '#domain/analytics/concentration.js';
 import type { WhatIfResponse } from '#contract/indices/what-if.js';
-import type { RebalanceCause } from '#domain/backtest/rebalance-causes.js';
+import type { RebalanceCause } from '#domain/schedule/rebalance-causes.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
-import { formatDay } from '#domain/days.js';
-import type { Finding } from '#domain/findings.js';
+import { formatDay } from '#domain/time/days.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { RulePreview } from '#domain/rules/preview.js';
 import type { Change, Difference } from '#domain/rules/whatif.js';
 import { decidedLimits, type Served } from './preview.js';
@@ -55,16 +55,19 @@ function toSide({ indexId, preview, rule, cause }: ComparedPreview): WhatIfRespo
       constituents: 0,
       largest: 0,
       effective_assets: 0,
+      gross_constituents: 0,
       cap: null,
       cap_redistributed: 0,
       cause,
     };
   const { weights, cap, redistributed } = decision;
+  const { constituents, largest, effective_assets, gross_constituents } = concentration(weights);
   return {
     index_id: indexId,
-    constituents: weights.length,
-    largest: weights.reduce((most, weight) => Math.max(most, Math.abs(weight)), 0),
-    effective_assets: concentration(weights).effective_assets,
+    constituents,
+    largest,
+    effective_assets,
+    gross_constituents,
     cap,
     cap_redistributed: redistributed,
     cause,

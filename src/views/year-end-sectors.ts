@@ -1,5 +1,5 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { civilOf, formatDay } from '#domain/days.js';
+import { civilOf, formatDay } from '#domain/time/days.js';
 import { runSide } from './exposures/sides.js';
 import { sideGroups, summedGroups, weightsByGroup } from './exposures/weights-by-group.js';
 import { storedLabels } from './stored-labels.js';

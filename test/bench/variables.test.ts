@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { createClock } from '../../bench/process-clock.js';
-import { median } from '#domain/order-statistics.js';
+import { median } from '#domain/numbers/order-statistics.js';
 import { DECLARED, unknownVariable, variablesOf } from '../../bench/variables.js';
 import { sweepGrid } from '../../bench/workers/sweep-case.js';
 

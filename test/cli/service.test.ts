@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { OpenApiDocument } from '#contract/openapi.js';
 import { start, stop, type Running } from '#cli/serve.js';
 import { readSettings } from '#cli/settings.js';
-import { compareVersions, parseVersion } from '#domain/version.js';
+import { compareVersions, parseVersion } from '#base/text/version.js';
 import { createConformity, type Conformity } from '../http/conformity.js';
 
 /** The whole service on a home of its own, asked over HTTP. */
@@ -88,7 +88,7 @@ test('every place that names the version names the same', async () => {
     await version('/changelog', (body: { version: string }) => body.version),
     await version('/openapi.json', (body: { info: { version: string } }) => body.info.version),
     (await ask('/health/live')).headers.get('x-engine-version'),
-    /divisor_build_info\{version="([^"]+)"\} 1/.exec(await (await ask('/metrics')).text())?.[1],
+    /divisor_build_info\{version="([^"]+)",commit="[0-9a-f]*"\} 1/.exec(await (await ask('/metrics')).text())?.[1],
   ];
   expect(versions).toEqual(versions.map(() => declared));
 });

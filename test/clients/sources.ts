@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { API } from '#contract/api.js';
 import { openApiDocument } from '#contract/openapi.js';
-import { ERRORS } from '#domain/refusal.js';
+import { ERRORS } from '#domain/refusals/refusal.js';
 import { pythonErrors } from './python-errors.js';
 import { pythonOperations } from './python-operations.js';
 import { pythonTypes } from './python-types.js';

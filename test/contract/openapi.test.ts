@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { API } from '#contract/api.js';
 import { errorCodesOf, openApiDocument, type OpenApiDocument } from '#contract/openapi.js';
 import { routes, type Route } from '#contract/route.js';
-import { ERRORS } from '#domain/refusal.js';
+import { ERRORS } from '#domain/refusals/refusal.js';
 import { COMPILED_ONCE } from '../http/conformity.js';
 import { apiDocument } from './api-document.js';
 

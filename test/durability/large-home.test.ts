@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { LIMITS } from '#domain/limits.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import type { JobStatus } from '#jobs/status.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';

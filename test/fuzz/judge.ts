@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { API } from '#contract/api.js';
 import { ErrorEnvelope } from '#contract/common.js';
 import type { Route } from '#contract/route.js';
-import { ERRORS } from '#domain/refusal.js';
+import { ERRORS } from '#domain/refusals/refusal.js';
 import { createConformity } from '../http/conformity.js';
 import type { WireAnswer, WireRequest } from './wire.js';
 import { apiDocument } from '../contract/api-document.js';

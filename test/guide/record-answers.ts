@@ -1,4 +1,4 @@
-import { LIMITS } from '#domain/limits.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import type { LiveService } from '../real/live.js';
 import { createTeller, OPERATIONS, STORY } from './example-story.js';
 

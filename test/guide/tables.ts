@@ -6,9 +6,9 @@ import type { ExportTable } from '#domain/exports/export-table.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
-import { FINDING_CODES } from '#domain/findings.js';
-import { LIMIT_SPECS } from '#domain/limits.js';
-import { ERRORS } from '#domain/refusal.js';
+import { FINDING_CODES } from '#domain/refusals/findings.js';
+import { LIMIT_SPECS } from '#domain/refusals/limits.js';
+import { ERRORS } from '#domain/refusals/refusal.js';
 import { OVERLAY_TYPES } from '#domain/overlays/catalogue.js';
 import { BLOCK_KINDS } from '#domain/reports/block-kinds.js';
 import { BAR_SOURCES } from '#domain/reports/blocks/bar-chart.js';
@@ -115,7 +115,9 @@ function sourceRows(block: string, catalogue: Readonly<Record<string, string>>):
 
 /** The worked example of a class as it would stand among the others. */
 function exampleClass(): string {
-  return readFileSync('test/domain/rules/near-high-filter.ts', 'utf8').replaceAll('#domain/rules/', '../');
+  return readFileSync('test/domain/rules/near-high-filter.ts', 'utf8')
+    .replaceAll('#domain/rules/', '../')
+    .replaceAll('#domain/', '../../');
 }
 
 /** Parameters that most classes of a catalogue have and the text beside its table explains. */

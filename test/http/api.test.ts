@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { API } from '#contract/api.js';
 import { ErrorEnvelope } from '#contract/common.js';
 import { SCOPES, type Route, type Scope } from '#contract/route.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { createApp } from '#http/app.js';
 import type { Handlers } from '#http/handler.js';
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { LIMITS } from '#domain/limits.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { clientAddress } from '#http/client-addresses.js';
 import { addressesOf, isAddressRange } from '#services/operations/address-ranges.js';
 import { listen, type Server } from '#http/server.js';

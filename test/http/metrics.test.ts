@@ -5,6 +5,7 @@ import { createMetrics } from '#http/metrics.js';
 function sample(overrides: Partial<Parameters<typeof createMetrics>[0]> = {}) {
   return createMetrics({
     version: '1.2.3',
+    commit: '0123456789abcdef',
     jobs: async () => ({ pending: 4, running: 1 }),
     lanes: async () => ({
       heavy: { waiting: 4, running: 1, places: 4, oldestSeconds: 2.5 },
@@ -42,7 +43,7 @@ test('metrics count what was answered by operation and status, and jobs by state
       'divisor_jobs{state="running"} 2',
       'divisor_pool_tasks{lane="heavy"} 3',
       'divisor_pool_tasks{lane="light"} 0',
-      'divisor_build_info{version="1.2.3"} 1',
+      'divisor_build_info{version="1.2.3",commit="0123456789abcdef"} 1',
     ]),
   );
 });

@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { z } from 'zod';
 import { SCOPES, routes, type Scope } from '#contract/route.js';
-import { Refusal } from '#domain/refusal.js';
-import { Id } from '#domain/shape.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { Id } from '#domain/schema/shape.js';
 import { createApp, type App, type Answered, type AppDependencies } from '#http/app.js';
 import type { Handlers } from '#http/handler.js';
 import { assertPrecondition } from '#services/shared/preconditions.js';

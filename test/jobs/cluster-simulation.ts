@@ -1,4 +1,4 @@
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import { isTerminal } from '#jobs/life-cycle.js';
 import type { ArtifactRef } from '#store/port.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { LIMITS } from '#domain/limits.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { ask, eventsOf, openWorld } from './routes-world.js';
 
 describe('GET /jobs/{job_id}/events', () => {

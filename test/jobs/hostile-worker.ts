@@ -1,8 +1,8 @@
 import { threadId } from 'node:worker_threads';
 import type { TaskControl } from '#jobs/thread-messages.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { createDoor } from '#workers/door.js';
-import { hashedBytes } from '#workers/hand-over.js';
+import { hashedBytes } from '#workers/output/hand-over.js';
 
 declare const WebAssembly: {
   instantiate(

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { describe, expect, test, vi } from 'vitest';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { WorkerLost } from '#jobs/compute-pool.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import type { JobStatus } from '#jobs/status.js';

@@ -1,6 +1,6 @@
 import { fc } from '../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import type { ErrorDetail } from '#domain/refusal.js';
+import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import { attemptsOf } from '#jobs/attempts.js';
 import { advance, isTerminal, newLife, type Life, type LifeEvent } from '#jobs/life-cycle.js';
 import { IS_SOAK } from '../soak.js';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { createOutageLog } from '#jobs/outage-log.js';
 
 test('an outage is told where it begins and where it is over, and no other failure is taken for one', () => {

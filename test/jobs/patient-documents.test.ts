@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { patientDocuments } from '#jobs/patient-documents.js';
 import type { DocumentStore } from '#store/port.js';
 import { createTestClock } from './test-clock.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { LIMITS } from '#domain/limits.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { readDelivery } from '#jobs/callbacks.js';
 import type { NewJob } from '#jobs/queue.js';
 import { job, succeed, type Queues } from './queue-port-world.js';

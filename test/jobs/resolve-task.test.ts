@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { ThreadPool } from '#jobs/compute-pool.js';
 import { createNodePool, resolveTask, type TaskResources } from '#jobs/resolve-task.js';
 import type { PortableTaskName, TaskInput, ThreadInput } from '#jobs/tasks.js';

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { jobRoutes } from '#contract/jobs.js';
 import { SCOPES } from '#contract/route.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { createApp, type App } from '#http/app.js';
 import { jobHandlers } from '#http/routes/jobs.js';
 import { systemClock } from '#jobs/clock.js';

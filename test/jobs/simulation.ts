@@ -1,4 +1,4 @@
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { createJobSystem } from '#jobs/create-job-system.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import type { Completion, JobKind } from '#jobs/job-kind.js';

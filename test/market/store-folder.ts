@@ -1,13 +1,13 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import { contentHash } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import type { TableKind } from '#market/content/table-kinds.js';
+import type { TableKind } from '#market/tables/table-kinds.js';
 import { PLAIN_TERMS, type MarketTerms } from '#market/mapping/mapped-content.js';
 import { folderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
-import { createProblems } from '#market/content/problems.js';
+import { createProblems } from '#market/tables/problems.js';
 import { readSource } from '#market/sources/read-source.js';
 import type { SourceRead } from '#market/sources/source-read.js';
 

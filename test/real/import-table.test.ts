@@ -15,7 +15,7 @@ import {
 } from 'apache-arrow';
 import { Bool, DateDay, Dictionary, Int32, RecordBatch, TimestampMillisecond } from 'apache-arrow';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { LIMITS } from '#domain/limits.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { TABLE_FORMATS } from '#domain/documents/import-request.js';
 import { writeParquet } from '#market/formats/write-parquet.js';
 import { liveService, type LiveService } from './live.js';

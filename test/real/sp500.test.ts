@@ -12,11 +12,21 @@ const hasNumpy = spawnSync('python3', ['-c', 'import numpy']).status === 0;
 if (!hasSp500) console.log(`skipped: ${SP500.closes} is not on this machine`);
 else if (!hasNumpy) console.log('skipped: python3 with numpy is not on this machine');
 
+interface RelaxedFinding {
+  readonly code: string;
+  readonly message: string;
+  readonly path: string;
+  readonly value: number;
+}
 interface Second {
   readonly dates: string[];
   readonly levels: number[];
 }
-type Opinion = Record<'equal' | 'inverse_volatility' | 'capped', Second> & { readonly jumps: [string, string][] };
+type Opinion = Record<'equal' | 'inverse_volatility' | 'capped', Second> & {
+  /** Rebalanced on every day on which a name has its fifth session without a bar. */
+  readonly fifth: Second & { readonly rebalances: string[] };
+  readonly jumps: [string, string][];
+};
 
 const shared = { calendar: 'XNYS', universe: { kind: 'all' } };
 const treatment = { dividends: 'price' };
@@ -110,6 +120,21 @@ describe.skipIf(!hasSp500 || !hasNumpy)('469 real names, 2010 to 2013', () => {
     },
   );
 
+  test('a name leaves on its fifth session without a bar where that is a rebalance date, and is not selected on it', async () => {
+    const { dates, levels, rebalances } = opinion.fifth;
+    expect(rebalances.length).toBeGreaterThan(0);
+    const rebalance = { frequency: 'custom', dates: rebalances };
+    await service.ok('PUT', '/indices/FIFTH', { ...documents.equal, id: 'FIFTH', rebalance });
+    const job = await service.job<{ index_level: { index: string[]; data: number[] } }>(
+      '/analytics/FIFTH/backtest',
+      {},
+    );
+    expect(job.error).toBeNull();
+    expect(job.result.index_level.index).toEqual(dates);
+    const worst = Math.max(...job.result.index_level.data.map((level, t) => Math.abs(level / levels[t]! - 1)));
+    expect(worst).toBeLessThan(1e-9);
+  });
+
   test('the doubtful prints appear as PRICE_JUMP warnings', () => {
     const jumps = findings.filter(({ code }) => code === 'PRICE_JUMP').map(({ path, message }) => `${path} ${message}`);
     expect(jumps).toHaveLength(opinion.jumps.length);
@@ -120,5 +145,33 @@ describe.skipIf(!hasSp500 || !hasNumpy)('469 real names, 2010 to 2013', () => {
         jumps.some((message) => message.includes(identifier) && message.includes(date)),
       ]).toEqual([identifier, date, true]);
     }
+  });
+
+  test('a derived index reports no turnover above its limit, but for sales of securities that left', async () => {
+    const limit = 0.1;
+    const constraints = [
+      { id: 'pos', type: 'PositionBounds', params: { upper: 0.05 } },
+      // The reference is the default of a derived index.
+      { id: 'turn', type: 'Turnover', params: { limit } },
+    ];
+    await service.ok('PUT', '/indices/VT', documents.capped);
+    const derived = { id: 'VT-LOW', name: 'Low variance', objective: 'min_variance', constraints };
+    await service.ok('POST', '/indices/VT/optimise', derived);
+    const job = await service.job<{ findings: RelaxedFinding[] }>('/analytics/VT-LOW/backtest', {});
+    expect(job.error).toBeNull();
+    const { rebalances } = await service.ok<{ rebalances: { date: string; turnover: number | null }[] }>(
+      'GET',
+      '/analytics/VT-LOW/rebalances',
+    );
+    expect(rebalances.length).toBeGreaterThan(10);
+    const relaxed = new Map(
+      job.result.findings
+        .filter(({ code, path }) => code === 'CONSTRAINT_RELAXED' && path.endsWith('constraints[1].params.limit'))
+        .map(({ message, value }) => [message.slice('On '.length, 'On yyyy-mm-dd'.length), value] as const),
+    );
+    for (const { date, turnover } of rebalances.filter((row) => row.turnover !== null))
+      expect([date, turnover! <= (relaxed.get(date) ?? limit) + 1e-8]).toEqual([date, true]);
+    // It binds: the least variance asks for more.
+    expect(rebalances.filter(({ turnover }) => turnover! > limit - 1e-6).length).toBeGreaterThan(5);
   });
 });

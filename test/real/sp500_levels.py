@@ -5,7 +5,7 @@ Usage: python3 sp500_levels.py CLOSES.csv.gz VOLUMES.csv.gz CONSTITUENTS.csv   (
 
 Conventions, from the published method: simple returns on the session axis; a session without a bar carries the last
 close; a volatility is of the returns between bars on two sessions in a row; a name without a bar for five sessions leaves at the close of the fifth, its money spread over the others in
-proportion to their weights; targets decided and effective at the same close earn from the next session on.
+proportion to their weights, on a rebalance date as on others, and is not chosen on that date; targets decided and effective at the same close earn from the next session on.
 """
 import csv
 import gzip
@@ -96,14 +96,14 @@ def run(first, rebalances, decide):
 
 
 def equal(t):
-    chosen = age[t] <= STALE
+    chosen = age[t] < STALE
     return chosen / chosen.sum()
 
 
 def inverse_volatility(t):
     weights = np.zeros(count)
     for i in range(count):
-        if age[t, i] > STALE:
+        if age[t, i] >= STALE:
             continue
         window = between_bars[max(0, t - 251) : t + 1, i]
         window = window[~np.isnan(window)]
@@ -117,7 +117,7 @@ def inverse_volatility(t):
 def capped_by_value_traded(t):
     recent = np.full(count, np.nan)
     for i in range(count):
-        if age[t, i] <= STALE:
+        if age[t, i] < STALE:
             recent[i] = traded[t - age[t, i], i]
     eligible = ~np.isnan(recent) & np.isin(sector, ['Information Technology', 'Health Care', 'Financials', 'Energy'])
     ranked = sorted(np.flatnonzero(eligible), key=lambda i: (-recent[i], names[i]))[:60]
@@ -127,12 +127,15 @@ def capped_by_value_traded(t):
 
 
 start = dates.index('2010-06-01')
+# Days on which a name has no bar for the fifth time in a row.
+fifth = sorted({t for t in range(1, sessions) for i in range(count) if age[t, i] == STALE})
 quarters, months = last_sessions({3, 6, 9, 12}), last_sessions(set(range(1, 13)))
 json.dump(
     {
         'equal': run(0, set(quarters), equal),
         'inverse_volatility': run(start, set(months), inverse_volatility),
         'capped': run(start, set(quarters), capped_by_value_traded),
+        'fifth': run(0, set(fifth), equal) | {'rebalances': [dates[t] for t in fifth]},
         'jumps': sorted(
             [names[i], dates[t]]
             for i in range(count)

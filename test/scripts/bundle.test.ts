@@ -74,13 +74,15 @@ test('the script of the command imports nothing as it runs: code that was kept b
   expect(code.filter((line) => /(?<![\w.$])import\(/.test(line))).toEqual([]);
 });
 
-const { imports } = JSON.parse(readFileSync('package.json', 'utf8')) as { imports: Record<string, string> };
+const { imports } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+  imports: Record<string, { readonly source: string; readonly default: string }>;
+};
 
 /** The compiled module that an import names; undefined for one of a package. */
 function placeOf(name: string, importer: string): string | undefined {
   if (name.startsWith('.')) return join(dirname(importer), name);
   const [room = '', ...path] = name.split('/');
-  return imports[`${room}/*`]?.replace('*', path.join('/'));
+  return imports[`${room}/*`]?.default.replace('*', path.join('/'));
 }
 
 /** What is loaded with a compiled module before anything of it runs. */

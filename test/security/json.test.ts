@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { scanJson } from '#domain/json-scan.js';
-import { parseJson } from '#domain/parse-json.js';
-import { LIMITS } from '#domain/limits.js';
+import { scanJson } from '#domain/json/json-scan.js';
+import { parseJson } from '#domain/json/parse-json.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 
 const nested = (open: string, close: string, depth: number) => `${open.repeat(depth)}1${close.repeat(depth)}`;
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ErrorDetail } from '#domain/refusal.js';
+import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import { issueKey } from '#services/operations/keys.js';
 import { serving } from '../cli/process.js';
 import { readersOf } from '../market/process/reading-processes.js';

@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { start, stop, type Running } from '#cli/serve.js';
 import { readSettings } from '#cli/settings.js';
 import { handThreadsOn } from '#jobs/lane-threads.js';
-import type { ErrorDetail } from '#domain/refusal.js';
+import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import type { JobStatus } from '#jobs/status.js';
 
 export interface Answer<T> {

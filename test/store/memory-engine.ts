@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { CommitEvent } from '#domain/commit-events.js';
-import { canonicalJson } from '#domain/canonical-json.js';
-import { Refusal } from '#domain/refusal.js';
+import type { CommitEvent } from '#domain/documents/commit-events.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { createCommitListeners } from '#store/commit-listeners.js';
 import { isDocumentId, ownerOf } from '#store/document-id.js';
 import { namesIn } from '#store/files/artifact-owners.js';

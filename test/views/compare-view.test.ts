@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { dayFrom } from '#domain/days.js';
+import { dayFrom } from '#domain/time/days.js';
 import { compareRuns, type ComparedLevels } from '#views/compare-view.js';
 
 const days = Int32Array.from(['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'], dayFrom);

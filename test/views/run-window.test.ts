@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dayFrom } from '#domain/days.js';
+import { dayFrom } from '#domain/time/days.js';
 import { datesWithin } from '#views/run-window.js';
 
 test('a window without a date of the run is refused by the dates that were asked for', () => {

@@ -1,6 +1,6 @@
 import { fc } from '../fast-check.js';
 import { expect, test } from 'vitest';
-import { dayFrom, formatDay } from '#domain/days.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
 import { daysToken } from '#views/series-json.js';
 
 const written = (days: Iterable<number>): string => `[${new TextDecoder().decode(daysToken(Int32Array.from(days)))}]`;

@@ -1,6 +1,6 @@
 import { fc } from '../fast-check.js';
 import { expect, test } from 'vitest';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { writeDatedTable } from '#views/table-json.js';
 

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { withEarlyOutput } from '#workers/task-outputs.js';
+import { withEarlyOutput } from '#workers/output/task-outputs.js';
 import { writtenOutputs, type WrittenOutputs } from './task-outputs.js';
 
 let written: WrittenOutputs;

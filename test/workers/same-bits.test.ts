@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, describe, expect, test } from 'vitest';
-import { RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { identityOf, shareMarket } from '#domain/market/handle.js';
 import { planSimulation, SimulationRequest, tallyBytes } from '#domain/simulation/simulation.js';
 import { createPool } from '#jobs/pool.js';

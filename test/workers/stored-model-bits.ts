@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { shareMarket } from '#domain/market/handle.js';
-import { estimateModel } from '#workers/estimate-risk-model.js';
+import { estimateModel } from '#workers/risk/estimate-risk-model.js';
 import { market, namesOf } from './bits-market.js';
 import { writtenOutputs } from './task-outputs.js';
 

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { shareMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { RunViewInput } from '#jobs/tasks/views.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { newHashCells } from '#jobs/hash-cells.js';
-import { viewRun } from '#workers/view-run.js';
+import { viewRun } from '#workers/views/view-run.js';
 import { CancelledError } from '#workers/control.js';
 import { runOn } from '../domain/backtest/random-run.js';
 
@@ -44,7 +44,14 @@ const STATISTICAL = { model: 'statistical', factors: 2, estimator: null, finding
 
 /** What idle threads ask. */
 const QUESTIONS: Readonly<Record<string, (of: Asked) => RunViewInput>> = {
-  'weights with their risk': (of) => ({ ...of, view: 'weights', asOf: null, risk: true, benchmark }),
+  'weights with their risk': (of) => ({
+    ...of,
+    view: 'weights',
+    asOf: null,
+    risk: true,
+    isMarketOfRun: true,
+    benchmark,
+  }),
   'risk by factors': (of) => ({ ...of, view: 'factor-risk', asOf: null, measure: STATISTICAL, benchmark }),
   limits: (of) => ({
     ...of,

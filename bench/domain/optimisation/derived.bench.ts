@@ -1,6 +1,6 @@
-import { createComposer } from '#domain/backtest/simulate/create-composer.js';
-import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
-import { formatDay, dayFrom } from '#domain/days.js';
+import { createComposer } from '#domain/books/create-composer.js';
+import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { formatDay, dayFrom } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Engine } from '#kernels/engines/engine.js';

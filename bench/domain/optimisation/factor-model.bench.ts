@@ -1,4 +1,4 @@
-import { ConstraintRow } from '#domain/documents/index-document.js';
+import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { objectiveOf } from '#domain/documents/optimisation-spec.js';
 import { createProblem, type ProblemInput } from '#domain/optimisation/problem.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';

@@ -1,4 +1,4 @@
-import { ConstraintRow } from '#domain/documents/index-document.js';
+import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import type { Objective } from '#domain/objectives/objective.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';

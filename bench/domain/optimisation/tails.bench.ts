@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ConstraintRow } from '#domain/documents/index-document.js';
+import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { objectiveOf } from '#domain/documents/optimisation-spec.js';
 import type { TailMeasure } from '#domain/objectives/tail.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';

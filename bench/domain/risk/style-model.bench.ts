@@ -1,6 +1,6 @@
 import { daysCalendar } from '#domain/calendars/days-calendar.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
-import { RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { growthOf } from '#domain/market/growth.js';
 import { growthTerms } from '#domain/market/growth-terms.js';
 import type { MarketData } from '#domain/market/market-data.js';

@@ -1,5 +1,5 @@
 import type { Answer } from './outside-peers.js';
-import { median } from '#domain/order-statistics.js';
+import { median } from '#domain/numbers/order-statistics.js';
 
 /** Solves under this many milliseconds are repeated. */
 const REPEAT_BELOW_MS = 500;

@@ -1,6 +1,6 @@
 import { healthRoutes } from '#contract/health.js';
 import { metricsRoutes } from '#contract/metrics.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Handlers } from '#http/handler.js';
 import type { JobHandlers, JobKind } from '#jobs/job-kind.js';
 import type { Activations } from '#services/datasets/activations.js';

@@ -2,7 +2,7 @@ import { createRemovals } from '#http/removals.js';
 import { auditHandlers } from '#http/routes/audit.js';
 import { versionHandlers, type VersionedServices } from '#http/routes/versions.js';
 import { createAudit } from '#services/history/audit.js';
-import { createSigningKeys } from '#services/publication/signing-keys.js';
+import { createSigningKeys } from '#services/stored/signing-keys.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { createVersions } from '#services/history/versions.js';
 import type { Rooms } from './rooms.js';

@@ -1,6 +1,6 @@
 import { isPaged, memoryLimit } from '#kernels/memory/paged-memory.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { panelBytes } from '#market/serving/panels.js';
+import { panelBytes } from '#market/panels/panels.js';
 import { failureText } from '#market/serving/served-markets.js';
 import type { Check } from '#services/operations/health.js';
 import type { MarketRooms } from './market.js';

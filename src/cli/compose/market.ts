@@ -21,6 +21,7 @@ import { withPassword, type SecretBox } from '#store/secrets/secret-box.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { Settings } from '../settings.js';
+import { buildVersion } from '../version.js';
 
 export interface MarketRooms {
   readonly markets: ServedMarkets;
@@ -52,7 +53,7 @@ export function composeMarket(rooms: {
   const folders = isShared ? foldersOfMany(home.stores) : createManagedFolders(home.stores);
   const files = isShared ? createSharedStoreFiles({ artifacts, folders, root: home.stores }) : localStoreFiles;
   const markets = createServedMarkets(onServe);
-  const activations = isShared ? sharedActivations(rooms, markets) : createLocalActivations(markets);
+  const activations = isShared ? sharedActivations(rooms, markets) : createLocalActivations(markets, buildVersion());
   const versions = createDataVersions({
     documents,
     artifacts,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { LIMITS } from '#domain/limits.js';
-import { Refusal } from '#domain/refusal.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Health } from '#contract/health.js';
 import type { Removals } from '#http/removals.js';
 import { changelogHandlers } from '#http/routes/changelog.js';
@@ -21,7 +21,7 @@ import { createJobsService } from '#services/operations/jobs.js';
 import type { RiskModels } from '#services/risk/risk-models.js';
 import { resultUpgrade } from '#services/runs/result-upgrade.js';
 import { documentationSources } from '../documentation-files.js';
-import { PACKAGE_ROOT } from '../version.js';
+import { buildInfo, PACKAGE_ROOT } from '../version.js';
 import type { Settings } from '../settings.js';
 import type { Rooms } from './rooms.js';
 
@@ -73,6 +73,7 @@ export function composeOperations(rooms: Rooms, { stopping, startedAt, riskModel
   const { version, jobs, datasets, checks, metrics, artifacts } = rooms;
   const health = createHealth({
     version,
+    build: buildInfo(),
     startedAt,
     monotonic: () => performance.now(),
     draining: () => stopping.aborted,

@@ -1,6 +1,6 @@
 import { publicationHandlers } from '#http/routes/publication.js';
 import { createPublications } from '#services/publication/publications.js';
-import { createSigningKeys } from '#services/publication/signing-keys.js';
+import { createSigningKeys } from '#services/stored/signing-keys.js';
 import type { ViewMaker } from '#services/runs/view-maker.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { Rooms } from './rooms.js';

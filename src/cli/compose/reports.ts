@@ -3,6 +3,7 @@ import { reportHandlers } from '#http/routes/reports.js';
 import { createRenderJob } from '#services/reports/render-job.js';
 import { createReports } from '#services/reports/reports.js';
 import { formatTimestamp } from '#store/timestamp.js';
+import { buildVersion } from '../version.js';
 import type { RoomsOfJobs } from './documents-of-jobs.js';
 
 /** Report templates and rendered reports. */
@@ -11,6 +12,7 @@ export function composeReports(rooms: RoomsOfJobs, removals: Removals) {
     ...rooms,
     documents: rooms.documentsOfJobs,
     timestamp: () => formatTimestamp(Date.now()),
+    creator: `Divisor ${buildVersion()}`,
   });
   const reports = createReports({ ...rooms, kind: render, now: Date.now });
   return { reports, kinds: { render }, handlers: reportHandlers(reports, removals) };

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { limitMemory, memoryLimit } from '#kernels/memory/paged-memory.js';
 import { createMetrics, type Metrics } from '#http/metrics.js';
 import { systemClock } from '#jobs/clock.js';
@@ -30,7 +30,7 @@ import type { Home } from '#store/home/home.js';
 import { watchSizes } from '#store/home/home-sizes.js';
 import { sharedSizes, watchSharedSizes } from '#store/postgres/shared-sizes.js';
 import { ownIdentity } from '#store/home/process-identity.js';
-import { guardDocuments } from '#store/access/guarded-store.js';
+import { guardDocuments } from '#store/reach/guarded-store.js';
 import type { Store } from '#store/open-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { SecretBox } from '#store/secrets/secret-box.js';
@@ -39,7 +39,7 @@ import { openNumerics } from '../numerics.js';
 import { partsOf } from '../places.js';
 import { openSecrets } from '../secrets.js';
 import type { Settings } from '../settings.js';
-import { engineVersion } from '../version.js';
+import { buildInfo, buildVersion, engineVersion } from '../version.js';
 import { composeMarket, type MarketRooms } from './market.js';
 import { awaitedMarket, readMarket } from './market-checks.js';
 import { openServiceStore, type Role } from './service-store.js';
@@ -194,6 +194,7 @@ function openMetrics({ version, home, settings, store, work }: MetricsInput): Me
   const { shared } = store;
   return createMetrics({
     version,
+    commit: buildInfo()?.commit ?? '',
     jobs: () => asked((jobs) => jobs.counts()),
     lanes: () => asked((jobs) => jobs.lanes()),
     tasks: (lane) => work().pool.load(lane),
@@ -263,7 +264,7 @@ async function openWork(input: WorkInput): Promise<{ readonly pool: ComputePool;
           onTakenOver: input.onTakenOver,
           describe: () => ({
             role,
-            version: engineVersion(),
+            version: buildVersion(),
             places: limits.runningMax,
             memory_bytes: memoryBytes,
             market: input.market(),
@@ -287,7 +288,7 @@ async function nodeName(
   { role, settings, log }: Pick<WorkInput, 'role' | 'settings' | 'log'>,
 ): Promise<string> {
   const name = `${hostname()}:${settings.home}`;
-  const node = await claimNode({ ...shared, name, role, version: engineVersion(), process: ownIdentity() });
+  const node = await claimNode({ ...shared, name, role, version: buildVersion(), process: ownIdentity() });
   if (node !== name)
     log.warn({ name, node }, 'another process of the same host name and home lives: this one has a name of its own');
   return node;
@@ -303,7 +304,7 @@ interface DeliveriesInput {
 function openDeliveries({ settings, documents, log }: DeliveriesInput): Deliveries {
   const { callbackHosts: hosts, callbackPrivate: isPrivateAllowed, callbackSecrets: secrets } = settings;
   const places = createCallbackPlaces({ hosts, isPrivateAllowed, hasSecret: secrets.length > 0 });
-  const send = createSend({ places, secrets, now: Date.now });
+  const send = createSend({ places, secrets, now: Date.now, userAgent: `divisor/${buildVersion()}` });
   const isShared = settings.artifacts !== undefined;
   return createDeliveries({ documents, places, send, clock: systemClock, log, isShared });
 }

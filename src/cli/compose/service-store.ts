@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { systemSha256 } from '#kernels/memory/system-sha256.js';
 import type { Home } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
+import { EXIT_CONFIGURATION } from '#store/start-refusal.js';
 import type { PlaceClaim } from '#store/place/claim-place.js';
 import { artifactsOf, databaseOf } from '../places.js';
 import type { Settings } from '../settings.js';
@@ -32,6 +33,7 @@ export function openServiceStore({ role, home, settings, log, onDefect }: Servic
     home,
     database: heard,
     artifacts: artifactsOf(settings),
+    isReadOnly: settings.readOnly,
     hashApart: (bytes) => (bytes < HASHED_APART_BYTES_MIN ? undefined : systemSha256()),
     onClaim({ place, storeId, isMade }: PlaceClaim) {
       const taken = isMade ? 'the database has taken a folder that was not there' : 'the database has taken a place';
@@ -39,12 +41,17 @@ export function openServiceStore({ role, home, settings, log, onDefect }: Servic
     },
     onPlace(fault) {
       if (fault === undefined) log.info('the place of the results is there again');
-      else log.warn({ fault }, 'no place of results');
+      else log.warn({ fault, place: settings.artifacts }, 'no place of results');
     },
     onPlaceWarning(warning) {
       if (warning === undefined) log.info('the keys of the place of results are renewed again');
-      else log.warn({ warning }, 'the place of results will not be had before long');
+      else log.warn({ warning, place: settings.artifacts }, 'the place of results will not be had before long');
     },
+    onPlaceLost(refusal) {
+      log.fatal({ reason: refusal.message }, 'another database owns the place of the results');
+      process.exit(EXIT_CONFIGURATION);
+    },
+    trashMs: settings.trashHours * 3_600_000,
     onFailure: onDefect,
   });
 }

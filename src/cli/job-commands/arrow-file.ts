@@ -8,7 +8,7 @@ export async function parquetOfArrow(path: string): Promise<Buffer> {
   const [{ isUnreadCompression }, { writeArrowAsParquet }, { createProblems }] = await Promise.all([
     import('#market/formats/arrow-compression.js'),
     import('#market/formats/arrow-to-parquet.js'),
-    import('#market/content/problems.js'),
+    import('#market/tables/problems.js'),
   ]);
   if (isUnreadCompression(path))
     throw new UsageError(

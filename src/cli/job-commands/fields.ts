@@ -1,5 +1,5 @@
-import { FINDING_CODES } from '#domain/findings.js';
-import { didYouMean } from '#domain/nearest-name.js';
+import { FINDING_CODES, type FindingCode } from '#domain/refusals/findings.js';
+import { didYouMean } from '#base/text/nearest-name.js';
 import type { FlagValues } from '../command-line.js';
 import { EXIT } from '../connection.js';
 import { decimal, percent, table } from '../terminal.js';
@@ -84,13 +84,14 @@ export const FAIL_ON = {
 } as const;
 
 /** The codes of `--fail-on`. @throws UsageError for one that no finding has */
-export function failingCodes(flags: FlagValues): readonly string[] {
+export function failingCodes(flags: FlagValues): readonly FindingCode[] {
   const codes = flags.text('fail-on')?.split(',') ?? [];
   return codes.map((word) => {
-    const code = word.trim();
-    if (!FINDING_CODES.some((known) => known === code))
+    const text = word.trim();
+    const code = FINDING_CODES.find((known) => known === text);
+    if (code === undefined)
       throw new UsageError(
-        `--fail-on: no finding has the code ${code}.${didYouMean(code, FINDING_CODES) || ' PARTIAL_DATE is one; the page of codes lists all.'}`,
+        `--fail-on: no finding has the code ${text}.${didYouMean(text, FINDING_CODES) || ' PARTIAL_DATE is one; the page of codes lists all.'}`,
       );
     return code;
   });
@@ -99,5 +100,5 @@ export function failingCodes(flags: FlagValues): readonly string[] {
 /** Status of a command that is done: whether `--fail-on` names the code of a finding. */
 export function statusOfFindings(findings: readonly { readonly code: string }[], flags: FlagValues): number {
   const codes = failingCodes(flags);
-  return findings.some(({ code }) => codes.includes(code)) ? EXIT.found : EXIT.done;
+  return findings.some(({ code }) => codes.some((failing) => failing === code)) ? EXIT.found : EXIT.done;
 }

@@ -19,6 +19,8 @@ export type FilePlace =
 export interface FileMove {
   /** Copies what a document refers to. @returns its body for the other place: the same unless it says where files are */
   take(kind: DocumentKind, document: StoredDocument): Promise<unknown>;
+  /** Copies artifacts between places of one kind. */
+  copy(refs: readonly ArtifactRef[]): Promise<void>;
   /** Names of artifacts that are missing or damaged where they came from. */
   readonly damaged: readonly string[];
   readonly count: number;
@@ -44,12 +46,17 @@ export async function createFileMove(from: FilePlace, to: FilePlace, isAgain = f
     bytes += written.bytes;
   }
 
+  async function copy(refs: readonly ArtifactRef[]): Promise<void> {
+    for (const ref of refs) await copyArtifact(ref);
+  }
+
   return {
     async take(kind, { body }) {
       if (kind === 'store') return movedStore(body, from, to); // Its files are its only ones.
-      for (const ref of artifactsOf(body)) await copyArtifact(ref);
+      await copy(artifactsOf(body));
       return body;
     },
+    copy,
     damaged,
     get count() {
       return seen.size;

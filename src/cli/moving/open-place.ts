@@ -107,12 +107,12 @@ export async function recordedPlace(settings: Settings): Promise<string | undefi
 }
 
 interface OpenFiles {
-  readonly files: FilePlace;
+  readonly files: Extract<FilePlace, { readonly kind: 'shared' }>;
   close(): Promise<void>;
 }
 
 /** Objects are copied to a folder that goes afterwards. */
-async function openFiles(settings: Settings, storeId: string | undefined): Promise<OpenFiles> {
+export async function openFiles(settings: Settings, storeId: string | undefined): Promise<OpenFiles> {
   const cache = await mkdtemp(join(tmpdir(), 'divisor-copy-'));
   const close = () => rm(cache, { recursive: true, force: true });
   try {

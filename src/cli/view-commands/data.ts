@@ -1,8 +1,9 @@
 import { DivisorError, type DataStore, type ImportResult, type RefreshResult } from '#clients/typescript/divisor.js';
 import type { JobCommand } from '../job-command.js';
 import { standardInput } from '../command-line.js';
-import { FAIL_ON, failingCodes, members, statusOfFindings } from '../job-commands/fields.js';
+import { failingCodes, members, statusOfFindings } from '../job-commands/fields.js';
 import { shortened } from '../job-commands/import.js';
+import type { FindingCode } from '#domain/refusals/findings.js';
 import { findingsTable } from '../job-commands/inspect.js';
 import { UsageError } from '../usage-error.js';
 import { NOTE } from './documents.js';
@@ -156,25 +157,56 @@ export const activate: JobCommand<Activated> = {
     ].join(''),
 };
 
-const isSame = (asked: unknown, body: { readonly full: boolean; readonly until: string | null }): boolean => {
-  const { full, until } = asked as Partial<typeof body>; // what the job was asked for
-  return full === body.full && (until ?? null) === body.until;
+interface RefreshBody {
+  readonly full: boolean;
+  readonly until: string | null;
+  readonly dry_run: boolean;
+  readonly fail_on: FindingCode[];
+}
+
+const isSame = (asked: unknown, body: RefreshBody): boolean => {
+  const { full, until, dry_run: isTrial, fail_on: failOn } = asked as Partial<RefreshBody>; // what the job was asked for
+  return (
+    full === body.full &&
+    (until ?? null) === body.until &&
+    (isTrial ?? false) === body.dry_run &&
+    [failOn ?? []].flat().join() === body.fail_on.join()
+  );
 };
 
 export const refresh: JobCommand<RefreshResult> = {
   summary: 'Bring the served data store up to date from its source.',
+  keepsServed: true,
   words: [STORE],
   flags: {
-    full: { type: 'boolean', help: 'Take every value again and report what was restated; only later dates otherwise.' },
-    until: { type: 'string', value: 'DATE', help: 'Last date to bring in; the latest otherwise.' },
-    ...FAIL_ON,
+    full: {
+      type: 'boolean',
+      help: 'Take every value again and report what was restated. Default: later dates, of securities whose history is unchanged or restated for a split.',
+    },
+    until: { type: 'string', value: 'DATE', help: 'Last date to bring in. Default: the latest.' },
+    'dry-run': { type: 'boolean', help: 'Report what the refresh would change; store and serve nothing.' },
+    'fail-on': {
+      type: 'string',
+      value: 'CODES',
+      help: 'Reject the whole refresh, before anything is stored or served, and end with 3 when a finding has one of these codes, with commas between them: PARTIAL_DATE,HISTORY_CHANGED.',
+    },
     ...NOTE,
   },
-  examples: ['divisor refresh desk', 'divisor refresh desk --full', 'divisor refresh desk --fail-on PARTIAL_DATE'],
-  notes: 'Where the same refresh is under way already, its end is waited for, and its result is this one.',
+  examples: [
+    'divisor refresh desk',
+    'divisor refresh desk --dry-run',
+    'divisor refresh desk --full',
+    'divisor refresh desk --fail-on PARTIAL_DATE,HISTORY_CHANGED',
+  ],
+  notes:
+    'Where the same refresh is under way already, its end is waited for, and its result is this one. A finding about dates that the store has already, such as a partial date among the last five, rejects nothing; the command ends with 3 all the same.',
   async submit(client, [store_id = ''], flags) {
-    failingCodes(flags);
-    const body = { full: flags.isSet('full') ?? false, until: flags.text('until') ?? null };
+    const body: RefreshBody = {
+      full: flags.isSet('full') ?? false,
+      until: flags.text('until') ?? null,
+      dry_run: flags.isSet('dry-run') ?? false,
+      fail_on: [...failingCodes(flags)],
+    };
     try {
       return { job: await client.call('refreshStore', { params: { store_id }, body, note: flags.text('note') }) };
     } catch (failure) {
@@ -187,7 +219,17 @@ export const refresh: JobCommand<RefreshResult> = {
   notices: ({ findings }) => findings.map(({ code, path, message }) => `${code} ${path}: ${message}`),
   show: (result) =>
     [
-      members(result, ['store_id', 'dates_added', 'rows_added', 'rows_changed', 'identifiers_added', 'start', 'end']),
+      members(result, [
+        'store_id',
+        'dry_run',
+        'dates_added',
+        'rows_added',
+        'rows_changed',
+        'identifiers_added',
+        'rejected_total',
+        'start',
+        'end',
+      ]),
       result.findings.length === 0 ? '' : findingsTable(result.findings),
     ].join(''),
   exitStatus: ({ findings }, flags) => statusOfFindings(findings, flags),

@@ -55,14 +55,14 @@ export const diff = viewCommand({
   flags: {},
   examples: ['divisor index diff CORE-100 core.json'],
   async ask(client, [index_id = '', file = '']) {
-    const [stored, written, { readIndex }, { changesBetween }] = await Promise.all([
+    const [stored, written, { acceptedIndex }, { changesBetween }] = await Promise.all([
       client.call('getIndex', { params: { index_id } }),
       jsonFile<unknown>(file),
       // With every class of rules behind them, which no other command would otherwise load.
-      import('#domain/documents/validate-index.js'),
+      import('#domain/checks/validate-index.js'),
       import('#domain/documents/document-changes.js'),
     ]);
-    const document = readIndex(written);
+    const document = acceptedIndex(written);
     if (document === undefined)
       throw new UsageError(`${file} is not an index document; divisor index put says what is wrong with it`);
     return changesBetween(stored, document).map(inTwoColumns);

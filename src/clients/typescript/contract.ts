@@ -210,6 +210,10 @@ export interface AttributionView {
   readonly index_id: string;
   /** By contribution, largest first, then identifier. */
   readonly contributions: readonly ContributionPayload[];
+  /** Sum of the contributions: total_return, but for an overlay, where overlay_parts_sum is the rest. */
+  readonly contributions_sum: number;
+  /** Sum of overlay_parts: with contributions_sum it is total_return. Null where there are none. */
+  readonly overlay_parts_sum: number | null;
   /** What an overlay earned beside its names: with their contributions the total return. Null of other indices. */
   readonly overlay_parts: readonly OverlayPart[] | null;
   /** Last level over the first, less 1. */
@@ -279,6 +283,10 @@ export interface AuditLog {
   readonly seals: readonly AuditSeal[];
   /** Keys that signed it, oldest first. */
   readonly keys: readonly PublicKey[];
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
   /** In the order of the log. */
   readonly entries: readonly AuditEntry[];
 }
@@ -483,6 +491,8 @@ export interface BacktestRunResult {
   readonly drawdown: SeriesPayload;
   /** The tracked index rebased to 100 on the same dates. */
   readonly index_level: SeriesPayload;
+  /** Version of the index or strategy that was run; null where it has none, absent in results of earlier versions. */
+  readonly index_version?: number | null | undefined;
   /** Money the portfolio started with. */
   readonly initial_capital: number;
   /** The level, 100 at the start. */
@@ -1047,16 +1057,22 @@ export interface Concentration5_10_40Row {
 }
 
 export interface ConcentrationPayload {
-  /** Names with a weight, long or short. */
+  /** Securities with a weight above 0. */
   readonly constituents: number;
-  /** Equal names that would be as concentrated: squared sum of the weights over the sum of their squares. Cash and what is borrowed change nothing. */
+  /** 1 over the sum of squared weights: the number of equal weights of the same concentration. Cash raises it and leverage lowers it. */
   readonly effective_assets: number;
   /** Sum of squared weights. */
   readonly herfindahl: number;
-  /** Largest weight; a short position by its magnitude. */
+  /** Largest weight. */
   readonly largest: number;
-  /** Combined weight of the largest 1, 5, 10 and 20. */
+  /** Combined weight of the largest 1, 5, 10 and 20 constituents. */
   readonly top_weights: Readonly<Record<string, number>>;
+  /** Securities with a position, long or short. Absent from overviews of runs of earlier versions. */
+  readonly gross_constituents?: number | undefined;
+  /** Squared sum of the magnitudes of the weights over the sum of their squares: equal positions of the same concentration, whatever is held in cash or borrowed. Absent from overviews of runs of earlier versions. */
+  readonly gross_effective_assets?: number | undefined;
+  /** Largest weight by magnitude, long or short. Absent from overviews of runs of earlier versions. */
+  readonly gross_largest?: number | undefined;
 }
 
 /** United States RIC limits: no name above `single`; the names above `trigger` sum to at most `aggregate`. */
@@ -1084,10 +1100,14 @@ export interface ConcentrationRICRow {
 export interface ConcentrationSeries {
   /** Sum of squared weights. One value a date. */
   readonly herfindahl: readonly number[];
-  /** Effective names: the squared sum of the weights over it; 0 without a weight. One value a date. */
+  /** Effective number of assets: 1 over it; 0 without a weight. One value a date. */
   readonly effective: readonly number[];
-  /** Largest weight; a short position by its magnitude. One value a date. */
+  /** Largest weight. One value a date. */
   readonly largest: readonly number[];
+  /** Squared sum of the magnitudes of the weights over herfindahl: equal positions of the same concentration. One value a date. */
+  readonly gross_effective: readonly number[];
+  /** Largest weight by magnitude, long or short. One value a date. */
+  readonly gross_largest: readonly number[];
 }
 
 /** How a name came into the index, or left it. */
@@ -1133,7 +1153,7 @@ export interface ConstituentRow {
   readonly risk_contribution: number | null;
   /** Held less target weight; null on the rebalance date. */
   readonly delta_since_rebalance: number | null;
-  /** Shares of the company on the date, not those the index holds. */
+  /** Shares of the company on the date in the data of the run, not those the index holds; null where these are not the data that are served, or lack it. */
   readonly shares_outstanding: number | null;
 }
 
@@ -1239,6 +1259,8 @@ export interface CorporateAction {
   readonly related: string | null;
   /** Price of a new share in a rights issue. */
   readonly subscription_price: number | null;
+  /** Of a merger, money paid per share besides the shares of `related`; null where none is. */
+  readonly cash: number | null;
   /** New shares for one held that may be taken instead of a dividend; null where there is no such choice. */
   readonly scrip_ratio: number | null;
   /** Last day on which a holder elects; null where unknown. */
@@ -1593,7 +1615,7 @@ export interface DataStore {
     readonly rows_added: number;
     /** Names that were not held before. */
     readonly identifiers_added: number;
-    /** HISTORY_CHANGED or DATES_ADDED. */
+    /** HISTORY_CHANGED, SPLIT_RESTATED, LATE_BARS or DATES_ADDED. */
     readonly findings: readonly Finding[];
   } | null;
   /** Why the status is error. */
@@ -1641,8 +1663,8 @@ export interface DataStoreUpdate {
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
   /** Currency of the prices of names that have no CURRENCY of their own; null for none declared. */
   readonly currency?: string | null | undefined;
-  /** Holds from the next time the source is read. */
-  readonly mapping?: MappingInput | null | undefined;
+  /** Members that change; the others stay as they are. Null: the market is written as it is read. Holds from the next time the source is read. */
+  readonly mapping?: MappingChange | null | undefined;
   /** Contents of the data that can be had again, the last included; null for all. One that a stored run or a published close refers to stays, and all after it. */
   readonly versions_kept?: number | null | undefined;
 }
@@ -1675,8 +1697,12 @@ export interface DataVersion {
 export interface DataVersions {
   /** Newest first. */
   readonly versions: readonly DataVersion[];
-  /** All of them, also those not listed. */
+  /** Versions that are stored, listed or not. */
   readonly total: number;
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
   /** Copy of the last content of a folder or a database, from which it is had again where its source has another one: `pending` while it is made behind the answer that served it, `missing` where it is beyond `MAX_COPIED_CONTENT_BYTES`, had no room or was cut off; what can be made is made when the store is next read. Null where the files of the service are the copy. */
   readonly copy: 'made' | 'pending' | 'missing' | null;
 }
@@ -2061,7 +2087,7 @@ export interface EqualWeightWeighting {
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'FORBIDDEN_ID' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'STORE_WRITE_FAILED';
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
   /** A sentence for people. */
   readonly message: string;
   /** Members that go with the code, or null. */
@@ -2088,6 +2114,10 @@ export interface EventsView {
   readonly covered_to: string | null;
   /** All of them. */
   readonly events_total: number;
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
 }
 
 /** The index over cash. */
@@ -2495,7 +2525,7 @@ export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
   /** Stable code to branch on. */
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
   /** A sentence for people. */
   readonly message: string;
   /** Where, as the client wrote it. */
@@ -2517,6 +2547,9 @@ export interface Finding {
   /** File, sheet or member of an archive that it is in, as it is called where it lies; of many the first. The row stands in the path. */
   readonly file?: string | undefined;
 }
+
+/** Code of a finding. */
+export type FindingCode = 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
 
 /** Weights given by name; constituents without one are not held. */
 export interface FixedWeightParams {
@@ -2558,8 +2591,8 @@ export interface FreeFloatFilterRule {
 export interface FreezeParams {
   /** Names the row covers. */
   readonly identifiers: readonly string[];
-  /** Trades are measured from the index weights or from the previous solved weights. */
-  readonly reference?: 'index' | 'previous' | undefined;
+  /** Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
+  readonly reference?: 'index' | 'previous' | 'held' | undefined;
   /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
@@ -2774,7 +2807,7 @@ export interface GenerateSyntheticRequest {
   readonly name?: string | undefined;
   /** Same request, same content, on every platform. */
   readonly seed?: number | undefined;
-  /** Names alive at the start; later listings come on top. */
+  /** Names alive at the start; later listings come on top. Times the sessions at most MAX_SYNTHETIC_BARS (31500000) of /health.limits. */
   readonly assets?: number | undefined;
   /** First session. */
   readonly start?: string | undefined;
@@ -3022,6 +3055,13 @@ export interface Health {
   readonly reason: string | null;
   /** The running engine version. */
   readonly version: string;
+  /** What the running program was built from; null for one that was only compiled. */
+  readonly build: {
+    /** Commit that the program was built from; null when unknown. */
+    readonly commit: string | null;
+    /** Time of the build, ISO-8601 UTC. */
+    readonly built_at: string;
+  } | null;
   /** Start of the process, ISO-8601 UTC with offset. */
   readonly started_at: string;
   /** Seconds since the start. */
@@ -3177,6 +3217,8 @@ export interface IndexAction {
   readonly value: number | null;
   /** Other identifier of a spin-off, merger or ticker change. */
   readonly related: string | null;
+  /** Of a merger, money paid per share besides the shares of `related`; null where none is. */
+  readonly cash: number | null;
   /** Day of the announcement; null where unknown. */
   readonly announced: string | null;
   /** Coming: behind as_of, and known by then; figures after it are pro forma. */
@@ -3203,7 +3245,7 @@ export interface IndexAction {
   readonly divisor_before: number | null;
   /** The same behind it and all else of its session, at the close of the ex-date; pro forma at the close of as_of, from which the divisor that comes differs by what prices do until then. Null where it cannot be told yet. */
   readonly divisor_after: number | null;
-  /** Of one after which the name is gone: what a share held before is paid, in its currency, and the others are bought with; of a past one as the run took it. Else null. */
+  /** Of an action after which the security is gone: cash for a share held before, in its currency, with which the others are bought; of a merger into shares and cash the cash. Of a past action as the run applied it. Else null. */
   readonly proceeds: number | null;
   /** Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close; of a past one as the run took them. Else null. */
   readonly received: ReceivedShares | null;
@@ -3532,6 +3574,10 @@ export interface JobCallback {
 export interface JobCollection {
   /** Newest first; every result is null. */
   readonly jobs: readonly JobStatus[];
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
 }
 
 /** A job, whatever its kind. */
@@ -3720,6 +3766,8 @@ export interface Limits {
   readonly MAX_IMPORT_BYTES: number;
   /** A table that is the body of `POST /data/import`: it lies on disk, and 4 GiB are 100 million rows of market data. */
   readonly MAX_IMPORT_TABLE_BYTES: number;
+  /** Assets times sessions of `POST /data/synthetic`: 5000 assets over 25 years. */
+  readonly MAX_SYNTHETIC_BARS: number;
   /** Panels of a content that is copied when it is served: 7000 names x 25 years x 6 columns. */
   readonly MAX_COPIED_CONTENT_BYTES: number;
   /** Nesting of a JSON body. */
@@ -4040,6 +4088,42 @@ export interface MappingAnswers {
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
 }
 
+/** Members of a mapping that change; the others stay as they are. A member is replaced as a whole. */
+export interface MappingChange {
+  /** long: a row a name and date. wide: a row a date and a column a name. */
+  readonly layout?: 'long' | 'wide' | undefined;
+  /** Rows before the header of each table, empty ones not counted. */
+  readonly skip_rows?: number | undefined;
+  /** Encoding of text files without a byte order mark. Null: UTF-8. */
+  readonly encoding?: 'utf-8' | 'windows-1252' | 'windows-1250' | 'utf-16le' | 'utf-16be' | null | undefined;
+  /** Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet. */
+  readonly field?: string | null | undefined;
+  /** Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read. */
+  readonly fields?: Readonly<Record<string, string>> | undefined;
+  /** Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one. */
+  readonly columns?: Readonly<Record<string, string>> | undefined;
+  /** Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security). */
+  readonly identifier_from?: string | null | undefined;
+  /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
+  readonly date_format?: string | null | undefined;
+  /** Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over. */
+  readonly decimal?: '.' | ',' | undefined;
+  /** Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none. */
+  readonly thousands?: ',' | '.' | "'" | ' ' | null | undefined;
+  /** A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read. */
+  readonly units?: 'refuse' | 'read' | undefined;
+  /** A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first. */
+  readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
+  /** A price of 0: refused, or no price. */
+  readonly zero_prices?: 'refuse' | 'missing' | undefined;
+  /** A negative price: refused, or its amount (CRSP marks the mean of bid and ask so). */
+  readonly negative_prices?: 'refuse' | 'absolute' | undefined;
+  /** Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then. */
+  readonly adjusted_close?: string | null | undefined;
+  /** Columns, files and sheets that are not read. */
+  readonly ignore?: readonly string[] | undefined;
+}
+
 /** How a market is read from tables as they come. Columns that are not mapped are taken by their name. */
 export interface MappingInput {
   /** long: a row a name and date. wide: a row a date and a column a name. */
@@ -4087,6 +4171,21 @@ export interface MappingQuestion {
   readonly others: readonly string[];
   /** Whether the answer is needed before the data is read. */
   readonly required: boolean;
+  /** Of on_duplicate: the securities whose rows of one date differ, at most 1000. */
+  readonly conflicts?: readonly ({
+    /** Asset identifier. */
+    readonly identifier: string;
+    /** Rows that differ from the first of their date. */
+    readonly rows: number;
+    /** Date of the first of them. */
+    readonly date: string;
+    /** The first value there that differs. */
+    readonly column: string;
+    /** That of the first row. */
+    readonly first: number | null;
+    /** That of the later row. */
+    readonly other: number | null;
+  })[] | undefined;
 }
 
 /** Keeps the names whose market capitalisation lies between two bounds; constituents may have a lower bound of their own. */
@@ -4461,6 +4560,31 @@ export interface OptimisationJobStatus {
   readonly result: OptimisationRunResult | null;
 }
 
+export interface OptimisationPreviewRequest {
+  /** Index whose weights are the target. */
+  readonly index_id: string;
+  /** What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters. */
+  readonly objective?: Objective | undefined;
+  /** Required by max_utility, max_return and max_sharpe; in a run also those of its frontier. */
+  readonly expected_returns?: ExpectedReturns | null | undefined;
+  /** Sets that expected returns and covariances may lie in; the objective is made best for the worst of them. */
+  readonly uncertainty?: UncertaintyInput | null | undefined;
+  /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
+  readonly costs?: TradeCostsInput | null | undefined;
+  /** Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator. */
+  readonly risk_model?: string | RiskEstimatorInput | null | undefined;
+  /** Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0. */
+  readonly candidates?: 'parent' | 'universe' | undefined;
+  /** Rebalance to target: the latest on or before this day; null takes the latest. */
+  readonly as_of?: string | null | undefined;
+  /** First day of the window of the risk model. */
+  readonly start?: string | null | undefined;
+  /** Last day of the window of the risk model; never past the decision of the rebalance. */
+  readonly end?: string | null | undefined;
+  /** Rows of the catalogue; none leaves the full-investment default. */
+  readonly constraints?: readonly ConstraintRowBody[] | undefined;
+}
+
 export interface OptimisationRunRequest {
   /** Index whose weights are the target. */
   readonly index_id: string;
@@ -4509,8 +4633,10 @@ export interface OptimisationRunResult {
   readonly converged: boolean;
   /** A non-convex constraint forced a restricted re-solve: feasible, not proven optimal. */
   readonly heuristic: boolean;
-  /** Names with a weight above 0. */
+  /** Securities with a weight above 0. */
   readonly holdings: number;
+  /** Securities with a position, long or short. Absent from results of earlier versions. */
+  readonly gross_holdings?: number | undefined;
   /** Steps of the solver. */
   readonly iterations: number;
   /** Type of the objective. */
@@ -4940,6 +5066,13 @@ export interface PreviewLimits {
   readonly headroom: number;
 }
 
+export interface PreviewOverlay {
+  /** Type of the overlay. */
+  readonly type: string;
+  /** Indices beneath it. */
+  readonly index_ids: readonly string[];
+}
+
 export interface PreviewRequest {
   /** Decision date; default the base date of the index, or the first rebalance of a derived one. */
   readonly as_of?: string | null | undefined;
@@ -4962,16 +5095,18 @@ export interface PreviewResponse {
   readonly assets: readonly PreviewAsset[];
   /** Final weights by identifier. */
   readonly weights: Readonly<Record<string, number>>;
-  /** Sum of the weights: 1 unless the index is empty, or a WeightSum row leaves cash. */
+  /** Sum of the weights: 1 unless the index is empty, a WeightSum row leaves cash, or an overlay holds less or more of the securities beneath. */
   readonly total_weight: number;
   /** Effective cap; always null on a derived index. */
   readonly cap: number | null;
   /** Weight moved off capped names. */
   readonly cap_redistributed: number;
-  /** The waterfall; null on a derived index. */
+  /** The waterfall; null on a derived index and an overlay. */
   readonly steps: readonly PreviewStep[] | null;
-  /** The optimisation; null on a rule-driven index. */
+  /** The optimisation; null on a rule-driven index and an overlay. */
   readonly solve: PreviewSolve | null;
+  /** Of an overlay, which decides nothing: assets and weights are what it holds after the close of resolved_date, by way of the indices beneath. `steps` and `solve` are null. */
+  readonly overlay?: PreviewOverlay | undefined;
   /** Of an index that rebalances on breaches: the rule that is watched. */
   readonly limits?: PreviewLimits | undefined;
   /** Warnings, as of survivors without a weight. */
@@ -5083,6 +5218,10 @@ export interface PublicKey {
 export interface PublicKeys {
   /** Oldest first. */
   readonly keys: readonly PublicKey[];
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
 }
 
 export interface Publication {
@@ -5297,8 +5436,10 @@ export interface RebalanceRow {
   readonly decision_date: string | null;
   /** Session of the trades; null of a composition that was in force before the run. */
   readonly traded_on: string | null;
-  /** Names with a weight. */
+  /** Securities with a weight above 0. */
   readonly constituents: number;
+  /** Securities with a position, long or short. */
+  readonly gross_constituents: number;
   /** Of them not held just before; all at the first rebalance. */
   readonly added: number;
   /** Names held just before and no more. */
@@ -5401,8 +5542,10 @@ export interface RebalanceView {
   readonly decision_date: string | null;
   /** Session of the trades; null of a composition that was in force before the run. */
   readonly traded_on: string | null;
-  /** Names with a weight. */
+  /** Securities with a weight above 0. */
   readonly constituents: number;
+  /** Securities with a position, long or short. */
+  readonly gross_constituents: number;
   /** Of them not held just before; all at the first rebalance. */
   readonly added: number;
   /** Names held just before and no more. */
@@ -5572,8 +5715,12 @@ export interface RefreshJobStatus {
 export interface RefreshRequest {
   /** Last date to bring in; default the latest there is. Later dates that are held stay as they are, also with full. */
   readonly until?: string | null | undefined;
-  /** Take every value from the source and report what was restated; otherwise only later dates are added, and other history of the source is left out and reported. */
+  /** Take every value from the source and report what was restated. Otherwise securities gain later bars and actions; one whose history the source has changed keeps its bars and actions, unless the change is a split. */
   readonly full?: boolean | undefined;
+  /** Report what the refresh would change; nothing is stored or served. */
+  readonly dry_run?: boolean | undefined;
+  /** Finding codes that reject the whole refresh: the job fails with REFRESH_REJECTED before anything is stored or served. Findings of the refresh count, and data warnings that the store does not have yet. */
+  readonly fail_on?: FindingCode | readonly FindingCode[] | undefined;
 }
 
 export interface RefreshResult {
@@ -5632,7 +5779,58 @@ export interface RefreshResult {
     /** All of them. */
     readonly identifiers_total: number;
   } | null;
-  /** HISTORY_CHANGED, one for each dataset concerned, with what to do; PARTIAL_DATE for dates that were added, and for the last one; GAP_LONG for a hole of the whole market before them. */
+  /** Securities whose history was restated for a split: their bars and actions are taken. */
+  readonly split_restatements: readonly ({
+    /** Asset identifier. */
+    readonly identifier: string;
+    /** Shares after the split for one before it. */
+    readonly ratio: number;
+    /** First date whose prices are not divided; null where there is none yet. */
+    readonly date: string | null;
+  })[];
+  /** Securities whose history the source has changed: they keep their bars and actions, and gain none. At most 200. */
+  readonly rejected: readonly ({
+    /** Asset identifier. */
+    readonly identifier: string;
+    readonly bars: {
+      /** New rows, and rows with a later state: an open membership that has ended, an announced action that is paid. */
+      readonly added: number;
+      /** Rows held whose values are others now. */
+      readonly changed: number;
+      /** Rows held that the source has no more. */
+      readonly removed: number;
+    };
+    readonly corporate_actions: {
+      /** New rows, and rows with a later state: an open membership that has ended, an announced action that is paid. */
+      readonly added: number;
+      /** Rows held whose values are others now. */
+      readonly changed: number;
+      /** Rows held that the source has no more. */
+      readonly removed: number;
+    };
+    /** Later bars that are not taken either. */
+    readonly held_back: number;
+    /** The first differences, at most 3. */
+    readonly first: readonly ({
+      /** Which table. */
+      readonly dataset: 'market' | 'reference' | 'corporate_actions' | 'universes' | 'series';
+      /** Asset identifier. */
+      readonly identifier: string;
+      /** The date. */
+      readonly date: string | null;
+      /** The column. */
+      readonly column: string;
+      /** Before the change. */
+      readonly before: string | number | boolean | null;
+      /** After the change. */
+      readonly after: string | number | boolean | null;
+    })[];
+  })[];
+  /** All of them. */
+  readonly rejected_total: number;
+  /** Nothing was stored or served. */
+  readonly dry_run: boolean;
+  /** SPLIT_RESTATED and HISTORY_CHANGED by security, HISTORY_CHANGED for other datasets, LATE_BARS; PARTIAL_DATE for dates that were added, and for the last ones; GAP_LONG for a hole of the whole market before them. */
   readonly findings: readonly Finding[];
 }
 
@@ -5737,7 +5935,7 @@ export interface RenderJobStatus {
 export interface RenderRequest {
   /** A stored template, or a built-in such as FACTSHEET-A4. */
   readonly template_id: string;
-  /** Index (or strategy) whose latest run the blocks without an index_id of their own show: all of a built-in; refused where a template has none. */
+  /** Index (or strategy) whose latest run the blocks without an index_id of their own show: all of a built-in. Ignored where every block of a stored template names its own. */
   readonly index_id?: string | null | undefined;
   /** Several of them in one document, each from a new page; instead of index_id. */
   readonly index_ids?: readonly string[] | null | undefined;
@@ -7111,8 +7309,12 @@ export interface StoredRun {
 export interface StoredRuns {
   /** Newest first. */
   readonly runs: readonly StoredRun[];
-  /** All of them, also those not listed. */
+  /** Runs that are stored, listed or not. */
   readonly total: number;
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
 }
 
 export interface StoredStrategy {
@@ -7319,6 +7521,20 @@ export interface SweepJobStatus {
   readonly result: SweepView | null;
 }
 
+export interface SweepMap {
+  /** A cell that several variants share shows the one that ranks first, whatever the metric shown. */
+  readonly aggregation: 'first_by_rank';
+  /** The same in words. */
+  readonly sentence: string;
+  /** Parameters that are varied, with their values: a map with all but two fixed has one variant a cell. */
+  readonly parameters: readonly {
+    /** JSON pointer of the parameter, as in `patch`. */
+    readonly pointer: string;
+    /** Its values, in the order in which they were asked for. */
+    readonly values: readonly unknown[];
+  }[];
+}
+
 /** Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016). */
 export interface SweepOverfitting {
   /** Share of the selections by Sharpe ratio whose choice is no better than the median out of sample. */
@@ -7446,6 +7662,8 @@ export interface SweepView {
   readonly folds?: SweepFoldsView | null | undefined;
   /** Positions of variants whose levels are equal bit for bit, a list for each that several have; each list counts as one trial. Absent in sweeps of earlier versions. */
   readonly identical_variants?: readonly (readonly number[])[] | undefined;
+  /** How a map over some of the parameters is to be read. Absent in sweeps of earlier versions. */
+  readonly map?: SweepMap | undefined;
   /** Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions. */
   readonly verdict?: readonly string[] | undefined;
   /** SHA-256 of the content of the store that was read. */
@@ -7752,8 +7970,8 @@ export interface TradeCostsInput {
 export interface TradeSizeParams {
   /** Largest change of one weight. Unit: fraction. */
   readonly upper: number;
-  /** Trades are measured from the index weights or from the previous solved weights. */
-  readonly reference?: 'index' | 'previous' | undefined;
+  /** Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
+  readonly reference?: 'index' | 'previous' | 'held' | undefined;
   /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
@@ -7903,12 +8121,12 @@ export interface TrsPriceResponse {
   }[];
 }
 
-/** One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Names of the reference that left the index count as sold. */
+/** One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, which leave its first portfolio unrestricted. */
 export interface TurnoverParams {
   /** Largest one-way turnover. Unit: fraction. */
   readonly limit: number;
-  /** Trades are measured from the index weights or from the previous solved weights. */
-  readonly reference?: 'index' | 'previous' | undefined;
+  /** Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
+  readonly reference?: 'index' | 'previous' | 'held' | undefined;
   /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
@@ -8085,8 +8303,12 @@ export interface VersionDifference {
 export interface VersionList {
   /** Newest first. */
   readonly versions: readonly DocumentVersion[];
-  /** All of them, also those not listed. */
+  /** Versions that are stored, listed or not. */
   readonly total: number;
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
 }
 
 /** The document as it was stored, in the fields it had then. */
@@ -8257,7 +8479,7 @@ export interface WeightedAverageParams {
   readonly upper?: number | null | undefined;
   /** Bounds are multiples of the average of the index. */
   readonly relative?: boolean | undefined;
-  /** A missing value counts as zero, or its name is left out of the average. */
+  /** A security without a value is left out of the average (renormalise), or counts as zero. */
   readonly missing?: 'zero' | 'renormalise' | undefined;
   /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
@@ -8369,12 +8591,14 @@ export interface WhatIfResponse {
 export interface WhatIfSide {
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
-  /** Names with a weight, long or short. */
+  /** Securities with a weight above 0. */
   readonly constituents: number;
-  /** Largest weight; a short position by its magnitude. */
+  /** Largest weight. */
   readonly largest: number;
-  /** Equal names that would be as concentrated: squared sum of the weights over the sum of their squares. Cash and what is borrowed change nothing. */
+  /** 1 over the sum of squared weights: the number of equal weights of the same concentration. Cash raises it and leverage lowers it. */
   readonly effective_assets: number;
+  /** Securities with a position, long or short. */
+  readonly gross_constituents: number;
   /** Largest weight of a name; null without one. */
   readonly cap: number | null;
   /** Weight moved off capped names. */
@@ -8759,6 +8983,11 @@ export interface Operations {
   startOptimisation: {
     request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: OptimisationRunRequest };
     answer: OptimisationJobStatus;
+  };
+  /** The weights that an optimisation would come to; nothing is stored. */
+  previewOptimisation: {
+    request: { readonly body: OptimisationPreviewRequest };
+    answer: PreviewResponse;
   };
   /** The result of a finished optimisation. */
   getOptimisation: {
@@ -9286,6 +9515,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   listConstraintTypes: 'GET /optimise/constraint-types',
   listObjectiveTypes: 'GET /optimise/objective-types',
   startOptimisation: 'POST /optimise/runs',
+  previewOptimisation: 'POST /optimise/preview',
   getOptimisation: 'GET /optimise/runs/{run_id}',
   optimiseIndex: 'POST /indices/{index_id}/optimise',
   listRiskModels: 'GET /risk-models',

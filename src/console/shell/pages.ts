@@ -1,9 +1,5 @@
 import type { ComponentType } from 'preact';
-
-/** What a page is given: the parts of its address. */
-export interface PageProps {
-  readonly params: Readonly<Record<string, string>>;
-}
+import type { PageProps } from '../state/page-props.js';
 
 export interface Page {
   /** Path with `:name` for parts. */

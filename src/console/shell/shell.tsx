@@ -15,7 +15,8 @@ import { forgetKey, hasKey, keyWanted, troubleOf, type Trouble } from '../state/
 import { KeyPage } from './key-page.js';
 import { Navigation } from './navigation.js';
 import { Palette } from './palette.js';
-import { findPage, type Found, type PageProps } from './pages.js';
+import { findPage, type Found } from './pages.js';
+import type { PageProps } from '../state/page-props.js';
 import { Toasts } from './toasts.js';
 import { TopBar } from './top-bar.js';
 import './shell.css';

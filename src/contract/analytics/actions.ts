@@ -44,6 +44,7 @@ export const ActionsView = z
               .string()
               .nullable()
               .meta({ description: 'Other identifier of a spin-off, merger or ticker change.' }),
+            cash: figure('Of a merger, money paid per share besides the shares of `related`; null where none is.'),
             announced: z.string().nullable().meta({ description: 'Day of the announcement; null where unknown.' }),
             state: z
               .enum(['effective', 'coming'])
@@ -90,7 +91,7 @@ export const ActionsView = z
               'The same behind it and all else of its session, at the close of the ex-date; pro forma at the close of as_of, from which the divisor that comes differs by what prices do until then. Null where it cannot be told yet.',
             ),
             proceeds: figure(
-              'Of one after which the name is gone: what a share held before is paid, in its currency, and the others are bought with; of a past one as the run took it. Else null.',
+              'Of an action after which the security is gone: cash for a share held before, in its currency, with which the others are bought; of a merger into shares and cash the cash. Of a past action as the run applied it. Else null.',
             ),
             received: ReceivedShares.nullable().meta({
               description:

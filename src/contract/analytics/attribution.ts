@@ -21,6 +21,12 @@ export const AttributionView = z
     contributions: z
       .array(ContributionPayload)
       .meta({ description: 'By contribution, largest first, then identifier.' }),
+    contributions_sum: z.number().meta({
+      description: 'Sum of the contributions: total_return, but for an overlay, where overlay_parts_sum is the rest.',
+    }),
+    overlay_parts_sum: z.number().nullable().meta({
+      description: 'Sum of overlay_parts: with contributions_sum it is total_return. Null where there are none.',
+    }),
     overlay_parts: z
       .array(
         z

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { LIMITS } from '#domain/limits.js';
-import { Id } from '#domain/shape.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { Id } from '#domain/schema/shape.js';
 import { ErrorDetail } from '../common.js';
 import { BacktestRequest } from './request.js';
 import { BacktestJobStatus } from './run.js';

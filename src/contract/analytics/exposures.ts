@@ -61,8 +61,12 @@ export const ExposuresView = z
     concentration: z
       .strictObject({
         herfindahl: aDate('Sum of squared weights.'),
-        effective: aDate('Effective names: the squared sum of the weights over it; 0 without a weight.'),
-        largest: aDate('Largest weight; a short position by its magnitude.'),
+        effective: aDate('Effective number of assets: 1 over it; 0 without a weight.'),
+        largest: aDate('Largest weight.'),
+        gross_effective: aDate(
+          'Squared sum of the magnitudes of the weights over herfindahl: equal positions of the same concentration.',
+        ),
+        gross_largest: aDate('Largest weight by magnitude, long or short.'),
       })
       .meta({ id: 'ConcentrationSeries' }),
     active_share: aDate("Half the sum of the differences from the benchmark's weights, name by name.")

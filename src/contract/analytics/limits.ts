@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { LIMIT_RULE_NAMES } from '#domain/compliance/rules.js';
-import { ConstraintRow } from '#domain/documents/index-document.js';
+import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { Finding } from '../common.js';
 import { runState, type Stateless } from '../run-state.js';
 

@@ -5,6 +5,9 @@ import { runState, type Stateless } from '../run-state.js';
 import { date, fraction } from './fields.js';
 import { BacktestMetrics } from './metrics.js';
 
+const gross = <T extends z.ZodType>(schema: T, description: string) =>
+  schema.optional().meta({ description: `${description} Absent from overviews of runs of earlier versions.` });
+
 export const ConcentrationPayload = z
   .strictObject({
     constituents: z.int(),
@@ -13,7 +16,13 @@ export const ConcentrationPayload = z
     largest: z.number(),
     top_weights: z
       .record(z.string(), z.number())
-      .meta({ description: 'Combined weight of the largest 1, 5, 10 and 20.' }),
+      .meta({ description: 'Combined weight of the largest 1, 5, 10 and 20 constituents.' }),
+    gross_constituents: gross(z.int(), 'Securities with a position, long or short.'),
+    gross_effective_assets: gross(
+      z.number(),
+      'Squared sum of the magnitudes of the weights over the sum of their squares: equal positions of the same concentration, whatever is held in cash or borrowed.',
+    ),
+    gross_largest: gross(z.number(), 'Largest weight by magnitude, long or short.'),
   })
   .meta({ id: 'ConcentrationPayload' });
 

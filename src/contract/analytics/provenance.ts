@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { FULL_RUN_REASON_NAMES } from '#domain/backtest/extend/reasons.js';
+import { FULL_RUN_REASON_NAMES } from '#domain/documents/full-run-reasons.js';
 import { Finding } from '../common.js';
 
 export const provenance = {

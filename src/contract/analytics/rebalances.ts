@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { REBALANCE_CAUSES } from '#domain/backtest/rebalance-causes.js';
+import { REBALANCE_CAUSES } from '#domain/schedule/rebalance-causes.js';
 import { runState, type Stateless } from '../run-state.js';
 import { StaleFillPayload } from './prices.js';
 import { UnfilledOrderPayload } from './record.js';
@@ -20,7 +20,8 @@ const figures = {
   traded_on: z.string().nullable().meta({
     description: 'Session of the trades; null of a composition that was in force before the run.',
   }),
-  constituents: z.int().meta({ description: 'Names with a weight.' }),
+  constituents: z.int().meta({ description: 'Securities with a weight above 0.' }),
+  gross_constituents: z.int().meta({ description: 'Securities with a position, long or short.' }),
   added: z.int().meta({ description: 'Of them not held just before; all at the first rebalance.' }),
   removed: z.int().meta({ description: 'Names held just before and no more.' }),
   cap: z.number().nullable(),

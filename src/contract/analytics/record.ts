@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { REBALANCE_CAUSES } from '#domain/backtest/rebalance-causes.js';
+import { REBALANCE_CAUSES } from '#domain/schedule/rebalance-causes.js';
 import { SeriesPayload, skippedFields, TableFrame } from '../common.js';
 import { runState, type Stateless } from '../run-state.js';
 import { date, weightMap } from './fields.js';

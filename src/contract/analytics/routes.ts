@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { BenchmarkName } from '#domain/documents/benchmark-ref.js';
-import { ESTIMATORS } from '#domain/documents/risk-model-document.js';
-import { LIMITS } from '#domain/limits.js';
+import { ESTIMATORS } from '#domain/risk/risk-model-document.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { FACTOR_ESTIMATORS } from '#domain/risk/factor-model.js';
 import { FACTOR_MODELS } from '#domain/risk/factor-risk.js';
 import { ATTRIBUTION_MODELS } from '#domain/risk/factors/factor-attribution.js';
-import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
+import { AssetIdentifier, Id, IsoDate } from '#domain/schema/shape.js';
 import { compositionErrors, listingQuery } from '../common.js';
 import { routes } from '../route.js';
 import { RunOf, whichRun } from '../run-state.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ESTIMATORS } from '#domain/documents/risk-model-document.js';
+import { ESTIMATORS } from '#domain/risk/risk-model-document.js';
 import { FACTOR_ESTIMATORS } from '#domain/risk/factor-model.js';
 import { FACTOR_MODELS } from '#domain/risk/factor-risk.js';
 import { Finding } from '../common.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type ChangeEvent, CHANGE_EVENTS } from '#domain/backtest/simulate/constituent-changes.js';
+import { type ChangeEvent, CHANGE_EVENTS } from '#domain/books/constituent-changes.js';
 
 const SolvedRow = z
   .strictObject({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { AsKnownOn } from '#domain/documents/as-known-on.js';
+import { AsKnownOn } from '#domain/schema/as-known-on.js';
 import { LIMIT_RULE_NAMES } from '#domain/compliance/rules.js';
-import { IsoDate } from '#domain/shape.js';
+import { IsoDate } from '#domain/schema/shape.js';
 import { Finding } from '../common.js';
 import { definitionRun } from '../run-state.js';
 import { IndexDocumentBody } from './definition.js';
@@ -79,6 +79,13 @@ export const PreviewSolve = z
   })
   .meta({ id: 'PreviewSolve' });
 
+export const PreviewOverlay = z
+  .strictObject({
+    type: z.string().meta({ description: 'Type of the overlay.' }),
+    index_ids: z.array(z.string()).meta({ description: 'Indices beneath it.' }),
+  })
+  .meta({ id: 'PreviewOverlay' });
+
 export const PreviewLimits = z
   .strictObject({
     rule: z.enum(LIMIT_RULE_NAMES).meta({ description: 'Published rule of concentration.' }),
@@ -103,8 +110,17 @@ export const PreviewResponse = z
     total_weight: z.number(),
     cap: z.number().nullable().meta({ description: 'Effective cap; always null on a derived index.' }),
     cap_redistributed: z.number(),
-    steps: z.array(PreviewStep).nullable().meta({ description: 'The waterfall; null on a derived index.' }),
-    solve: PreviewSolve.nullable().meta({ description: 'The optimisation; null on a rule-driven index.' }),
+    steps: z
+      .array(PreviewStep)
+      .nullable()
+      .meta({ description: 'The waterfall; null on a derived index and an overlay.' }),
+    solve: PreviewSolve.nullable().meta({
+      description: 'The optimisation; null on a rule-driven index and an overlay.',
+    }),
+    overlay: PreviewOverlay.optional().meta({
+      description:
+        'Of an overlay, which decides nothing: assets and weights are what it holds after the close of resolved_date, by way of the indices beneath. `steps` and `solve` are null.',
+    }),
     limits: PreviewLimits.optional().meta({
       description: 'Of an index that rebalances on breaches: the rule that is watched.',
     }),

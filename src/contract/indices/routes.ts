@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
-import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
+import { AssetIdentifier, Id, IsoDate } from '#domain/schema/shape.js';
 import { compositionErrors, listingQuery, purgeQuery, ValidationReport } from '../common.js';
 import { routes } from '../route.js';
 import { definitionRun } from '../run-state.js';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { AsKnownOn } from '#domain/documents/as-known-on.js';
-import { Id, IsoDate } from '#domain/shape.js';
-import { REBALANCE_CAUSES } from '#domain/backtest/rebalance-causes.js';
+import { AsKnownOn } from '#domain/schema/as-known-on.js';
+import { Id, IsoDate } from '#domain/schema/shape.js';
+import { REBALANCE_CAUSES } from '#domain/schedule/rebalance-causes.js';
 import { Finding } from '../common.js';
 import { IndexDocumentBody } from './definition.js';
 import { PreviewLimits } from './preview.js';
@@ -35,6 +35,7 @@ const WhatIfSide = z
     constituents: z.int().min(0),
     largest: z.number(),
     effective_assets: z.number(),
+    gross_constituents: z.int().min(0).meta({ description: 'Securities with a position, long or short.' }),
     cap: z.number().nullable(),
     cap_redistributed: z.number(),
     cause: z.enum(REBALANCE_CAUSES).nullable().meta({

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Id } from '#domain/shape.js';
+import { Id } from '#domain/schema/shape.js';
 import { DOUBT_KINDS } from '#domain/market/doubt-kinds.js';
 import { Finding } from '../common.js';
 import { Name } from './store.js';

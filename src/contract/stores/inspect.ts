@@ -1,26 +1,14 @@
 import { z } from 'zod';
-import { Mapping } from '#domain/documents/mapping.js';
+import { Mapping, MappingChange } from '#domain/documents/mapping.js';
 import { Adjustment, TableNames } from '#domain/documents/dataset-document.js';
 import { Finding, TableFrame } from '../common.js';
 
 /** Bytes of a file that is inspected from a request, in base64: a larger one is looked at in a folder. */
 const CONTENT_CHARS_MAX = 8 << 20;
 
-type Answer<S extends z.ZodRawShape> = {
-  [K in keyof S]: S[K] extends z.ZodDefault<infer T> ? z.ZodOptional<T> : never;
-};
-
-/** A member of a mapping without its default: what is not said is proposed. */
-const answers = Object.fromEntries(
-  Object.entries(Mapping.shape).map(([field, schema]) => [
-    field,
-    schema.unwrap().optional().meta({ description: schema.description }),
-  ]),
-) as Answer<typeof Mapping.shape>; // as the type says, member by member
-
 const MappingAnswers = z
   .strictObject({
-    ...answers,
+    ...MappingChange.shape,
     adjustment: Adjustment.optional().meta({ description: 'Price basis of CLOSE.' }),
   })
   .meta({
@@ -92,6 +80,19 @@ export const InspectResult = z
             taken: z.string().nullable().meta({ description: 'What is taken unless it is answered.' }),
             others: z.array(z.string()).meta({ description: 'What else it may be, as far as that is known.' }),
             required: z.boolean().meta({ description: 'Whether the answer is needed before the data is read.' }),
+            conflicts: z
+              .array(
+                z.strictObject({
+                  identifier: z.string(),
+                  rows: z.int().min(1).meta({ description: 'Rows that differ from the first of their date.' }),
+                  date: z.string().meta({ description: 'Date of the first of them.' }),
+                  column: z.string().meta({ description: 'The first value there that differs.' }),
+                  first: z.number().nullable().meta({ description: 'That of the first row.' }),
+                  other: z.number().nullable().meta({ description: 'That of the later row.' }),
+                }),
+              )
+              .optional()
+              .meta({ description: 'Of on_duplicate: the securities whose rows of one date differ, at most 1000.' }),
           })
           .meta({ id: 'MappingQuestion' }),
       )

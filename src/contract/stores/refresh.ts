@@ -1,8 +1,11 @@
 import { z } from 'zod';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
-import { IsoDate } from '#domain/shape.js';
+import { FINDING_CODES } from '#domain/refusals/findings.js';
+import { IsoDate } from '#domain/schema/shape.js';
 import { Finding } from '../common.js';
 import { jobStatus } from '../jobs.js';
+
+const FindingCode = z.enum(FINDING_CODES).meta({ id: 'FindingCode', description: 'Code of a finding.' });
 
 export const RefreshRequest = z
   .strictObject({
@@ -12,8 +15,20 @@ export const RefreshRequest = z
     }),
     full: z.boolean().default(false).meta({
       description:
-        'Take every value from the source and report what was restated; otherwise only later dates are added, and other history of the source is left out and reported.',
+        'Take every value from the source and report what was restated. Otherwise securities gain later bars and actions; one whose history the source has changed keeps its bars and actions, unless the change is a split.',
     }),
+    dry_run: z
+      .boolean()
+      .default(false)
+      .meta({ description: 'Report what the refresh would change; nothing is stored or served.' }),
+    fail_on: z
+      .union([FindingCode, z.array(FindingCode).max(FINDING_CODES.length)])
+      .default([])
+      .meta({
+        description:
+          'Finding codes that reject the whole refresh: the job fails with REFRESH_REJECTED before anything is stored or served. Findings of the refresh count, and data warnings that the store does not have yet.',
+        example: ['PARTIAL_DATE', 'HISTORY_CHANGED'],
+      }),
   })
   .meta({ id: 'RefreshRequest' });
 export type RefreshRequest = z.infer<typeof RefreshRequest>;
@@ -29,6 +44,15 @@ const rowCounts = {
 
 const scalar = z.union([z.string(), z.number(), z.boolean()]).nullable();
 
+const Restated = z.strictObject({
+  dataset: z.enum(TABLE_KINDS),
+  identifier: z.string(),
+  date: z.string().nullable(),
+  column: z.string(),
+  before: scalar,
+  after: scalar,
+});
+
 export const RefreshResult = z
   .strictObject({
     store_id: z.string(),
@@ -43,21 +67,10 @@ export const RefreshResult = z
     identifiers_added: z.int(),
     start: z.string(),
     end: z.string(),
-    restatements: z
-      .array(
-        z.strictObject({
-          dataset: z.enum(TABLE_KINDS),
-          identifier: z.string(),
-          date: z.string().nullable(),
-          column: z.string(),
-          before: scalar,
-          after: scalar,
-        }),
-      )
-      .meta({
-        description:
-          'Changed and removed values, market data first, by date, identifier and column; at most 1000. A column of an action or a membership includes its type or universe: DIVIDEND.value.',
-      }),
+    restatements: z.array(Restated).meta({
+      description:
+        'Changed and removed values, market data first, by date, identifier and column; at most 1000. A column of an action or a membership includes its type or universe: DIVIDEND.value.',
+    }),
     restatements_total: z.int(),
     left_out: z
       .strictObject({
@@ -75,9 +88,37 @@ export const RefreshResult = z
         description:
           'Bars of dates that are held, as the source has them and the store has not; null when there is no difference, or with full.',
       }),
+    split_restatements: z
+      .array(
+        z.strictObject({
+          identifier: z.string(),
+          ratio: z.number().meta({ description: 'Shares after the split for one before it.' }),
+          date: z
+            .string()
+            .nullable()
+            .meta({ description: 'First date whose prices are not divided; null where there is none yet.' }),
+        }),
+      )
+      .meta({ description: 'Securities whose history was restated for a split: their bars and actions are taken.' }),
+    rejected: z
+      .array(
+        z.strictObject({
+          identifier: z.string(),
+          bars: z.strictObject(rowCounts),
+          corporate_actions: z.strictObject(rowCounts),
+          held_back: z.int().min(0).meta({ description: 'Later bars that are not taken either.' }),
+          first: z.array(Restated).meta({ description: 'The first differences, at most 3.' }),
+        }),
+      )
+      .meta({
+        description:
+          'Securities whose history the source has changed: they keep their bars and actions, and gain none. At most 200.',
+      }),
+    rejected_total: z.int().min(0).meta({ description: 'All of them.' }),
+    dry_run: z.boolean().meta({ description: 'Nothing was stored or served.' }),
     findings: z.array(Finding).meta({
       description:
-        'HISTORY_CHANGED, one for each dataset concerned, with what to do; PARTIAL_DATE for dates that were added, and for the last one; GAP_LONG for a hole of the whole market before them.',
+        'SPLIT_RESTATED and HISTORY_CHANGED by security, HISTORY_CHANGED for other datasets, LATE_BARS; PARTIAL_DATE for dates that were added, and for the last ones; GAP_LONG for a hole of the whole market before them.',
     }),
   })
   .meta({ id: 'RefreshResult' });

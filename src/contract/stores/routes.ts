@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { ImportQuery, TABLE_FORMATS } from '#domain/documents/import-request.js';
-import { LIMITS } from '#domain/limits.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { IMPORT_FORMATS } from '#domain/documents/import-request.js';
-import { Id } from '#domain/shape.js';
+import { Id } from '#domain/schema/shape.js';
 import { listingQuery, purgeQuery } from '../common.js';
 import { routes } from '../route.js';
 import { DataStore, DataStoreCollection, DataStoreCreate, DataStoreUpdate } from './store.js';
@@ -109,7 +109,7 @@ export const storeRoutes = routes({
     tag: 'stores',
     summary: 'Brings a store up to date from its own source.',
     description:
-      'Later dates are added; with full every value is read again and what was restated is reported. Synthetic data is extended. Job refresh:{store_id}, result RefreshResult.',
+      'Each security is accepted with its bars and corporate actions, or left as it is: later dates are added to those whose history is unchanged, a history restated for a split is taken, any other changed history is reported and taken with full. Synthetic data is extended. Job refresh:{store_id}, result RefreshResult.',
     params: storeParams,
     body: { schema: RefreshRequest, optional: true, example: { full: true } },
     success: { status: 202, description: 'The refreshing job.', schema: RefreshJobStatus },

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Adjustment, DeclaredCurrency, DATASET_KINDS, TableNames } from '#domain/documents/dataset-document.js';
-import { DerivedActions, Mapping } from '#domain/documents/mapping.js';
-import { Id } from '#domain/shape.js';
+import { DerivedActions, Mapping, MappingChange } from '#domain/documents/mapping.js';
+import { Id } from '#domain/schema/shape.js';
 import { ErrorDetail, Finding, skippedFields } from '../common.js';
 
 export const Name = z.string().min(1).max(200);
@@ -68,7 +68,7 @@ export const DataStore = z
           .min(0)
           .meta({ description: 'Bars; 0 where the content before is lost and the history another.' }),
         identifiers_added: z.int().min(0),
-        findings: z.array(Finding).meta({ description: 'HISTORY_CHANGED or DATES_ADDED.' }),
+        findings: z.array(Finding).meta({ description: 'HISTORY_CHANGED, SPLIT_RESTATED, LATE_BARS or DATES_ADDED.' }),
       })
       .nullable()
       .meta({
@@ -115,7 +115,10 @@ export const DataStoreUpdate = z
     source: z.string().min(1).max(4096).nullable().optional().meta({ description: 'Where a refresh takes data from.' }),
     adjustment: Adjustment.optional(),
     currency: DeclaredCurrency.optional(),
-    mapping: Mapping.nullable().optional().meta({ description: 'Holds from the next time the source is read.' }),
+    mapping: MappingChange.nullable().optional().meta({
+      description:
+        'Members that change; the others stay as they are. Null: the market is written as it is read. Holds from the next time the source is read.',
+    }),
     versions_kept: VersionsKept.optional(),
   })
   .refine((update) => Object.keys(update).length > 0, {

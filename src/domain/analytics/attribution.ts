@@ -1,4 +1,4 @@
-import type { Day } from '../days.js';
+import type { Day } from '../time/days.js';
 import { compoundReturn, linkingCoefficient, reconciles } from './linking.js';
 
 /** The periods of a window, n of them, over H names. */

@@ -1,4 +1,4 @@
-import type { Day } from '../days.js';
+import type { Day } from '../time/days.js';
 import { activeLinkingCoefficient, compoundReturn } from './linking.js';
 
 /** Groups of holdings over one period, K of them. */

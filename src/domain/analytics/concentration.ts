@@ -4,36 +4,47 @@ export interface ConcentrationPayload {
   readonly herfindahl: number;
   readonly largest: number;
   readonly top_weights: Readonly<Record<string, number>>;
+  readonly gross_constituents: number;
+  readonly gross_effective_assets: number;
+  readonly gross_largest: number;
 }
 
 const TOPS = [1, 5, 10, 20] as const;
 
 /**
- * How concentrated weights are. A short position counts by its magnitude. Names without weight do not count; without
- * any name every figure is 0.
+ * Concentration of weights. Constituents are the securities with a weight above 0; the gross figures count every
+ * position by its magnitude. Without any position every figure is 0.
  */
 export function concentration(weights: Iterable<number>): ConcentrationPayload {
-  const held = Array.from(weights, Math.abs)
-    .filter((weight) => weight > 0)
-    .toSorted((a, b) => b - a);
-  const herfindahl = held.reduce((sum, weight) => sum + weight * weight, 0);
-  const gross = held.reduce((sum, weight) => sum + weight, 0);
+  const held = Array.from(weights).filter((weight) => weight !== 0);
+  const long = held.filter((weight) => weight > 0).toSorted((a, b) => b - a);
+  const bySize = held.map(Math.abs).toSorted((a, b) => b - a);
+  const herfindahl = bySize.reduce((sum, weight) => sum + weight * weight, 0);
+  const gross = bySize.reduce((sum, weight) => sum + weight, 0);
   return {
-    constituents: held.length,
-    effective_assets: effectiveNames(gross, herfindahl),
+    constituents: long.length,
+    effective_assets: effectiveAssets(herfindahl),
     herfindahl,
-    largest: held[0] ?? 0,
+    largest: long[0] ?? 0,
     top_weights: Object.fromEntries(
-      TOPS.map((count) => [String(count), held.slice(0, count).reduce((sum, weight) => sum + weight, 0)]),
+      TOPS.map((count) => [String(count), long.slice(0, count).reduce((sum, weight) => sum + weight, 0)]),
     ),
+    gross_constituents: held.length,
+    gross_effective_assets: grossEffectiveAssets(gross, herfindahl),
+    gross_largest: bySize[0] ?? 0,
   };
 }
 
+/** Effective number of assets: 1 over the sum of squared weights; 0 without a position. */
+export function effectiveAssets(squares: number): number {
+  return squares > 0 ? 1 / squares : 0;
+}
+
 /**
- * Effective number of names: as many equal ones would be as concentrated. Of what is held, whatever of it is cash or
- * borrowed: the square of the gross weight over the sum of squared weights, n for n equal ones; 0 without any.
+ * Equal positions that would be as concentrated, whatever of the portfolio is cash or borrowed: the squared gross weight
+ * over the sum of squared weights, n for n equal ones; 0 without a position.
  */
-export function effectiveNames(gross: number, squares: number): number {
+export function grossEffectiveAssets(gross: number, squares: number): number {
   return squares > 0 ? (gross * gross) / squares : 0;
 }
 

@@ -1,5 +1,5 @@
-import { formatDay, type Day } from '../days.js';
-import { Refusal } from '../refusal.js';
+import { formatDay, type Day } from '../time/days.js';
+import { Refusal } from '../refusals/refusal.js';
 
 /** k(x) = ln(1 + x) / x, the coefficient that turns a return into its logarithm; 1 at 0. */
 export function linkingCoefficient(x: number): number {

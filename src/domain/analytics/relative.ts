@@ -1,5 +1,5 @@
-import { LIMITS } from '../limits.js';
-import { Refusal } from '../refusal.js';
+import { LIMITS } from '../refusals/limits.js';
+import { Refusal } from '../refusals/refusal.js';
 import { covariance, deviation, differences, rebase, returnsOf } from './series.js';
 
 export interface DatedSeries {

@@ -1,5 +1,5 @@
 import { powerOf } from '#kernels/power.js';
-import { LIMITS } from '../limits.js';
+import { LIMITS } from '../refusals/limits.js';
 import { deviation, differences, drawdownOf, mean, returnsOf } from './series.js';
 
 /** How the returns of a level are distributed. Null where there is nothing to divide by. */

@@ -1,6 +1,6 @@
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { exponentialCovariance, rollingCovariance } from '#kernels/moments/running-covariance.js';
-import { LIMITS } from '../limits.js';
+import { LIMITS } from '../refusals/limits.js';
 
 /** How risk moves along a run, a value for each date that has enough returns behind it, [n] each. */
 export interface RollingRisk {

@@ -1,5 +1,5 @@
-import { civilOf } from '../days.js';
-import { LIMITS } from '../limits.js';
+import { civilOf } from '../time/days.js';
+import { LIMITS } from '../refusals/limits.js';
 import { deviation } from './series.js';
 
 /**

@@ -1,6 +1,6 @@
 import { powerOf } from '#kernels/power.js';
-import { civilOf, dayOf } from '../days.js';
-import { LIMITS } from '../limits.js';
+import { civilOf, dayOf } from '../time/days.js';
+import { LIMITS } from '../refusals/limits.js';
 
 /** Period returns of a level series, [n] for n + 1 levels. */
 export function returnsOf(level: Float64Array): Float64Array {

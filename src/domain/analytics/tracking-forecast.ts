@@ -1,6 +1,6 @@
-import type { Day } from '../days.js';
-import { LIMITS } from '../limits.js';
-import { lastAtMost } from '../search.js';
+import type { Day } from '../time/days.js';
+import { LIMITS } from '../refusals/limits.js';
+import { lastAtMost } from '../numbers/search.js';
 import { activeReturns, type DatedSeries } from './relative.js';
 import { deviation } from './series.js';
 

@@ -1,5 +1,5 @@
 import type { CalledRebalance } from '../schedule/index-schedule.js';
-import type { Compositions } from './simulate/compositions.js';
+import type { Compositions } from '../books/compositions.js';
 
 /**
  * The rebalances that breaches called for in a run, ascending, with the one that is still to come; of an overlay those

@@ -1,4 +1,4 @@
-import { formatDay } from '../days.js';
+import { formatDay } from '../time/days.js';
 
 /** Levels of a run: dates and values, [T]. */
 export interface DatedLevels {

@@ -1,9 +1,9 @@
 import type { Calendar } from '../calendars/calendar.js';
-import { dayFrom, formatDay, type Day } from '../days.js';
+import { dayFrom, formatDay, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import type { Finding } from '../findings.js';
-import { firstAtLeast } from '../search.js';
-import type { BacktestRequest } from './plan.js';
+import type { Finding } from '../refusals/findings.js';
+import { firstAtLeast } from '../numbers/search.js';
+import type { BacktestRequest } from '../documents/backtest-plan.js';
 
 interface ServedWindow {
   readonly request: Pick<BacktestRequest, 'start' | 'end'>;

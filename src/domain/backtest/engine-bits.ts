@@ -1,4 +1,4 @@
-import { compareVersions, parseVersion } from '../version.js';
+import { compareVersions, parseVersion } from '#base/text/version.js';
 
 /**
  * First version of the engine whose runs have the bits of this one's. A change of the bits of a run sets it to the

@@ -1,7 +1,7 @@
-import { canonicalJson } from '../canonical-json.js';
+import { canonicalJson } from '../json/canonical-json.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { referencesOf } from '../documents/validate-reference.js';
-import type { BacktestPlan } from './plan.js';
+import { referencesOf } from '../checks/validate-reference.js';
+import type { BacktestPlan } from '../documents/backtest-plan.js';
 
 /** A plan with the request that it was made for. */
 export interface AskedPlan {

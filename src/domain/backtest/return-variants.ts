@@ -1,11 +1,11 @@
 import type { ReturnVariant } from '../market/market-data.js';
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 import { UNTAXED_TWINS, variantOn, variantsOn } from '../market/price-basis.js';
-import type { Book, BriefEnd } from './simulate/book.js';
-import type { Compositions } from './simulate/compositions.js';
-import { indexBook, type IndexRun } from './simulate/index-run.js';
+import type { Book, BriefEnd } from '../books/book.js';
+import type { Compositions } from '../books/compositions.js';
+import { indexBook, type IndexRun } from '../books/index-run.js';
 import { storedIndex, type StoredOverlay } from './extend/overlay-state.js';
-import { briefEnd } from './simulate/resumed-book.js';
+import { briefEnd } from '../books/resumed-book.js';
 import type { Run, VariantLevel, RunRemains } from './run.js';
 
 interface Variants {

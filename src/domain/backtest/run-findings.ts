@@ -1,6 +1,6 @@
-import { formatDay } from '../days.js';
-import type { Finding, FindingCode } from '../findings.js';
-import type { Book, Gap } from './simulate/book.js';
+import { formatDay } from '../time/days.js';
+import type { Finding, FindingCode } from '../refusals/findings.js';
+import type { Book, Gap } from '../books/book.js';
 import type { FindingGroups } from './run.js';
 
 /** Warnings of one run before the rest is only counted. */
@@ -60,7 +60,7 @@ export function reportedFindings(
 }
 
 /** Codes of which one finding stands for every rebalance of a run: what they say of one seldom differs from the next. */
-const RECURRING: ReadonlySet<FindingCode> = new Set(['NO_WEIGHT_DATA', 'RISK_FALLBACK_IDENTITY']);
+const RECURRING: ReadonlySet<FindingCode> = new Set(['NO_WEIGHT_DATA', 'RISK_FALLBACK_IDENTITY', 'LIMIT_NOT_KEPT']);
 
 /** Findings of rebalances, those of a recurring code and one place as one, where the first of them was. */
 function recurringAsOne(findings: readonly Finding[]): Finding[] {

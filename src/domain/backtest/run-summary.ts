@@ -3,11 +3,11 @@ import { trackingForecast, type TrackingForecast } from '../analytics/tracking-f
 import { gapsOf, pricingOf, type RecordedGaps, type RecordedPricing } from './record/rows.js';
 import type { Run } from './run.js';
 import { storedRebalance, type StoredRebalance } from './run-file/header.js';
-import type { BenchmarkRun } from './simulate/benchmark.js';
+import type { BenchmarkRun } from '../books/benchmark.js';
 import type { ReturnVariant } from '../market/market-data.js';
 import { variantOn } from '../market/price-basis.js';
-import { formatDay, type Day } from '../days.js';
-import { Refusal } from '../refusal.js';
+import { formatDay, type Day } from '../time/days.js';
+import { Refusal } from '../refusals/refusal.js';
 
 /** What result and overview have of a run beside its compositions, made whole or extended. */
 export interface RunSummary extends Pick<

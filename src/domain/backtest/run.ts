@@ -2,21 +2,21 @@ import type { Memory } from './run-file/placed.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Calendars } from '../calendars/calendar.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 import type { MarketData, ReturnVariant } from '../market/market-data.js';
 import type { BacktestMetrics } from '../analytics/series.js';
 import type { StoredModels } from '../risk/stored-model.js';
 import type { StoredOverlay } from './extend/overlay-state.js';
-import type { BenchmarkRun } from './simulate/benchmark.js';
-import type { Book, BriefEnd, Gap } from './simulate/book.js';
-import type { Composer, Composition, Compositions, DeciderFactory } from './simulate/compositions.js';
-import type { DecisionMemory } from './simulate/decider.js';
-import type { KnownMarkets } from './simulate/known-seats.js';
-import type { IndexRun } from './simulate/index-run.js';
-import type { BacktestPlan } from './plan.js';
-import type { StaleCount, StaleFills } from './simulate/stale-fills.js';
-import type { Trades } from './simulate/trades.js';
-import type { RequestedRange } from './simulate/window.js';
+import type { BenchmarkRun } from '../books/benchmark.js';
+import type { Book, BriefEnd, Gap } from '../books/book.js';
+import type { Composer, Composition, Compositions, DeciderFactory } from '../books/compositions.js';
+import type { DecisionMemory } from '../books/decider.js';
+import type { KnownMarkets } from '../books/known-seats.js';
+import type { IndexRun } from '../books/index-run.js';
+import type { BacktestPlan } from '../documents/backtest-plan.js';
+import type { StaleCount, StaleFills } from '../books/stale-fills.js';
+import type { Trades } from '../books/trades.js';
+import type { RequestedRange } from '../books/window.js';
 
 /** Everything a backtest found out, on typed arrays: T dates of the run. */
 export interface Run {

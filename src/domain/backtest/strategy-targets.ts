@@ -1,10 +1,10 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import type { Targets } from './simulate/book.js';
-import type { Composer, Composition } from './simulate/compositions.js';
+import type { Targets } from '../books/book.js';
+import type { Composer, Composition } from '../books/compositions.js';
 import { constrainRebalances } from '../strategies/constrained-rebalances.js';
 import { openingOf, ownRebalances } from '../strategies/own-rebalances.js';
-import { askedAt, type IndexRun } from './simulate/index-run.js';
-import type { BacktestPlan, StrategyTerms } from './plan.js';
+import { askedAt, type IndexRun } from '../books/index-run.js';
+import type { BacktestPlan, StrategyTerms } from '../documents/backtest-plan.js';
 import type { ComputedRun } from './run.js';
 
 /**

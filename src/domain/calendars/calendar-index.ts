@@ -1,4 +1,4 @@
-import { compareText } from '../findings.js';
+import { compareText } from '../refusals/findings.js';
 import type { AliasFile, CalendarIndex, RuleFile } from './rule-file.js';
 
 /**

@@ -1,4 +1,4 @@
-import type { Day } from '../days.js';
+import type { Day } from '../time/days.js';
 
 /** One entry of the calendar list, known without expanding any calendar. */
 export interface CalendarOption {

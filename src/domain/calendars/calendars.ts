@@ -1,5 +1,5 @@
 import type { Calendar, CalendarOption, Calendars } from './calendar.js';
-import type { Day } from '../days.js';
+import type { Day } from '../time/days.js';
 import { coverageOf, expand, type Expansion } from './expand.js';
 import { DateTables, FamilyFile, RuleFile, type CalendarIndex, type IndexEntry } from './rule-file.js';
 import type { TradingHours } from './trading-hours.js';

@@ -1,4 +1,4 @@
-import { civilOf, type Day } from '../days.js';
+import { civilOf, type Day } from '../time/days.js';
 import type { Calendar } from './calendar.js';
 import type { SessionReference } from './session-reference.js';
 

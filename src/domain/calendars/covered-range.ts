@@ -1,5 +1,5 @@
-import { formatDay, type Day } from '../days.js';
-import { Refusal } from '../refusal.js';
+import { formatDay, type Day } from '../time/days.js';
+import { Refusal } from '../refusals/refusal.js';
 import type { CalendarOption } from './calendar.js';
 
 /** A range of days and how much of it a calendar can speak for. */

@@ -1,4 +1,4 @@
-import { civilOf, dayFrom, dayOf, daysInMonth, weekdayOf, type Day } from '../days.js';
+import { civilOf, dayFrom, dayOf, daysInMonth, weekdayOf, type Day } from '../time/days.js';
 import { easterSunday, orthodoxEasterSunday } from './easter.js';
 import type { DatesByYear } from './rule-file.js';
 import { weekdayFrom } from './weekdays.js';

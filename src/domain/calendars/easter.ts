@@ -1,4 +1,4 @@
-import { dayOf, type Day } from '../days.js';
+import { dayOf, type Day } from '../time/days.js';
 
 /**
  * Western Easter Sunday.

@@ -1,4 +1,4 @@
-import { civilOf, dayFrom, weekdayOf, type Day } from '../days.js';
+import { civilOf, dayFrom, weekdayOf, type Day } from '../time/days.js';
 import type { CalendarCoverage } from './calendar.js';
 import { datesIn, parseDateRule, type FeastDays } from './date-rule.js';
 import { observedDays, parseObservance, type Holiday } from './observance.js';

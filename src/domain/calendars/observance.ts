@@ -1,4 +1,4 @@
-import { weekdayOf, type Day } from '../days.js';
+import { weekdayOf, type Day } from '../time/days.js';
 import { weekdayFrom } from './weekdays.js';
 
 /** What becomes of a holiday by the weekday it falls on. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { IsoDate } from '../shape.js';
+import { IsoDate } from '../schema/shape.js';
 
 /**
  * The files of `data/calendars`: what people write and review. A calendar is a week, recurring closures by rule,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { dayFrom, parseDay, weekdayOf, type Day } from '../days.js';
-import { IsoDate } from '../shape.js';
+import { dayFrom, parseDay, weekdayOf, type Day } from '../time/days.js';
+import { IsoDate } from '../schema/shape.js';
 
 /** Sessions of an exchange from another source. */
 export interface SessionReference {

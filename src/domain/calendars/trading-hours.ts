@@ -1,4 +1,4 @@
-import { dayFrom, formatDay, weekdayOf, type Day } from '../days.js';
+import { dayFrom, formatDay, weekdayOf, type Day } from '../time/days.js';
 import type { RuleFile } from './rule-file.js';
 import { weekdayMask } from './weekdays.js';
 

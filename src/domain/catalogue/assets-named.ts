@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AssetIdentifier } from '../shape.js';
+import { AssetIdentifier } from '../schema/shape.js';
 
 /** An asset that a value names, and where. */
 export interface NamedAsset {

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import type { Finding } from '../findings.js';
-import { didYouMean } from '../nearest-name.js';
-import { checkShape, type Shaped } from '../shape.js';
+import type { Finding } from '../refusals/findings.js';
+import { didYouMean } from '#base/text/nearest-name.js';
+import { checkShape, type Shaped } from '../schema/shape.js';
 import { unreadParameters } from './unread-parameters.js';
 
 /**

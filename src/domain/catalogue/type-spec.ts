@@ -156,6 +156,8 @@ interface Words {
   readonly ref?: string;
   readonly format?: Format;
   readonly when?: readonly Condition[];
+  /** Value that accepted rows state when none is given, where the default of the schema is that of stored rows. */
+  readonly stated?: unknown;
 }
 
 interface Unwrapped {
@@ -170,7 +172,8 @@ function unwrap(schema: z.ZodType): Unwrapped {
   const words = (schema.meta() ?? {}) as Words; // our own `.meta` calls: see `parameterSpecs`
   if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault) {
     const below = unwrap(schema.def.innerType as z.ZodType);
-    return { ...below, meta: { ...below.meta, ...words }, fallback: { value: schema.def.defaultValue } };
+    const { stated = schema.def.defaultValue } = words;
+    return { ...below, meta: { ...below.meta, ...words }, fallback: { value: stated } };
   }
   if (schema instanceof z.ZodOptional) {
     const below = unwrap(schema.def.innerType as z.ZodType);
@@ -189,10 +192,12 @@ function displayType(schema: z.ZodType): ParameterSpec['type'] {
   if (literals(schema) !== null) return 'integer';
   if (schema instanceof z.ZodBoolean) return 'boolean';
   // A text that may be an object with more: forms offer the text.
-  if (schema instanceof z.ZodUnion && schema.options.some((option) => option instanceof z.ZodObject)) return 'string';
-  if (schema instanceof z.ZodString || schema instanceof z.ZodEnum) return 'string';
-  return 'json';
+  if (schema instanceof z.ZodUnion && schema.options.some(isText) && schema.options.some(isObject)) return 'string';
+  return isText(schema) ? 'string' : 'json';
 }
+
+const isObject = (schema: unknown): boolean => schema instanceof z.ZodObject;
+const isText = (schema: unknown): boolean => schema instanceof z.ZodString || schema instanceof z.ZodEnum;
 
 /** `enter_rank` reads `Enter rank`. */
 function labelOf(name: string): string {

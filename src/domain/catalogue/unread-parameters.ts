@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import { smallValue, type Finding } from '../findings.js';
-import { pathText } from '../shape.js';
+import { smallValue, type Finding } from '../refusals/findings.js';
+import { pathText } from '../schema/shape.js';
 import { parameterSpecs, type Condition } from './type-spec.js';
 
 /** A parameter that is read beside some values of others alone. */

@@ -1,5 +1,4 @@
-import type { TreatmentSpec } from '../documents/index-document.js';
-import type { Day } from '../days.js';
+import type { Day } from '../time/days.js';
 import { groupsByDay } from '../market/groups-by-day.js';
 import { issuerSpells } from '../market/market-groups.js';
 import type { MarketData } from '../market/market-data.js';
@@ -11,8 +10,14 @@ import { DEFAULT_LIMIT_RULE, LIMIT_RULES, type LimitRuleName } from './rules.js'
 /** Reference column of issuers. */
 export const ISSUER = 'ISSUER';
 
+/** Answer of an index to a breach, as its document has it. */
+export interface BreachTreatment {
+  readonly on_breach?: 'none' | 'rebalance' | undefined;
+  readonly breach_rule?: LimitRuleName | undefined;
+}
+
 /** The rule whose breach calls for a rebalance of an index; null where none does. */
-export function breachRuleOf(treatment: TreatmentSpec | undefined): LimitRuleName | null {
+export function breachRuleOf(treatment: BreachTreatment | undefined): LimitRuleName | null {
   return treatment?.on_breach === 'rebalance' ? (treatment.breach_rule ?? DEFAULT_LIMIT_RULE) : null;
 }
 

@@ -1,11 +1,11 @@
 import { findConstraintClass } from '../constraints/catalogue.js';
-import type { RowContext } from '../constraints/constraint-class.js';
+import type { MissingValues, RowContext } from '../constraints/constraint-class.js';
 import { COUNT_MAX } from '../constraints/parameters.js';
 import type { Limit, ProgramRow } from '../constraints/program-row.js';
-import type { ConstraintRow } from '../documents/index-document.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { NO_GROUP } from '../constraints/scope.js';
 import { UNCLASSIFIED } from '../market/market-groups.js';
-import { refuseWithFindings } from '../refusal.js';
+import { refuseWithFindings } from '../refusals/refusal.js';
 import { nthLargestIssuer, sumAbove } from './issuer-measures.js';
 import type { LimitRow } from './limit-row.js';
 import { effectiveNumber, heldCount, leastHolding, possible, ratio, type Measure, type Side } from './measure.js';
@@ -13,7 +13,10 @@ import { effectiveNumber, heldCount, leastHolding, possible, ratio, type Measure
 /**
  * What rows of the optimiser may read to be watched: holdings and datapoints of a close, no parent, trade or forecast.
  */
-export type WatchedContext = Pick<RowContext, 'identifiers' | 'numbers' | 'categories' | 'covers'>;
+export interface WatchedContext extends Pick<RowContext, 'identifiers' | 'numbers' | 'categories' | 'covers'> {
+  /** Told what values a row lacks, by its position; nothing is done about it by default. */
+  missing?(lack: MissingValues, position: number): void;
+}
 
 /** What a class asked for that no close has. */
 class NotOfHoldings extends Error {}
@@ -26,25 +29,24 @@ export function limitRowsOf(rows: readonly ConstraintRow[], watched: WatchedCont
   const absent = (): never => {
     throw new NotOfHoldings();
   };
-  const context: RowContext = {
+  const contextOf = (position: number): RowContext => ({
     ...watched,
     get index(): never {
       return absent();
     },
     reference: absent,
-    outside: absent,
     medianValueTraded: absent,
     covarianceTimesIndex: absent,
     tail: absent,
-    warn: () => undefined,
-  };
+    missing: (lack) => watched.missing?.(lack, position),
+  });
   return rows.flatMap((row, position) => {
     const entry = findConstraintClass(row.type);
     if (entry === undefined) throw new Error(`constraint class ${row.type} was not validated`);
     const params = (entry.watched ?? entry.params).parse(row.params);
     const name = `${row.type}[${row.id === '' ? position : row.id}]`;
     try {
-      return entry.toRows(params, context).flatMap((expanded) =>
+      return entry.toRows(params, contextOf(position)).flatMap((expanded) =>
         limitsOf(expanded, params).map((limit) => ({
           ...limit,
           row: named(name, limit, expanded),

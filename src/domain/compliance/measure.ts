@@ -1,4 +1,4 @@
-import { dot } from '../dot.js';
+import { dot } from '../numbers/dot.js';
 
 /** Weights of one close, as limits measure them. */
 export interface Holdings {

@@ -1,9 +1,9 @@
-import type { ConstraintRow } from '../documents/index-document.js';
-import { formatDay, type Day } from '../days.js';
-import type { Finding } from '../findings.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
+import { formatDay, type Day } from '../time/days.js';
+import type { Finding } from '../refusals/findings.js';
 import { groupOf, groupSpells, UNCLASSIFIED } from '../market/market-groups.js';
 import type { MarketData } from '../market/market-data.js';
-import { nearestName } from '../nearest-name.js';
+import { nearestName } from '#base/text/nearest-name.js';
 import { referenceSpells } from '../market/reference-spells.js';
 
 /** What rows are watched on. */

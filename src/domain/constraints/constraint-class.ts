@@ -4,8 +4,28 @@ import type { ScenarioTerms } from '../objectives/scenario-terms.js';
 import type { TailGoal, TailMeasure } from '../objectives/tail.js';
 import type { ProgramRow } from './program-row.js';
 
-/** Portfolio that a row measures trades from. */
-export type Reference = 'index' | 'previous';
+/**
+ * Portfolio that a row measures trades from: the index, the weights solved before, or the weights just before the
+ * rebalance, after drift.
+ */
+export type Reference = 'index' | 'previous' | 'held';
+
+/** A portfolio that trades are measured from. */
+export interface ReferencePortfolio {
+  /** Of the securities of the problem, [N]. */
+  readonly weights: Float64Array;
+  /** Weight in securities outside the problem. */
+  readonly outside: number;
+}
+
+/** Values that a row asked for. */
+export interface MissingValues {
+  readonly field: string;
+  /** NaN where missing, [N]. */
+  readonly values: Float64Array;
+  /** What becomes of securities without one, as a clause. */
+  readonly effect: string;
+}
 
 /** What a class may ask when it translates itself into rows of the program. All arrays follow `identifiers`. */
 export interface RowContext {
@@ -13,10 +33,8 @@ export interface RowContext {
   readonly identifiers: readonly string[];
   /** Weights of the target index, [N]. */
   readonly index: Float64Array;
-  /** Weights trades are measured from; `previous` is the index where there is no solved portfolio yet. */
-  reference(reference: Reference): Float64Array;
-  /** Weight of that portfolio in names outside the problem. */
-  outside(reference: Reference): number;
+  /** `previous` is the index where there is no solved portfolio yet; null where nothing is held yet. */
+  reference(reference: Reference): ReferencePortfolio | null;
   /** A numeric datapoint as of the rebalance date, NaN where missing, [N]. */
   numbers(field: string): Float64Array;
   /** A category as of the rebalance date, null where missing, [N]. */
@@ -27,7 +45,8 @@ export interface RowContext {
   covarianceTimesIndex(): Float64Array;
   /** The worst of some scenarios. */
   tail(measure: TailMeasure, confidence: number, terms: ScenarioTerms): TailGoal;
-  warn(message: string): void;
+  /** Reports securities without a value of a datapoint. */
+  missing(lack: MissingValues): void;
   /** Whether a row without a scope covers a name, and the group it is in; every one unless given. */
   covers?(name: number): boolean;
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { FindingCode } from '../findings.js';
-import { AssetIdentifier } from '../shape.js';
+import type { FindingCode } from '../refusals/findings.js';
+import { AssetIdentifier } from '../schema/shape.js';
 
 /**
  * Priority of a row that states none. In reports of relaxations it yields after all rows with a higher number; at the
@@ -68,9 +68,9 @@ export const datapoint = z
   .max(64)
   .meta({ label: 'Field', help: 'Datapoint, as of the rebalance date.' });
 
-export const reference = z.enum(['index', 'previous']).default('index').meta({
+export const reference = z.enum(['index', 'previous', 'held']).default('index').meta({
   label: 'Reference',
-  help: 'Trades are measured from the index weights or from the previous solved weights.',
+  help: 'Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.',
 });
 
 interface Range {

@@ -1,4 +1,4 @@
-import { compareText } from '../findings.js';
+import { compareText } from '../refusals/findings.js';
 import type { RowContext } from './constraint-class.js';
 import type { FurtherParameters, Limit, NameRow } from './program-row.js';
 

@@ -1,8 +1,8 @@
 import { assetsNamed } from '../catalogue/assets-named.js';
 import { checkParams } from '../catalogue/check-params.js';
-import type { ConstraintRow } from '../documents/index-document.js';
-import { orderFindings, type Finding } from '../findings.js';
-import { didYouMean } from '../nearest-name.js';
+import type { ConstraintRow } from './constraint-row.js';
+import { orderFindings, type Finding } from '../refusals/findings.js';
+import { didYouMean } from '#base/text/nearest-name.js';
 import { CONSTRAINT_CLASSES, findConstraintClass } from './catalogue.js';
 import type { ConstraintClass } from './constraint-class.js';
 

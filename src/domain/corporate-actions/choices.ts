@@ -101,10 +101,10 @@ export function offerChoices({ cash, shares }: Offer, { weight, price }: BeforeA
     others: 1 / (1 - weight),
     received: null,
   };
-  const { related, value: ratio } = shares;
+  const { related, value: ratio, cash: besides = 0 } = shares;
   const each = related === null ? null : worth(related);
   if (related === null || each === null) return [paid];
   const others = 1 / (1 - weight + weight * ratio * each);
   const received = taken(weight, ratio, { identifier: related, each });
-  return [paid, { choice: 'accept_shares', weight: 0, shares: 0, cash: 0, others, received }];
+  return [paid, { choice: 'accept_shares', weight: 0, shares: 0, cash: besides, others, received }];
 }

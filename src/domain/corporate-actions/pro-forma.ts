@@ -1,4 +1,4 @@
-import { proceedsOf } from '../backtest/simulate/book-events.js';
+import { proceedsOf } from '../books/book-events.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
 import { ACTION_KINDS, type CorporateAction, type ReturnVariant } from '../market/market-data.js';
 
@@ -24,7 +24,7 @@ export interface Received {
   readonly identifier: string;
   /** For one share held before. */
   readonly ratio: number;
-  /** Of what is received, beside what was held of that name. */
+  /** Of what is received, beside what was held of that name; of a coming action after cash has bought the others. */
   readonly weight: number;
 }
 
@@ -35,7 +35,7 @@ export interface ProForma {
   readonly shares: number | null;
   /** Over the divisor before. */
   readonly divisor: number | null;
-  /** What a share of a name that leaves is paid, which buys the others; null of one that stays or turns into another. */
+  /** Cash for a share of a name that leaves, which buys the others; null where there is none: it stays or turns into another. */
   readonly proceeds: number | null;
   readonly received: Received | null;
 }
@@ -84,7 +84,7 @@ function childOf({ identifier, value, related }: CorporateAction, before: Before
 }
 
 function ended(
-  { type, value, related }: CorporateAction,
+  { type, value, related, cash = 0 }: CorporateAction,
   { weight, price, treatment }: BeforeAction,
   worth: WorthOf,
 ): ProForma {
@@ -93,8 +93,8 @@ function ended(
     return {
       weight: 0,
       shares: 0,
-      divisor: 1,
-      proceeds: null,
+      divisor: cash === 0 ? 1 : 1 - (weight * cash) / price / (1 - weight + weight * (value * each + cash / price)),
+      proceeds: cash === 0 ? null : cash,
       received: taken(weight, value, { identifier: related!, each }),
     };
   const paid = type === 'MERGER' ? undefined : proceedsOf(value, type === 'DELISTING', treatment.delisting);

@@ -1,7 +1,7 @@
-import type { Day } from '../days.js';
-import { formatDay } from '../days.js';
+import type { Day } from '../time/days.js';
+import { formatDay } from '../time/days.js';
 import { RATE_MAX } from '../market/interest-rates.js';
-import { Refusal } from '../refusal.js';
+import { Refusal } from '../refusals/refusal.js';
 
 /** Continuously compounded annual rates, as fractions. */
 export interface Rates {

@@ -1,7 +1,7 @@
 import type { Calendar } from '../calendars/calendar.js';
-import { addMonths, formatDay, weekdayOf, type Day } from '../days.js';
-import { refuseWithFindings, type Refusal } from '../refusal.js';
-import { firstAtLeast } from '../search.js';
+import { addMonths, formatDay, weekdayOf, type Day } from '../time/days.js';
+import { refuseWithFindings, type Refusal } from '../refusals/refusal.js';
+import { firstAtLeast } from '../numbers/search.js';
 import { DAYS_PER_YEAR, MONEY_MARKET_DAYS, type Rates } from './terms.js';
 
 export type ResetFrequency = 'none' | 'monthly' | 'quarterly' | 'semi_annual' | 'annual';

@@ -1,5 +1,5 @@
 import { sharesToCome } from '../corporate-actions/share-basis.js';
-import type { Day } from '../days.js';
+import type { Day } from '../time/days.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
 import { exchangeRates } from '../market/exchange-rates.js';
 import { ACTION_KINDS, type ActionStatus, type CorporateAction } from '../market/market-data.js';

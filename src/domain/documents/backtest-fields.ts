@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { IsoDate } from '../shape.js';
+import { IsoDate } from '../schema/shape.js';
 import { BenchmarkRef } from './benchmark-ref.js';
 
 /** The terms of a backtest that a request and a strategy have in common. */

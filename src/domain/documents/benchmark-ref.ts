@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isAssetIdentifier } from '../shape.js';
+import { isAssetIdentifier } from '../schema/shape.js';
 
 const KINDS = ['index', 'identifier'] as const;
 

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { validateConstraints } from '../constraints/validate.js';
-import { hasErrors, orderFindings, type Finding } from '../findings.js';
-import { checkShape, Id } from '../shape.js';
-import { ConstraintRow } from './index-document.js';
+import { hasErrors, orderFindings, type Finding } from '../refusals/findings.js';
+import { checkShape, Id } from '../schema/shape.js';
+import { ConstraintRow } from '../constraints/constraint-row.js';
+import { statedRows } from './row-settings.js';
 
 /** Words of the routes that are no ids of constraint sets. */
 export const RESERVED_CONSTRAINT_SET_IDS = ['validate'] as const;
@@ -33,7 +34,18 @@ export interface CheckedConstraintSet {
 export function checkConstraintSet(body: Readonly<Record<string, unknown>>): CheckedConstraintSet {
   const shaped = checkShape(ConstraintSet, body, { unknownFields: 'warning' });
   const findings = [...shaped.findings, ...reservedId(body['id']), ...checkRows(body['constraints'], 'constraints')];
-  return { set: hasErrors(findings) ? undefined : shaped.value, findings: orderFindings(findings) };
+  const set = hasErrors(findings) || shaped.value === undefined ? undefined : stated(shaped.value, 'today');
+  return { set, findings: orderFindings(findings) };
+}
+
+/** A stored body as a set with its defaults, undefined when it does not satisfy the schema. */
+export function readConstraintSet(body: unknown): ConstraintSet | undefined {
+  const { data } = ConstraintSet.safeParse(body);
+  return data && stated(data, 'earlier');
+}
+
+function stated(set: ConstraintSet, version: 'earlier' | 'today'): ConstraintSet {
+  return { ...set, constraints: statedRows(set.constraints, version) };
 }
 
 /** Findings about the classes and parameters of a list of rows; rows whose shape is wrong are reported by the shape. */

@@ -1,6 +1,6 @@
 import { parameterSpecs, type ParameterSpec } from '../catalogue/type-spec.js';
 import { IndexDocument, TreatmentSpec, UniverseSpec, WeightingSpec } from './index-document.js';
-import { RebalanceSpec } from './rebalance-spec.js';
+import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 
 /** Parts of a definition that no class describes, each with its fields. */
 export interface DefinitionFields {

@@ -1,6 +1,6 @@
-import { smallValue, type Finding } from '../findings.js';
+import { smallValue, type Finding } from '../refusals/findings.js';
 import { ESTIMATOR_SETTINGS, type EstimatorSettingName } from '../risk/estimator-settings.js';
-import { RiskModelRequest, type Estimator } from './risk-model-document.js';
+import { RiskModelRequest, type Estimator } from '../risk/risk-model-document.js';
 
 const SETTINGS: Readonly<Record<EstimatorSettingName, { readonly readers: readonly Estimator[] }>> = ESTIMATOR_SETTINGS;
 

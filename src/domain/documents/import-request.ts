@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Id } from '../shape.js';
+import { Id } from '../schema/shape.js';
 import { Mapping } from './mapping.js';
 import { Adjustment, DeclaredCurrency, TABLE_KINDS } from './dataset-document.js';
 

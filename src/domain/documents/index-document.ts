@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { LIMIT_RULE_NAMES } from '../compliance/rules.js';
-import { AssetIdentifier, CurrencyCode, Id, IsoDate } from '../shape.js';
+import { ConstraintRow } from '../constraints/constraint-row.js';
+import { AssetIdentifier, CurrencyCode, Id, IsoDate } from '../schema/shape.js';
 import { optimisationFields } from './optimisation-spec.js';
 import { OverlaySpec, blendParts } from '../overlays/catalogue.js';
-import { RebalanceSpec } from './rebalance-spec.js';
+import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 
 /**
  * The index document as clients write it. A document is the client's own text: its fields keep the names of the wire
@@ -177,18 +178,6 @@ export const PipelineSpec = z
   })
   .meta({ id: 'PipelineSpec' });
 export type PipelineSpec = z.infer<typeof PipelineSpec>;
-
-export const ConstraintRow = z
-  .strictObject({
-    type: z.string().min(1).meta({ description: 'Constraint class; see /optimise/constraint-types.' }),
-    id: z.string().max(64).default('').meta({
-      description:
-        'What answers call the row: up to 64 characters, once among the rows; its position where it is empty.',
-    }),
-    params: z.record(z.string(), z.unknown()).default({}),
-  })
-  .meta({ id: 'ConstraintRow' });
-export type ConstraintRow = z.infer<typeof ConstraintRow>;
 
 export const DerivationPayload = z
   .strictObject({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { oneOfEach } from '../one-of.js';
-import { Id, IsoDate } from '../shape.js';
-import { AsKnownOn } from './as-known-on.js';
+import { oneOfEach } from '../schema/one-of.js';
+import { Id, IsoDate } from '../schema/shape.js';
+import { AsKnownOn } from '../schema/as-known-on.js';
 
 /** Requests that carry a whole index document: its own checks word what is wrong with it. */
 const Document = z.record(z.string(), z.unknown());

@@ -122,6 +122,28 @@ export const Mapping = z
   });
 export type Mapping = z.infer<typeof Mapping>;
 
+/** Some members of a mapping, without their defaults: those that are absent are not meant. */
+export const MappingChange = z.strictObject(withoutDefaults(Mapping.shape)).partial().meta({
+  id: 'MappingChange',
+  description: 'Members of a mapping that change; the others stay as they are. A member is replaced as a whole.',
+});
+export type MappingChange = z.infer<typeof MappingChange>;
+
+type WithoutDefaults<Shape> = { [K in keyof Shape]: Shape[K] extends z.ZodDefault<infer Inner> ? Inner : Shape[K] };
+
+function withoutDefaults<Shape extends z.ZodRawShape>(shape: Shape): WithoutDefaults<Shape> {
+  const inner = ([key, schema]: [string, z.ZodRawShape[string]]) => {
+    if (!(schema instanceof z.ZodDefault)) return [key, schema];
+    return [key, (schema.unwrap() as z.ZodType).meta(schema.meta() ?? {})];
+  };
+  return Object.fromEntries(Object.entries(shape).map(inner)) as WithoutDefaults<Shape>; // each by its own key
+}
+
+/** A mapping with the members of a change, or none at all. */
+export function changedMapping(mapping: Mapping | null, change: MappingChange | null): Mapping | null {
+  return change === null ? null : Mapping.parse({ ...mapping, ...change });
+}
+
 /** Number of cash dividends and splits derived from adjusted closes. */
 export const DerivedActions = z
   .strictObject({ dividends: z.int().min(0), splits: z.int().min(0) })

@@ -1,7 +1,10 @@
 import { z } from 'zod';
-import { LIMITS } from '../limits.js';
-import { assertNoErrors } from '../refusal.js';
-import { checkShape, Id, IsoDate } from '../shape.js';
+import { LIMITS } from '../refusals/limits.js';
+import { assertNoErrors } from '../refusals/refusal.js';
+import { checkShape, Id, IsoDate } from '../schema/shape.js';
+import { checkRows } from './constraint-set.js';
+import { ConstraintRow } from '../constraints/constraint-row.js';
+import { statedRows } from './row-settings.js';
 import { optimisationFields, optimisationFindings } from './optimisation-spec.js';
 
 const Resampling = z
@@ -43,6 +46,26 @@ export const OptimisationRequest = z.strictObject({
   resampling: Resampling.nullable().default(null),
 });
 export type OptimisationRequest = z.infer<typeof OptimisationRequest>;
+
+/** Rows of a request. */
+const ROWS_MAX = 500;
+
+/** Request of the preview of an optimisation: that of its run, with rows in place of a stored set. */
+export const OptimisationPreviewRequest = OptimisationRequest.omit({
+  constraint_set_id: true,
+  risk_free_rate: true,
+  resampling: true,
+}).extend({ constraints: z.array(ConstraintRow).max(ROWS_MAX).default([]) });
+export type OptimisationPreviewRequest = z.infer<typeof OptimisationPreviewRequest>;
+
+/** The request of a body. @throws Refusal VALIDATION_FAILED, each finding at its path */
+export function readOptimisationPreview(body: Readonly<Record<string, unknown>>): OptimisationPreviewRequest {
+  const { value, findings } = checkShape(OptimisationPreviewRequest, body);
+  const ofRows = checkRows(body['constraints'], 'constraints');
+  assertNoErrors('request', [...findings, ...optimisationFindings(body, ''), ...ofRows]);
+  if (value === undefined) throw new Error('a request without errors has a value');
+  return { ...value, constraints: [...statedRows(value.constraints, 'today')] };
+}
 
 /** The request of a body. @throws Refusal VALIDATION_FAILED, each finding at its path */
 export function readOptimisationRequest(body: Readonly<Record<string, unknown>>): OptimisationRequest {

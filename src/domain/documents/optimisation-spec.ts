@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { checkParams } from '../catalogue/check-params.js';
 import { findReturnsClass, RETURNS_CLASSES } from '../expected-returns/catalogue.js';
 import type { ReturnsClass } from '../expected-returns/returns-class.js';
-import { smallValue, type Finding } from '../findings.js';
-import { didYouMean } from '../nearest-name.js';
+import { smallValue, type Finding } from '../refusals/findings.js';
+import { didYouMean } from '#base/text/nearest-name.js';
 import { findObjectiveClass, OBJECTIVE_CLASSES } from '../objectives/catalogue.js';
 import type { Objective } from '../objectives/objective.js';
 import { UNCERTAIN, type ObjectiveClass } from '../objectives/objective-class.js';
 import { idleSettings } from './idle-settings.js';
-import { RiskEstimator, RiskModelChoice } from './risk-estimator.js';
+import { RiskEstimator, RiskModelChoice } from '../risk/risk-estimator.js';
 import { UncertaintySpec } from './uncertainty-spec.js';
 
 /** A class of a catalogue with its parameters beside its type. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { FULL_RUN_REASON_NAMES } from '../backtest/extend/reasons.js';
-import { CurrencyCode } from '../shape.js';
+import { FULL_RUN_REASON_NAMES } from './full-run-reasons.js';
+import { CurrencyCode } from '../schema/shape.js';
 import { Adjustment } from './dataset-document.js';
 
 const file = { name: z.string(), bytes: z.int().min(0), sha256: z.string() };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { Id } from '../shape.js';
+import { Id } from '../schema/shape.js';
 import { BacktestFields } from './backtest-fields.js';
-import { RebalanceSpec } from './rebalance-spec.js';
+import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 
 /** A portfolio that follows an index under execution terms of its own, as clients write it. */
 export const StrategyDocument = z

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LIMITS } from '../limits.js';
+import { LIMITS } from '../refusals/limits.js';
 
 /** Sets that expected returns may lie in. */
 const ReturnsUncertainty = z

@@ -1,7 +1,7 @@
-import { compareText } from '../findings.js';
+import { compareText } from '../refusals/findings.js';
 import type { IndexDocument } from './index-document.js';
 import type { OptimisationSpec } from './optimisation-spec.js';
-import type { RiskModelDocument } from './risk-model-document.js';
+import type { RiskModelDocument } from '../risk/risk-model-document.js';
 
 /** All of a stored risk model that has a bearing on a result. */
 export interface PlannedModel {

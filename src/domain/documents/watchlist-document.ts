@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AssetIdentifier } from '../shape.js';
+import { AssetIdentifier } from '../schema/shape.js';
 
 /** A watchlist as it is stored; its id is the key it is stored under. */
 export const WatchlistDocument = z.strictObject({

@@ -1,6 +1,6 @@
-import { dot } from '../dot.js';
+import { dot } from '../numbers/dot.js';
 import { metricTimes } from '#kernels/optimisation/program/metric.js';
-import { Refusal } from '../refusal.js';
+import { Refusal } from '../refusals/refusal.js';
 import { equilibriumReturns } from './equilibrium.js';
 import type { ReturnsContext } from './returns-class.js';
 

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import type { Metric } from '#kernels/optimisation/program/metric.js';
 import type { CatalogueEntry } from '../catalogue/type-spec.js';
-import type { FieldRequest } from '../rules/datapoints/field-request.js';
-import type { FieldUse } from '../rules/field-use.js';
+import type { FieldRequest } from '../datapoints/field-request.js';
+import type { FieldUse } from '../datapoints/field-use.js';
 
 /** What a model of expected returns may ask. Arrays follow `identifiers`. */
 export interface ReturnsContext {

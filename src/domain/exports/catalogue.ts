@@ -58,11 +58,12 @@ export const EXPORTS = {
       decision_date: date(
         'Day up to which data decided it: the effective date without an effective lag. Null for a rebalance of a strategy of its own, and beyond the latest 400.',
       ),
-      constituents: count('Names with a weight.'),
-      added: count('Of them not held just before; all at the first.'),
+      constituents: count('Securities with a weight above 0.'),
+      added: count('Securities with a position that were not held just before; all at the first.'),
       removed: count('Names held just before and no more.'),
       turnover: fraction('One-way, against the weights before the trades; null where the portfolio was bought.'),
       cost: money('Paid on its session; null for one before the run.'),
+      gross_constituents: count('Securities with a position, long or short.'),
     },
   },
   trades: {

@@ -43,10 +43,12 @@ export const EXPOSURE_TABLES = {
     columns: {
       date: date('Session.'),
       herfindahl: number('Sum of the squared weights.'),
-      effective: number('The squared sum of the weights over it.', 'names'),
-      largest: fraction('The largest weight, by its magnitude.'),
+      effective: number('1 over it.', 'assets'),
+      largest: fraction('The largest weight.'),
       turnover: fraction('Traded one way since the row before.'),
       active_share: fraction('Half the sum of the differences from the weights of the benchmark.'),
+      gross_effective: number('Squared sum of the magnitudes of the weights over herfindahl.', 'positions'),
+      gross_largest: fraction('The largest weight by magnitude, long or short.'),
     },
   },
 } as const satisfies Readonly<Record<string, ExportTable>>;

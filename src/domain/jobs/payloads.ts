@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import type { BacktestPlan } from '../backtest/plan.js';
-import type { ConstraintRow, IndexDocument, TreatmentSpec } from '../documents/index-document.js';
+import type { BacktestPlan } from '../documents/backtest-plan.js';
+import type { IndexDocument, TreatmentSpec } from '../documents/index-document.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { OptimisationRequest } from '../documents/optimisation-request.js';
-import { RiskModelRequest } from '../documents/risk-model-document.js';
-import { RiskValidationRequest } from '../documents/risk-validation-request.js';
+import { RiskModelRequest } from '../risk/risk-model-document.js';
+import { RiskValidationRequest } from '../risk/validation/risk-validation-request.js';
 import type { PlannedModels } from '../documents/used-models.js';
 import type { GenerateSyntheticRequest } from '../documents/synthetic-request.js';
 import type { ReportTemplateDocument } from '../reports/template-document.js';
@@ -147,6 +148,10 @@ export const RefreshPayload = z.object({
   /** Last day to bring in, null for the latest there is. */
   until: z.string().nullable(),
   full: z.boolean(),
+  /** Absent from payloads of earlier versions, as the next. */
+  dry_run: z.boolean().default(false),
+  /** Codes of findings that reject it. */
+  fail_on: z.array(z.string()).default([]),
 });
 export type RefreshPayload = Readonly<z.infer<typeof RefreshPayload>>;
 

@@ -1,4 +1,4 @@
-import { Refusal, isUnavailable } from '../refusal.js';
+import { Refusal, isUnavailable } from '../refusals/refusal.js';
 
 /** The refusal of a request that needs data while the store of before a restart is still being read. */
 export function datasetLoading(datasetId: string): Refusal {

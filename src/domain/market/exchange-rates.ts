@@ -1,6 +1,6 @@
-import { formatDay, type Day } from '../days.js';
-import { lastAtMost } from '../search.js';
-import { Refusal } from '../refusal.js';
+import { formatDay, type Day } from '../time/days.js';
+import { lastAtMost } from '../numbers/search.js';
+import { Refusal } from '../refusals/refusal.js';
 import type { MarketData } from './market-data.js';
 import { isBlank, referenceSpells, spellAt } from './reference-spells.js';
 import { carriedCloses } from './series.js';
@@ -268,15 +268,27 @@ function firstDayOf({ identifiers, fields, dates, series }: MarketData, pair: st
   return dates.find((_, row) => !Number.isNaN(close[row * identifiers.length + column]!));
 }
 
+/** Pairs of a store that give the rate between two currencies: none between units of one, two where it is crossed. */
+export function pairsUsed(
+  holds: (pair: string) => boolean,
+  from: string,
+  to: string,
+): readonly [] | readonly [string] | readonly [string, string] | undefined {
+  const [source, target] = [majorUnit(from), majorUnit(to)];
+  if (source === target) return [];
+  const heldAs = (a: string, b: string) => (a === b ? undefined : [`${a}${b}`, `${b}${a}`].find(holds));
+  const direct = heldAs(source, target);
+  if (direct !== undefined) return [direct];
+  for (const cross of CROSS_CURRENCIES) {
+    const [first, second] = [heldAs(source, cross), heldAs(cross, target)];
+    if (first !== undefined && second !== undefined) return [first, second];
+  }
+  return undefined;
+}
+
 /** Whether a store with these pairs has a rate between two currencies. */
 export function isRateHeld(holds: (pair: string) => boolean, from: string, to: string): boolean {
-  const [source, target] = [majorUnit(from), majorUnit(to)];
-  const isDirect = (a: string, b: string): boolean => a !== b && (holds(`${a}${b}`) || holds(`${b}${a}`));
-  return (
-    source === target ||
-    isDirect(source, target) ||
-    CROSS_CURRENCIES.some((cross) => isDirect(source, cross) && isDirect(cross, target))
-  );
+  return pairsUsed(holds, from, to) !== undefined;
 }
 
 /**

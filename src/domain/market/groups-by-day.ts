@@ -1,4 +1,4 @@
-import type { Day } from '../days.js';
+import type { Day } from '../time/days.js';
 
 /** Group of a name on a day, and the first day on which it may be another; Infinity where it stays. */
 export type GroupOfDay = (name: string, day: Day) => { readonly group: string; readonly until: number };

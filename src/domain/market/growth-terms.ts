@@ -1,19 +1,26 @@
-import type { TreatmentSpec } from '../documents/index-document.js';
 import type { ReturnVariant } from './market-data.js';
+
+/** Settings of an index that decide how a price grows, as its document has them. */
+export interface GrowthTreatment {
+  readonly dividends: ReturnVariant;
+  readonly withholding_tax: number;
+  readonly special_dividends: 'reinvest' | 'ignore';
+  readonly splits: 'apply' | 'ignore';
+}
 
 /** Terms of growth: the inputs besides the market. */
 export interface GrowthTerms {
   readonly variant: ReturnVariant;
   /** Fraction withheld from ordinary dividends; read by `net` only. */
   readonly withholdingTax: number;
-  readonly specialDividends: TreatmentSpec['special_dividends'];
-  readonly splits: TreatmentSpec['splits'];
+  readonly specialDividends: GrowthTreatment['special_dividends'];
+  readonly splits: GrowthTreatment['splits'];
   /** Currency of the index. */
   readonly currency: string;
 }
 
 export function growthTerms(
-  treatment: TreatmentSpec,
+  treatment: GrowthTreatment,
   currency: string,
   variant: ReturnVariant = treatment.dividends,
 ): GrowthTerms {

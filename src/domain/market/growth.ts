@@ -3,7 +3,7 @@ import { createValuePanel } from '#kernels/engines/value-panel.js';
 import { isWorkPaged } from '#kernels/memory/paged-memory.js';
 import { keyOf, type GrowthTerms } from './growth-terms.js';
 import { effectAt, effectTable, type PlacedEffect, type SessionEffect } from './session-effects.js';
-import { keptFloats } from '../kept-memory.js';
+import { keptFloats } from '#base/memory/kept-memory.js';
 import { BeforeMarket, panelRow, type MarketMark, type SessionMarket, type TermsMark } from './session-market.js';
 
 /** Growth panels cached per aligned market: those of a definition and of its comparisons. */

@@ -1,6 +1,6 @@
-import { formatDay } from '../days.js';
-import { Refusal } from '../refusal.js';
-import { lastAtMost } from '../search.js';
+import { formatDay } from '../time/days.js';
+import { Refusal } from '../refusals/refusal.js';
+import { lastAtMost } from '../numbers/search.js';
 import type { PriceSeries } from './series.js';
 
 /** A rate beyond 100 % a year is refused, given or of a series: it was probably meant in percent, or is a price. */

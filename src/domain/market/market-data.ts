@@ -1,4 +1,4 @@
-import type { Day } from '../days.js';
+import type { Day } from '../time/days.js';
 import type { SeriesTable } from './series.js';
 
 /** Price basis of CLOSE in a store: as traded, divided by later splits, or by splits and dividends. */
@@ -86,6 +86,8 @@ export interface CorporateAction {
   /** Other identifier of a spin-off, merger or ticker change. */
   readonly related: string | null;
   readonly subscriptionPrice: number | null;
+  /** Of a merger, money paid per share besides the shares of `related`; absent where none is. */
+  readonly cash?: number;
   /** Of a dividend that may be taken in shares: new shares for one held; absent where there is no such choice. */
   readonly scripRatio?: number;
   /** Last day on which a holder elects; absent where unknown. */

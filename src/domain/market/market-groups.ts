@@ -1,4 +1,4 @@
-import type { Day } from '../days.js';
+import type { Day } from '../time/days.js';
 import type { MarketData, ReferenceValue } from './market-data.js';
 import { referenceSpells } from './reference-spells.js';
 

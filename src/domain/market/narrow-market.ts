@@ -1,5 +1,5 @@
-import type { Day } from '../days.js';
-import { firstAtLeast, lastAtMost } from '../search.js';
+import type { Day } from '../time/days.js';
+import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 import type { MarketData, ReferenceTable } from './market-data.js';
 
 /** The retained part of a market. */

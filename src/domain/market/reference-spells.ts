@@ -1,4 +1,4 @@
-import type { Day } from '../days.js';
+import type { Day } from '../time/days.js';
 import type { MarketData, ReferenceValue } from './market-data.js';
 
 /** A range of days over which a reference value holds: from `from` until the next spell begins. */

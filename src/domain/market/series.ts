@@ -1,5 +1,5 @@
-import type { Day } from '../days.js';
-import { lastAtMost } from '../search.js';
+import type { Day } from '../time/days.js';
+import { lastAtMost } from '../numbers/search.js';
 
 /** Prices of what is never a constituent: an index, an exchange rate, a rate of interest. */
 export interface PriceSeries {

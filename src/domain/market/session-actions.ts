@@ -1,5 +1,5 @@
 import type { Calendar } from '../calendars/calendar.js';
-import { firstAtLeast } from '../search.js';
+import { firstAtLeast } from '../numbers/search.js';
 import type { CorporateAction, MarketData } from './market-data.js';
 
 /** A corporate action placed on the session at which it takes effect. */

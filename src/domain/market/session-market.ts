@@ -1,8 +1,8 @@
 import { exchangesOf } from './exchange-sessions.js';
 import type { Calendar, Calendars } from '../calendars/calendar.js';
-import type { Day } from '../days.js';
-import { keptIntegersBelow } from '../kept-memory.js';
-import { firstAtLeast, lastAtMost } from '../search.js';
+import type { Day } from '../time/days.js';
+import { keptIntegersBelow } from '#base/memory/kept-memory.js';
+import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 import { ACTION_KINDS, type MarketData } from './market-data.js';
 import { placeActions, type SessionActions } from './session-actions.js';
 
@@ -49,6 +49,8 @@ export interface SessionMarket {
   hasEnded(session: number, column: number): boolean;
   /** Whether the latest bar is at most so many sessions of the name's own calendar old and the name has not ended. */
   isPriceable(session: number, column: number, maxStaleSessions: number): boolean;
+  /** Whether the name has had no bar on as many sessions of its own calendar as are waited for, one at least. */
+  isSilent(session: number, column: number, maxStaleSessions: number): boolean;
 }
 
 /** A market that is there from a session or a day on was asked about one before it. Not an error where the whole can be asked instead. */
@@ -171,6 +173,7 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
     isOpen: (session, column) => exchange(session, column).open[session] === 1,
     isPriceable: (session, column, maxStaleSessions) =>
       barAge(session, column) <= maxStaleSessions && !hasEnded(session, column),
+    isSilent: (session, column, maxStaleSessions) => barAge(session, column) >= Math.max(1, maxStaleSessions),
   };
 }
 

@@ -1,5 +1,5 @@
-import { compareText } from '../findings.js';
-import { lastAtMost } from '../search.js';
+import { compareText } from '../refusals/findings.js';
+import { lastAtMost } from '../numbers/search.js';
 import type { MarketData } from './market-data.js';
 import type { PriceSeries } from './series.js';
 

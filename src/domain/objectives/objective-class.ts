@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import type { Metric } from '#kernels/optimisation/program/metric.js';
 import type { CatalogueEntry } from '../catalogue/type-spec.js';
-import type { FieldUse } from '../rules/field-use.js';
+import type { FieldUse } from '../datapoints/field-use.js';
 import type { Goal } from './goal.js';
 import type { ScenarioTerms } from './scenario-terms.js';
 

@@ -1,5 +1,5 @@
 import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
-import { Refusal } from '../refusal.js';
+import { Refusal } from '../refusals/refusal.js';
 import type { GoalContext } from './objective-class.js';
 
 export interface BudgetParams {

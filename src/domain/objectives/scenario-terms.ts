@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LIMITS } from '../limits.js';
+import { LIMITS } from '../refusals/limits.js';
 import { tailParams } from './tail-params.js';
 
 /** Where scenarios come from. */

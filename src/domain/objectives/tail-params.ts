@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LIMITS } from '../limits.js';
+import { LIMITS } from '../refusals/limits.js';
 
 /** Parameters of objectives about the worst of historical scenarios. */
 export const tailParams = z.strictObject({

@@ -1,6 +1,6 @@
-import type { Composer, Composition } from '../backtest/simulate/compositions.js';
+import type { Composer, Composition } from '../books/compositions.js';
 import { isDerivedDocument } from '../documents/index-document.js';
-import { lastAtMost } from '../search.js';
+import { lastAtMost } from '../numbers/search.js';
 
 /** Names that weights are chosen among. */
 export interface Candidates {

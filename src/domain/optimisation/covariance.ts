@@ -5,8 +5,8 @@ import { denseCovariance, lowRankCovariance, type LowRankCovariance } from '#ker
 import { createRollingGram, type GramHistory, type RollingGram } from '#kernels/moments/rolling-gram.js';
 import { shrunkFromGram } from '#kernels/moments/shrunk-from-gram.js';
 import { denseMetric, factorMetric, type Metric } from '#kernels/optimisation/program/metric.js';
-import type { RiskEstimator } from '../documents/risk-estimator.js';
-import { LIMITS } from '../limits.js';
+import type { RiskEstimator } from '../risk/risk-estimator.js';
+import { LIMITS } from '../refusals/limits.js';
 import { isFactorEstimator } from '../risk/factor-model.js';
 import { estimateFactors, loadingsOf as factorLoadings } from '../risk/factors/estimate-factors.js';
 import {

@@ -1,6 +1,6 @@
 import { metricSquare } from '#kernels/optimisation/program/metric.js';
 import type { CurvedRow, NormRow } from '../constraints/program-row.js';
-import { dot } from '../dot.js';
+import { dot } from '../numbers/dot.js';
 import { outcomesAt, tailAverage, tailSize, type TailGoal } from '../objectives/tail.js';
 import { movedRadius, movedValue, type Assembly } from './assemble.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';

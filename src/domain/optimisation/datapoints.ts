@@ -1,6 +1,6 @@
-import type { CrossSection } from '../rules/datapoints/cross-section.js';
-import { latest } from '../rules/datapoints/field-request.js';
-import type { Datapoints } from './problem.js';
+import type { CrossSection } from '../datapoints/cross-section.js';
+import { latest } from '../datapoints/field-request.js';
+import type { Datapoints } from './row-context.js';
 
 /** Datapoints of some names as known on the session of a cross-section. */
 export function datapointsOf(cross: CrossSection, columns: Int32Array): Datapoints {

@@ -1,15 +1,18 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import type { Composer, Composition } from '../backtest/simulate/compositions.js';
-import type { Decided, Decider } from '../backtest/simulate/decider.js';
-import { formatDay } from '../days.js';
+import type { Composer, Composition } from '../books/compositions.js';
+import type { Decided, Decider } from '../books/decider.js';
+import { formatDay } from '../time/days.js';
 import type { DerivedDocument } from '../documents/index-document.js';
-import type { Finding } from '../findings.js';
-import { Refusal, type ErrorCode } from '../refusal.js';
-import { TRACKING } from '../objectives/objective.js';
-import { createDerivedSolver, type DerivedSolve, type SolvedWeights } from './derived-solve.js';
+import type { Finding } from '../refusals/findings.js';
+import type { SessionMarket } from '../market/session-market.js';
+import { Refusal, type ErrorCode } from '../refusals/refusal.js';
+import { createDerivedSolver, type DerivedSolve } from './derived-solve.js';
+import type { SolvedWeights } from './solved-weights.js';
+import { heldPlaces } from './held-places.js';
 import { returnsOf } from './insufficient-risk.js';
 import { trackingVariance } from './solve-convex.js';
 import { relaxedFindings } from './relaxed-findings.js';
+import { uncoveredSentence } from './uncovered.js';
 import { refused, unsolved } from './unsolved.js';
 
 export interface DerivedDeciderInput {
@@ -39,17 +42,17 @@ export function createDerivedDecider({ document, composer, engine }: DerivedDeci
           : null,
       };
     },
-    decide(session) {
+    decide(session, _incumbents, outgoing = null) {
       const parent = composer.decidedOn(parentId, session);
       if (parent === undefined) return refused('EMPTY_INDEX', `the parent ${parentId} has no composition yet.`);
       const latest = solved.findLast((entry) => entry.session < session);
-      const previous = latest === undefined ? null : { ...latest.weights, decision: latest.session };
-      const solve = solvedOrRefused(() => solver.solve(parent, previous));
+      const standing = { previous: latest?.weights ?? null, outgoing };
+      const solve = solvedOrRefused(() => solver.solve(parent, standing));
       if (solve instanceof Refusal) return refused(solve.code, solve.message, () => solve, 'derivation.risk_model');
       if (solve.outcome.kind !== 'solved') return unsolved(solver.solvers, solve);
       const weights = heldWeights(solve);
       solved.push({ session, weights });
-      return { ...decided(weights, findingsOf(solve)), ...forecastOf(solve) };
+      return { ...decided(weights, findingsOf(solve, composer.market(parentId))), ...forecastOf(solve) };
     },
   };
 }
@@ -74,12 +77,7 @@ export function decidedOn(list: readonly Composition[], session: number): Compos
 /** Names with a solved weight. */
 export function heldWeights({ columns, outcome }: DerivedSolve): SolvedWeights {
   if (outcome.kind !== 'solved') throw new Error('a solve without an answer holds nothing');
-  const { weights } = outcome.solution;
-  const places = Array.from(weights.keys()).filter((place) => weights[place] !== 0);
-  return {
-    columns: Int32Array.from(places, (place) => columns[place]!),
-    weights: Float64Array.from(places, (place) => weights[place]!),
-  };
+  return heldPlaces(columns, outcome.solution.weights);
 }
 
 function decided({ columns, weights }: SolvedWeights, findings: readonly Finding[]): Decided {
@@ -102,7 +100,7 @@ function forecastOf({ risk, problem, outcome }: DerivedSolve): Pick<Decided, 'tr
 }
 
 /** Warnings of one solve. */
-export function findingsOf(solve: DerivedSolve): Finding[] {
+export function findingsOf(solve: DerivedSolve, sm: SessionMarket): Finding[] {
   const { risk, problem, parent } = solve;
   const warning = (code: Finding['code'], message: string): Finding => ({
     severity: 'warning',
@@ -122,16 +120,11 @@ export function findingsOf(solve: DerivedSolve): Finding[] {
     found.push(
       warning(
         'RISK_FALLBACK_IDENTITY',
-        `On ${date} ${risk.coverage.columns.length} names are covered, with ${returnsOf(risk.coverage)}: the identity stands for the covariance.`,
+        `On ${date} ${risk.coverage.columns.length} names are covered, with ${returnsOf(risk.coverage)}: the identity stands for the covariance.${solve.isNearest ? ' The objective needs more returns: the weights are the nearest to the parent.' : ''}`,
       ),
     );
   } else if (risk.coverage.excluded.size > 0) {
-    found.push(
-      warning(
-        'NO_WEIGHT_DATA',
-        `On ${date} ${risk.coverage.excluded.size} of ${solve.columns.length} names have too short a history for the risk model; ${problem.objective.entry.type === TRACKING.entry.type ? 'the mean variance stands for theirs' : 'they are left out'}.`,
-      ),
-    );
+    found.push(warning('NO_WEIGHT_DATA', `On ${date} ${uncoveredSentence(sm, risk, problem)}`));
   }
   return found;
 }

@@ -1,11 +1,12 @@
-import type { Composition } from '../backtest/simulate/compositions.js';
-import type { DecisionMemory } from '../backtest/simulate/decider.js';
+import type { Composition } from '../books/compositions.js';
+import type { DecisionMemory } from '../books/decider.js';
 import type { DerivedDocument } from '../documents/index-document.js';
 import { objectiveOf } from '../documents/optimisation-spec.js';
-import { LIMITS } from '../limits.js';
+import { LIMITS } from '../refusals/limits.js';
 import { lookBackOver, type LookBack } from '../rules/look-back.js';
 import { EXPOSURE_SESSIONS } from '../risk/factors/estimate-factors.js';
 import { STYLE_FIELDS } from '../risk/factors/styles.js';
+import { readsHeld } from './derived-solve.js';
 import { fieldsRead } from './field-uses.js';
 
 export interface DerivedLookBackInput {
@@ -56,10 +57,8 @@ export function derivedLookBack({
     (first, rows) => Math.min(first, rows[0]! - 1),
     decided - Math.max(LIMITS.DERIVED_RISK_SESSIONS, scenariosOf(document)),
   );
-  // Costs are those of trades from what the weights solved last have become since.
-  const held = document.derivation.costs
-    ? (memory?.solved?.session ?? Number.POSITIVE_INFINITY)
-    : Number.POSITIVE_INFINITY;
+  // The book of the weights before is simulated, which needs the market from its beginning on to have the same bits.
+  const held = readsHeld(document) && memory?.solved ? 0 : Number.POSITIVE_INFINITY;
   const session = Math.min(read, exposures.session, returns, held);
   return { session, paidAfter: Math.min(paidAfter, exposures.paidAfter, sessions[Math.max(0, session)]!) };
 }

@@ -1,36 +1,38 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import type { Composer, Composition } from '../backtest/simulate/compositions.js';
+import type { Composer, Composition } from '../books/compositions.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
-import type { DecisionMemory } from '../backtest/simulate/decider.js';
-import type { ConstraintRow, DerivedDocument } from '../documents/index-document.js';
-import { compareText } from '../findings.js';
-import { LIMITS } from '../limits.js';
+import type { DecisionMemory, Outgoing } from '../books/decider.js';
+import type { DerivedDocument } from '../documents/index-document.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
+import { compareText } from '../refusals/findings.js';
+import { LIMITS } from '../refusals/limits.js';
 import { growthOf } from '../market/growth.js';
 import { growthTerms } from '../market/growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
-import type { CrossSections } from '../rules/datapoints/cross-section.js';
+import type { CrossSections } from '../datapoints/cross-section.js';
 import { crossSectionsOf } from '../rules/decide.js';
 import { createRiskMemory, estimateRisk, storedRisk, type RiskEstimate } from './covariance.js';
 import { giveWay } from './give-way.js';
-import { TRACKING } from '../objectives/objective.js';
-import type { Coverage } from '../risk/return-panel.js';
 import { candidatesAt } from './candidates.js';
-import { driftedWeights } from './drift.js';
-import type { PreviousWeights, Problem } from './problem.js';
+import type { ReferencePortfolio } from '../constraints/constraint-class.js';
+import { countsForcedSales, measuresHeld } from './forced-sales.js';
+import { weightsBefore } from './held-weights.js';
+import type { SolvedWeights } from './solved-weights.js';
+import { isReplaced, withoutReturns } from './without-returns.js';
+import type { Origin, Problem } from './problem.js';
 import { statedProblem, type HeldWeights } from './stated-problem.js';
 import type { Moved } from './relaxation.js';
 import { solveProblem, type SearchOutcome } from './search.js';
 import type { Solvers } from './name-search.js';
 
-/** Solved weights of a derived index from one rebalance to the next. */
-export interface SolvedWeights {
-  /** Columns, ascending. */
-  readonly columns: Int32Array;
-  readonly weights: Float64Array;
-  /** Session they were decided on; without it they count as taken up just now. */
-  readonly decision?: number;
+/** Portfolios that an index has when it is decided anew. */
+export interface Standing {
+  /** Weights solved before, null where there are none. */
+  readonly previous: SolvedWeights | null;
+  /** Composition that the decision takes the place of, null where nothing is held yet. */
+  readonly outgoing: Outgoing | null;
 }
 
 /** One optimisation of a derived index with all that went into it. */
@@ -41,17 +43,16 @@ export interface DerivedSolve {
   readonly columns: Int32Array;
   readonly problem: Problem;
   readonly risk: RiskEstimate;
-  readonly outcome: DerivedOutcome;
+  readonly outcome: SearchOutcome;
+  /** Whether too few returns for its objective made it search for the weights nearest to the parent. */
+  readonly isNearest: boolean;
   /** Rows that gave way by their priority: the problem is the one with them moved. */
   readonly relaxed: readonly Moved[];
-  /** What was held of names that are not in the parent any more, largest first. */
-  readonly leavers: readonly Leaver[];
+  /** Securities of the portfolios before that are no candidates any more, largest weight first. */
+  readonly leavers: Readonly<Record<'previous' | 'held', readonly Leaver[]>>;
 }
 
-/** `no-risk`: the objective needs a covariance, and the window has too few observations for one. */
-export type DerivedOutcome = SearchOutcome | { readonly kind: 'no-risk'; readonly coverage: Coverage };
-
-/** A name that has to be sold. */
+/** A security that is sold because it is no candidate any more. */
 export interface Leaver {
   readonly identifier: string;
   readonly weight: number;
@@ -63,16 +64,23 @@ export interface DerivedSolver {
   /** Whether solved weights bear on later ones: by a row that measures trades from them, or as a basket to keep. */
   readonly remembers: boolean;
   /** @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES, RISK_INSUFFICIENT_DATA of a stored risk model */
-  solve(parent: Composition, previous: SolvedWeights | null): DerivedSolve;
+  solve(parent: Composition, standing: Standing): DerivedSolve;
   memory(): SolverMemory;
 }
 
-/** Whether a row measures trades from the previous solved weights, or its search begins with their names. */
+/** Whether a row measures trades from earlier weights, or its search begins with their securities. */
 export function remembers(rows: readonly ConstraintRow[]): boolean {
   return rows.some(({ type, params }) => {
     const entry = findConstraintClass(type);
-    return entry?.tradesFromPrevious === true || entry?.convex === false || params['reference'] === 'previous';
+    return (
+      entry?.tradesFromPrevious === true || entry?.convex === false || (params['reference'] ?? 'index') !== 'index'
+    );
   });
+}
+
+/** Whether an optimisation measures trades from the weights just before them. */
+export function readsHeld({ derivation: { costs = null, constraints } }: DerivedDocument): boolean {
+  return costs !== null || constraints.some(measuresHeld);
 }
 
 export interface DerivedSolverInput {
@@ -96,7 +104,7 @@ export function createDerivedSolver({
   memory: left = null,
 }: DerivedSolverInput): DerivedSolver {
   const { source_index_id: parentId, constraints } = document.derivation;
-  const hasCosts = document.derivation.costs !== null && document.derivation.costs !== undefined;
+  const isMeasured = readsHeld(document);
   const sm = composer.market(parentId);
   const treatment = composer.treatment(parentId);
   const { currency } = composer.document(parentId);
@@ -106,20 +114,6 @@ export function createDerivedSolver({
   let last = left?.active ?? null;
   let sections: CrossSections | undefined;
   const datapoints = (): CrossSections => (sections ??= crossSectionsOf({ market: sm, treatment, currency }));
-
-  /** What solved weights have become until a decision, apart from those of names that are gone. */
-  function heldUntil(
-    decision: number,
-    { columns: before, weights, decision: since }: SolvedWeights,
-    columns: Int32Array,
-  ): HeldWeights {
-    const from = Math.min((since ?? decision) + document.rebalance.effective_lag, decision);
-    const terms = growthTerms(treatment, currency);
-    const drifted = since === undefined ? weights : driftedWeights({ sm, terms, from, to: decision }, before, weights);
-    const places = new Set(columns);
-    const leavers = Array.from(drifted).filter((weight, k) => weight !== 0 && !places.has(before[k]!));
-    return { weights: alignWeights({ columns: before, weights: drifted }, columns).weights, leavers };
-  }
 
   /** The risk of names as known at a decision. */
   function riskAt(decision: number, columns: Int32Array): RiskEstimate {
@@ -133,61 +127,65 @@ export function createDerivedSolver({
 
   return {
     solvers,
-    remembers: remembers(constraints) || hasCosts,
-    solve(parent, previous) {
+    remembers: remembers(constraints) || isMeasured,
+    solve(parent, { previous, outgoing }) {
       const { decision } = parent;
+      const before = isMeasured && outgoing ? weightsBefore({ document, sm, treatment, outgoing, decision }) : null;
       const { columns, index } = candidatesAt(composer, parentId, parent, document.derivation.candidates ?? 'parent');
       const risk = riskAt(decision, columns);
+      const spec = risk.isIdentity ? withoutReturns(document.derivation) : document.derivation;
       const problem = statedProblem({
-        spec: document.derivation,
+        spec,
         rows: constraints,
         columns,
         identifiers: identifiersOf(sm, columns),
         index,
         previous: previous === null ? null : alignWeights(previous, columns),
-        held: previous === null || !hasCosts ? null : heldUntil(decision, previous, columns),
+        held: before && heldAmong(before, columns),
         risk,
         cross: datapoints().at(decision, columns),
         algebra: engine,
         path: 'derivation.',
       });
-      const leavers = previous === null ? [] : leaversOf(sm, previous, columns);
-      if (risk.isIdentity && problem.objective.entry.type !== TRACKING.entry.type)
-        return {
-          parent,
-          columns,
-          risk,
-          leavers,
-          problem,
-          outcome: { kind: 'no-risk', coverage: risk.coverage },
-          relaxed: [],
-        };
+      const leavers = { previous: leaversOf(sm, previous, columns), held: leaversOf(sm, before, columns) };
       const warm = last !== null && isSame(last.columns, columns) ? last.state : undefined;
       const solved = solveGivingWay(solvers, problem, warm);
       if (solved.outcome.kind === 'solved') last = { columns, state: solved.outcome.solution.answer.state };
-      return { parent, columns, risk, leavers, ...solved };
+      return { parent, columns, risk, leavers, isNearest: isReplaced(document.derivation, spec), ...solved };
     },
     memory: () => ({ active: last, moments: memory.gram.history() }),
   };
 }
 
-/** Solves a problem, with rows that have a priority moved as little as they must where it has no answer. */
+/** Solves a problem, with rows that give way moved as little as they must where it has no answer. */
 function solveGivingWay(
   solvers: Solvers,
   problem: Problem,
   warm: ActiveState | undefined,
 ): Pick<DerivedSolve, 'problem' | 'outcome' | 'relaxed'> {
   const outcome = solveProblem(solvers, problem, { warm });
-  const relaxed = outcome.kind === 'solved' ? undefined : giveWay(solvers, { problem, outcome });
+  const givesWay = (origin: Origin): boolean => origin.givesWay || countsForcedSales(problem, origin);
+  const relaxed = outcome.kind === 'solved' ? undefined : giveWay(solvers, { problem, outcome }, givesWay);
   if (relaxed === undefined) return { problem, outcome, relaxed: [] };
-  const moved = problem.withParameters(
-    relaxed.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to })),
-  );
+  const moved = movedProblem(problem, relaxed);
   const second = solveProblem(solvers, moved, { warm });
   return second.kind === 'solved' ? { problem: moved, outcome: second, relaxed } : { problem, outcome, relaxed: [] };
 }
 
-function leaversOf(sm: SessionMarket, { columns: held, weights }: SolvedWeights, columns: Int32Array): Leaver[] {
+function movedProblem(problem: Problem, moves: readonly Moved[]): Problem {
+  return problem.withParameters(moves.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to })));
+}
+
+/** Held weights of candidates, and those of other securities one by one. */
+function heldAmong({ columns: held, weights }: SolvedWeights, columns: Int32Array): HeldWeights {
+  const places = new Set(columns);
+  const leavers = Array.from(weights).filter((weight, k) => weight !== 0 && !places.has(held[k]!));
+  return { weights: alignWeights({ columns: held, weights }, columns).weights, leavers };
+}
+
+function leaversOf(sm: SessionMarket, before: SolvedWeights | null, columns: Int32Array): Leaver[] {
+  if (before === null) return [];
+  const { columns: held, weights } = before;
   const staying = new Set(columns);
   const leaving = Array.from(held, (column, i) => ({ column, weight: weights[i]! })).filter(
     ({ column }) => !staying.has(column),
@@ -206,7 +204,7 @@ export function identifiersOf(sm: SessionMarket, columns: Int32Array): string[] 
 }
 
 /** Weights on other columns: those of names that are gone are added up. */
-export function alignWeights(from: SolvedWeights, columns: Int32Array): PreviousWeights {
+export function alignWeights(from: SolvedWeights, columns: Int32Array): ReferencePortfolio {
   const byColumn = new Map(Array.from(from.columns, (column, i): [number, number] => [column, from.weights[i]!]));
   const weights = Float64Array.from(columns, (column) => byColumn.get(column) ?? 0);
   for (const column of columns) byColumn.delete(column);

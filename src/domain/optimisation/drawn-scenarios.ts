@@ -1,8 +1,8 @@
 import { counterRandom } from '#kernels/random/counter-random.js';
-import type { Finding } from '../findings.js';
-import { LIMITS } from '../limits.js';
+import type { Finding } from '../refusals/findings.js';
+import { LIMITS } from '../refusals/limits.js';
 import type { ScenarioTerms } from '../objectives/scenario-terms.js';
-import { Refusal } from '../refusal.js';
+import { Refusal } from '../refusals/refusal.js';
 import { createReturnDraws, type DrawAlgebra } from '../simulation/draw-returns.js';
 import type { RiskEstimate } from './covariance.js';
 

@@ -1,11 +1,11 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
 import { normForce } from '#kernels/optimisation/program/norms.js';
-import type { Composer } from '../backtest/simulate/compositions.js';
+import { inForce as inForceBefore, type Composer } from '../books/compositions.js';
 import type { NormRow } from '../constraints/program-row.js';
 import { objectiveType } from '../documents/optimisation-spec.js';
 import { isDerivedDocument } from '../documents/index-document.js';
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 import {
   compositionOn,
   explainName,
@@ -15,7 +15,7 @@ import {
   type Holding,
   type NameQuestion,
 } from '../rules/explain.js';
-import { requestText } from '../rules/datapoints/field-request.js';
+import { requestText } from '../datapoints/field-request.js';
 import { crossSectionsOf } from '../rules/decide.js';
 import { decidedOn, findingsOf, heldWeights } from './derived-decider.js';
 import { createDerivedSolver, type DerivedSolve } from './derived-solve.js';
@@ -107,7 +107,9 @@ export function explainWeight(
     throw new Error(`the index ${indexId} holds weights that its parent ${sourceIndexId} never had`);
   const solver = createDerivedSolver({ document, composer, engine });
   const previous = before.findLast(({ decision }) => decision < parent.decision) ?? null;
-  const solve = solver.solve(parent, previous);
+  const held = inForceBefore(before, composition.session - 1);
+  const outgoing = held === undefined ? null : { ...held, effective: composition.session };
+  const solve = solver.solve(parent, { previous, outgoing });
   if (solve.outcome.kind !== 'solved') throw refusalOf(solver.solvers, solve);
   const source = explainWeight(composer, sourceIndexId, { ...question, asOf: parents.sm.sessions[parent.session]! });
   const place = solve.columns.indexOf(column);
@@ -128,7 +130,7 @@ export function explainWeight(
     objective: objectiveType(objective),
     source,
     solve: place < 0 ? null : nameSolve(solve, solve.outcome.solution, place),
-    findings: findingsOf(solve),
+    findings: findingsOf(solve, composer.market(sourceIndexId)),
   };
 }
 

@@ -1,12 +1,14 @@
 import { findConstraintClass } from '../constraints/catalogue.js';
-import type { ConstraintRow, DerivationPayload } from '../documents/index-document.js';
+import type { DerivationPayload } from '../documents/index-document.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { objectiveOf, returnsOf, type OptimisationSpec } from '../documents/optimisation-spec.js';
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
-import { latest, type FieldRequest } from '../rules/datapoints/field-request.js';
-import { fieldFindings, type PlacedUse } from '../rules/datapoints/field-findings.js';
-import type { FieldUse } from '../rules/field-use.js';
-import { namesOf, referenceKind, resolve } from '../rules/datapoints/resolution.js';
+import { unknownField } from '../refusals/unknown-field.js';
+import { latest, type FieldRequest } from '../datapoints/field-request.js';
+import { fieldFindings, type PlacedUse } from '../rules/field-findings.js';
+import type { FieldUse } from '../datapoints/field-use.js';
+import { namesOf, referenceKind, resolve } from '../datapoints/resolution.js';
 
 /** Classes whose field has to hold numbers; the others group by it. */
 const NUMERIC: ReadonlySet<string> = new Set(['FactorExposure', 'WeightedAverage']);
@@ -30,10 +32,14 @@ export function constraintFieldFindings(
       return [
         {
           ...at,
-          code: 'UNKNOWN_FIELD_NAME',
-          message: `The store has no ${found.missing}${found.missing === name ? '' : `, which ${name} needs`}.`,
-          accepted: namesOf(market),
-          value: name,
+          ...unknownField(
+            `The store has no ${found.missing}${found.missing === name ? '' : `, which ${name} needs`}.`,
+            {
+              name: found.missing,
+              accepted: namesOf(market),
+              value: name,
+            },
+          ),
         },
       ];
     if (!NUMERIC.has(row.type) || found.dataset !== 'reference' || referenceKind(market, name) === 'number') return [];

@@ -1,5 +1,5 @@
 import type { TailMeasure } from '../objectives/tail.js';
-import { dot } from '../dot.js';
+import { dot } from '../numbers/dot.js';
 import { metricSquare } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';

@@ -21,11 +21,16 @@ const WITHIN = 1e-6;
  * Rows without a number to move (an exclusion, the budget) are widened; limits that their row's parameters do not reach
  * are, where nothing else helps.
  *
+ * @param givesWay  Rows that do: those with a stated priority by default.
  * @returns  undefined when the rows that do not give way cannot hold together, or there are none that do.
  * @cost     a few linear programmes and a solve; searches by halving, within counted work, where a choice of names is what fails.
  */
-export function giveWay(solvers: Solvers, { problem, outcome }: Unanswered): readonly Moved[] | undefined {
-  const origins = problem.origins.filter(({ givesWay, soft }) => givesWay && soft === null);
+export function giveWay(
+  solvers: Solvers,
+  { problem, outcome }: Unanswered,
+  givesWay: (origin: Origin) => boolean = (origin) => origin.givesWay,
+): readonly Moved[] | undefined {
+  const origins = problem.origins.filter((origin) => givesWay(origin) && origin.soft === null);
   if (origins.length === 0) return undefined;
   const narrow = [...movableIn(problem, origins), ...widthsIn(problem, origins, 'alone')];
   const wide = [...movableIn(problem, origins), ...widthsIn(problem, origins, 'all')];

@@ -1,6 +1,6 @@
-import { formatDay, type Day } from '../days.js';
-import { LIMITS } from '../limits.js';
-import { Refusal } from '../refusal.js';
+import { formatDay, type Day } from '../time/days.js';
+import { LIMITS } from '../refusals/limits.js';
+import { Refusal } from '../refusals/refusal.js';
 import { coverageOf, isEstimable, type Coverage, type ReturnWindow } from '../risk/return-panel.js';
 
 /** A window of returns as a request may have begun it. */

@@ -1,5 +1,5 @@
 import type { OptimisationSpec } from '../documents/optimisation-spec.js';
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 import type { Coverage } from '../risk/return-panel.js';
 
 export interface JointInput {

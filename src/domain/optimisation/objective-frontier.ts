@@ -1,8 +1,8 @@
-import { dot } from '../dot.js';
+import { dot } from '../numbers/dot.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 import { TRACKING } from '../objectives/objective.js';
 import { outcomesAt, tailAverage, tailSize, type TailGoal } from '../objectives/tail.js';
 import type { Restriction } from './assemble.js';

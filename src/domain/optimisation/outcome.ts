@@ -1,5 +1,5 @@
 import { metricSquare } from '#kernels/optimisation/program/metric.js';
-import { dot } from '../dot.js';
+import { dot } from '../numbers/dot.js';
 import { returnShortfall, worstVariance } from '../objectives/robustness.js';
 import { tailOutcome, type TailOutcome } from '../objectives/tail.js';
 import { goalValue } from './goals/goal-value.js';

@@ -1,16 +1,18 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { inForce, type Composer, type Composition } from '../backtest/simulate/compositions.js';
-import { knownCompositions, noRebalanceUntil } from '../backtest/simulate/known-compositions.js';
-import { dayFrom, type Day } from '../days.js';
+import { inForce, type Composer, type Composition } from '../books/compositions.js';
+import { knownCompositions, noRebalanceUntil } from '../books/known-compositions.js';
+import { dayFrom, type Day } from '../time/days.js';
 import { isDerivedDocument, type DerivedDocument, type IndexDocument } from '../documents/index-document.js';
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 import { requireRates } from '../market/exchange-rates.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { Refusal, type ErrorCode } from '../refusal.js';
-import { sessionWithData, type RulePreview } from '../rules/preview.js';
+import { Refusal, type ErrorCode } from '../refusals/refusal.js';
+import { sessionWithData } from '../books/due-rebalances.js';
+import type { RulePreview } from '../rules/preview.js';
 import { findingsOf, heldWeights } from './derived-decider.js';
 import type { Candidates } from './candidates.js';
-import { createDerivedSolver, type SolvedWeights } from './derived-solve.js';
+import { createDerivedSolver, type Standing } from './derived-solve.js';
+import type { SolvedWeights } from './solved-weights.js';
 import type { Moved } from './relaxation.js';
 import { rowSides, type RowSide } from './report.js';
 import { refusalOf } from './unsolved.js';
@@ -107,8 +109,8 @@ function previewAt(
   const document = composer.document(indexId);
   if (!isDerivedDocument(document)) throw new Error(`the index ${indexId} is not derived`);
   const solver = createDerivedSolver({ document, composer, engine });
-  const previous = isFirst || !solver.remembers ? null : previousWeights(composer, indexId, parent);
-  const solve = solver.solve(parent, previous);
+  const standing = isFirst || !solver.remembers ? NOTHING_BEFORE : standingBefore(composer, indexId, parent);
+  const solve = solver.solve(parent, standing);
   if (solve.outcome.kind !== 'solved') throw refusalOf(solver.solvers, solve);
   const sm = composer.market(document.derivation.source_index_id);
   requireRates(sm, solve.columns, { currency: document.currency, session });
@@ -121,18 +123,24 @@ function previewAt(
     held: heldWeights(solve),
     sides: rowSides(solve.problem, solve.outcome.solution),
     relaxed: solve.relaxed,
-    findings: findingsOf(solve),
+    findings: findingsOf(solve, sm),
   };
 }
 
-/** Weights that the derived index held before a rebalance, run from the definition. */
-function previousWeights(composer: Composer, indexId: string, parent: Composition): SolvedWeights | null {
+const NOTHING_BEFORE: Standing = { previous: null, outgoing: null };
+
+/** Portfolios that the derived index had before a rebalance, run from the definition. */
+function standingBefore(composer: Composer, indexId: string, parent: Composition): Standing {
   try {
     const { list } = composer.compositions(indexId);
-    return list.findLast(({ decision }) => decision < parent.decision) ?? null;
+    const before = inForce(list, parent.session - 1);
+    return {
+      previous: list.findLast(({ decision }) => decision < parent.decision) ?? null,
+      outgoing: before === undefined ? null : { ...before, effective: parent.session },
+    };
   } catch (failure) {
     // An index without a first composition has no previous weights; the preview shows what the rows make of the day nevertheless.
-    if (failure instanceof Refusal && NO_COMPOSITION.has(failure.code)) return null;
+    if (failure instanceof Refusal && NO_COMPOSITION.has(failure.code)) return NOTHING_BEFORE;
     throw failure;
   }
 }

@@ -4,7 +4,7 @@ import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { TailRow } from '../constraints/program-row.js';
-import { dot } from '../dot.js';
+import { dot } from '../numbers/dot.js';
 import { outcomesAt, tailAverage, tailSize, type TailGoal } from '../objectives/tail.js';
 import type { Assembled } from './assemble.js';
 import type { PlacedCurve } from './curved-rows.js';

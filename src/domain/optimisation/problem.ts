@@ -2,15 +2,15 @@ import type { Metric } from '#kernels/optimisation/program/metric.js';
 import { plainAlgebra, type DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
 import { exclude } from '../constraints/classes/exclude.js';
-import type { Reference, RowContext } from '../constraints/constraint-class.js';
+import type { ReferencePortfolio } from '../constraints/constraint-class.js';
 import { DEFAULT_PRIORITY } from '../constraints/parameters.js';
 import { isStuck, type Limit, type NonConvexRow, type ProgramRow } from '../constraints/program-row.js';
-import type { ConstraintRow } from '../documents/index-document.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
 import type { Goal, TradeCosts } from '../objectives/goal.js';
 import { TRACKING, type Objective } from '../objectives/objective.js';
 import type { ScenarioTerms } from '../objectives/scenario-terms.js';
 import type { Robustness } from '../objectives/robustness.js';
-import { metricProduct } from './metric-product.js';
+import { rowContext, type ContextInput } from './row-context.js';
 import { createTailCuts, type TailCuts } from './tail-cuts.js';
 
 /** Where a row of the problem comes from, and how it is spoken of. */
@@ -39,17 +39,6 @@ export interface PlacedRow {
   readonly row: ProgramRow;
 }
 
-/** Datapoints of the names as of the rebalance. */
-export type Datapoints = Pick<RowContext, 'numbers' | 'categories' | 'medianValueTraded'>;
-
-/** Weights that trades are measured from. */
-export interface PreviousWeights {
-  /** Of the names of the problem, [N]. */
-  readonly weights: Float64Array;
-  /** Of names that left the index. */
-  readonly outside: number;
-}
-
 /** What of a problem is another than asked for. */
 export interface ProblemWarning {
   readonly message: string;
@@ -57,18 +46,9 @@ export interface ProblemWarning {
   readonly path: string;
 }
 
-export interface ProblemInput {
-  /** Names in code-point order, [N]. */
-  readonly identifiers: readonly string[];
-  /** Index weights, [N]. */
-  readonly index: Float64Array;
-  /** Previous solved weights, null where there are none yet. */
-  readonly previous: PreviousWeights | null;
-  /** Annualised covariance. */
-  readonly metric: Metric;
+export interface ProblemInput extends ContextInput {
   /** Valid rows, as the client wrote them. */
   readonly rows: readonly ConstraintRow[];
-  readonly datapoints: Datapoints;
   /** What the weights are chosen for; the least tracking error unless given. */
   readonly objective?: Objective;
   /** Annualised, [N]; null where the objective needs none. */
@@ -92,7 +72,7 @@ export interface ProblemInput {
 export interface Problem {
   readonly identifiers: readonly string[];
   readonly index: Float64Array;
-  readonly previous: PreviousWeights | null;
+  readonly previous: ReferencePortfolio | null;
   readonly metric: Metric;
   readonly objective: Objective;
   /** The objective in the terms of a solver. */
@@ -124,7 +104,11 @@ export interface ParameterChange {
 export function createProblem(input: ProblemInput): Problem {
   const warnings: ProblemWarning[] = [...(input.warnings ?? [])];
   const tails = input.tails ?? createTailCuts(input.identifiers.length, scenariosOf(input, 'rows of the problem'));
-  const context = contextOf(input, tails, warnings);
+  let asking = 0;
+  const context = rowContext(input, {
+    tail: tails.goal,
+    warn: (message) => warnings.push({ message, path: `constraints[${asking}].params` }),
+  });
   const rows: PlacedRow[] = [];
   const origins: Origin[] = [];
   const place = (origin: Origin, expanded: readonly ProgramRow[]) => {
@@ -136,6 +120,7 @@ export function createProblem(input: ProblemInput): Problem {
     const entry = findConstraintClass(row.type);
     if (entry === undefined) throw new Error(`constraint class ${row.type} was not validated`);
     const params = entry.params.parse(row.params);
+    asking = index;
     place(originOf(row, index, params), entry.toRows(params, context));
   });
   for (const { type, names } of defaultsOf(input)) {
@@ -313,21 +298,6 @@ function defaultsOf({ rows, identifiers }: ProblemInput): Default[] {
   }
   if (covered.includes(1)) defaults.push({ type: 'LongOnly', names: covered });
   return defaults;
-}
-
-function contextOf(input: ProblemInput, tails: TailCuts, warnings: ProblemWarning[]): RowContext {
-  const { identifiers, index, previous, metric, datapoints } = input;
-  let product: Float64Array | undefined;
-  return {
-    ...datapoints,
-    identifiers,
-    index,
-    reference: (reference: Reference) => (reference === 'index' || previous === null ? index : previous.weights),
-    outside: (reference: Reference) => (reference === 'index' || previous === null ? 0 : previous.outside),
-    covarianceTimesIndex: () => (product ??= metricProduct(metric, index)),
-    tail: tails.goal,
-    warn: (message) => warnings.push({ message, path: 'constraints' }),
-  };
 }
 
 /** Rows that only a restriction of the names can satisfy. */

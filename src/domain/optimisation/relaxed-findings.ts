@@ -1,7 +1,7 @@
 import { slopesOf, type Limit, type ProgramRow } from '../constraints/program-row.js';
-import { formatDay } from '../days.js';
-import type { Finding } from '../findings.js';
-import type { DerivedSolve, Leaver } from './derived-solve.js';
+import { formatDay } from '../time/days.js';
+import type { Finding } from '../refusals/findings.js';
+import type { DerivedSolve } from './derived-solve.js';
 import type { Origin } from './problem.js';
 import type { Moved } from './relaxation.js';
 import type { RowSide } from './report.js';
@@ -38,9 +38,12 @@ function openSentence(bound: number | undefined): string {
 /** Forced sales named one by one. */
 const NAMED_MAX = 5;
 
-/** Sales that a limit on turnover from the previous weights cannot prevent. */
-function forcedSales({ type, params }: Origin, leavers: readonly Leaver[]): string {
-  if (type !== 'Turnover' || params['reference'] !== 'previous' || leavers.length === 0) return '';
+/** Sales that a limit on turnover from earlier weights cannot prevent. */
+function forcedSales({ type, params }: Origin, all: DerivedSolve['leavers']): string {
+  const { reference } = params;
+  if (type !== 'Turnover' || (reference !== 'previous' && reference !== 'held')) return '';
+  const leavers = all[reference];
+  if (leavers.length === 0) return '';
   const named = leavers.slice(0, NAMED_MAX).map(({ identifier, weight }) => `${identifier} ${rounded(weight)}`);
   const rest = leavers.length - named.length;
   const total = leavers.reduce((sum, { weight }) => sum + Math.abs(weight), 0);

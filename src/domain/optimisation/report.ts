@@ -1,4 +1,4 @@
-import { dot } from '../dot.js';
+import { dot } from '../numbers/dot.js';
 import { lagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import type { LinearRow, NameRow } from '../constraints/program-row.js';
 import { labelOf, type PlacedRow, type Problem } from './problem.js';

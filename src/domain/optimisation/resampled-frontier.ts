@@ -3,7 +3,7 @@ import { denseMetric, type Metric } from '#kernels/optimisation/program/metric.j
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
-import { LIMITS } from '../limits.js';
+import { LIMITS } from '../refusals/limits.js';
 import { createReturnDraws, type DrawAlgebra } from '../simulation/draw-returns.js';
 import { pointAt, withinTails, type FrontierInput, type FrontierPoint } from './frontier.js';
 import { withoutDust } from './solve-convex.js';

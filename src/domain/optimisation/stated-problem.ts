@@ -2,13 +2,13 @@ import { powerOf } from '#kernels/power.js';
 import { factorMetric, metricDiagonal } from '#kernels/optimisation/program/metric.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
-import type { ConstraintRow } from '../documents/index-document.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { objectiveOf, returnsOf, type CostsSpec, type OptimisationSpec } from '../documents/optimisation-spec.js';
-import { LIMITS } from '../limits.js';
+import { LIMITS } from '../refusals/limits.js';
 import { TRACKING, type Objective } from '../objectives/objective.js';
 import type { TradeCosts } from '../objectives/goal.js';
 import type { Robustness } from '../objectives/robustness.js';
-import type { CrossSection } from '../rules/datapoints/cross-section.js';
+import type { CrossSection } from '../datapoints/cross-section.js';
 import { leftOutSentence } from '../risk/left-out.js';
 import type { Coverage } from '../risk/return-panel.js';
 import type { RiskEstimate } from './covariance.js';
@@ -16,7 +16,8 @@ import type { Scenarios } from './scenario-returns.js';
 import type { DrawAlgebra } from '../simulation/draw-returns.js';
 import { assertDrawsFit, createDrawnScenarios, type DrawsAsked } from './drawn-scenarios.js';
 import { datapointsOf } from './datapoints.js';
-import { createProblem, type PreviousWeights, type Problem, type ProblemWarning } from './problem.js';
+import type { ReferencePortfolio } from '../constraints/constraint-class.js';
+import { createProblem, type Problem, type ProblemWarning } from './problem.js';
 
 /** Weights before the trades of a rebalance. */
 export interface HeldWeights {
@@ -35,8 +36,8 @@ export interface StatedInput {
   /** Index weights, [N]. */
   readonly index: Float64Array;
   /** Solved weights before, null where there are none yet. */
-  readonly previous: PreviousWeights | null;
-  /** What those have become until the decision: what costs of trades are measured from. */
+  readonly previous: ReferencePortfolio | null;
+  /** Weights just before the trades, null where nothing is held yet: costs then count from the index. */
   readonly held: HeldWeights | null;
   readonly risk: RiskEstimate;
   readonly cross: CrossSection;
@@ -74,6 +75,10 @@ export function statedProblem(input: StatedInput): Problem {
     identifiers,
     index,
     previous,
+    held:
+      held === null
+        ? null
+        : { weights: held.weights, outside: held.leavers.reduce((sum, weight) => sum + Math.abs(weight), 0) },
     metric: risk.metric,
     rows,
     datapoints: datapointsOf(cross, columns),
@@ -87,7 +92,7 @@ export function statedProblem(input: StatedInput): Problem {
     // Without an estimate the mean variance stands for a name's: enough to keep it at its index weight, not to choose
     // it by.
     excluded:
-      objective.entry.type === TRACKING.entry.type
+      objective.entry.type === TRACKING.entry.type || risk.isIdentity
         ? []
         : uncoveredNames([risk.coverage, ...scenarios.map(({ coverage }) => coverage)], columns),
   });
@@ -140,7 +145,7 @@ function tailOf({ type, params }: ConstraintRow): Readonly<Record<string, unknow
 }
 
 /** Historical returns that valid parameters ask for, null for those of the window; none for draws from the risk model. */
-function sessionsOf({ scenarios, source }: Readonly<Record<string, unknown>>): (number | null)[] {
+export function sessionsOf({ scenarios, source }: Readonly<Record<string, unknown>>): (number | null)[] {
   if (source === 'normal' || source === 'student') return [];
   return [(scenarios as number | null | undefined) ?? null];
 }

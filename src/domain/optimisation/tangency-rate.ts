@@ -1,5 +1,5 @@
 import { objectiveOf, returnsOf, type OptimisationSpec } from '../documents/optimisation-spec.js';
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 
 /**
  * The rate that the tangency of a frontier is measured at: the one asked for, and for expected returns above cash what

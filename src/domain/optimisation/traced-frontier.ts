@@ -1,4 +1,4 @@
-import { dot } from '../dot.js';
+import { dot } from '../numbers/dot.js';
 import { EQUAL, IDLE } from '#kernels/optimisation/active-set/active-state.js';
 import type { PathStart } from '#kernels/optimisation/path/follow-path.js';
 import type { Program } from '#kernels/optimisation/program/program.js';

@@ -1,8 +1,7 @@
-import type { Undecided } from '../backtest/simulate/decider.js';
-import { Refusal } from '../refusal.js';
-import type { DerivedOutcome, DerivedSolve } from './derived-solve.js';
+import type { Undecided } from '../books/decider.js';
+import { Refusal } from '../refusals/refusal.js';
+import type { DerivedSolve } from './derived-solve.js';
 import { curvedRelaxations, explainChoice, explainRows, infeasibilitySentence } from './infeasibility.js';
-import { insufficientRisk, riskSentence } from './insufficient-risk.js';
 import type { Problem } from './problem.js';
 import { conflictRows, findConflict } from './proof.js';
 import type { Solvers } from './name-search.js';
@@ -13,7 +12,6 @@ type Unsolved = Pick<DerivedSolve, 'problem' | 'outcome'>;
 
 /** The refusal of a problem that has no answer, with its explanation. */
 export function refusalOf(solvers: Solvers, { problem, outcome }: Unsolved): Refusal {
-  if (outcome.kind === 'no-risk') return insufficientRisk(outcome.coverage, problem.index.length);
   const explained =
     outcome.kind === 'no-choice'
       ? { detail: explainChoice(solvers, problem, outcome.isProven), remaining: [] }
@@ -65,9 +63,7 @@ export function unsolved(solvers: Solvers, solve: Unsolved): Undecided {
   return refused(code, message, explain, path);
 }
 
-function reasonOf(solvers: Solvers, problem: Problem, outcome: DerivedOutcome): [Undecided['code'], string] {
-  if (outcome.kind === 'no-risk')
-    return ['RISK_INSUFFICIENT_DATA', riskSentence(outcome.coverage, problem.index.length)];
+function reasonOf(solvers: Solvers, problem: Problem, outcome: DerivedSolve['outcome']): [Undecided['code'], string] {
   if (outcome.kind === 'no-choice') return ['INFEASIBLE', 'no choice of names satisfies the constraints.'];
   const conflict = findConflict(solvers.solver, problem);
   if (conflict !== null) {

@@ -1,4 +1,4 @@
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 
 export interface HeldAsOne {
   readonly indexId: string;

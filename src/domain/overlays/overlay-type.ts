@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { RebalanceSpec } from '../documents/rebalance-spec.js';
+import type { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import type { Beneath, Remark } from './remarks.js';
 
 /** An index beneath an overlay, in its own currency. */

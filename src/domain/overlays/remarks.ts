@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 
 /** What the members of an overlay mean together: its path is below the overlay. */
 export type Remark = Pick<Finding, 'severity' | 'code' | 'path' | 'message' | 'value'>;

@@ -1,4 +1,4 @@
-import { Refusal } from '../refusal.js';
+import { Refusal } from '../refusals/refusal.js';
 import type { OverlayContext, OverlayPath, OverlaySource, PartName } from './overlay-type.js';
 
 export const BASIS_POINT = 1e-4;

@@ -1,4 +1,4 @@
-import { compareText } from '../findings.js';
+import { compareText } from '../refusals/findings.js';
 import { giveUp, paid, paidWithout, type Order } from './order.js';
 import { queueOf } from './order-queue.js';
 import type { Funds } from './lowered.js';

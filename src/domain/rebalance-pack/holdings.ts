@@ -1,9 +1,9 @@
-import { formatDay } from '../days.js';
-import { compareText, type Finding, type FindingCode } from '../findings.js';
+import { formatDay } from '../time/days.js';
+import { compareText, type Finding, type FindingCode } from '../refusals/findings.js';
 import type { ActionType, CorporateAction } from '../market/market-data.js';
 import type { SessionAction } from '../market/session-actions.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
-import { refuseWithFindings } from '../refusal.js';
+import { refuseWithFindings } from '../refusals/refusal.js';
 import type { PackAccount } from './pack.js';
 import type { RebalancePackRequest } from './pack-request.js';
 
@@ -104,11 +104,13 @@ function isEnding({ action: { type, related } }: SessionAction): boolean {
 }
 
 /** What a share became; undefined where the action does not say. */
-function termsOf({ type, value, related }: CorporateAction): string | undefined {
+function termsOf({ type, value, related, cash }: CorporateAction): string | undefined {
   if (type === 'TICKER_CHANGE') return `it goes on as ${related}`;
   if (!(value > 0)) return undefined;
   if (type !== 'MERGER') return `paid ${value} a share`;
-  return related === null ? undefined : `a share became ${value} of ${related}`;
+  return related === null
+    ? undefined
+    : `a share became ${value} of ${related}${cash === undefined ? '' : ` and ${cash} in cash`}`;
 }
 
 interface Since {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { exactlyOne } from '../one-of.js';
-import { AssetIdentifier, IsoDate } from '../shape.js';
+import { exactlyOne } from '../schema/one-of.js';
+import { AssetIdentifier, IsoDate } from '../schema/shape.js';
 
 const NAMES_MAX = 20_000;
 const ACCOUNTS_MAX = 100;

@@ -1,6 +1,6 @@
-import type { Finding } from '../findings.js';
-import { refuseWithFindings, type Refusal } from '../refusal.js';
-import { quantile } from '../order-statistics.js';
+import type { Finding } from '../refusals/findings.js';
+import { refuseWithFindings, type Refusal } from '../refusals/refusal.js';
+import { quantile } from '../numbers/order-statistics.js';
 import { capacityOf, daysToTrade, liquidationOf } from './liquidity.js';
 import { orderCost, type Order, type PackName } from './order.js';
 import { ordersOf } from './orders.js';

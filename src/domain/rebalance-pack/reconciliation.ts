@@ -1,4 +1,4 @@
-import { compareText } from '../findings.js';
+import { compareText } from '../refusals/findings.js';
 import type { KnownName, PackAccount } from './pack.js';
 
 /** An order as it was at the announcement, and as it is. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Id } from '../shape.js';
+import { Id } from '../schema/shape.js';
 
 /** Fields that every block of a report has. */
 export const blockFields = {

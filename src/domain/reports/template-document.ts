@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { LIMITS } from '../limits.js';
-import { Id } from '../shape.js';
+import { LIMITS } from '../refusals/limits.js';
+import { Id } from '../schema/shape.js';
 import { ReportBlock } from './block-kinds.js';
 
 export const PAGE_SIZES = {

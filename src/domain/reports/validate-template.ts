@@ -1,6 +1,6 @@
-import { orderFindings, type Finding } from '../findings.js';
-import { nonFiniteFindings } from '../finite.js';
-import { checkShape } from '../shape.js';
+import { orderFindings, type Finding } from '../refusals/findings.js';
+import { nonFiniteFindings } from '../schema/finite.js';
+import { checkShape } from '../schema/shape.js';
 import { idleMembersOf, type ReportBlock } from './block-kinds.js';
 import { ReportTemplateDocument } from './template-document.js';
 

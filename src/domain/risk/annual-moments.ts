@@ -1,6 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { sampleCovariance } from '#kernels/moments/sample-covariance.js';
-import { LIMITS } from '../limits.js';
+import { LIMITS } from '../refusals/limits.js';
 
 /** Annualised sample covariance of a panel, which is spent. */
 export function annualCovariance(panel: Float64Array, columns: number): Float64Array {

@@ -1,7 +1,7 @@
-import { formatDay } from '../days.js';
-import type { RiskModelRequest } from '../documents/risk-model-document.js';
+import { formatDay } from '../time/days.js';
+import type { RiskModelRequest } from './risk-model-document.js';
 import type { MarketData } from '../market/market-data.js';
-import { Refusal } from '../refusal.js';
+import { Refusal } from '../refusals/refusal.js';
 
 /**
  * An estimate over a range that a request names: a refusal for too few returns says that range and what the store holds.

@@ -1,5 +1,5 @@
 import { panelRow, type SessionMarket } from '../market/session-market.js';
-import { firstAtLeast, lastAtMost } from '../search.js';
+import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 
 /**
  * Where names have bars and returns, so that windows are answered by what is missing, which is little. No window begins

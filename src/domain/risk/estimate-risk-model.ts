@@ -7,9 +7,9 @@ import {
   type EstimateStage,
 } from '#kernels/moments/estimate-covariance.js';
 import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
-import type { RiskModelRequest } from '../documents/risk-model-document.js';
-import { LIMITS } from '../limits.js';
-import { Refusal } from '../refusal.js';
+import type { RiskModelRequest } from './risk-model-document.js';
+import { LIMITS } from '../refusals/limits.js';
+import { Refusal } from '../refusals/refusal.js';
 import { isFactorEstimator } from './factor-model.js';
 import { estimateFactors, factorCovariance, loadingsOf, type EstimatedFactors } from './factors/estimate-factors.js';
 import { assertEstimable, returnsOf, type Coverage, type ReturnSource, type ReturnWindow } from './return-panel.js';

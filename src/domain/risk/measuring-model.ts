@@ -1,4 +1,4 @@
-import type { Estimator } from '../documents/risk-model-document.js';
+import type { Estimator } from './risk-model-document.js';
 import { ESTIMATOR_SETTINGS } from './estimator-settings.js';
 
 /** A stored risk model in the result of an optimisation. */

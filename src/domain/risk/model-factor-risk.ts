@@ -1,4 +1,4 @@
-import { compareText } from '../findings.js';
+import { compareText } from '../refusals/findings.js';
 import type { FactorModel } from './factor-model.js';
 import { splitByFactors, type FactorSplit } from './factor-risk.js';
 

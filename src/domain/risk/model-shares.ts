@@ -1,4 +1,4 @@
-import { compareText } from '../findings.js';
+import { compareText } from '../refusals/findings.js';
 import { unpackRow } from './packed-matrix.js';
 import type { StoredModel } from './stored-model.js';
 

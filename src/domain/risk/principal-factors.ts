@@ -1,7 +1,7 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { lowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
 import { principalComponents, type PrincipalComponents } from '#kernels/moments/principal-components.js';
-import { LIMITS } from '../limits.js';
+import { LIMITS } from '../refusals/limits.js';
 import type { FactorModel } from './factor-model.js';
 
 /** Components cached whatever the request: the largest number a request may choose, so that another choice is free. */

@@ -1,11 +1,11 @@
 import { selectColumns } from '#kernels/algebra/select-columns.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import type { Day } from '../days.js';
-import { LIMITS } from '../limits.js';
+import type { Day } from '../time/days.js';
+import { LIMITS } from '../refusals/limits.js';
 import { growthRow } from '../market/growth.js';
 import { assertThere, type SessionMarket } from '../market/session-market.js';
-import type { CrossSections } from '../rules/datapoints/cross-section.js';
-import { Refusal } from '../refusal.js';
+import type { CrossSections } from '../datapoints/cross-section.js';
+import { Refusal } from '../refusals/refusal.js';
 import { barHistory, type BarHistory } from './bar-history.js';
 import { leftOutSentence } from './left-out.js';
 

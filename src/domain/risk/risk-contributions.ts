@@ -6,7 +6,7 @@ import {
   type SampleMoments,
   type Shrinkage,
 } from '#kernels/moments/low-rank-covariance.js';
-import { LIMITS } from '../limits.js';
+import { LIMITS } from '../refusals/limits.js';
 import { createMeasureCache } from './measure-cache.js';
 import { assertEstimable, coverageOf, readReturns, type ReturnWindow } from './return-panel.js';
 

@@ -1,5 +1,5 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { compareText } from '../findings.js';
+import { compareText } from '../refusals/findings.js';
 import type { FactorModel } from './factor-model.js';
 import { annualCovariance, annualVariances } from './annual-moments.js';
 

@@ -1,5 +1,5 @@
-import { formatDay, type Day } from '../days.js';
-import { Refusal } from '../refusal.js';
+import { formatDay, type Day } from '../time/days.js';
+import { Refusal } from '../refusals/refusal.js';
 import { loadingsOf } from './factors/estimate-factors.js';
 import type { FactorModel } from './factor-model.js';
 import { unpackRow, type PackedMatrix } from './packed-matrix.js';

@@ -1,7 +1,7 @@
 import type { PipelineSpec } from '../documents/index-document.js';
 import { selectionClassOf, weightingClassOf } from './catalogue.js';
-import { category, type FieldUse } from './field-use.js';
-import type { PlacedUse } from './datapoints/field-findings.js';
+import { category, type FieldUse } from '../datapoints/field-use.js';
+import type { PlacedUse } from './field-findings.js';
 import type { Selection } from './selection-class.js';
 import type { Weighting } from './weighting-class.js';
 

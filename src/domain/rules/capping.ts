@@ -1,4 +1,4 @@
-import { weightMoved } from './weight-moved.js';
+import { weightMoved } from '../books/weight-moved.js';
 
 /** Slack of a cap: a weight this much above it is at it. */
 const TOLERANCE = 1e-12;

@@ -1,7 +1,7 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { BoundPipeline } from './bound-pipeline.js';
-import type { CrossSection, CrossSections } from './datapoints/cross-section.js';
+import type { CrossSection, CrossSections } from '../datapoints/cross-section.js';
 import type { SelectionScope, Verdict } from './selection-class.js';
 import type { RawWeights } from './weighting-class.js';
 

@@ -1,22 +1,22 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import type { Decided, Decider, Undecided } from '../backtest/simulate/decider.js';
+import type { Decided, Decider, Undecided } from '../books/decider.js';
 import type { RuleDocument, TreatmentSpec } from '../documents/index-document.js';
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 import { exchangeRates, requireRate } from '../market/exchange-rates.js';
 import { growthOf } from '../market/growth.js';
 import { growthTerms } from '../market/growth-terms.js';
 import { returnGaps } from '../market/return-gaps.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { assertNoErrors, Refusal } from '../refusal.js';
+import { assertNoErrors, Refusal } from '../refusals/refusal.js';
 import { bindPipeline, readsOf, type BoundGroupCap, type BoundPipeline } from './bound-pipeline.js';
 import { applyCaps, type Capped, type GroupCaps } from './capping.js';
-import { createCrossSections, type CrossSection, type CrossSections } from './datapoints/cross-section.js';
-import { fieldFindings, type PlacedUse } from './datapoints/field-findings.js';
-import { requestText } from './datapoints/field-request.js';
-import type { Series } from './datapoints/series.js';
+import { createCrossSections, type CrossSection, type CrossSections } from '../datapoints/cross-section.js';
+import { fieldFindings, type PlacedUse } from './field-findings.js';
+import { requestText } from '../datapoints/field-request.js';
+import type { Series } from '../datapoints/series.js';
 import { chooseOn, type AskedDecision, type Choice, type WaterfallStep } from './choose.js';
-import type { FieldUse } from './field-use.js';
+import type { FieldUse } from '../datapoints/field-use.js';
 import type { RawWeights } from './weighting-class.js';
 
 export interface RuleDecided extends Decided {

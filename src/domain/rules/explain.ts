@@ -1,22 +1,19 @@
-import {
-  inForce as latestAt,
-  type Composer,
-  type Composition,
-  type Compositions,
-} from '../backtest/simulate/compositions.js';
-import { firstRebalance } from '../backtest/simulate/compose.js';
-import { presenceOf, type Presence } from '../backtest/simulate/constituent-changes.js';
-import { indexBook } from '../backtest/simulate/index-run.js';
-import { knownCompositions, noRebalanceUntil } from '../backtest/simulate/known-compositions.js';
-import type { Day } from '../days.js';
+import { inForce as latestAt, type Composer, type Composition, type Compositions } from '../books/compositions.js';
+import { firstRebalance } from '../books/compose.js';
+import { sessionWithData } from '../books/due-rebalances.js';
+import { presenceOf, type Presence } from '../books/constituent-changes.js';
+import { indexBook } from '../books/index-run.js';
+import { knownCompositions, noRebalanceUntil } from '../books/known-compositions.js';
+import type { Day } from '../time/days.js';
 import type { ReferenceValue } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { Refusal } from '../refusal.js';
+import { Refusal } from '../refusals/refusal.js';
+import { compositionDate } from '../schedule/date-in-force.js';
 import { readsOf } from './bound-pipeline.js';
-import type { DatapointRead } from './datapoints/datapoint-read.js';
-import { requestText } from './datapoints/field-request.js';
+import type { DatapointRead } from '../datapoints/datapoint-read.js';
+import { requestText } from '../datapoints/field-request.js';
 import type { Trace } from './decide.js';
-import { ruleDecider, sessionWithData } from './preview.js';
+import { ruleDecider } from './preview.js';
 import type { Reason } from './selection-class.js';
 
 /** A name on a day: what the composition in force gives it, and what the index holds. */
@@ -174,7 +171,7 @@ export function holdingOf(
   return {
     ...presence,
     asOf: sm.sessions[session]!,
-    rebalance: composition.date,
+    rebalance: compositionDate(composition, sm.sessions, sm.sessions[session]!),
     decision: sm.sessions[composition.decision]!,
     stayed: decided === undefined ? 1 : shareStayed(decided, composition, (weight ?? 0) < 0),
     weight,

@@ -1,8 +1,8 @@
-import { addMonths, civilOf, dayOf, type Day } from '../days.js';
+import { addMonths, civilOf, dayOf, type Day } from '../time/days.js';
 import type { RuleDocument } from '../documents/index-document.js';
 import { bindPipeline, readsOf } from './bound-pipeline.js';
-import { GROWTH_BASED } from './datapoints/datapoint-sources.js';
-import { DEFAULT_WINDOW, type FieldRequest } from './datapoints/field-request.js';
+import { GROWTH_BASED } from '../datapoints/datapoint-sources.js';
+import { DEFAULT_WINDOW, type FieldRequest } from '../datapoints/field-request.js';
 
 /** From where on a market has to be there for a decision. */
 export interface LookBack {

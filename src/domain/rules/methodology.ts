@@ -7,17 +7,17 @@ import {
   type TreatmentSpec,
   type UniverseSpec,
 } from '../documents/index-document.js';
-import type { RebalanceSpec } from '../documents/rebalance-spec.js';
+import type { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { objectiveOf, returnsOf, type CostsSpec } from '../documents/optimisation-spec.js';
 import type { UncertaintySpec } from '../documents/uncertainty-spec.js';
-import type { RiskEstimator, RiskModelChoice } from '../documents/risk-estimator.js';
+import type { RiskEstimator, RiskModelChoice } from '../risk/risk-estimator.js';
 import { overlayTypeOf } from '../overlays/catalogue.js';
 import { breachRuleOf } from '../compliance/breach-watch.js';
 import { LIMIT_RULES, type LimitRuleName } from '../compliance/rules.js';
-import { LIMITS } from '../limits.js';
+import { LIMITS } from '../refusals/limits.js';
 import type { Adjustment } from '../market/market-data.js';
 import { bindPipeline } from './bound-pipeline.js';
-import { numberText, shareText } from './sentence-numbers.js';
+import { numberText, shareText } from '../catalogue/sentence-numbers.js';
 
 /**
  * The definition of an index in English sentences, every parameter in them, in the order in which they are applied.
@@ -300,7 +300,7 @@ function treatmentSentences(treatment: TreatmentSpec, adjustment: Adjustment | n
       ? TOTAL_BASIS
       : `${variant} Special dividends are ${special_dividends === 'reinvest' ? 'reinvested' : 'ignored'}.`,
     `Splits are ${isSplitFree(adjustment) || splits !== 'apply' ? 'ignored, because the prices are adjusted already' : 'applied'}. Spin-offs ${spin_offs === 'zero_price' && adjustment !== 'total' ? 'enter at a price of zero and leave at the next rebalance unless selected' : 'are ignored'}. ${leaving}`,
-    `${gaps} A name whose latest price is more than ${max_stale_sessions} sessions old cannot be selected.${stale_targets === 'defer' ? ' A name without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
+    `${gaps} A security whose latest price is ${Math.max(1, max_stale_sessions)} or more sessions old cannot be selected.${stale_targets === 'defer' ? ' A name without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
     'The proceeds of a name that leaves between two rebalances are spread over the others in proportion to their weights.',
     ...breachSentences(breachRuleOf(treatment)),
   ];

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { AssetIdentifier } from '../shape.js';
-import { Datapoint, SESSIONS_BACK_MAX } from './datapoints/field-request.js';
+import { AssetIdentifier } from '../schema/shape.js';
+import { Datapoint, SESSIONS_BACK_MAX } from '../datapoints/field-request.js';
 
 /** Parameters that several classes share, worded once. */
 

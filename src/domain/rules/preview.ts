@@ -1,10 +1,10 @@
-import type { Composer } from '../backtest/simulate/compositions.js';
-import { hasAnyBar } from '../backtest/simulate/due-rebalances.js';
+import type { Composer } from '../books/compositions.js';
+import { sessionWithData } from '../books/due-rebalances.js';
 import { coveredRange } from '../calendars/covered-range.js';
-import type { Day } from '../days.js';
+import type { Day } from '../time/days.js';
 import { requireRates } from '../market/exchange-rates.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { Refusal } from '../refusal.js';
+import { Refusal } from '../refusals/refusal.js';
 import { isRuleDecider, type RuleDecided, type RuleDecider, type RuleUndecided } from './decide.js';
 
 /** Composition of a rule-driven index, decided on one session. */
@@ -52,13 +52,6 @@ export function ruleDecider(composer: Composer, indexId: string): RuleDecider {
   const decider = composer.decider(indexId);
   if (isRuleDecider(decider)) return decider;
   throw new Refusal('NOT_SUPPORTED', `The index ${indexId} is derived by optimisation; its parent has the rules.`);
-}
-
-/** The latest session on or before a day on which any name has a bar, -1 when there is none. */
-export function sessionWithData(sm: SessionMarket, day: Day): number {
-  let session = sm.sessionAt(day);
-  while (session >= 0 && !hasAnyBar(sm, session)) session--;
-  return session;
 }
 
 /** Columns of the composition before a decision; null when there is none, or when the rules do not look at it. */

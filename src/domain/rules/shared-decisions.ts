@@ -1,10 +1,10 @@
-import { isEqual } from '../backtest/numbers.js';
+import { isEqual } from '../numbers/number-types.js';
 import type { RuleDocument } from '../documents/index-document.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { AskedDecision, Choice } from './choose.js';
 import { crossSectionsOf, type CrossSectionTerms, type DecisionSharing } from './decide.js';
-import type { CrossSection, CrossSections } from './datapoints/cross-section.js';
-import { requestKey } from './datapoints/field-request.js';
+import type { CrossSection, CrossSections } from '../datapoints/cross-section.js';
+import { requestKey } from '../datapoints/field-request.js';
 
 /** Names of all sections that are kept, counted together, and of all choices: some 50 MB each where rules read three datapoints. */
 const NAMES_MAX = 1 << 20;

@@ -1,8 +1,8 @@
-import { requestText } from './datapoints/field-request.js';
-import type { FieldUse } from './field-use.js';
-import { allOf, ranked, withValue } from './ranking.js';
+import { requestText } from '../datapoints/field-request.js';
+import type { FieldUse } from '../datapoints/field-use.js';
+import { allOf, ranked, withValue } from '../datapoints/ranking.js';
 import type { Reason, SelectionScope, Verdict } from './selection-class.js';
-import { numberText } from './sentence-numbers.js';
+import { numberText } from '../catalogue/sentence-numbers.js';
 import { decisiveFirst, THRESHOLDS, type RankThreshold, type Threshold, type ThresholdType } from './thresholds.js';
 
 /** Treatment of names without the datapoint. */

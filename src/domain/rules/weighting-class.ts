@@ -1,10 +1,10 @@
 import type { z } from 'zod';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { CatalogueEntry } from '../catalogue/type-spec.js';
-import type { Finding } from '../findings.js';
-import type { ErrorCode } from '../refusal.js';
-import type { CrossSection } from './datapoints/cross-section.js';
-import type { FieldUse } from './field-use.js';
+import type { Finding } from '../refusals/findings.js';
+import type { ErrorCode } from '../refusals/refusal.js';
+import type { CrossSection } from '../datapoints/cross-section.js';
+import type { FieldUse } from '../datapoints/field-use.js';
 
 /** Input of a weighting: the survivors of every selection rule. */
 export interface WeightingScope {

@@ -1,4 +1,4 @@
-import type { Finding } from '../findings.js';
+import type { Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 
 /** A name held on the date of a scenario. */

@@ -1,6 +1,6 @@
 import type { RunHeader } from '../backtest/run-file/header.js';
-import type { Day } from '../days.js';
-import type { Finding } from '../findings.js';
+import type { Day } from '../time/days.js';
+import type { Finding } from '../refusals/findings.js';
 import { growthOf } from '../market/growth.js';
 import { groupSpells } from '../market/market-groups.js';
 import type { SessionMarket } from '../market/session-market.js';

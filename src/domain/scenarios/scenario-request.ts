@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { isReversed } from '../assert-order.js';
-import { IsoDate } from '../shape.js';
+import { isReversed } from '../schema/assert-order.js';
+import { IsoDate } from '../schema/shape.js';
 
 /** Most scenarios of a request, and shocks of one. */
 const SCENARIOS_MAX = 50;

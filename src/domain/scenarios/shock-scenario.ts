@@ -1,8 +1,8 @@
-import { LIMITS } from '../limits.js';
-import type { Finding } from '../findings.js';
+import { LIMITS } from '../refusals/limits.js';
+import type { Finding } from '../refusals/findings.js';
 import { panelRow } from '../market/session-market.js';
 import { closeOn } from '../market/series.js';
-import { refuseWithFindings } from '../refusal.js';
+import { refuseWithFindings } from '../refusals/refusal.js';
 import {
   ALL,
   resultOf,

@@ -1,8 +1,8 @@
-import { dayFrom, formatDay } from '../days.js';
-import type { Finding } from '../findings.js';
-import { LIMITS } from '../limits.js';
+import { dayFrom, formatDay } from '../time/days.js';
+import type { Finding } from '../refusals/findings.js';
+import { LIMITS } from '../refusals/limits.js';
 import { panelRow } from '../market/session-market.js';
-import { firstAtLeast } from '../search.js';
+import { firstAtLeast } from '../numbers/search.js';
 import {
   ALL,
   resultOf,

@@ -1,8 +1,8 @@
 import type { LimitRuleName } from '../compliance/rules.js';
-import type { RebalanceCause } from '../backtest/rebalance-causes.js';
+import type { RebalanceCause } from './rebalance-causes.js';
 import type { Calendar } from '../calendars/calendar.js';
-import { civilOf, dayOf, weekdayOf, type Day } from '../days.js';
-import { lastAtMost } from '../search.js';
+import { civilOf, dayOf, weekdayOf, type Day } from '../time/days.js';
+import { lastAtMost } from '../numbers/search.js';
 import { indexDates, type IndexSchedule } from './index-schedule.js';
 
 /** What can happen on a day, in the order of a day. */

@@ -1,8 +1,8 @@
 import type { Calendar } from '../calendars/calendar.js';
 import type { LimitRuleName } from '../compliance/rules.js';
-import type { RebalanceCause } from '../backtest/rebalance-causes.js';
-import type { Day } from '../days.js';
-import type { RebalanceSpec } from '../documents/rebalance-spec.js';
+import type { RebalanceCause } from './rebalance-causes.js';
+import type { Day } from '../time/days.js';
+import type { RebalanceSpec } from './rebalance-spec.js';
 import { rebalanceDates } from './schedule.js';
 
 /** A rebalance that a breach called for. */

@@ -1,5 +1,5 @@
-import type { Day } from '../days.js';
-import { LIMITS } from '../limits.js';
+import type { Day } from '../time/days.js';
+import { LIMITS } from '../refusals/limits.js';
 import { indexDates, type IndexDate, type IndexSchedule } from './index-schedule.js';
 
 /** The rebalances around a date. */

@@ -1,7 +1,7 @@
 import type { Calendar } from '../calendars/calendar.js';
-import type { Day } from '../days.js';
-import type { RebalanceSpec } from '../documents/rebalance-spec.js';
-import { firstAtLeast, lastAtMost } from '../search.js';
+import type { Day } from '../time/days.js';
+import type { RebalanceSpec } from './rebalance-spec.js';
+import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 import { scheduledDays } from './scheduled-days.js';
 
 /** One rebalance of an index, on the three days that matter to it. */

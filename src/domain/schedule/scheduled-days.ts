@@ -1,8 +1,8 @@
 import type { Calendar } from '../calendars/calendar.js';
 import { weekdayOnOrAfter, weekdayOnOrBefore } from '../calendars/date-rule.js';
-import { civilOf, dayFrom, dayOf, daysInMonth, weekdayOf, type Day } from '../days.js';
-import type { RebalanceSpec } from '../documents/rebalance-spec.js';
-import { firstAtLeast, lastAtMost } from '../search.js';
+import { civilOf, dayFrom, dayOf, daysInMonth, weekdayOf, type Day } from '../time/days.js';
+import type { RebalanceSpec } from './rebalance-spec.js';
+import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 
 /** Months of the frequencies that are cut by months, unless the document names its own. */
 const MONTHS = {

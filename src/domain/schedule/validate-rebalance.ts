@@ -1,7 +1,7 @@
 import { unreadParameters } from '../catalogue/unread-parameters.js';
-import { ANCHORED, RebalanceSpec } from '../documents/rebalance-spec.js';
-import type { Finding } from '../findings.js';
-import { pathText } from '../shape.js';
+import { ANCHORED, RebalanceSpec } from './rebalance-spec.js';
+import type { Finding } from '../refusals/findings.js';
+import { pathText } from '../schema/shape.js';
 
 const isAnchored = (frequency: RebalanceSpec['frequency']): boolean => ANCHORED.some((one) => one === frequency);
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { levelBins } from '#kernels/simulation/level-bins.js';
 import type { LevelBins, PathModel } from '#kernels/simulation/simulate-paths.js';
-import { LIMITS } from '../limits.js';
-import { Refusal } from '../refusal.js';
+import { LIMITS } from '../refusals/limits.js';
+import { Refusal } from '../refusals/refusal.js';
 
 export const SIMULATION_METHODS = ['block_bootstrap', 'gaussian_factor'] as const;
 

@@ -1,6 +1,6 @@
 import { binQuantile } from '#kernels/simulation/level-bins.js';
 import type { SharedTallies, SimulationPlan, SimulationRequest } from './simulation.js';
-import { quantile } from '../order-statistics.js';
+import { quantile } from '../numbers/order-statistics.js';
 
 /** How one number is spread over the paths. */
 export interface Distribution {

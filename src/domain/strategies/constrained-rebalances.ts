@@ -1,13 +1,14 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import type { Composer, Composition } from '../backtest/simulate/compositions.js';
-import type { DecisionMemory } from '../backtest/simulate/decider.js';
-import { formatDay } from '../days.js';
-import type { ConstraintRow, DerivedDocument, IndexDocument } from '../documents/index-document.js';
-import { datedFindings, type Finding } from '../findings.js';
+import type { Composer, Composition } from '../books/compositions.js';
+import type { DecisionMemory } from '../books/decider.js';
+import { formatDay } from '../time/days.js';
+import type { DerivedDocument, IndexDocument } from '../documents/index-document.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
+import { datedFindings, type Finding } from '../refusals/findings.js';
 import { findingsOf, heldWeights } from '../optimisation/derived-decider.js';
 import { createDerivedSolver, type DerivedSolver, type SolverMemory } from '../optimisation/derived-solve.js';
 import { refusalOf, unsolved } from '../optimisation/unsolved.js';
-import { Refusal } from '../refusal.js';
+import { Refusal } from '../refusals/refusal.js';
 
 export interface ConstrainInput {
   /** Index that the strategy follows. */
@@ -64,7 +65,8 @@ export function constrainRebalances({
     tick?.(i / rebalances.length);
     const { composer: seen, session } = composer.seatOf(document.id, rebalance.decision);
     if (seen !== seenLast) [seenLast, solver] = [seen, solverOn(seen, solver.memory())];
-    const solve = solver.solve({ ...rebalance, decision: session }, latest);
+    const outgoing = latest && { ...latest, effective: rebalance.session };
+    const solve = solver.solve({ ...rebalance, decision: session }, { previous: latest, outgoing });
     if (solve.outcome.kind !== 'solved') {
       if (latest === null) throw noneToBeginWith(rebalance, refusalOf(solver.solvers, solve));
       const { finding } = unsolved(solver.solvers, solve);
@@ -74,7 +76,7 @@ export function constrainRebalances({
     }
     const held = heldWeights(solve);
     latest = { session: rebalance.session, ...held };
-    const told = findingsOf(solve).map((finding) => ({ ...finding, path: PATH }));
+    const told = findingsOf(solve, seen.market(document.id)).map((finding) => ({ ...finding, path: PATH }));
     findings.push(...datedFindings(told, rebalance.date));
     const { columns, weights } = held;
     solved.push({

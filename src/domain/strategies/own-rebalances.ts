@@ -1,10 +1,10 @@
-import type { Composition } from '../backtest/simulate/compositions.js';
-import { hasAnyBar } from '../backtest/simulate/due-rebalances.js';
-import { askedAt, type IndexRun } from '../backtest/simulate/index-run.js';
-import type { Day } from '../days.js';
-import type { RebalanceSpec } from '../documents/rebalance-spec.js';
+import type { Composition } from '../books/compositions.js';
+import { hasAnyBar } from '../books/due-rebalances.js';
+import { askedAt, type IndexRun } from '../books/index-run.js';
+import type { Day } from '../time/days.js';
+import type { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { rebalanceDates, type RebalanceDate } from '../schedule/schedule.js';
-import { lastAtMost } from '../search.js';
+import { lastAtMost } from '../numbers/search.js';
 
 export interface OwnSpan {
   /** First and last session of the strategy. */

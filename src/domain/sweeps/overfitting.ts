@@ -2,7 +2,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { FIGURES_OF_CHOICE, halvesOf, type BlockSums } from '#kernels/sums/halving-choices.js';
 import { VARIANCE_MIN } from './stretch.js';
-import { median } from '../order-statistics.js';
+import { median } from '../numbers/order-statistics.js';
 
 /** What symmetric cross-validation says of choosing the best of several variants by their Sharpe ratio. */
 export interface Overfitting {

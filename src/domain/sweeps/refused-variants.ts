@@ -1,5 +1,5 @@
-import type { Finding } from '../findings.js';
-import { Refusal, refuseWithFindings } from '../refusal.js';
+import type { Finding } from '../refusals/findings.js';
+import { Refusal, refuseWithFindings } from '../refusals/refusal.js';
 import type { Patch } from './variants.js';
 
 /** Different findings that are listed; the others are counted. */

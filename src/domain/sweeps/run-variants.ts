@@ -1,15 +1,15 @@
 import type { BacktestMetrics } from '../analytics/series.js';
-import type { KnownMarkets } from '../backtest/simulate/known-seats.js';
-import type { DeciderFactory } from '../backtest/simulate/compositions.js';
-import type { BacktestPlan } from '../backtest/plan.js';
+import type { KnownMarkets } from '../books/known-seats.js';
+import type { DeciderFactory } from '../books/compositions.js';
+import type { BacktestPlan } from '../documents/backtest-plan.js';
 import { assertReturns } from '../backtest/run-summary.js';
 import { computeRun } from '../backtest/compute-run.js';
-import { createSparseRoom, type SparseRoom } from '../backtest/simulate/sparse-room.js';
+import { createSparseRoom, type SparseRoom } from '../books/sparse-room.js';
 import type { ComputedRun } from '../backtest/run.js';
 import type { Calendars } from '../calendars/calendar.js';
-import { canonicalJson } from '../canonical-json.js';
+import { canonicalJson } from '../json/canonical-json.js';
 import type { MarketData } from '../market/market-data.js';
-import { Refusal, type ErrorDetail } from '../refusal.js';
+import { Refusal, type ErrorDetail } from '../refusals/refusal.js';
 import type { StoredModels } from '../risk/stored-model.js';
 import type { Variant } from './variants.js';
 

@@ -1,5 +1,5 @@
 import { powerOf } from '#kernels/power.js';
-import { LIMITS } from '../limits.js';
+import { LIMITS } from '../refusals/limits.js';
 import type { FoldRanking } from './rankings.js';
 
 /** Figures of consecutive returns that join with those of the returns after them. */

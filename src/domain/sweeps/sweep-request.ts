@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { AsKnownOn } from '../documents/as-known-on.js';
+import { AsKnownOn } from '../schema/as-known-on.js';
 import { BacktestFields } from '../documents/backtest-fields.js';
 import { StrategyDocument } from '../documents/strategy-document.js';
-import { LIMITS } from '../limits.js';
-import { oneOfEach } from '../one-of.js';
-import { Id } from '../shape.js';
+import { LIMITS } from '../refusals/limits.js';
+import { oneOfEach } from '../schema/one-of.js';
+import { Id } from '../schema/shape.js';
 import { SweepFolds } from './fold-terms.js';
 import { RANKING_NAMES } from './rankings.js';
 

@@ -1,7 +1,7 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { covariance } from '../analytics/series.js';
-import { isEqual } from '../backtest/numbers.js';
-import type { ErrorDetail } from '../refusal.js';
+import { isEqual } from '../numbers/number-types.js';
+import type { ErrorDetail } from '../refusals/refusal.js';
 import { expectedMaximumSharpe, probabilisticSharpe, sharpeSample, type SharpeSample } from './deflated-sharpe.js';
 import { overfitting, type Overfitting } from './overfitting.js';
 import { chooseByFolds, type ChoiceByFolds, type FoldsTooShort } from './choose-by-folds.js';

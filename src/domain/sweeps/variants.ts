@@ -1,8 +1,8 @@
-import type { BacktestRequest, StrategyTerms } from '../backtest/plan.js';
+import type { BacktestRequest, StrategyTerms } from '../documents/backtest-plan.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { smallValue, type Finding } from '../findings.js';
-import { LIMITS } from '../limits.js';
-import { checkShape } from '../shape.js';
+import { smallValue, type Finding } from '../refusals/findings.js';
+import { LIMITS } from '../refusals/limits.js';
+import { checkShape } from '../schema/shape.js';
 import { parsePointer, setAt } from './json-pointer.js';
 import { SweepStrategy, SweepTerms, type SweepRequest } from './sweep-request.js';
 

@@ -1,5 +1,5 @@
 import type { JWTPayload } from 'jose';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Principal } from '../handler.js';
 import { principalOf, type ClaimGrant } from './claims.js';
 

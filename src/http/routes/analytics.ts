@@ -1,7 +1,7 @@
 import type { analyticsRoutes } from '#contract/analytics/routes.js';
 import type { Analytics } from '#services/runs/analytics.js';
 import type { BacktestBatches } from '#services/runs/backtest-batches.js';
-import type { StoredBytes } from '#services/runs/stored-bytes.js';
+import type { StoredBytes } from '#services/stored/stored-bytes.js';
 import type { Handlers, Reply } from '../handler.js';
 import { CSV_CONTENT_TYPE, CSV_TYPE } from '#views/csv-table.js';
 import { askedRun } from '../asked-run.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { routes, type Route } from '#contract/route.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { codingFor, type Coding } from '../content-coding.js';
 import type { Handlers, Reply, RouteRequest } from '../handler.js';
 

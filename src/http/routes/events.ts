@@ -1,6 +1,6 @@
 import type { eventRoutes, EventsView } from '#contract/events.js';
 import { JSON_TYPE } from '#contract/media-formats.js';
-import { dayFrom, type Day } from '#domain/days.js';
+import { dayFrom, type Day } from '#domain/time/days.js';
 import type { Events } from '#services/indices/events.js';
 import { icalendar } from '#views/icalendar.js';
 import type { Handlers } from '../handler.js';

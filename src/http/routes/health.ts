@@ -1,5 +1,5 @@
 import type { Health, healthRoutes } from '#contract/health.js';
-import { LIMITS } from '#domain/limits.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import type { HealthRead, HealthService } from '#services/operations/health.js';
 import type { Handlers, Principal, Reply } from '../handler.js';
 import { keptText } from '../kept-text.js';

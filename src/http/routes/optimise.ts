@@ -37,6 +37,7 @@ export function optimiseHandlers(
       const status = await optimise.start(body(), origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
+    previewOptimisation: async ({ body, signal }) => ({ bytes: await optimise.preview(body(), signal) }),
     async getOptimisation({ params }) {
       const { length, etag, open } = await optimise.result(params.run_id);
       return { stream: await open(), length, etag };

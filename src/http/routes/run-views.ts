@@ -1,6 +1,6 @@
 import type { runViewRoutes } from '#contract/analytics/run-view-routes.js';
 import { EXPORT_FORMATS, type ExportFormat } from '#domain/exports/formats.js';
-import { refuseWithFindings } from '#domain/refusal.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
 import type { RunViews } from '#services/runs/run-views.js';
 import { CSV_CONTENT_TYPE, CSV_TYPE } from '#views/csv-table.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { routes, type Route } from '#contract/route.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Handlers, Reply, RouteRequest } from '../handler.js';
 import { cookieIn, isRepeated, type Sessions } from '../oidc/sessions.js';
 import type { Attempt, SignIn } from '../oidc/sign-in.js';

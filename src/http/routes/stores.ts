@@ -1,9 +1,9 @@
 import type { Route } from '#contract/route.js';
 import type { storeRoutes } from '#contract/stores/routes.js';
 import { ImportHeader, TABLE_FORMATS } from '#domain/documents/import-request.js';
-import { parseJson } from '#domain/parse-json.js';
-import { refuseWithFindings } from '#domain/refusal.js';
-import { checkShape } from '#domain/shape.js';
+import { parseJson } from '#domain/json/parse-json.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import { checkShape } from '#domain/schema/shape.js';
 import type { Datasets } from '#services/datasets/datasets.js';
 import type { Asker } from '#services/shared/gate.js';
 import type { ImportedBody } from '#services/datasets/imports.js';

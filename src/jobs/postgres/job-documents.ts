@@ -1,6 +1,6 @@
 import { NO_REQUEST } from '#domain/documents/version-document.js';
 import { JOB_KIND_CATALOGUE } from '#domain/jobs/job-kinds.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentTransaction } from '#store/port.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
 import type { JobRow } from '#store/postgres/commit-order.js';

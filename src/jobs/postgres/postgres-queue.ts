@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { JOB_KIND_CATALOGUE } from '#domain/jobs/job-kinds.js';
-import { Refusal, isUnavailable } from '#domain/refusal.js';
+import { Refusal, isUnavailable } from '#domain/refusals/refusal.js';
 import type { Database } from '#store/postgres/database.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
 import { formatTimestamp } from '#store/timestamp.js';

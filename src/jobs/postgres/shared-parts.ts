@@ -1,4 +1,4 @@
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
 import type { Clock } from '../clock.js';
 import { splitRecord, type JobIdentity } from '../job-record.js';

@@ -1,4 +1,4 @@
-import type { Day } from '#domain/days.js';
+import type { Day } from '#domain/time/days.js';
 import type { ArtifactDestination } from '#store/port.js';
 import type { HashCells } from '../thread-messages.js';
 
@@ -33,7 +33,7 @@ export interface HashedFile {
 }
 
 /**
- * Shared memory of the threads of a process: which files it has written or hashed, as `workers/checked-files.ts` has
+ * Shared memory of the threads of a process: which files it has written or hashed, as `workers/run-files/checked-files.ts` has
  * them.
  */
 export type CheckedFiles = BigUint64Array<SharedArrayBuffer>;

@@ -1,15 +1,12 @@
 import type { ExportFormat } from '#domain/exports/formats.js';
 import type { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import type { CalledRebalance } from '#domain/schedule/index-schedule.js';
-import type { ConstraintRow, IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
-import type { OptimisationRequest } from '#domain/documents/optimisation-request.js';
-import type {
-  FactorModelPayload,
-  RiskDiagnosticsPayload,
-  RiskModelRequest,
-} from '#domain/documents/risk-model-document.js';
-import type { RiskValidationRequest } from '#domain/documents/risk-validation-request.js';
-import type { Finding } from '#domain/findings.js';
+import type { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
+import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
+import type { OptimisationPreviewRequest, OptimisationRequest } from '#domain/documents/optimisation-request.js';
+import type { FactorModelPayload, RiskDiagnosticsPayload, RiskModelRequest } from '#domain/risk/risk-model-document.js';
+import type { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { MeasuringModel } from '#domain/risk/measuring-model.js';
 import type { ArtifactRef } from '#store/port.js';
@@ -21,6 +18,11 @@ export interface IndexQuestion {
   readonly documents: Readonly<Record<string, IndexDocument>>;
   readonly models?: ModelFiles;
   readonly indexId: string;
+}
+
+/** The weights that an optimisation of an index comes to. */
+export interface OptimisationQuestion extends IndexQuestion {
+  readonly request: OptimisationPreviewRequest;
 }
 
 /** Trades that bring accounts to an index. */

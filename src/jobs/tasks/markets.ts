@@ -1,4 +1,4 @@
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { Repair } from '#market/audit/doubt.js';
 import type { RefreshOptions, RefreshReport } from '#market/content/refresh-report.js';
@@ -23,7 +23,7 @@ export interface RepairMarketOutput {
 export interface RefreshMarketInput {
   readonly held: MarketHandle;
   readonly fresh: MarketHandle;
-  readonly options: RefreshOptions;
+  readonly options: Omit<RefreshOptions, 'adjustment'>;
   /** Codes of the calendars that stored indices are on. */
   readonly calendars: readonly string[];
 }

@@ -50,6 +50,8 @@ export interface RenderInput {
   readonly runs: readonly RenderedRun[];
   /** Wall-clock time of the rendering, ISO-8601 UTC with offset. */
   readonly renderedAt: string;
+  /** Program and version, for the metadata of the file. */
+  readonly creator: string;
   /** The served market, which risk is estimated from; null when there is none or no block asks for it. */
   readonly market: MarketHandle | null;
   readonly outputs: TaskOutputs<'pdf'>;

@@ -1,4 +1,4 @@
-import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
+import type { FullRunReason } from '#domain/documents/full-run-reasons.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
 import type {
   EstimateRiskModelInput,

@@ -1,5 +1,5 @@
 import type { LevelsDifference } from '#domain/backtest/compare-levels.js';
-import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { KnownFiles } from './files.js';
 import type { ModelFiles } from './indices.js';

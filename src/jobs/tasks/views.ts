@@ -1,15 +1,15 @@
 import type { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
-import type { ConstraintRow } from '#domain/documents/index-document.js';
-import type { Estimator } from '#domain/documents/risk-model-document.js';
+import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
+import type { Estimator } from '#domain/risk/risk-model-document.js';
 import type { RiskMemory, RiskReference } from '#domain/analytics/rolling-risk.js';
-import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { RunState } from '#domain/backtest/stale.js';
 import type { ExposureTable } from '#domain/exports/exposure-tables.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import type { LimitTable } from '#domain/exports/limit-tables.js';
 import type { ScenarioTable } from '#domain/exports/scenario-tables.js';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
 import type { AttributionModel } from '#domain/risk/factors/factor-attribution.js';
@@ -102,6 +102,8 @@ export interface ExposuresViewInput {
   readonly interval: 'native' | 'weekly' | 'monthly';
   /** Numeric datapoints. */
   readonly fields: readonly string[];
+  /** The index on whose universe BETA is measured, with every document it reaches; null where none is needed or known. */
+  readonly universe: ComparedWith | null;
   readonly benchmark: ComparedWith | null;
   /**
    * Columns of the benchmark's stored run, where that is of its whole history on the market: it need not be run again.
@@ -210,6 +212,8 @@ export interface WeightsViewInput {
   readonly benchmark: ComparedWith | null;
   /** The served market, null when there is none. */
   readonly market: MarketHandle | null;
+  /** Whether it has the content that the run was made on, by which its share counts are those of the run. */
+  readonly isMarketOfRun: boolean;
 }
 
 export interface FactorAttributionInput {

@@ -1,10 +1,10 @@
-import { dayFrom } from '#domain/days.js';
-import { keptFloats } from '#domain/kept-memory.js';
+import { dayFrom } from '#domain/time/days.js';
+import { keptFloats } from '#base/memory/kept-memory.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
-import { firstAtLeast, lastAtMost } from '#domain/search.js';
+import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 import { compareActions } from '../content/action-rows.js';
 import type { MarketContent } from '../content/market-content.js';
-import { withoutEmptyLines } from '../serving/panels.js';
+import { withoutEmptyLines } from '../panels/panels.js';
 import type { ActionRow, Repair } from './doubt.js';
 
 /** The content with repairs applied in the order given; the content itself is left as it is. */

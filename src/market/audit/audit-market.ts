@@ -1,4 +1,4 @@
-import { compareText } from '#domain/findings.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { Doubt } from './doubt.js';

@@ -1,4 +1,4 @@
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import type { MarketContent } from '../content/market-content.js';
 import { dayText, type NameHistory } from './name-history.js';
 import type { Doubt } from './doubt.js';

@@ -1,11 +1,11 @@
 import { powerOf } from '#kernels/power.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { ActionRow, Doubt, Repair } from './doubt.js';
 import type { NameHistory } from './name-history.js';
 import { logStudent } from './split-odds.js';
-import { upperMedian } from '#domain/order-statistics.js';
+import { upperMedian } from '#domain/numbers/order-statistics.js';
 
 /** Columns in which vendors give a price adjusted for dividends. */
 const ADJUSTED = ['ADJ_CLOSE', 'Adj Close', 'ADJUSTED_CLOSE'];

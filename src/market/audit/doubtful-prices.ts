@@ -1,4 +1,4 @@
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { ACTION_KINDS } from '#domain/market/market-data.js';
 import { dayText, EX_DATE_BARS, type NameHistory } from './name-history.js';
 import type { Doubt, Repair } from './doubt.js';

@@ -1,4 +1,4 @@
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { ACTION_KINDS, type Adjustment } from '#domain/market/market-data.js';
 import { actionDoubts } from '../content/doubtful-actions.js';
 import type { MarketContent } from '../content/market-content.js';

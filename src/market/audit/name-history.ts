@@ -1,7 +1,7 @@
-import { formatDay, type Day } from '#domain/days.js';
+import { formatDay, type Day } from '#domain/time/days.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { firstAtLeast } from '#domain/search.js';
-import { select } from '#domain/select.js';
+import { firstAtLeast } from '#domain/numbers/search.js';
+import { select } from '#domain/numbers/select.js';
 import type { MarketContent } from '../content/market-content.js';
 
 /** The bars of one name on their own axis, and what happened between them. */

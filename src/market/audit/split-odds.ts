@@ -1,6 +1,6 @@
 import type { Adjustment } from '#domain/market/market-data.js';
 import type { NameHistory } from './name-history.js';
-import { upperMedian } from '#domain/order-statistics.js';
+import { upperMedian } from '#domain/numbers/order-statistics.js';
 
 /** Ratios in which companies split and consolidate their shares, each with its part of all splits. */
 const SHARE_OF_SPLITS: ReadonlyMap<number, number> = new Map([

@@ -1,12 +1,12 @@
-import { formatDay, type Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
-import { didYouMean } from '#domain/nearest-name.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
+import { didYouMean } from '#base/text/nearest-name.js';
 import { ACTION_KINDS, type ActionStatus, type ActionType, type CorporateAction } from '#domain/market/market-data.js';
 import { notANumber, numberIn, textIn, writtenText, type Cell } from '../formats/cells.js';
 import { electionIn, type ElectionTerms } from './election-terms.js';
-import { quoted } from './key-problems.js';
-import { namedColumns } from '../import/named-columns.js';
-import { cellPath, type Problems } from './problems.js';
+import { quoted } from '../tables/key-problems.js';
+import { namedColumns } from '../tables/named-columns.js';
+import { cellPath, type Problems } from '../tables/problems.js';
 import { dateIn, identifierIn, type Path, type TableRows, neededIn } from './table-rows.js';
 
 const TYPES = Object.keys(ACTION_KINDS);
@@ -39,11 +39,12 @@ export function createActionRows(problems: Problems, isOwn = false): TableRows<r
       at('value'),
       at('pay_date'),
     ];
-    const [announcedAt, statusAt, relatedAt, subscriptionAt] = [
+    const [announcedAt, statusAt, relatedAt, subscriptionAt, cashAt] = [
       at('announced'),
       at('status'),
       at('related'),
       at('subscription_price'),
+      at('cash'),
     ];
     const electionOf = electionReader(at, problems);
 
@@ -67,6 +68,7 @@ export function createActionRows(problems: Problems, isOwn = false): TableRows<r
       const isApplicable =
         isOwn || leadsElsewhere({ identifier, type, exDay, value, related }, relatedAt.path, problems);
       const subscriptionPrice = subscriptionIn(cells[subscriptionAt.column], subscriptionAt.path, problems);
+      const cash = cashIn(type, cells[cashAt.column], cashAt.path, problems);
       if (
         identifier === undefined ||
         type === undefined ||
@@ -74,10 +76,11 @@ export function createActionRows(problems: Problems, isOwn = false): TableRows<r
         value === undefined ||
         status === undefined ||
         related === undefined ||
+        cash === undefined ||
         !isApplicable
       )
         return;
-      const key = JSON.stringify([identifier, type, exDay, value, status, related]);
+      const key = JSON.stringify([identifier, type, exDay, value, status, related, cash]);
       if (seen.has(key)) {
         problems.error({
           code: 'DUPLICATE_KEY',
@@ -90,7 +93,7 @@ export function createActionRows(problems: Problems, isOwn = false): TableRows<r
       const election = electionOf(type, cells);
       if (payDay === undefined || announcedDay === undefined || subscriptionPrice === undefined || !election) return;
       const terms = { type, value, exDay, payDay, status, announcedDay, related, subscriptionPrice, ...election };
-      actions.push({ identifier, ...terms });
+      actions.push({ identifier, ...terms, ...(cash === null ? {} : { cash }) });
     };
   }
 
@@ -126,7 +129,8 @@ export function compareActions(a: CorporateAction, b: CorporateAction): number {
     compareText(a.type, b.type) ||
     a.value - b.value ||
     compareText(a.status ?? '', b.status ?? '') ||
-    compareText(a.related ?? '', b.related ?? '')
+    compareText(a.related ?? '', b.related ?? '') ||
+    (a.cash ?? 0) - (b.cash ?? 0)
   );
 }
 
@@ -139,7 +143,7 @@ function leadsElsewhere({ identifier, type, exDay, value, related }: Merged, pat
   problems.error({
     code: related === null ? 'REQUIRED' : 'NOT_IN_CHOICES',
     path: path(),
-    message: `The MERGER of ${identifier}${when} gives ${value} shares for one and ${related === null ? 'names no related identifier' : 'names itself as related'}; the name that the shares are of is needed. One that is paid in cash is an ACQUISITION.`,
+    message: `The MERGER of ${identifier}${when} gives ${value} shares for one and ${related === null ? 'names no related identifier' : 'names itself as related'}; the name that the shares are of is needed. One that is paid in cash alone is an ACQUISITION.`,
   });
   return false;
 }
@@ -217,6 +221,29 @@ function statusIn(cell: Cell | undefined, path: Path, problems: Problems): Actio
     message: `The status is ${quoted(text)}; the accepted set is ${STATUSES.join(', ')}.${didYouMean(text, STATUSES)}`,
     value: text,
     accepted: STATUSES,
+  });
+  return undefined;
+}
+
+/** Money that a merger pays besides shares; null for none, undefined where the cell is wrong. */
+function cashIn(
+  type: ActionType | undefined,
+  cell: Cell | undefined,
+  path: Path,
+  problems: Problems,
+): number | null | undefined {
+  const value = numberIn(cell);
+  if (value !== undefined && (Number.isNaN(value) || value === 0)) return null;
+  if (value !== undefined && value > 0 && (type === 'MERGER' || type === undefined)) return value;
+  const isElsewhere = value !== undefined && value > 0;
+  const needed = isElsewhere
+    ? `the cash of a ${type} is its value; only a MERGER pays cash besides shares.`
+    : 'an amount per share of at least 0 is needed.';
+  problems.error({
+    code: value === undefined ? 'NOT_A_NUMBER' : isElsewhere ? 'NOT_IN_CHOICES' : 'OUT_OF_RANGE',
+    path: path(),
+    message: `The cash is ${JSON.stringify(writtenText(cell))}; ${needed}`,
+    value: writtenText(cell),
   });
   return undefined;
 }

@@ -1,4 +1,4 @@
-import { compareText } from '#domain/findings.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { CorporateAction, Membership, ReferenceTable } from '#domain/market/market-data.js';
 import type { MarketContent } from './market-content.js';
 
@@ -15,9 +15,10 @@ export function canonicalTables({
   return `{"actions":${JSON.stringify(actions.map(inOrder))},"reference":${referenceJson(reference)},"universes":${JSON.stringify(universes.map(spellInOrder))}}`;
 }
 
-/** Members in code-point order; those of elections where an action has them. */
+/** Members in code-point order; cash and those of elections where an action has them. */
 const inOrder = ({
   announcedDay,
+  cash,
   electionDay,
   electionDefault,
   exDay,
@@ -31,7 +32,8 @@ const inOrder = ({
   value,
 }: CorporateAction) => ({
   announcedDay,
-  electionDay, // JSON has no members that are absent.
+  cash, // JSON has no members that are absent.
+  electionDay,
   electionDefault,
   exDay,
   identifier,

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import { canonicalJson } from '#domain/canonical-json.js';
-import { compareText } from '#domain/findings.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { ContentDigests } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { canonicalTables } from './canonical-tables.js';
-import { rowsByTable, type TableKind, type RowsByTable } from './table-kinds.js';
-import { BLOCK_DAYS, blockDigests, DIGEST_BYTES, type KnownBlocks, type MadeBlocks } from './day-blocks.js';
+import { rowsByTable, type TableKind, type RowsByTable } from '../tables/table-kinds.js';
+import { BLOCK_DAYS, blockDigests, DIGEST_BYTES, type KnownBlocks, type MadeBlocks } from '../panels/day-blocks.js';
 import { historyDigests } from './history.js';
 import type { ContentTables, MarketContent } from './market-content.js';
 

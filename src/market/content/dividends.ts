@@ -1,4 +1,4 @@
-import { addMonths, type Day } from '#domain/days.js';
+import { addMonths, type Day } from '#domain/time/days.js';
 import { ACTION_KINDS, type CorporateAction, type MarketData } from '#domain/market/market-data.js';
 
 /** Product of the ratio actions that trade ex within the window and are not cancelled. */

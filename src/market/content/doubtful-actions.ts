@@ -1,14 +1,21 @@
-import { formatDay, type Day } from '#domain/days.js';
-import type { FindingCode } from '#domain/findings.js';
-import { ACTION_KINDS, referenceAt, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
-import { firstAtLeast } from '#domain/search.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import type { FindingCode } from '#domain/refusals/findings.js';
+import {
+  ACTION_KINDS,
+  ELECTIONS,
+  referenceAt,
+  type Adjustment,
+  type CorporateAction,
+} from '#domain/market/market-data.js';
+import { firstAtLeast } from '#domain/numbers/search.js';
 import type { MarketContent } from './market-content.js';
-import { GAP_SESSIONS_MAX, JUMP_MAX } from './market-warnings.js';
+import { compareActions } from './action-rows.js';
+import { ENDINGS, GAP_SESSIONS_MAX, JUMP_MAX } from './market-warnings.js';
 
 /** What an action says that can hardly be. */
 export interface ActionDoubt {
   readonly action: CorporateAction;
-  readonly code: Extract<FindingCode, 'ACTION_DATES' | 'ACTION_SIZE' | 'ACTION_WITHOUT_PRICE'>;
+  readonly code: Extract<FindingCode, 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'ACTION_WITHOUT_PRICE'>;
   readonly message: string;
   /** The figures or dates it rests on. */
   readonly evidence: Readonly<Record<string, number | string>>;
@@ -21,6 +28,8 @@ interface Prices {
   readonly position: ReadonlyMap<string, number>;
   /** Splits that are in no price before them, by name. */
   readonly splits: ReadonlyMap<string, readonly CorporateAction[]>;
+  /** Endings, by name. */
+  readonly endings: ReadonlyMap<string, readonly CorporateAction[]>;
 }
 
 interface Close {
@@ -29,7 +38,7 @@ interface Close {
 }
 
 /**
- * Actions that can be applied and hardly be right: announced behind their ex-date or election date, an ending that is none, cash that is
+ * Actions that can be applied and hardly be right: two endings of one name on one day, announced behind their ex-date or election date, an ending that is none, cash that is
  * no less than the close before, rights above it, an ending far from it, a split that no close shows, shares of a name without a price.
  * @param adjustment prices with dividends in them say nothing of the size of one
  * @cost O(1) an action but for the sessions that its name has no bar on
@@ -41,6 +50,7 @@ export function actionDoubts(content: MarketContent, adjustment: Adjustment): Ac
     adjustment,
     position: new Map(identifiers.map((name, n) => [name, n])),
     splits: byName(adjustment === 'none' ? actions.filter(isSplit) : []),
+    endings: byName(actions.filter(({ type, status }) => ENDINGS.has(type) && status !== 'cancelled')),
   };
   return actions.flatMap((action) =>
     action.status === 'cancelled' ? [] : DOUBTS.flatMap((doubtOf) => doubtOf(action, prices) ?? []),
@@ -165,13 +175,55 @@ function splitDoubt(action: CorporateAction, prices: Prices): ActionDoubt | unde
 /** A change of the close up to which it is none that a split makes. */
 const UNMOVED_MAX = 0.2;
 
-const DOUBTS = [datesDoubt, electionDoubt, endDoubt, sizeDoubt, splitDoubt, relatedDoubt];
+/** Endings of one name on one day of which one alone can be applied. Of an offer a holder elects cash or shares. */
+function conflictDoubt(action: CorporateAction, { endings }: Prices): ActionDoubt | undefined {
+  const { identifier, exDay } = action;
+  if (!ENDINGS.has(action.type)) return undefined;
+  const others = endings.get(identifier)!.filter((other) => other !== action && other.exDay === exDay);
+  const sameDay = [action, ...others];
+  const isOffer = sameDay.some(isElective) && sameDay.every(({ type }) => ELECTIONS.has(type));
+  if (others.length === 0 || isOffer || appliedOf(sameDay) !== action) return undefined;
+  const ignored = others.map(termsOf).join(', ');
+  return {
+    action,
+    code: 'ACTION_CONFLICT',
+    message: `${named(action)} is applied: ${termsOf(action)}. Other endings on that day are not: ${ignored}. The cash of a merger belongs in its cash; of an offer one action needs an election_date or election_default.`,
+    evidence: { ex_date: formatDay(exDay), applied: action.type, ignored },
+  };
+}
+
+const isElective = ({ electionDay, electionDefault }: CorporateAction) =>
+  electionDay !== undefined || electionDefault !== undefined;
+
+/** In the order in which an ending of the one type is applied before one of another. */
+const APPLIED: readonly CorporateAction['type'][] = ['MERGER', 'ACQUISITION', 'DELISTING', 'TICKER_CHANGE'];
+
+/** The ending of a day that is applied: one that says what a share brings first; of one type the last of the table. */
+function appliedOf(endings: readonly CorporateAction[]): CorporateAction | undefined {
+  const telling = endings.filter(({ type, value }) => type === 'TICKER_CHANGE' || value > 0);
+  return APPLIED.flatMap(
+    (type) =>
+      (telling.length > 0 ? telling : endings)
+        .filter((one) => one.type === type)
+        .toSorted(compareActions)
+        .at(-1) ?? [],
+  )[0];
+}
+
+function termsOf({ type, value, related, cash }: CorporateAction): string {
+  const besides = cash === undefined ? '' : ` and ${cash} in cash`;
+  if (type === 'MERGER') return `MERGER of ${value} shares of ${related}${besides}`;
+  if (type === 'TICKER_CHANGE') return `TICKER_CHANGE to ${related}`;
+  return value > 0 ? `${type} at ${value}` : `${type} without a price`;
+}
+
+const DOUBTS = [conflictDoubt, datesDoubt, electionDoubt, endDoubt, sizeDoubt, splitDoubt, relatedDoubt];
 
 /** Actions that give shares of another name. */
 const GIVES_SHARES: ReadonlySet<string> = new Set(['MERGER', 'SPIN_OFF']);
 
 function relatedDoubt(action: CorporateAction, prices: Prices): ActionDoubt | undefined {
-  const { type, identifier, related, value, exDay } = action;
+  const { type, identifier, related, value, exDay, cash = 0 } = action;
   if (!GIVES_SHARES.has(type)) return undefined;
   const without = (why: string): ActionDoubt => ({
     action,
@@ -187,12 +239,12 @@ function relatedDoubt(action: CorporateAction, prices: Prices): ActionDoubt | un
   if (other === undefined) return without(`of ${related}, which has no bar before`);
   const { reference } = prices.content;
   const currencyOf = (name: string) => referenceAt(reference, name, 'CURRENCY', exDay);
-  const worth = value * other.price;
+  const worth = value * other.price + cash;
   if (currencyOf(identifier) !== currencyOf(related) || Math.abs(worth / own.price - 1) <= JUMP_MAX) return undefined;
   return {
     action,
     code: 'ACTION_SIZE',
-    message: `${named(action)} gives ${value} shares of ${related} for one, worth ${worth} at the close of ${formatDay(other.day)}; that is far from the own close before, ${own.price} of ${formatDay(own.day)}.`,
+    message: `${named(action)} gives ${value} shares of ${related}${cash === 0 ? '' : ` and ${cash} in cash`} for one, worth ${worth} at the close of ${formatDay(other.day)}; that is far from the own close before, ${own.price} of ${formatDay(own.day)}.`,
     evidence: { ratio: value, related, worth, close: own.price, close_date: formatDay(own.day) },
   };
 }

@@ -1,13 +1,13 @@
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { formatDay } from '#domain/days.js';
-import { orderFindings, type Finding } from '#domain/findings.js';
+import { formatDay } from '#domain/time/days.js';
+import { orderFindings, type Finding } from '#domain/refusals/findings.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import { actionDoubts } from './doubtful-actions.js';
 import type { MarketContent } from './market-content.js';
 import { warnOfHoles } from './market-holes.js';
 import { warnOfMarket } from './market-warnings.js';
 import { partialDates } from './partial-dates.js';
-import type { Problems } from './problems.js';
+import type { Problems } from '../tables/problems.js';
 import { warnOfSessions } from './session-warnings.js';
 import { unknownCurrencies } from './unknown-currencies.js';
 

@@ -1,8 +1,8 @@
-import { didYouMean } from '#domain/nearest-name.js';
+import { didYouMean } from '#base/text/nearest-name.js';
 import { ELECTIONS, type ActionType, type CorporateAction, type ElectionDefault } from '#domain/market/market-data.js';
 import { numberIn, textIn, writtenText, type Cell } from '../formats/cells.js';
-import { quoted } from './key-problems.js';
-import type { Problems } from './problems.js';
+import { quoted } from '../tables/key-problems.js';
+import type { Problems } from '../tables/problems.js';
 import { dateIn, type Path } from './table-rows.js';
 
 /** What a holder can decide of an action. */

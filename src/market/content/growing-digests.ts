@@ -1,8 +1,8 @@
 import type { Worker } from 'node:worker_threads';
-import { APART_BYTES_MIN, startHashing, type HashingOrder } from '../process/hashing.js';
-import { panelBytes, type Panels } from '../serving/panels.js';
-import { BLOCK_DAYS, blockDigests, type MadeBlocks } from './day-blocks.js';
-import type { DayFollower } from './scatter-rows.js';
+import { APART_BYTES_MIN, startHashing, type HashingOrder } from '../threads/hashing.js';
+import { panelBytes, type Panels } from '../panels/panels.js';
+import { BLOCK_DAYS, blockDigests, type MadeBlocks } from '../panels/day-blocks.js';
+import type { DayFollower } from '../threads/scatter-rows.js';
 
 /**
  * Digests of blocks of days, made as the days are completed: by a thread of their own where the panels are large and in shared

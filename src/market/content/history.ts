@@ -1,8 +1,8 @@
 import { createHash, type Hash } from 'node:crypto';
-import { compareText } from '#domain/findings.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { firstAtLeast, lastAtMost } from '#domain/search.js';
-import { BLOCK_DAYS, DIGEST_BYTES, type KnownBlocks } from './day-blocks.js';
+import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
+import { BLOCK_DAYS, DIGEST_BYTES, type KnownBlocks } from '../panels/day-blocks.js';
 
 /**
  * What the tables of a store tell of one day: an action, reference values that begin to hold, a membership that begins
@@ -79,6 +79,7 @@ function* factsOf({ reference, actions, universes }: Omit<Tables, 'dates'>, { af
     const status = action.status === 'announced' ? 'paid' : action.status;
     const { scripRatio, electionDay, electionDefault } = action;
     const election = [scripRatio, electionDay, electionDefault];
+    const mixed = action.cash === undefined ? [] : [{ cash: action.cash }];
     if (isWithin(exDay))
       yield {
         day: exDay,
@@ -93,6 +94,7 @@ function* factsOf({ reference, actions, universes }: Omit<Tables, 'dates'>, { af
           related,
           subscriptionPrice,
           ...(election.every((term) => term === undefined) ? [] : election),
+          ...mixed,
         ]),
       };
   }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import type { Day } from '#domain/days.js';
+import type { Day } from '#domain/time/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { lastAtMost } from '#domain/search.js';
-import { BLOCK_DAYS, blockDigests, DIGEST_BYTES } from './day-blocks.js';
+import { lastAtMost } from '#domain/numbers/search.js';
+import { BLOCK_DAYS, blockDigests, DIGEST_BYTES } from '../panels/day-blocks.js';
 import { historyDigest, historyDigests } from './history.js';
 import { axesOf, type PrefixMark } from './prefix.js';
 

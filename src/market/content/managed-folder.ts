@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { isUnavailable } from '#domain/refusal.js';
+import { isUnavailable } from '#domain/refusals/refusal.js';
 import { syncFolder } from './write-market.js';
 
 /** Name of the mark by which the engine knows a folder as one it made; a name with a dot is never read as data. */

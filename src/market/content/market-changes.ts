@@ -1,6 +1,6 @@
-import { formatDay, type Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
-import type { Panels } from '../serving/panels.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
+import type { Panels } from '../panels/panels.js';
 import { createRestatements, type RowChanges } from './restatements.js';
 
 /** What parts two versions of the bars. */

@@ -1,6 +1,6 @@
 import type { CorporateAction, Membership, ReferenceTable } from '#domain/market/market-data.js';
 import type { SeriesTable } from '#domain/market/series.js';
-import type { Panels } from '../serving/panels.js';
+import type { Panels } from '../panels/panels.js';
 
 /** The values of a store, whatever it is called and wherever they came from. */
 export interface MarketContent extends Panels {

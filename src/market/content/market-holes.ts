@@ -1,5 +1,5 @@
-import { formatDay, weekdayOf, type Day } from '#domain/days.js';
-import type { Problems } from './problems.js';
+import { formatDay, weekdayOf, type Day } from '#domain/time/days.js';
+import type { Problems } from '../tables/problems.js';
 import { GAP_SESSIONS_MAX } from './market-warnings.js';
 
 /** Days of a week, and those of them on which markets trade. */

@@ -1,6 +1,6 @@
 import { canPage, memoryLimit } from '#kernels/memory/paged-memory.js';
-import { panelBytes } from '../serving/panels.js';
-import type { Problems } from './problems.js';
+import { panelBytes } from '../panels/panels.js';
+import type { Problems } from '../tables/problems.js';
 
 /** Rows of the market dataset: more of them are no market. */
 export const ROWS_MAX = 200_000_000;

@@ -1,13 +1,15 @@
-import type { Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
-import { isAssetIdentifier } from '#domain/shape.js';
+import type { Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
+import { isAssetIdentifier } from '#domain/schema/shape.js';
 import { dayIn, notANumber, numberIn, textIn, writtenText, type Cell, type Heading } from '../formats/cells.js';
-import { COUNT_COLUMNS, PRICE_COLUMNS } from './table-kinds.js';
-import { badDay, badIdentifier, nonPositivePrice, quoted, repeatedKey } from './key-problems.js';
+import { COUNT_COLUMNS, PRICE_COLUMNS } from '../tables/table-kinds.js';
+import { isMet, valueConflict, type OnDuplicate } from './repeated-rows.js';
+import { badDay, badIdentifier, nonPositivePrice, quoted, repeatedKey } from '../tables/key-problems.js';
 import { IDENTIFIERS_MAX, refuseSize, ROWS_MAX, RowsFault } from './market-limits.js';
-import { namedColumns } from '../import/named-columns.js';
-import { emptyPanel, withoutEmptyLines, type Panels } from '../serving/panels.js';
-import { cellPath, type Problems } from './problems.js';
+import { namedColumns } from '../tables/named-columns.js';
+import { dayPositions } from '../panels/day-positions.js';
+import { emptyPanel, withoutEmptyLines, type Panels } from '../panels/panels.js';
+import { cellPath, type Problems } from '../tables/problems.js';
 import { BLOCK_BITS, BLOCK_ROWS, createRowBlocks } from './row-blocks.js';
 
 /** One file, sheet or table of the market dataset: which of its columns is what. */
@@ -27,9 +29,6 @@ export interface MarketFile {
   /** Whether a row holds many names: `addCells` takes it apart. */
   readonly isWide?: boolean;
 }
-
-/** How a second row of one name and date is met. */
-export type OnDuplicate = 'refuse' | 'identical' | 'first' | 'last';
 
 /**
  * Rows of the market dataset in the order of the files, before they have axes: for formats that are read row by row.
@@ -271,8 +270,11 @@ export function createMarketRows(
       const day = dayBlocks[block]![slot]!;
       const cell = rowOf[day - dates[0]!]! * assets + columnOf[code]!;
       if (filled[cell] === 1) {
-        if (isMet({ onDuplicate, isJoined }, panels, cell, (field) => valueBlocks[field]![block]![slot]!)) continue;
+        const valueOf = (field: number): number => valueBlocks[field]![block]![slot]!;
+        if (isMet({ onDuplicate, isJoined }, panels, cell, valueOf)) continue;
         repeated += 1;
+        const conflict = valueConflict({ fields, panels, cell }, valueOf);
+        if (conflict !== undefined) problems.conflict({ ...conflict, identifier: identifiers[code]!, day });
         refuseRepeated(row, identifiers[code]!, day, problems, files);
         continue;
       }
@@ -299,32 +301,6 @@ export function createMarketRows(
       return rows;
     },
   };
-}
-
-/** Row of a panel per day counted from the first one: a table instead of a search for every cell. */
-export function dayPositions(dates: Int32Array): Int32Array {
-  const positions = new Int32Array(dates.length === 0 ? 0 : dates.at(-1)! - dates[0]! + 1).fill(-1);
-  for (let t = 0; t < dates.length; t++) positions[dates[t]! - dates[0]!] = t;
-  return positions;
-}
-
-/** Whether a further row of a cell is accepted; what it changes is changed. */
-function isMet(
-  { onDuplicate, isJoined }: Pick<Required<MarketRowsOptions>, 'onDuplicate' | 'isJoined'>,
-  panels: readonly Float64Array[],
-  cell: number,
-  valueOf: (field: number) => number,
-): boolean {
-  if (onDuplicate === 'refuse' && !isJoined) return false;
-  for (let field = 0; field < panels.length; field++) {
-    const panel = panels[field]!;
-    const value = valueOf(field);
-    const held = panel[cell]!;
-    if (isJoined && value !== value) continue;
-    if (onDuplicate === 'last' || (isJoined && held !== held)) panel[cell] = value;
-    else if (onDuplicate === 'refuse' || (onDuplicate === 'identical' && !Object.is(held, value))) return false;
-  }
-  return true;
 }
 
 function distinctDays(codes: readonly Int32Array[], blocks: readonly Int32Array[], rows: number): Int32Array {

@@ -1,8 +1,8 @@
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { firstAtLeast } from '#domain/search.js';
+import { firstAtLeast } from '#domain/numbers/search.js';
 import type { MarketContent } from './market-content.js';
-import type { Problems } from './problems.js';
+import type { Problems } from '../tables/problems.js';
 
 /** A growth further from 1 than this, with no action to explain it, is doubtful. */
 export const JUMP_MAX = 0.5;

@@ -1,5 +1,6 @@
-import { formatDay } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import { formatDay } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type {
   CorporateAction,
   Membership,
@@ -12,8 +13,8 @@ import { compareActions } from './action-rows.js';
 import { seriesIn, withTables } from './whole-content.js';
 import type { MarketContent } from './market-content.js';
 import { refuseSize } from './market-limits.js';
-import { emptyPanel, type Panels } from '../serving/panels.js';
-import type { Problems } from './problems.js';
+import { emptyPanel, type Panels } from '../panels/panels.js';
+import type { Problems } from '../tables/problems.js';
 import { compareMemberships } from './universe-rows.js';
 
 /**
@@ -29,7 +30,7 @@ export function mergeContents(
   const panels = mergePanels(held, added, problems);
   const merged = {
     reference: mergeReference(held.reference, added.reference, problems),
-    actions: mergeActions(held.actions, added.actions),
+    actions: mergeActions(held.actions, added.actions, problems),
     universes: mergeUniverses(held.universes, added.universes, problems),
     ...seriesIn(mergeSeries(held.series, added.series, problems)),
   };
@@ -173,10 +174,40 @@ function mergeReference(held: ReferenceTable, added: ReferenceTable, problems: P
   return { columns, rows: new Map([...rows].toSorted(([a], [b]) => compareText(a, b))) };
 }
 
-function mergeActions(held: readonly CorporateAction[], added: readonly CorporateAction[]): readonly CorporateAction[] {
-  const byText = new Map([...held, ...added].map((action) => [JSON.stringify(action), action]));
+/** Actions of both. One that says other of a held one than that it was paid is refused: both would count. */
+function mergeActions(
+  held: readonly CorporateAction[],
+  added: readonly CorporateAction[],
+  problems: Problems,
+): readonly CorporateAction[] {
+  const [own, others] = [new Set(held.map(textOf)), new Set(added.map(textOf))];
+  const replaced = new Set<CorporateAction>();
+  const byKey = new Map<string, CorporateAction[]>();
+  for (const action of held)
+    if (!others.has(textOf(action))) byKey.set(keyOf(action), [...(byKey.get(keyOf(action)) ?? []), action]);
+  for (const action of added) {
+    const list = own.has(textOf(action)) ? [] : (byKey.get(keyOf(action)) ?? []);
+    const paid = list.findIndex((each) => textOf({ ...each, status: null }) === textOf({ ...action, status: null }));
+    const [before] = list.splice(Math.max(paid, 0), 1);
+    if (before === undefined) continue;
+    replaced.add(before);
+    if (paid >= 0) continue;
+    problems.error({
+      code: 'DUPLICATE_KEY',
+      path: `corporate_actions[${action.identifier} ${formatDay(action.exDay)}]`,
+      message: `The store holds another ${action.type} of ${action.identifier} on that date, with the value ${before.value}; the added rows have ${action.value}.`,
+      value: action.value,
+    });
+  }
+  const byText = new Map([...held.filter((each) => !replaced.has(each)), ...added].map((each) => [textOf(each), each]));
   return [...byText.values()].sort(compareActions);
 }
+
+const textOf = (action: CorporateAction): string => canonicalJson(action);
+
+/** What an action is found by, whatever its terms. */
+const keyOf = ({ identifier, type, exDay, related }: CorporateAction): string =>
+  JSON.stringify([identifier, type, exDay, related]);
 
 function mergeUniverses(
   held: readonly Membership[],

@@ -1,7 +1,7 @@
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
-import { formatDay, type Day } from '#domain/days.js';
-import type { Finding } from '#domain/findings.js';
-import { once } from '#domain/once.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { once } from '#base/once.js';
 import type { MarketContent } from './market-content.js';
 import { ENDINGS, GAP_SESSIONS_MAX } from './market-warnings.js';
 

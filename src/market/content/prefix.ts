@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '#domain/canonical-json.js';
-import type { Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import type { Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { ContentDigests } from '#domain/market/handle.js';
 import type { Adjustment, MarketData } from '#domain/market/market-data.js';
-import { lastAtMost } from '#domain/search.js';
-import { BLOCK_DAYS, DIGEST_BYTES } from './day-blocks.js';
+import { lastAtMost } from '#domain/numbers/search.js';
+import { BLOCK_DAYS, DIGEST_BYTES } from '../panels/day-blocks.js';
 import { historyDigest } from './history.js';
 
 /**

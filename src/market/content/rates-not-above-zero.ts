@@ -1,4 +1,4 @@
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { isCurrency, pairIn } from '#domain/market/exchange-rates.js';
 import type { SeriesTable } from '#domain/market/series.js';
 

@@ -1,10 +1,10 @@
-import { formatDay, type Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { ReferenceRow, ReferenceTable, ReferenceValue } from '#domain/market/market-data.js';
 import { textIn, type Cell } from '../formats/cells.js';
-import { DATE_COLUMNS, TEXT_COLUMNS } from './table-kinds.js';
-import { namedColumns } from '../import/named-columns.js';
-import { cellPath, type Problems } from './problems.js';
+import { DATE_COLUMNS, TEXT_COLUMNS } from '../tables/table-kinds.js';
+import { namedColumns } from '../tables/named-columns.js';
+import { cellPath, type Problems } from '../tables/problems.js';
 import { dateIn, identifierIn, type TableRows } from './table-rows.js';
 
 interface RawRow {

@@ -1,14 +1,18 @@
-import type { Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import type { Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { MarketContent } from './market-content.js';
-import { holdsAny } from './market-changes.js';
-import { growablePanel, newTakenCount, withoutEmptyLines, type Panels } from '../serving/panels.js';
+import { judgeSecurities, type Judgement } from './judged-securities.js';
+import { holdsAny, newColumns } from './market-changes.js';
+import { mergedPanels } from './merged-panels.js';
+import { growablePanel, newTakenCount, withoutEmptyLines, type Panels } from '../panels/panels.js';
 import { refreshReport, type RefreshOptions, type RefreshReport } from './refresh-report.js';
 
 /** A content after a refresh, and what is new in it. */
 export interface Refreshed {
   readonly content: MarketContent;
   readonly report: RefreshReport;
+  /** Whether all bars of held days are those held. */
+  readonly isHistoryKept: boolean;
   /**
    * Days of the panels' memory that are taken, for the next refresh to write behind them; undefined when nobody may.
    */
@@ -16,8 +20,9 @@ export interface Refreshed {
 }
 
 /**
- * The content of a store after a refresh. Without `full` the bars held stay as they are and bars of later days are
- * added; with it every bar up to `until` is that of the source. Tables are those of the source either way.
+ * The content of a store after a refresh. With `full` every bar up to `until` and every table is that of the source.
+ * Without it each security is taken or left as a whole: one whose history is as it was gains its later bars and actions,
+ * one that was restated for a split is that of the source, any other keeps its bars and actions.
  * @param taken days of the held panels' memory that are taken: behind them later days are written without copying what
  *   is held.
  * @cost one pass over the cells of both; over those added alone while only they came, the names and fields are those
@@ -29,21 +34,70 @@ export function refreshContent(
   options: RefreshOptions,
   taken?: SharedArrayBuffer,
 ): Refreshed {
-  const { unchangedTables = [] } = options;
+  const { unchangedTables = [], adjustment, dividendErrors = [] } = options;
   const { series } = unchangedTables.includes('series') ? held : fresh;
-  const { panels, ...rest } = options.full
-    ? restatedPanels(held, fresh, options)
-    : grownPanels(held, fresh, options, taken);
+  const actions = unchangedTables.includes('corporate_actions') ? held.actions : fresh.actions;
+  const judgement = options.full
+    ? undefined
+    : judgeSecurities(held, fresh, actions, { ...options, adjustment, dividendErrors });
+  const columns = judgement === undefined || !options.isWhole ? [] : newColumns(held, fresh, held.dates.at(-1)!);
+  const { panels, ...rest } =
+    judgement === undefined
+      ? restatedPanels(held, fresh, options)
+      : nextPanels(held, { ...fresh, fields: withoutFields(fresh.fields, columns) }, judgement, options, taken);
   const content: MarketContent = {
     identifiers: panels.identifiers,
     dates: panels.dates,
     fields: panels.fields,
     reference: unchangedTables.includes('reference') ? held.reference : fresh.reference,
-    actions: unchangedTables.includes('corporate_actions') ? held.actions : fresh.actions,
+    actions: judgement?.actions ?? actions,
     universes: unchangedTables.includes('universes') ? held.universes : fresh.universes,
     ...(series === undefined ? {} : { series }),
   };
-  return { content, report: refreshReport({ held, fresh, content }, options), taken: rest.taken };
+  return {
+    content,
+    report: refreshReport({ held, content }, { ...options, judgement, columns }),
+    isHistoryKept: judgement !== undefined && isHistoryKept(judgement),
+    taken: rest.taken,
+  };
+}
+
+/** Whether bars of held days are those held. */
+const isHistoryKept = ({ restated, late }: Judgement): boolean => restated.size === 0 && late === 0;
+
+const withoutFields = (fields: Panels['fields'], names: readonly string[]): Panels['fields'] =>
+  names.length === 0 ? fields : new Map([...fields].filter(([name]) => !names.includes(name)));
+
+/** The bars held, and those of the source that are taken. */
+function nextPanels(
+  held: Panels,
+  fresh: Panels,
+  judgement: Judgement,
+  options: RefreshOptions,
+  taken: SharedArrayBuffer | undefined,
+): NextPanels {
+  if (isHistoryKept(judgement))
+    return grownPanels(held, withoutSecurities(fresh, judgement.rejected, held.dates.at(-1)!), options, taken);
+  const panels = mergedPanels(held, fresh, judgement, options.until);
+  return { panels, taken: newTakenCount(panels.dates.length) };
+}
+
+/** The later days of a source without the securities that are rejected. */
+function withoutSecurities(fresh: Panels, rejected: Judgement['rejected'], after: Day): Panels {
+  if (!fresh.identifiers.some((identifier) => rejected.has(identifier))) return fresh;
+  const columns = fresh.identifiers.flatMap((identifier, n) => (rejected.has(identifier) ? [] : [n]));
+  const rows = rowsWhere(fresh.dates, (day) => day > after);
+  const width = fresh.identifiers.length;
+  const pick = (panel: Float64Array): Float64Array => {
+    const out = new Float64Array(rows.length * columns.length);
+    rows.forEach((t, i) => columns.forEach((n, k) => (out[i * columns.length + k] = panel[t * width + n]!)));
+    return out;
+  };
+  return withoutEmptyLines({
+    identifiers: columns.map((n) => fresh.identifiers[n]!),
+    dates: Int32Array.from(rows, (t) => fresh.dates[t]!),
+    fields: new Map([...fresh.fields].map(([name, panel]) => [name, pick(panel)])),
+  });
 }
 
 type NextPanels = { readonly panels: Panels; readonly taken: SharedArrayBuffer | undefined };

@@ -1,9 +1,13 @@
-import { formatDay, type Day } from '#domain/days.js';
-import { orderFindings, type Finding } from '#domain/findings.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import { orderFindings, type Finding } from '#domain/refusals/findings.js';
 import type { MarketContent } from './market-content.js';
-import type { TableKind } from './table-kinds.js';
-import { compareBars, holdsAny, newColumns, type MarketChanges } from './market-changes.js';
-import type { Panels } from '../serving/panels.js';
+import type { TableKind } from '../tables/table-kinds.js';
+import { compareBars, holdsAny, type MarketChanges } from './market-changes.js';
+import type { Adjustment } from '#domain/market/market-data.js';
+import type { DividendError } from './dividend-errors.js';
+import type { Judgement, Rejection } from './judged-securities.js';
+import { columnFindings, lateFindings, rejectionFindings, splitFindings, type SplitTaken } from './refresh-findings.js';
+import type { Panels } from '../panels/panels.js';
 import { RESTATEMENTS_MAX, type Restatement, type RowCounts, type TableChanges } from './restatements.js';
 import { compareTables, type SideTable } from './table-changes.js';
 
@@ -16,6 +20,10 @@ export interface RefreshOptions {
   readonly isWhole: boolean;
   /** Tables that are as they are held: nothing of them came. */
   readonly unchangedTables?: readonly TableKind[];
+  /** Price basis of CLOSE. */
+  readonly adjustment: Adjustment;
+  /** Precision of dividends that the source's adjusted closes imply. */
+  readonly dividendErrors?: readonly DividendError[];
 }
 
 /** What a refresh did, as its job reports it. */
@@ -36,8 +44,23 @@ export interface RefreshReport {
    * there were none.
    */
   readonly left_out: LeftOut | null;
-  /** HISTORY_CHANGED, by dataset. */
+  /** Securities whose history was restated for a split, which was taken. */
+  readonly split_restatements: readonly SplitTaken[];
+  /** Securities that keep their bars and actions, as their history is another in the source; at most 200. */
+  readonly rejected: readonly RejectedSecurity[];
+  readonly rejected_total: number;
+  /** SPLIT_RESTATED and HISTORY_CHANGED by security, HISTORY_CHANGED by dataset, LATE_BARS. */
   readonly findings: readonly Finding[];
+}
+
+export interface RejectedSecurity {
+  readonly identifier: string;
+  /** Bars and actions of its history that differ. */
+  readonly bars: RowCounts;
+  readonly corporate_actions: RowCounts;
+  /** Later bars that are held back. */
+  readonly held_back: number;
+  readonly first: readonly Restatement[];
 }
 
 /** Bars of days that the store has, as the source has them now. */
@@ -52,27 +75,41 @@ export interface LeftOut extends RowCounts {
 /** Names listed of those with earlier bars. */
 const NAMES_MAX = 20;
 
+/** Securities listed of those that are rejected. */
+const REJECTED_MAX = 200;
+
 export interface Versions {
   /** What was held. */
   readonly held: MarketContent;
-  /** What the source has, or its part that came. */
-  readonly fresh: MarketContent;
   /** What is held from now on. */
   readonly content: MarketContent;
+}
+
+export interface ReportTerms extends Pick<RefreshOptions, 'full'> {
+  /** What was decided of each security; undefined with `full`. */
+  readonly judgement: Judgement | undefined;
+  /** Columns with values of held days that are left out. */
+  readonly columns: readonly string[];
 }
 
 /**
  * What a refresh did, and what it found and left.
  * @cost one pass over the cells of what came and of what was held, where all came
  */
-export function refreshReport({ held, fresh, content }: Versions, { full, isWhole }: RefreshOptions): RefreshReport {
+export function refreshReport({ held, content }: Versions, { full, judgement, columns }: ReportTerms): RefreshReport {
   const lastDay = held.dates.at(-1)!;
-  const taken = full ? compareBars(held, content) : addedBars(held, content);
+  const isKept = judgement !== undefined && judgement.restated.size === 0 && judgement.late === 0;
+  const taken = isKept ? addedBars(held, content) : compareBars(held, content);
   const tables = compareTables(held, content, { identifiers: held.identifiers, lastDay });
-  const left = full || !isWhole ? undefined : leftOut(held, fresh, lastDay);
   const all = [taken, ...Object.values(tables)];
   const known = new Set(held.identifiers);
   const oldDays = new Set(held.dates);
+  const rejections = [...(judgement?.rejected.values() ?? [])];
+  const splits = [...(judgement?.restated ?? [])].map(([identifier, { ratio, exDay }]) => ({
+    identifier,
+    ratio,
+    date: exDay === null ? null : formatDay(exDay),
+  }));
   return {
     rows_added: sum(all, ({ added }) => added),
     rows_changed: sum(all, ({ changed, removed }) => changed + removed),
@@ -92,11 +129,23 @@ export function refreshReport({ held, fresh, content }: Versions, { full, isWhol
     end: formatDay(content.dates.at(-1)!),
     restatements: all.flatMap(({ restatements }) => restatements).slice(0, RESTATEMENTS_MAX),
     restatements_total: sum(all, ({ total }) => total),
-    left_out: left?.summary ?? null,
+    left_out: leftOut(rejections, columns),
+    split_restatements: splits,
+    rejected: rejections.slice(0, REJECTED_MAX).map(({ identifier, bars, actions, heldBack, first }) => ({
+      identifier,
+      bars,
+      corporate_actions: actions,
+      held_back: heldBack,
+      first,
+    })),
+    rejected_total: rejections.length,
     findings: full
       ? []
       : orderFindings([
-          ...(left === undefined ? [] : [leftOutFinding(left, lastDay)]),
+          ...splitFindings(splits),
+          ...rejectionFindings(rejections),
+          ...columnFindings(columns, lastDay),
+          ...lateFindings(judgement?.late ?? 0),
           ...tableFindings(tables, lastDay),
         ]),
   };
@@ -115,61 +164,24 @@ function addedBars(held: Panels, now: Panels): MarketChanges {
   return { added, changed: 0, removed: 0, gained: [], restatements: [], total: 0 };
 }
 
-interface Left {
-  readonly summary: LeftOut;
-  readonly first: Restatement | undefined;
-}
-
-/** What the source has of the days held that is not held; undefined when that is nothing. */
-function leftOut(held: Panels, fresh: Panels, lastDay: Day): Left | undefined {
-  const { added, changed, removed, gained, restatements } = compareBars(held, fresh, {
-    columns: [...held.fields.keys()],
-    to: lastDay,
-  });
-  const columns = newColumns(held, fresh, lastDay);
-  if (added + changed + removed + columns.length === 0) return undefined;
-  return {
-    summary: {
-      added,
-      changed,
-      removed,
-      columns,
-      identifiers: gained.slice(0, NAMES_MAX),
-      identifiers_total: gained.length,
-    },
-    first: restatements[0],
+/** Bars of held days that differ in the source and were not taken; null where there are none. */
+function leftOut(rejections: readonly Rejection[], columns: readonly string[]): LeftOut | null {
+  const counts = {
+    added: sum(rejections, ({ bars }) => bars.added),
+    changed: sum(rejections, ({ bars }) => bars.changed),
+    removed: sum(rejections, ({ bars }) => bars.removed),
   };
-}
-
-function leftOutFinding({ summary, first }: Left, lastDay: Day): Finding {
-  const { added, changed, removed, columns, identifiers, identifiers_total: names } = summary;
-  const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
-  const of = names === 1 ? identifiers[0]! : `${names} names`;
-  const found = inWords([
-    ...(changed > 0 ? [counted(changed, 'changed bar')] : []),
-    ...(removed > 0 ? [counted(removed, 'removed bar')] : []),
-    ...(added > 0 ? [`${counted(added, 'bar')} of ${of} that the store lacks`] : []),
-    ...(columns.length > 0 ? [`values in the new column${columns.length === 1 ? '' : 's'} ${columns.join(', ')}`] : []),
-  ]);
-  const message = `The history of the source up to ${formatDay(lastDay)} differs from that of the store: ${found}. It was not taken${exampleOf(first)}; refresh with full: true (--full) to take it.`;
-  return { severity: 'warning', code: 'HISTORY_CHANGED', path: 'market', message };
-}
-
-function inWords(parts: readonly string[]): string {
-  return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)!}`;
-}
-
-function exampleOf(first: Restatement | undefined): string {
-  return first === undefined
-    ? ''
-    : ` (first: ${first.column} of ${first.identifier}${first.date === null ? '' : ` on ${first.date}`}, ${first.before ?? 'nothing'} in the store, ${first.after ?? 'nothing'} in the source)`;
+  if (counts.added + counts.changed + counts.removed + columns.length === 0) return null;
+  const gained = rejections.flatMap(({ identifier, bars }) => (bars.added > 0 ? [identifier] : []));
+  return { ...counts, columns, identifiers: gained.slice(0, NAMES_MAX), identifiers_total: gained.length };
 }
 
 /** Warnings about rows that changed days which the store had already: earlier results rest on other data. */
 function tableFindings(tables: Readonly<Record<SideTable, TableChanges>>, lastDay: Day): Finding[] {
   return Object.entries(tables).flatMap(([tableKind, { history }]): Finding[] => {
     const { added, changed, removed } = history;
-    if (added + changed + removed === 0) return [];
+    // Actions of held days are taken with a split that is reported, and not otherwise.
+    if (tableKind === 'corporate_actions' || added + changed + removed === 0) return [];
     const message = `Rows about days up to ${formatDay(lastDay)}: ${changed} changed, ${removed} removed, ${added} added. They are served from now on; run earlier computations again.`;
     return [{ severity: 'warning', code: 'HISTORY_CHANGED', path: tableKind, message }];
   });

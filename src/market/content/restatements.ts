@@ -1,5 +1,5 @@
 import type { ReferenceValue } from '#domain/market/market-data.js';
-import type { TableKind } from './table-kinds.js';
+import type { TableKind } from '../tables/table-kinds.js';
 
 /** A value that the source has changed, null where there is none. */
 export interface Restatement {

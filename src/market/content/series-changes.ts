@@ -1,5 +1,5 @@
-import { formatDay } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import { formatDay } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { PriceSeries, SeriesTable } from '#domain/market/series.js';
 import { createRestatements, type TableChanges } from './restatements.js';
 

@@ -1,11 +1,11 @@
-import type { Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import type { Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { PriceSeries, SeriesTable } from '#domain/market/series.js';
 import { notANumber, numberIn, textIn, writtenText, type Cell } from '../formats/cells.js';
-import { badDay, quoted, repeatedKey } from './key-problems.js';
+import { badDay, quoted, repeatedKey } from '../tables/key-problems.js';
 import { SERIES_ROWS_MAX } from './market-limits.js';
-import { namedColumns } from '../import/named-columns.js';
-import { cellPath, type Problems } from './problems.js';
+import { namedColumns } from '../tables/named-columns.js';
+import { cellPath, type Problems } from '../tables/problems.js';
 import { ratesNotAboveZero } from './rates-not-above-zero.js';
 import { dateIn, identifierIn, neededIn, type Path, type TableRows } from './table-rows.js';
 

@@ -1,7 +1,7 @@
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
-import { formatDay, weekdayOf, type Day } from '#domain/days.js';
+import { formatDay, weekdayOf, type Day } from '#domain/time/days.js';
 import type { MarketContent } from './market-content.js';
-import type { Problems } from './problems.js';
+import type { Problems } from '../tables/problems.js';
 
 /** Days listed one by one; further ones are counted. */
 const DAYS_MAX = 20;

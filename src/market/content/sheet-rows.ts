@@ -1,7 +1,7 @@
 import type { Mapping } from '#domain/documents/mapping.js';
 import type { Cell } from '../formats/cells.js';
 import { FORMULA, type SheetCell } from '../formats/workbook-reader.js';
-import { cellPath, type Problems } from './problems.js';
+import { cellPath, type Problems } from '../tables/problems.js';
 
 interface SheetTable {
   /** What findings call the table. */

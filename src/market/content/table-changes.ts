@@ -1,8 +1,8 @@
-import { formatDay, type Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { CorporateAction, Membership, ReferenceTable, ReferenceValue } from '#domain/market/market-data.js';
 import type { ContentTables } from './market-content.js';
-import type { TableKind } from './table-kinds.js';
+import type { TableKind } from '../tables/table-kinds.js';
 import { createRestatements, type RowCounts, type TableChanges } from './restatements.js';
 import { compareSeries } from './series-changes.js';
 
@@ -182,7 +182,7 @@ function actionRows(actions: readonly CorporateAction[]): Rows {
 
 function termsOf(action: CorporateAction): [string, ReferenceValue][] {
   const { type, value, payDay, status, announcedDay, related, subscriptionPrice } = action;
-  const { scripRatio = null, electionDay = null, electionDefault = null } = action;
+  const { cash = null, scripRatio = null, electionDay = null, electionDefault = null } = action;
   const dateOf = (day: number | null): string | null => (day === null ? null : formatDay(day));
   return [
     [`${type}.value`, value],
@@ -191,6 +191,7 @@ function termsOf(action: CorporateAction): [string, ReferenceValue][] {
     [`${type}.announced`, dateOf(announcedDay)],
     [`${type}.related`, related],
     [`${type}.subscription_price`, subscriptionPrice],
+    [`${type}.cash`, cash],
     [`${type}.scrip_ratio`, scripRatio],
     [`${type}.election_date`, dateOf(electionDay)],
     [`${type}.election_default`, electionDefault],

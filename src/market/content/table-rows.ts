@@ -1,8 +1,8 @@
-import type { Day } from '#domain/days.js';
-import { isAssetIdentifier } from '#domain/shape.js';
+import type { Day } from '#domain/time/days.js';
+import { isAssetIdentifier } from '#domain/schema/shape.js';
 import { dayIn, textIn, writtenText, type Cell } from '../formats/cells.js';
-import { badIdentifier } from './key-problems.js';
-import type { Problems } from './problems.js';
+import { badIdentifier } from '../tables/key-problems.js';
+import type { Problems } from '../tables/problems.js';
 
 /** Rows of a dataset that is read cell by cell. */
 export interface TableRows<T> {

@@ -1,9 +1,9 @@
-import { formatDay } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import { formatDay } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { Membership } from '#domain/market/market-data.js';
 import { textIn, type Cell } from '../formats/cells.js';
-import { namedColumns } from '../import/named-columns.js';
-import { cellPath, type Problems } from './problems.js';
+import { namedColumns } from '../tables/named-columns.js';
+import { cellPath, type Problems } from '../tables/problems.js';
 import { dateIn, identifierIn, type TableRows } from './table-rows.js';
 
 interface Spell extends Membership {

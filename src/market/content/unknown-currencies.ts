@@ -1,6 +1,6 @@
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { isCurrency, pairIn } from '#domain/market/exchange-rates.js';
-import { didYouMean } from '#domain/nearest-name.js';
+import { didYouMean } from '#base/text/nearest-name.js';
 import type { MarketContent } from './market-content.js';
 
 /** A currency that neither the world nor the store knows. */

@@ -1,7 +1,7 @@
 import type { SeriesTable } from '#domain/market/series.js';
-import type { Panels } from '../serving/panels.js';
+import type { Panels } from '../panels/panels.js';
 import type { ContentTables, MarketContent } from './market-content.js';
-import type { Problems } from './problems.js';
+import type { Problems } from '../tables/problems.js';
 import { reportSeries } from './series-rows.js';
 
 /** The series of a content, if there are any. */

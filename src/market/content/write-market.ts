@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { CorporateAction, ReferenceValue } from '#domain/market/market-data.js';
 import type { SeriesTable } from '#domain/market/series.js';
 import type { MarketContent } from './market-content.js';
-import type { FileDigest } from '../sources/digest-file.js';
+import type { FileDigest } from '../formats/digest-file.js';
 import { writeParquet, type RowGroup } from '../formats/write-parquet.js';
 import type { ParquetColumn } from '../formats/parquet-columns.js';
 
@@ -133,14 +133,15 @@ function actionGroup({ actions }: MarketContent): RowGroup {
         kind: 'double',
         values: Float64Array.from(actions, ({ subscriptionPrice }) => subscriptionPrice ?? Number.NaN),
       },
-      ...electionColumns(actions),
+      ...rareColumns(actions),
     ],
   };
 }
 
 /** Columns that few stores have. */
-function electionColumns(actions: MarketContent['actions']): ParquetColumn[] {
+function rareColumns(actions: MarketContent['actions']): ParquetColumn[] {
   const columns: readonly [keyof CorporateAction, ParquetColumn][] = [
+    ['cash', { name: 'cash', kind: 'double', values: Float64Array.from(actions, ({ cash }) => cash ?? Number.NaN) }],
     [
       'scripRatio',
       {

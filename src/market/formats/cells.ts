@@ -1,4 +1,4 @@
-import { dayOf, parseDay, type Day } from '#domain/days.js';
+import { dayOf, parseDay, type Day } from '#domain/time/days.js';
 
 /** Rows above the header of a table, as texts. */
 export type Heading = readonly (readonly string[])[];

@@ -1,4 +1,4 @@
-import { dayOf, type Day } from '#domain/days.js';
+import { dayOf, type Day } from '#domain/time/days.js';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;

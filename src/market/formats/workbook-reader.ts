@@ -1,4 +1,4 @@
-import { dayOf } from '#domain/days.js';
+import { dayOf } from '#domain/time/days.js';
 import { writtenText, type Cell, type Heading } from './cells.js';
 import { unprotectedText } from './formula-text.js';
 import { attribute, xmlTokens } from './xml-tokens.js';

@@ -1,5 +1,5 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import { tableCalled, type TableKind } from '../content/table-kinds.js';
+import { tableCalled, type TableKind } from '../tables/table-kinds.js';
 import { isMarketTable } from '../mapping/market-tables.js';
 import { readOnlySheet, workbookBytes } from '../sources/read-workbook-file.js';
 import { WorkbookFault } from '../formats/workbook-reader.js';

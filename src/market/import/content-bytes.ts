@@ -1,4 +1,4 @@
-import { refuseWithFindings } from '#domain/refusal.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
 
 const BASE64 = /^[A-Za-z0-9+/\s]*={0,2}$/;
 

@@ -1,11 +1,11 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import { didYouMean } from '#domain/nearest-name.js';
+import { didYouMean } from '#base/text/nearest-name.js';
 import type { Cell } from '../formats/cells.js';
-import type { RowSink } from '../content/content-rows.js';
-import type { TableKind } from '../content/table-kinds.js';
+import type { RowSink } from '../sources/content-rows.js';
+import type { TableKind } from '../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { isMarketTable } from '../mapping/market-tables.js';
-import { cellPath, type Problems } from '../content/problems.js';
+import { cellPath, type Problems } from '../tables/problems.js';
 
 /** A table as JSON carries it; of the row labels of its `index` only the number is read, where there are any. */
 export interface Frame {

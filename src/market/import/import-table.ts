@@ -1,7 +1,7 @@
-import type { MarketTasks } from '../process/market-tasks.js';
+import type { TableImport } from './import-answer.js';
 import { mergeContents } from '../content/merge-content.js';
 import { withKeptRows } from '../mapping/kept-rows.js';
-import type { Problems } from '../content/problems.js';
+import type { Problems } from '../tables/problems.js';
 import { tableAlone } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
 import { isUnreadCompression } from '../formats/arrow-compression.js';
@@ -14,7 +14,7 @@ import { appended, refuseAppendedAdjustment, type Imported } from './perform-imp
  * @returns undefined, with a finding, when the table is wrong or contradicts what it is appended to.
  */
 export async function importTable(
-  { table: { path, dataset, format }, answer: { folder, held, load }, terms }: MarketTasks['importTable'],
+  { table: { path, dataset, format }, answer: { folder, held, load }, terms }: TableImport,
   problems: Problems,
   onProgress: (fraction: number) => void,
 ): Promise<Imported | undefined> {

@@ -1,6 +1,6 @@
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { ImportFormat } from '#domain/documents/import-request.js';
-import { KNOWN_COLUMNS, type TableKind } from '../content/table-kinds.js';
+import { KNOWN_COLUMNS, type TableKind } from '../tables/table-kinds.js';
 import { protectedText } from '../formats/formula-text.js';
 import { writeWorkbook, type Sheet } from '../formats/workbook-writer.js';
 import { writeZip } from '../formats/zip-writer.js';
@@ -31,6 +31,7 @@ const EXAMPLES: Readonly<Record<TableKind, Rows[number]>> = {
     '2024-01-16',
     'paid',
     '2023-12-05',
+    null,
     null,
     null,
     0.0025,

@@ -1,4 +1,4 @@
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { Question } from './question.js';
 
 const ofDates = ({ field, others }: Question) => field === 'date_format' && others.length > 0;

@@ -1,12 +1,12 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { Mapping, type DerivedActions } from '#domain/documents/mapping.js';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketContent } from '../content/market-content.js';
-import { createProblems, type Problems } from '../content/problems.js';
-import type { RowsByTable } from '../content/table-kinds.js';
+import { createProblems, type Problems } from '../tables/problems.js';
+import type { RowsByTable } from '../tables/table-kinds.js';
 import { contentBytes } from '../import/content-bytes.js';
 import { readImport } from '../import/read-import.js';
 import { withKeptRows } from '../mapping/kept-rows.js';
@@ -17,7 +17,7 @@ import type { DatabasePlace } from '../sources/databases/database-place.js';
 import { readDatabase } from '../sources/databases/read-database.js';
 import { sampleDatabase } from '../sources/databases/sample-database.js';
 import type { TableNames } from '../sources/databases/tables-to-read.js';
-import { openDuckDb, type DuckDb } from '../sources/duckdb.js';
+import { openDuckDb, type DuckDb } from '../formats/duckdb.js';
 import { tableAlone, type TableFiles } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
 import { afterReading, datesLeft } from './date-question.js';
@@ -271,7 +271,7 @@ async function tried(source: Source, proposal: Proposal, { answers, trialsMax }:
       terms = { ...terms, mapping: { ...terms.mapping!, date_format: otherDates } };
       continue;
     }
-    const mended = trial < trialsMax ? mend(terms.mapping!, problems.findings(), answers) : undefined;
+    const mended = trial < trialsMax ? mend(terms.mapping!, problems, answers) : undefined;
     if (mended !== undefined) {
       terms = { ...terms, mapping: mended.mapping };
       // Of one field the last counts: rows that differ are no repetitions.

@@ -1,5 +1,7 @@
 import { ENCODINGS, type Mapping } from '#domain/documents/mapping.js';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import type { Problems } from '../tables/problems.js';
+import type { RowConflict } from '../tables/row-conflicts.js';
 import { isNamedWhole } from '../mapping/market-tables.js';
 import { isGroupedCount, thousandsIn, unitsIn } from '../mapping/written-numbers.js';
 import { isAnswered } from './draft.js';
@@ -13,7 +15,12 @@ interface Mended {
 }
 
 /** A mapping by which what was found is read, and what is to be known of it; undefined where nothing of it says how. */
-export function mend(mapping: Mapping, findings: readonly Finding[], answers: Answers): Mended | undefined {
+export function mend(
+  mapping: Mapping,
+  problems: Pick<Problems, 'findings' | 'conflicts'>,
+  answers: Answers,
+): Mended | undefined {
+  const findings = problems.findings();
   const errors = findings.filter(({ severity }) => severity === 'error');
   const of = (code: Finding['code']) => errors.filter((finding) => finding.code === code);
   const isFree = (field: keyof Mapping) => !isAnswered(answers, field);
@@ -41,32 +48,60 @@ export function mend(mapping: Mapping, findings: readonly Finding[], answers: An
     isFree('on_duplicate') && of('DUPLICATE_ID').length === 0
       ? of('DUPLICATE_KEY').find(({ path }) => path.startsWith('market'))
       : undefined;
-  if (repeated !== undefined && mapping.on_duplicate === 'refuse')
+  const unrepeated = repeated && mendRepeated(mapping, repeated, of('DUPLICATE_KEY'), problems.conflicts());
+  if (unrepeated !== undefined) return unrepeated;
+  const isFreeColumn = (column: string) =>
+    column !== '' && !Object.values(mapping.columns).includes(column) && !mapping.ignore.includes(column);
+  const wordy = of('NOT_A_NUMBER').filter((finding) => isFreeColumn(columnIn(finding)));
+  return wordy.length === 0 ? undefined : withoutColumns(mapping, wordy, answers);
+}
+
+/** Reads rows of one security and date once where they are the same, else the last of them. */
+function mendRepeated(
+  mapping: Mapping,
+  repeated: Finding,
+  all: readonly Finding[],
+  conflicts: readonly RowConflict[],
+): Mended | undefined {
+  if (mapping.on_duplicate === 'refuse')
     return {
       mapping: { ...mapping, on_duplicate: 'identical' },
       question: {
         field: 'on_duplicate',
-        question: `${counted(of('DUPLICATE_KEY'), 'row is', 'rows are')} of a name and date that an earlier row has: read once where both say the same.`,
+        question: `${counted(all, 'row is', 'rows are')} of a name and date that an earlier row has: read once where both say the same.`,
         taken: 'identical',
         others: ['first', 'last', 'refuse'],
         required: false,
       },
     };
-  if (repeated !== undefined && mapping.on_duplicate === 'identical')
+  if (mapping.on_duplicate === 'identical')
     return {
       mapping: { ...mapping, on_duplicate: 'last' },
       question: {
         field: 'on_duplicate',
-        question: `Rows of one name and date differ (${[repeated.file, repeated.path].filter((place) => place !== undefined).join(' ')}: ${repeated.message}) The last is taken: is it the right one?${ofOneName(mapping)}`,
+        question: `Rows of one name and date differ (${[repeated.file, repeated.path].filter((place) => place !== undefined).join(' ')}: ${repeated.message}) ${conflictsIn(conflicts)}The last is taken: is it the right one?${ofOneName(mapping)}`,
         taken: 'last',
         others: ['first', 'refuse'],
         required: true,
+        ...(conflicts.length === 0 ? {} : { conflicts }),
       },
     };
-  const isFreeColumn = (column: string) =>
-    column !== '' && !Object.values(mapping.columns).includes(column) && !mapping.ignore.includes(column);
-  const wordy = of('NOT_A_NUMBER').filter((finding) => isFreeColumn(columnIn(finding)));
-  return wordy.length === 0 ? undefined : withoutColumns(mapping, wordy, answers);
+  return undefined;
+}
+
+/** Securities with conflicts that a question names. */
+const CONFLICTS_NAMED_MAX = 50;
+
+/** The conflicting values of each security, in words. */
+function conflictsIn(conflicts: readonly RowConflict[]): string {
+  if (conflicts.length === 0) return '';
+  const named = conflicts.slice(0, CONFLICTS_NAMED_MAX).map(({ identifier, rows, date, column, first, other }) => {
+    const values = `${column} ${first ?? 'none'} and ${other ?? 'none'} on ${date}`;
+    return `${identifier} ${rows} ${rows === 1 ? 'row' : 'rows'} (${values})`;
+  });
+  const more = conflicts.length - named.length;
+  const securities = conflicts.length === 1 ? '1 security' : `${conflicts.length} securities`;
+  return `Rows that differ, of ${securities}: ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}. `;
 }
 
 function withEncoding(mapping: Mapping, { file, path }: Finding): Mended {

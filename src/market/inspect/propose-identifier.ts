@@ -1,4 +1,4 @@
-import { isAssetIdentifier } from '#domain/shape.js';
+import { isAssetIdentifier } from '#domain/schema/shape.js';
 import { textIn, type Cell } from '../formats/cells.js';
 import { identifierOfFile, valueBeside } from '../mapping/market-tables.js';
 import { ask, isPlainNumber, textsOf, type Draft } from './draft.js';

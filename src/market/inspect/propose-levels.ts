@@ -1,4 +1,4 @@
-import { isAssetIdentifier } from '#domain/shape.js';
+import { isAssetIdentifier } from '#domain/schema/shape.js';
 import { withoutSlash } from '../mapping/slashless-names.js';
 import { fieldLevelsOf } from '../mapping/wide-columns.js';
 import {

@@ -1,4 +1,5 @@
 import type { Mapping } from '#domain/documents/mapping.js';
+import type { RowConflict } from '../tables/row-conflicts.js';
 import type { MarketData } from '#domain/market/market-data.js';
 
 export type Adjustment = MarketData['adjustment'];
@@ -13,6 +14,8 @@ export interface Question {
   readonly others: readonly string[];
   /** Whether nothing should be read before it is answered. */
   readonly required: boolean;
+  /** Securities whose rows of one date differ, where that is asked about. */
+  readonly conflicts?: readonly RowConflict[];
 }
 
 /** Fields that are said before they are asked. */

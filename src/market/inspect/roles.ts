@@ -1,4 +1,4 @@
-import { nearestName } from '#domain/nearest-name.js';
+import { nearestName } from '#base/text/nearest-name.js';
 
 /** Role of a vendor's column. */
 export type Role =

@@ -1,17 +1,17 @@
 import { basename } from 'node:path';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { Cell } from '../formats/cells.js';
-import { cellText, CsvFault, readCsv, type CsvRecord } from '../formats/csv.js';
-import { scanOf } from '../formats/parquet.js';
-import { withZones } from '../formats/parquet-zones.js';
+import { cellText, CsvFault, readCsv, type CsvRecord } from '../sources/csv.js';
+import { scanOf } from '../sources/parquet/parquet.js';
+import { withZones } from '../sources/parquet/parquet-zones.js';
 import type { TextEncoding } from '../formats/text-encoding.js';
 import { FORMULA, readWorkbook, type SheetSink } from '../formats/workbook-reader.js';
 import type { ZipMember } from '../formats/zip-reader.js';
 import { archivedFiles, baseOf, createWorkbookReader, isWorkbookFault } from '../import/archived-files.js';
-import { createProblems, type Problems } from '../content/problems.js';
-import { tableCalled } from '../content/table-kinds.js';
-import { boundedColumn, cellOf, sqlText, type DuckDb } from '../sources/duckdb.js';
-import type { SourceFile } from '../sources/folder.js';
+import { createProblems, type Problems } from '../tables/problems.js';
+import { tableCalled } from '../tables/table-kinds.js';
+import { cellOf, sqlText, type DuckDb, boundedColumn } from '../formats/duckdb.js';
+import type { SourceFile } from '../formats/source-file.js';
 import { unreadableFile } from '../sources/read-parquet-files.js';
 import { readRows } from '../sources/read-text-file.js';
 

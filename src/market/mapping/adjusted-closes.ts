@@ -1,13 +1,12 @@
-import { powerOf } from '#kernels/power.js';
-import { formatDay, type Day } from '#domain/days.js';
+import { formatDay, type Day } from '#domain/time/days.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
-import type { Problem, Problems } from '../content/problems.js';
-import { withoutEmptyLines, type Panels } from '../serving/panels.js';
+import type { Problem, Problems } from '../tables/problems.js';
+import { SPLIT_RATIO_MIN, SPLIT_RATIOS } from '../content/split-ratios.js';
+import { decimalsOf, SINGLE_PRECISION, unitOf } from '../content/written-precision.js';
+import type { DividendError } from '../content/dividend-errors.js';
+import { withoutEmptyLines, type Panels } from '../panels/panels.js';
 import { ADJUSTED_CLOSE } from './mapped-columns.js';
-
-/** Rounding of single precision, of the close and of the adjusted close, relative. */
-const SINGLE_PRECISION = 1.3e-7;
 
 /**
  * What is tried as a vendor's rounding: once, again with every dividend, and of closes that the adjusted ones were not
@@ -18,40 +17,19 @@ const ROUNDINGS = [
   { relative: SINGLE_PRECISION, units: 1 },
 ] as const;
 
-/** Decimals of a vendor's prices that are looked for; beyond them a price is as exact as a double. */
-const DECIMALS_MAX = 9;
-
-/** Terms of the ratio of a split, and the cash that may come with it on its day, as a fraction of the price. */
-const SPLIT_TERM_MAX = 10;
-const SPLIT_INTEGER_MAX = 100;
+/** Cash that may come with a split on its day, as a fraction of the price. */
 const SPLIT_CASH_MAX = 0.05;
-/** Smallest ratio of a split: below it cash is likelier. */
-const SPLIT_RATIO_MIN = 1.2;
+
+/** Largest dividend that is none, as a fraction of the price: what adjusted closes are compared to. */
+const NO_DIVIDEND = 1e-6;
 
 /** Share of the price before from which a dividend is a doubt: as the move of a price without an action. */
 const LARGE_DIVIDEND = 0.5;
 
-/** Ratios of splits, those of the smallest terms first, and of large terms the round ones: 20 before 19. */
-const SPLIT_RATIOS = [
-  ...Array.from({ length: SPLIT_TERM_MAX ** 2 }, (_, i) => [
-    1 + Math.floor(i / SPLIT_TERM_MAX),
-    1 + (i % SPLIT_TERM_MAX),
-  ]),
-  ...Array.from({ length: SPLIT_INTEGER_MAX }, (_, i) => [i + 1, 1]),
-  ...Array.from({ length: SPLIT_INTEGER_MAX }, (_, i) => [1, i + 1]),
-]
-  .filter(([a, b]) => a !== b)
-  .toSorted((one, other) => oddity(one) - oddity(other))
-  .map(([a, b]) => a! / b!);
-
-/** Sum of the terms of a ratio, those of a large term that is not round behind all others. */
-function oddity(terms: readonly number[]): number {
-  const isOdd = terms.some((term) => term > SPLIT_TERM_MAX && term % 5 !== 0);
-  return terms.reduce((sum, term) => sum + term, 0) + (isOdd ? 2 * SPLIT_INTEGER_MAX : 0);
-}
-
-/** Digits of a dividend that is tried for a shorter one. */
-const CASH_DIGITS_MAX = 17;
+/** Coarsest unit that a dividend is rounded to where prices have more decimals: the cent. */
+const CASH_DECIMALS = 2;
+/** Decimals up to which a dividend is rounded: all of a price of a few digits. */
+const CASH_DECIMALS_MAX = 15;
 
 /** A range of numbers that rounding leaves open. */
 interface Range {
@@ -73,6 +51,8 @@ interface Plateau {
   /** Position of its first day. */
   readonly from: number;
   readonly factor: Range;
+  /** Rounding of the adjusted close of its first day, relative. */
+  readonly rounding: number;
 }
 
 /** Panels without their adjusted closes, and what was derived from them. */
@@ -80,27 +60,35 @@ export interface DerivedMarket {
   readonly panels: Panels;
   readonly actions: readonly CorporateAction[];
   readonly derived: DerivedActions;
+  readonly errors: readonly DividendError[];
+}
+
+interface NameActions {
+  readonly actions: CorporateAction[];
+  readonly errors: DividendError[];
 }
 
 /**
- * Derives the cash dividends, and the splits where closes are as traded, that make total growth equal that of the
- * adjusted closes: the adjusted close is a constant multiple of the close between two ex-dates, up to the vendor's
- * rounding, and the multiple rises on an ex-date by 1 + dividend / close. A multiple that falls for no reason is a
- * warning.
+ * Derives the cash dividends that were paid, and the splits where closes are as traded. The adjusted close is a constant
+ * multiple m of the close between two ex-dates, up to the vendor's rounding. On an ex-date vendors multiply all earlier
+ * adjusted closes by 1 - dividend / previous close, so that dividend = previous close x (1 - m before / m after). A
+ * multiple that falls for no reason is a warning.
  * @cost O(days x names)
  */
 export function deriveActions(panels: Panels, adjustment: MarketData['adjustment'], problems: Problems): DerivedMarket {
   const adjusted = panels.fields.get(ADJUSTED_CLOSE);
-  if (adjusted === undefined) return { panels, actions: [], derived: { dividends: 0, splits: 0 } };
+  if (adjusted === undefined) return { panels, actions: [], derived: { dividends: 0, splits: 0 }, errors: [] };
   const rest = withoutEmptyLines({
     ...panels,
     fields: new Map([...panels.fields].filter(([name]) => name !== ADJUSTED_CLOSE)),
   });
-  const actions = panels.identifiers.flatMap((identifier, n) =>
+  const found = panels.identifiers.map((identifier, n) =>
     actionsOf(identifier, closesOf(panels, adjusted, n), adjustment, problems),
   );
+  const actions = found.flatMap((each) => each.actions);
   const splits = actions.filter(({ type }) => type === 'SPLIT').length;
-  return { panels: rest, actions, derived: { dividends: actions.length - splits, splits } };
+  const errors = found.flatMap((each) => each.errors);
+  return { panels: rest, actions, derived: { dividends: actions.length - splits, splits }, errors };
 }
 
 function closesOf({ identifiers, dates, fields }: Panels, adjusted: Float64Array, n: number): Closes {
@@ -123,8 +111,9 @@ function actionsOf(
   closes: Closes,
   adjustment: MarketData['adjustment'],
   problems: Problems,
-): CorporateAction[] {
+): NameActions {
   const actions: CorporateAction[] = [];
+  const errors: DividendError[] = [];
   const add = (type: 'DIVIDEND' | 'SPLIT', value: number, exDay: Day) =>
     actions.push({
       identifier,
@@ -139,27 +128,33 @@ function actionsOf(
     });
   if (closes.refused.length > 0) problems.warning(refusedOf(identifier, closes.refused));
   const [first, ...steps] = stepsOf(plateausOf(closes, adjustment), adjustment);
-  // What the multiple may be behind the actions so far: one multiple in it fits all days.
+  const decimals = Math.min(CASH_DECIMALS, decimalsOf(closes.close) ?? CASH_DECIMALS);
+  // The multiple after the actions so far, within the rounding of all days.
   let factor = first?.factor ?? { low: 1, high: 1 };
-  for (const { from, factor: range, split } of steps) {
+  for (const { from, factor: range, split, rounding } of steps) {
     const rise = quotient(range, factor);
     const day = closes.days[from]!;
-    const close = closes.close[from]!;
-    const cash = { low: (rise.low / split - 1) * close, high: (rise.high / split - 1) * close };
+    // A dividend on the day of a split is paid on a share after it.
+    const before = closes.close[from - 1]! / split;
+    const cash = { low: before * (1 - split / rise.low), high: before * (1 - split / rise.high) };
     if (cash.high < 0) {
       problems.warning(fallOf(identifier, day, middle(rise)));
       factor = range;
       continue;
     }
     if (split !== 1) add('SPLIT', split, day);
-    const dividend = cash.low > 0 ? shortestIn(cash) : 0;
-    if (dividend > 0) add('DIVIDEND', dividend, day);
-    if (dividend > LARGE_DIVIDEND * (close + dividend))
-      problems.warning(largeDividend(identifier, day, { dividend, close, isWhole: closes.refused.length === 0 }));
-    const growth = split * (1 + dividend / close);
-    factor = common(range, scaled(factor, growth));
+    const isPaid = cash.low > 0 && middle(cash) > Math.max(rounding, NO_DIVIDEND) * before;
+    const dividend = isPaid ? roundedIn(cash, { error: rounding * before, decimals }) : 0;
+    if (dividend > 0) {
+      add('DIVIDEND', dividend, day);
+      errors.push({ identifier, exDay: day, error: cash.high - cash.low + 2 * rounding * before });
+    }
+    if (dividend > LARGE_DIVIDEND * before)
+      problems.warning(largeDividend(identifier, day, { dividend, before, isWhole: closes.refused.length === 0 }));
+    const expected = scaled(factor, split / (1 - dividend / before));
+    factor = expected.low > range.high || expected.high < range.low ? range : common(range, expected);
   }
-  return actions;
+  return { actions, errors };
 }
 
 /** A plateau and the ratio of the split that it begins with; 1 where there is none. */
@@ -211,13 +206,13 @@ function refusedOf(identifier: string, refused: Closes['refused']): Problem {
 function largeDividend(
   identifier: string,
   day: Day,
-  { dividend, close, isWhole }: { readonly dividend: number; readonly close: number; readonly isWhole: boolean },
+  { dividend, before, isWhole }: { readonly dividend: number; readonly before: number; readonly isWhole: boolean },
 ): Problem {
-  const growth = isWhole ? ' Total growth is right, price returns may not be.' : '';
+  const growth = isWhole ? ' Total returns include it, price returns do not.' : '';
   return {
     code: 'ADJUSTMENT_UNEXPLAINED',
     path: `market.${identifier}`,
-    message: `The adjusted close of ${identifier} tells a dividend of ${dividend} before a close of ${close} on ${formatDay(day)}: as large may be a split of no common ratio, or a spin-off.${growth}`,
+    message: `The adjusted close of ${identifier} implies a dividend of ${dividend} after a close of ${before} on ${formatDay(day)}: as large may be a split of no common ratio, or a spin-off.${growth}`,
     value: formatDay(day),
   };
 }
@@ -253,29 +248,17 @@ function plateausWithin(
   relative: number,
   { unit, closeUnit }: { readonly unit: number; readonly closeUnit: number },
 ): Plateau[] {
-  const plateaus: { from: number; factor: Range }[] = [];
+  const plateaus: { from: number; factor: Range; rounding: number }[] = [];
   for (let t = 0; t < close.length; t++) {
     const slack = adjusted[t]! * (relative + closeUnit / 2 / close[t]!) + unit / 2;
     const own = { low: (adjusted[t]! - slack) / close[t]!, high: (adjusted[t]! + slack) / close[t]! };
     const last = plateaus.at(-1);
     const low = Math.max(own.low, last?.factor.low ?? 0);
     const high = Math.min(own.high, last?.factor.high ?? Number.POSITIVE_INFINITY);
-    if (last === undefined || low > high) plateaus.push({ from: t, factor: own });
+    if (last === undefined || low > high) plateaus.push({ from: t, factor: own, rounding: slack / adjusted[t]! });
     else last.factor = { low, high };
   }
   return plateaus;
-}
-
-/** Unit of the last digit that prices are written with. */
-function unitOf(prices: readonly number[]): number {
-  let decimals = 0;
-  for (const price of prices) {
-    const text = String(price);
-    const point = text.indexOf('.');
-    if (point >= 0) decimals = Math.max(decimals, text.length - point - 1);
-    if (decimals > DECIMALS_MAX) return 0;
-  }
-  return powerOf(10, -decimals);
 }
 
 /** The simplest ratio of a split that a rise holds, alone or else with little cash beside it; 1 where there is none. */
@@ -298,11 +281,12 @@ function common(one: Range, other: Range): Range {
   return { low, high: Math.max(low, Math.min(one.high, other.high)) };
 }
 
-/** The number of the fewest digits in a range. */
-function shortestIn(range: Range): number {
-  for (let digits = 1; digits <= CASH_DIGITS_MAX; digits++) {
-    const value = Number(middle(range).toPrecision(digits));
-    if (value >= range.low && value <= range.high) return value;
+/** The middle of a range, rounded to the fewest decimals, from `decimals` on, that are within the vendor's rounding error. */
+function roundedIn(range: Range, { error, decimals }: { readonly error: number; readonly decimals: number }): number {
+  const exact = middle(range);
+  for (let digits = decimals; digits <= CASH_DECIMALS_MAX; digits++) {
+    const value = Number(exact.toFixed(digits));
+    if (value > 0 && ((value >= range.low && value <= range.high) || Math.abs(value - exact) <= error)) return value;
   }
-  return middle(range);
+  return exact;
 }

@@ -1,7 +1,7 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import { quoted } from '../content/key-problems.js';
+import { quoted } from '../tables/key-problems.js';
 import type { MarketFile } from '../content/market-rows.js';
-import { cellPath, type Problem, type Problems } from '../content/problems.js';
+import { cellPath, type Problem, type Problems } from '../tables/problems.js';
 import type { Cell } from '../formats/cells.js';
 import { commaNumberIn, COUNTS, isGroupedCount } from './written-numbers.js';
 

@@ -1,4 +1,4 @@
-import { dayOf, formatDay, parseDay, type Day } from '#domain/days.js';
+import { dayOf, formatDay, parseDay, type Day } from '#domain/time/days.js';
 import type { EPOCH_FORMATS } from '#domain/documents/mapping.js';
 import { dayIn, type Cell } from '../formats/cells.js';
 

@@ -1,6 +1,6 @@
-import type { Day } from '#domain/days.js';
+import type { Day } from '#domain/time/days.js';
 import type { MarketFile, MarketRows } from '../content/market-rows.js';
-import { cellPath, type Problem, type Problems } from '../content/problems.js';
+import { cellPath, type Problem, type Problems } from '../tables/problems.js';
 import { textIn, type Cell, type Heading } from '../formats/cells.js';
 
 /** Rows below the last bar of a table that may be a footer: a source, a note, totals. */

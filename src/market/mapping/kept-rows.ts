@@ -1,7 +1,7 @@
 import type { Mapping } from '#domain/documents/mapping.js';
 import { rowsOf } from '../content/content.js';
 import type { MarketContent } from '../content/market-content.js';
-import type { RowsByTable } from '../content/table-kinds.js';
+import type { RowsByTable } from '../tables/table-kinds.js';
 
 /**
  * What was read with the rows of the market that are kept: several of a mapping may be of one name and day.

@@ -1,8 +1,8 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import { didYouMean, nearestName } from '#domain/nearest-name.js';
-import { columnName, REQUIRED_COLUMNS } from '../content/table-kinds.js';
-import { namedColumns } from '../import/named-columns.js';
-import type { Problems } from '../content/problems.js';
+import { didYouMean, nearestName } from '#base/text/nearest-name.js';
+import { columnName, REQUIRED_COLUMNS } from '../tables/table-kinds.js';
+import { namedColumns } from '../tables/named-columns.js';
+import type { Problems } from '../tables/problems.js';
 import { isNamedWhole } from './market-tables.js';
 
 const same = (a: string, b: string) => a.trim().toLowerCase() === b.trim().toLowerCase();

@@ -4,8 +4,9 @@ import { compareActions } from '../content/action-rows.js';
 import { withTables } from '../content/whole-content.js';
 import type { ContentTables, MarketContent } from '../content/market-content.js';
 import { createMarketRows, type MarketRows, type MarketRowsOptions } from '../content/market-rows.js';
-import type { Problems } from '../content/problems.js';
-import type { Panels } from '../serving/panels.js';
+import type { DividendError } from '../content/dividend-errors.js';
+import type { Problems } from '../tables/problems.js';
+import type { Panels } from '../panels/panels.js';
 import { deriveActions } from './adjusted-closes.js';
 import { withFooters } from './footers.js';
 import { createMappedRows } from './mapped-rows.js';
@@ -23,6 +24,8 @@ export const PLAIN_TERMS: MarketTerms = { mapping: null, adjustment: 'none' };
 export interface CompleteContent {
   readonly content: MarketContent;
   readonly derived: DerivedActions | null;
+  /** Precision of each derived dividend. */
+  readonly dividendErrors?: readonly DividendError[];
 }
 
 /** Rows of a market on its terms. */
@@ -59,13 +62,13 @@ export function completeContent(
     return content && { content, derived: null };
   }
   refuseTwice(tables, adjustment, problems);
-  const { panels: rest, actions, derived } = deriveActions(panels, adjustment, problems);
+  const { panels: rest, actions, derived, errors } = deriveActions(panels, adjustment, problems);
   const content = withTables(
     rest,
     { ...tables, actions: [...tables.actions, ...actions].toSorted(compareActions) },
     problems,
   );
-  return content && { content, derived };
+  return content && { content, derived, dividendErrors: errors };
 }
 
 /** Refuses dividends from two places, and prices that have theirs in them already. */

@@ -1,11 +1,11 @@
-import type { Day } from '#domain/days.js';
+import type { Day } from '#domain/time/days.js';
 import type { Mapping } from '#domain/documents/mapping.js';
-import { isKnownColumn } from '../content/table-kinds.js';
+import { isKnownColumn } from '../tables/table-kinds.js';
 import { createMarketRows, type MarketFile, type MarketRows, type MarketRowsOptions } from '../content/market-rows.js';
-import { badDay } from '../content/key-problems.js';
-import { cellPath, type Problem, type Problems } from '../content/problems.js';
+import { badDay } from '../tables/key-problems.js';
+import { cellPath, type Problem, type Problems } from '../tables/problems.js';
 import { textIn, writtenText, type Cell, type Heading } from '../formats/cells.js';
-import type { Panels } from '../serving/panels.js';
+import type { Panels } from '../panels/panels.js';
 import { dayReader } from './date-formats.js';
 import { createTableNames } from './table-names.js';
 import { createSlashlessNames } from './slashless-names.js';

@@ -1,5 +1,5 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import type { Problems } from '../content/problems.js';
+import type { Problems } from '../tables/problems.js';
 
 const DIVIDENDS = /^(cash)?dividends?(cash)?$|^div(cash|amount)$/;
 

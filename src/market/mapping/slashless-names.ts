@@ -1,4 +1,4 @@
-import type { Problems } from '../content/problems.js';
+import type { Problems } from '../tables/problems.js';
 
 /** An identifier as vendors write it, which has no slash here: BRK/B US Equity is BRK.B US Equity. */
 export const withoutSlash = (identifier: string) => identifier.replaceAll('/', '.');

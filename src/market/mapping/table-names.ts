@@ -1,7 +1,7 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import { isAssetIdentifier } from '#domain/shape.js';
-import { quoted } from '../content/key-problems.js';
-import type { Problems } from '../content/problems.js';
+import { isAssetIdentifier } from '#domain/schema/shape.js';
+import { quoted } from '../tables/key-problems.js';
+import type { Problems } from '../tables/problems.js';
 import type { Heading } from '../formats/cells.js';
 import { identifierOfTable, isNamedWhole } from './market-tables.js';
 

@@ -1,6 +1,6 @@
-import { quoted } from '../content/key-problems.js';
+import { quoted } from '../tables/key-problems.js';
 import type { MarketFile } from '../content/market-rows.js';
-import { ALIKE_MAX, cellPath, type Problem, type Problems } from '../content/problems.js';
+import { ALIKE_MAX, cellPath, type Problem, type Problems } from '../tables/problems.js';
 import { notANumber } from '../formats/cells.js';
 
 /** What was wrong with the numbers of a column of which no number was seen yet. */

@@ -1,5 +1,5 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import type { Problems } from '../content/problems.js';
+import type { Problems } from '../tables/problems.js';
 
 /** Columns that say something of a name, and are none of a bar: Currency, Exchange, Sector. */
 const TERMS =

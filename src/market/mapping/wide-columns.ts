@@ -1,6 +1,6 @@
 import type { Mapping } from '#domain/documents/mapping.js';
 import { textIn, type Cell } from '../formats/cells.js';
-import { columnName, isKnownColumn } from '../content/table-kinds.js';
+import { columnName, isKnownColumn } from '../tables/table-kinds.js';
 import { ADJUSTED_CLOSE, positionOf } from './mapped-columns.js';
 
 /** A column of a wide table: a field of a name. */

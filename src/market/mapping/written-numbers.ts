@@ -1,5 +1,5 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import { isKnownColumn } from '../content/table-kinds.js';
+import { isKnownColumn } from '../tables/table-kinds.js';
 import { numberIn, type Cell } from '../formats/cells.js';
 import { ADJUSTED_CLOSE } from './mapped-columns.js';
 

@@ -1,7 +1,7 @@
 import { open, rm, type FileHandle } from 'node:fs/promises';
 import type { PagedFile } from '#kernels/memory/paged-memory.js';
-import { settleAll } from './settle-all.js';
-import { growablePanel, newTakenCount, openedPanel } from '../serving/panels.js';
+import { settleAll } from '../panels/settle-all.js';
+import { growablePanel, newTakenCount, openedPanel } from '../panels/panels.js';
 import {
   daysOf,
   edgesOf,
@@ -9,8 +9,8 @@ import {
   type Extent,
   type HandOver,
   type SharedMarket,
-} from '../serving/shared-market.js';
-import { reportPanelMemory } from './gc-pressure.js';
+} from '../panels/shared-market.js';
+import { reportPanelMemory } from '../panels/gc-pressure.js';
 
 /** A market that is being received from another process. */
 export interface IncomingMarket {

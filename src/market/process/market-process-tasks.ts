@@ -3,22 +3,25 @@ import { limitMemory } from '#kernels/memory/paged-memory.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
 import type { Adjustment } from '#domain/market/market-data.js';
-import { Refusal } from '#domain/refusal.js';
-import type { ImportAnswer, MarketTaskReport, MarketTaskRequest } from './market-tasks.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { MarketTaskReport, MarketTaskRequest } from './market-tasks.js';
+import type { ImportAnswer } from '../import/import-answer.js';
 import type { FreeProcess } from './process-pool.js';
-import type { TableKind } from '../content/table-kinds.js';
+import type { TableKind } from '../tables/table-kinds.js';
 import { digestContent, rowsOf } from '../content/content.js';
 import { withKeptRows } from '../mapping/kept-rows.js';
+import type { DividendError } from '../content/dividend-errors.js';
 import type { MarketContent } from '../content/market-content.js';
 import { PLAIN_TERMS, type MarketTerms } from '../mapping/mapped-content.js';
-import { createProblems, type Problems } from '../content/problems.js';
-import type { FileDigest } from '../sources/digest-file.js';
+import { createProblems, type Problems } from '../tables/problems.js';
+import type { FileDigest } from '../formats/digest-file.js';
 import { readSource } from '../sources/read-source.js';
 import type { SourceRead } from '../sources/source-read.js';
-import { prepareDuckDb, reasonOf } from '../sources/duckdb.js';
+import { prepareDuckDb } from '../formats/duckdb.js';
+import { reasonOf } from '../tables/fault-reason.js';
 import { createOutgoingMarket } from './outgoing-market.js';
-import type { DayFollower } from '../content/scatter-rows.js';
-import { isFull } from '../serving/shared-market.js';
+import type { DayFollower } from '../threads/scatter-rows.js';
+import { isFull } from '../panels/shared-market.js';
 import { createGrowingDigests, type GrowingDigests } from '../content/growing-digests.js';
 import { doubtsOf } from '../content/doubtful-content.js';
 import { openCalendars } from '../serving/calendar-files.js';
@@ -133,6 +136,7 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
     files,
     unchangedTables: made.unchangedTables ?? [],
     derived: made.derived ?? null,
+    ...(made.dividendErrors === undefined ? {} : { dividendErrors: made.dividendErrors }),
     bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
     warnings,
     readWarnings,
@@ -148,6 +152,7 @@ interface Made {
   readonly rowsRead?: SourceRead['rows'];
   readonly unchangedTables?: readonly TableKind[];
   readonly derived?: DerivedActions | null;
+  readonly dividendErrors?: readonly DividendError[];
   readonly files: () => Promise<readonly FileDigest[]>;
   /** False when it turned out that nobody will serve it. */
   readonly isServed?: boolean;

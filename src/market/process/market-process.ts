@@ -3,23 +3,23 @@ import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ImportHeader } from '#domain/documents/import-request.js';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
-import { LIMITS } from '#domain/limits.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { memoryLimit, type MemoryLimit } from '#kernels/memory/paged-memory.js';
 import { startMarketProcess } from './process-pool.js';
 import type {
   ContentSummary,
-  ImportAnswer,
   MarketTaskName,
   MarketTaskReport,
   MarketTaskRequest,
   MarketTasks,
 } from './market-tasks.js';
+import type { ImportAnswer } from '../import/import-answer.js';
 import type { Inspection } from '../inspect/inspect.js';
 import { createIncomingMarket } from './incoming-market.js';
-import { isFull, type HandOver } from '../serving/shared-market.js';
+import { isFull, type HandOver } from '../panels/shared-market.js';
 
 /** Longest run of a task: reading 25 million rows from a slow disk, and some. */
 const TASK_SECONDS_MAX = 900;

@@ -1,19 +1,21 @@
 import type { MemoryLimit } from '#kernels/memory/paged-memory.js';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { Inspected, Inspection, Said } from '../inspect/inspect.js';
 import type { DatabasePlace } from '../sources/databases/database-place.js';
 import type { TableNames } from '../sources/databases/tables-to-read.js';
-import type { TableKind, RowsByTable } from '../content/table-kinds.js';
+import type { TableKind, RowsByTable } from '../tables/table-kinds.js';
 import type { TableFiles } from '../sources/folder.js';
-import type { Day } from '#domain/days.js';
-import type { ImportHeader, TableFormat } from '#domain/documents/import-request.js';
+import type { Day } from '#domain/time/days.js';
+import type { ImportHeader } from '#domain/documents/import-request.js';
 import type { ContentDigests } from '#domain/market/handle.js';
+import type { DividendError } from '../content/dividend-errors.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
-import type { ErrorDetail } from '#domain/refusal.js';
-import type { FileDigest } from '../sources/digest-file.js';
+import type { ErrorDetail } from '#domain/refusals/refusal.js';
+import type { FileDigest } from '../formats/digest-file.js';
+import type { TableImport } from '../import/import-answer.js';
 import type { KnownTables } from '../sources/known-files.js';
-import type { HandOver } from '../serving/shared-market.js';
+import type { HandOver } from '../panels/shared-market.js';
 import type { SyntheticSpec } from '../synthetic/spec.js';
 
 /**
@@ -34,7 +36,7 @@ export interface MarketTasks {
   /** Reads the body of an import and writes what it brings as a store, once its header was answered. */
   importBody: Record<string, never>;
   /** Reads a table that was sent as a file and writes what it brings as a store. */
-  importTable: { readonly table: UploadedTable; readonly answer: ImportAnswer; readonly terms: MarketTerms };
+  importTable: TableImport;
   /** Looks at data and proposes how it is read, or reads it as given; nothing is made of it. */
   inspect: { readonly inspected: Inspected; readonly said: Said };
   /** Makes a synthetic market and writes it as a store. */
@@ -61,23 +63,6 @@ export interface TaskOptions {
   readonly memory: MemoryLimit;
 }
 
-/** A table that was sent as a file. */
-export interface UploadedTable {
-  readonly path: string;
-  readonly dataset: TableKind;
-  readonly format: TableFormat;
-}
-
-/** The answer to the process after it sent the header of an import: what to do with the rest. */
-export interface ImportAnswer {
-  /** Folder to write the store to. */
-  readonly folder: string;
-  /** Files of the store that the import is appended to. */
-  readonly held: TableFiles | null;
-  /** Whether the store is to be served. */
-  readonly load: boolean;
-}
-
 /** What is known of a content besides its values. */
 export interface ContentSummary {
   readonly contentHash: string;
@@ -95,6 +80,8 @@ export interface ContentSummary {
   readonly unchangedTables?: readonly TableKind[];
   /** Number of actions derived from adjusted closes; null where none were asked for. */
   readonly derived?: DerivedActions | null;
+  /** Precision of each derived dividend. */
+  readonly dividendErrors?: readonly DividendError[];
   /** Doubts about the content; at most 201. */
   readonly warnings: readonly Finding[];
   /** Those of the reading alone, which no look at the content finds again. */

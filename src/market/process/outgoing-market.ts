@@ -1,10 +1,10 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { isPaged, pagedFile, type PagedFile } from '#kernels/memory/paged-memory.js';
 import { shareMarket } from '#domain/market/handle.js';
-import { settleAll } from './settle-all.js';
+import { settleAll } from '../panels/settle-all.js';
 import type { MarketContent } from '../content/market-content.js';
-import { BLOCK_DAYS } from '../content/day-blocks.js';
-import { panelBytes, type Panels } from '../serving/panels.js';
+import { BLOCK_DAYS } from '../panels/day-blocks.js';
+import { panelBytes, type Panels } from '../panels/panels.js';
 import {
   daysOf,
   edgesOf,
@@ -13,7 +13,7 @@ import {
   transferAll,
   type Extent,
   type HandOver,
-} from '../serving/shared-market.js';
+} from '../panels/shared-market.js';
 
 /** A market that is being sent to another process. */
 export interface OutgoingMarket {

@@ -1,7 +1,7 @@
-import type { Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import type { Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { CorporateAction, MarketData, Membership } from '#domain/market/market-data.js';
-import { firstAtLeast, lastAtMost } from '#domain/search.js';
+import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 
 /** Positions of one name's data in a market. */
 export interface MarketLookup {

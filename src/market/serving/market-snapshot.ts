@@ -3,11 +3,11 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
 import { memoryLimit, panelMemory } from '#kernels/memory/paged-memory.js';
 import { identityOf, type MarketHandle } from '#domain/market/handle.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { KnownFile } from '../sources/known-files.js';
 import type { ServedMarket } from './markets.js';
 import { panelBytesMax } from '../content/market-limits.js';
-import { transferAll } from './shared-market.js';
+import { transferAll } from '../panels/shared-market.js';
 
 /**
  * A market as bytes, for machines that cannot read its sources:

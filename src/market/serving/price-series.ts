@@ -1,8 +1,8 @@
-import { monthOf, weekdayOf, type Day } from '#domain/days.js';
+import { monthOf, weekdayOf, type Day } from '#domain/time/days.js';
 import { growthStep } from '#domain/market/growth.js';
 import type { SessionEffect } from '#domain/market/session-effects.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
-import { firstAtLeast, lastAtMost } from '#domain/search.js';
+import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 
 /** Everything held of one name, where it lies. */
 export interface NameBars {

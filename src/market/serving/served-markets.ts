@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { CommitEvent, CommitEvents } from '#domain/commit-events.js';
+import type { CommitEvent, CommitEvents } from '#domain/documents/commit-events.js';
 import {
   identityOf,
   marketKey,
@@ -9,12 +9,12 @@ import {
   type MarketIdentity,
 } from '#domain/market/handle.js';
 import { datasetLoading } from '#domain/market/dataset-loading.js';
-import { Refusal, type ErrorDetail } from '#domain/refusal.js';
+import { Refusal, type ErrorDetail } from '#domain/refusals/refusal.js';
 import type { KnownFile } from '../sources/known-files.js';
 import { createMarketContents } from './market-contents.js';
 import { lookupOf } from './market-lookup.js';
 import type { Markets, ServedMarket } from './markets.js';
-import { reportPanelMemory } from '../process/gc-pressure.js';
+import { reportPanelMemory } from '../panels/gc-pressure.js';
 
 /** A store that was to be served and could not be read. */
 export interface FailedLoad {

@@ -1,35 +1,15 @@
 import type { BigIntStats } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { compareText } from '#domain/findings.js';
-import { nearestName } from '#domain/nearest-name.js';
+import { compareText } from '#domain/refusals/findings.js';
+import { nearestName } from '#base/text/nearest-name.js';
 import type { Mapping } from '#domain/documents/mapping.js';
 import { isMarketTable } from '../mapping/market-tables.js';
-import type { TableKind } from '../content/table-kinds.js';
+import type { TableKind } from '../tables/table-kinds.js';
+import type { SourceFile } from '../formats/source-file.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { realPathOfAbsent, type Locations } from './locations.js';
-import type { Problems } from '../content/problems.js';
-
-export const FILE_FORMATS = ['parquet', 'csv', 'jsonl', 'xlsx'] as const;
-export type FileFormat = (typeof FILE_FORMATS)[number];
-
-/** A file of a dataset. */
-export interface SourceFile {
-  /** Where it lies, symbolic links resolved. */
-  readonly path: string;
-  /** What findings call it: the dataset, with the path below it where the dataset is a folder of files. */
-  readonly label: string;
-  readonly format: FileFormat;
-  readonly isGzipped: boolean;
-  readonly bytes: number;
-  /**
-   * Says that the bytes are those of a moment ago as long as it is the same: device, inode, size, and the times of the
-   * last write and change.
-   */
-  readonly identity: string;
-  /** When any of that changed last, ms since 1970. */
-  readonly changedAt: number;
-}
+import type { Problems } from '../tables/problems.js';
 
 export type TableFiles = Readonly<Record<TableKind, readonly SourceFile[]>>;
 

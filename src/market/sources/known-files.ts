@@ -1,8 +1,9 @@
-import type { TableKind } from '../content/table-kinds.js';
+import type { TableKind } from '../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
-import { digestFile, digestMemory } from './digest-file.js';
-import { identityOfFile, type TableFiles, type SourceFile } from './folder.js';
-import type { FileDigest } from './digest-file.js';
+import { digestFile, digestMemory } from '../formats/digest-file.js';
+import { identityOfFile, type TableFiles } from './folder.js';
+import type { SourceFile } from '../formats/source-file.js';
+import type { FileDigest } from '../formats/digest-file.js';
 
 /** A file as it was when a version of a store was read from it, all of it. */
 export interface KnownFile extends FileDigest {

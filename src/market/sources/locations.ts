@@ -1,6 +1,6 @@
 import { realpath, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
-import type { Problem } from '../content/problems.js';
+import type { Problem } from '../tables/problems.js';
 
 /** The places of this machine that stores may be read from. */
 export interface Locations {

@@ -1,19 +1,21 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Cell } from '../formats/cells.js';
-import { digestFiles } from './digest-file.js';
-import { digestFilesApart } from '../process/hashing.js';
-import { SCATTERED_BYTES_MIN, startScattering, type Scattering } from '../process/scattering.js';
-import { boundedColumn, cellOf, chunksOf, reasonOf, settingsFor, sqlName } from './duckdb.js';
-import { changedFiles, tableName, type SourceFile } from './folder.js';
+import { digestFiles } from '../formats/digest-file.js';
+import { digestFilesApart } from '../threads/hashing.js';
+import { SCATTERED_BYTES_MIN, startScattering, type Scattering } from '../threads/scattering.js';
+import { cellOf, chunksOf, settingsFor, sqlName, boundedColumn } from '../formats/duckdb.js';
+import { reasonOf } from '../tables/fault-reason.js';
+import { changedFiles, tableName } from './folder.js';
+import type { SourceFile } from '../formats/source-file.js';
 import { marketRowsOn } from '../mapping/mapped-content.js';
-import { columnsOf, marketColumns, scanOf } from '../formats/parquet.js';
-import { reportColumns } from '../formats/parquet-checks.js';
-import { isBarKey, reportKeys } from '../formats/parquet-keys.js';
-import { withZones, type ZonedFiles } from '../formats/parquet-zones.js';
-import { reportMarketProblems } from '../formats/parquet-problems.js';
+import { columnsOf, marketColumns, scanOf } from './parquet/parquet.js';
+import { reportColumns } from './parquet/parquet-checks.js';
+import { isBarKey, reportKeys } from './parquet/parquet-keys.js';
+import { withZones, type ZonedFiles } from './parquet/parquet-zones.js';
+import { reportMarketProblems } from './parquet/parquet-problems.js';
 import { readTypedMarket, type MarketRead, type OnNames } from './read-typed-market.js';
 import type { TableRows } from '../content/table-rows.js';
-import type { Problem, Problems } from '../content/problems.js';
+import type { Problem, Problems } from '../tables/problems.js';
 import type { Reading } from './source-read.js';
 
 export async function readParquetMarket(

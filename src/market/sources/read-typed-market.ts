@@ -1,20 +1,20 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import type { Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
-import { AssetIdentifier } from '#domain/shape.js';
-import { settleAll } from '../process/settle-all.js';
+import type { Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
+import { AssetIdentifier } from '#domain/schema/shape.js';
+import { settleAll } from '../panels/settle-all.js';
 import { dayIn, TEXT_BYTES_MAX } from '../formats/cells.js';
-import { cellOf, chunksOf, integersOf, sqlName, sqlText, textsOf, type DuckDb } from './duckdb.js';
-import { shortNames } from './short-names.js';
+import { cellOf, chunksOf, integersOf, sqlName, sqlText, textsOf, type DuckDb } from '../formats/duckdb.js';
+import { shortNames } from '../formats/short-names.js';
 import { refuseSize } from '../content/market-limits.js';
-import { noPanels, withoutEmptyLines, type Panels } from '../serving/panels.js';
-import { dayExpression, type MarketColumns, type TypedColumn } from '../formats/parquet.js';
-import { reportMarketProblems, type NumberedSource } from '../formats/parquet-problems.js';
-import type { Problems } from '../content/problems.js';
-import { BLOCK_DAYS } from '../content/day-blocks.js';
-import { scatterRows, type DayFollower, type RowStream, type Scattered, type Target } from '../content/scatter-rows.js';
-import { rowsTogether } from '../content/stripes.js';
-import type { Scattering } from '../process/scattering.js';
+import { noPanels, withoutEmptyLines, type Panels } from '../panels/panels.js';
+import { dayExpression, type MarketColumns, type TypedColumn } from './parquet/parquet.js';
+import { reportMarketProblems, type NumberedSource } from './parquet/parquet-problems.js';
+import type { Problems } from '../tables/problems.js';
+import { BLOCK_DAYS } from '../panels/day-blocks.js';
+import { scatterRows, type DayFollower, type RowStream, type Scattered, type Target } from '../threads/scatter-rows.js';
+import { rowsTogether } from '../threads/stripes.js';
+import type { Scattering } from '../threads/scattering.js';
 
 interface TypedSource extends NumberedSource {
   readonly scan: string;

@@ -1,6 +1,6 @@
 import type { Heading } from '../formats/cells.js';
 import { readWorkbook, WorkbookFault, type SheetSink } from '../formats/workbook-reader.js';
-import type { SourceFile } from './folder.js';
+import type { SourceFile } from '../formats/source-file.js';
 
 /** Bytes of a workbook: those of the largest upload, decoded. */
 const WORKBOOK_BYTES_MAX = 48 << 20;

@@ -1,12 +1,13 @@
 import type { MarketContent } from '../content/market-content.js';
-import type { TableKind, RowsByTable } from '../content/table-kinds.js';
-import type { FileDigest } from './digest-file.js';
-import type { DuckDb } from './duckdb.js';
+import type { TableKind, RowsByTable } from '../tables/table-kinds.js';
+import type { FileDigest } from '../formats/digest-file.js';
+import type { DuckDb } from '../formats/duckdb.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
 import type { KnownTables } from './known-files.js';
-import type { Problems } from '../content/problems.js';
-import type { DayFollower } from '../content/scatter-rows.js';
+import type { Problems } from '../tables/problems.js';
+import type { DividendError } from '../content/dividend-errors.js';
+import type { DayFollower } from '../threads/scatter-rows.js';
 
 /** Contents of a source as read. */
 export interface SourceRead {
@@ -17,6 +18,8 @@ export interface SourceRead {
   readonly unchangedTables?: readonly TableKind[];
   /** Number of actions derived from adjusted closes; null where none were asked for. */
   readonly derived?: DerivedActions | null;
+  /** Precision of each derived dividend. */
+  readonly dividendErrors?: readonly DividendError[];
 }
 
 export interface ReadOptions {

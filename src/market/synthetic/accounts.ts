@@ -1,4 +1,4 @@
-import { civilOf, dayOf, type Day } from '#domain/days.js';
+import { civilOf, dayOf, type Day } from '#domain/time/days.js';
 import type { CounterRandom } from '#kernels/random/counter-random.js';
 import type { Sector } from './names.js';
 

@@ -1,4 +1,4 @@
-import type { Day } from '#domain/days.js';
+import type { Day } from '#domain/time/days.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import type { CounterRandom } from '#kernels/random/counter-random.js';
 import type { SyntheticSpec } from './spec.js';

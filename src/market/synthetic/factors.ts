@@ -1,4 +1,4 @@
-import { civilOf } from '#domain/days.js';
+import { civilOf } from '#domain/time/days.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
 import { clusteredShocks } from './shocks.js';
 import { SESSIONS_PER_YEAR, type SyntheticSpec } from './spec.js';

@@ -1,10 +1,10 @@
-import { formatDay, type Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { Membership, ReferenceRow, ReferenceTable, ReferenceValue } from '#domain/market/market-data.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
 import { compareActions } from '../content/action-rows.js';
 import type { MarketContent } from '../content/market-content.js';
-import { emptyPanel } from '../serving/panels.js';
+import { emptyPanel } from '../panels/panels.js';
 import type { Report } from './accounts.js';
 import type { Birth, Company } from './company.js';
 import { drawFactors, STREAMS } from './factors.js';

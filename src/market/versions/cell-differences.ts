@@ -1,4 +1,4 @@
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import type { ReferenceValue } from '#domain/market/market-data.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { RowCounts } from '../content/restatements.js';

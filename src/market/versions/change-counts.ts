@@ -2,7 +2,7 @@ import { compareBars } from '../content/market-changes.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { RowChanges, RowCounts } from '../content/restatements.js';
 import { compareTables, type SideTable } from '../content/table-changes.js';
-import type { TableKind } from '../content/table-kinds.js';
+import type { TableKind } from '../tables/table-kinds.js';
 
 /** Rows of all tables, and of them the bars. */
 export interface ChangeCounts extends RowCounts {

@@ -1,4 +1,4 @@
-import { keptFloats } from '#domain/kept-memory.js';
+import { keptFloats } from '#base/memory/kept-memory.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { ContentChange } from './content-change.js';
 import { changedList, type ListChange } from './list-change.js';

@@ -1,7 +1,7 @@
-import type { KnownMarkets } from '#domain/backtest/simulate/known-seats.js';
-import { formatDay, type Day } from '#domain/days.js';
+import type { KnownMarkets } from '#domain/books/known-seats.js';
+import { formatDay, type Day } from '#domain/time/days.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { ContentChange } from './content-change.js';
 import { earlierContent } from './earlier-content.js';

@@ -1,6 +1,6 @@
 import type { ActionsQuery, CorporateActionsResponse } from '#contract/data.js';
-import { type Day, dayFrom, formatDay } from '#domain/days.js';
-import { LIMITS } from '#domain/limits.js';
+import { type Day, dayFrom, formatDay } from '#domain/time/days.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { type CorporateAction, type MarketData, ACTION_KINDS } from '#domain/market/market-data.js';
 import { cumulativeRatio, trailingDividend } from '#market/content/dividends.js';
 import { lookupOf, valueAt } from '#market/serving/market-lookup.js';
@@ -43,6 +43,7 @@ function actionView({
   announcedDay,
   related,
   subscriptionPrice,
+  cash,
   scripRatio,
   electionDay,
   electionDefault,
@@ -57,6 +58,7 @@ function actionView({
     announced: announcedDay === null ? null : formatDay(announcedDay),
     related,
     subscription_price: subscriptionPrice,
+    cash: cash ?? null,
     scrip_ratio: scripRatio ?? null,
     election_date: electionDay === undefined ? null : formatDay(electionDay),
     election_default: electionDefault ?? null,

@@ -12,7 +12,7 @@ import type {
   SearchQuery,
   SeriesCollection,
 } from '#contract/data.js';
-import type { Day } from '#domain/days.js';
+import type { Day } from '#domain/time/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -23,7 +23,7 @@ import type { DataVersions } from '../datasets/data-versions.js';
 import { unknownIdentifier, window, assertKnown } from './window.js';
 import { referenceOf, referenceBatchOf } from './reference.js';
 import { corporateActionsOf } from './actions.js';
-import { type ServedDataset, coverageOf } from './coverage.js';
+import { type ServedDataset, coverageOf } from '../datasets/coverage.js';
 import { fieldsOf } from './fields.js';
 import { searchNames, searchSeries } from './search.js';
 

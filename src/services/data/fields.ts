@@ -1,6 +1,6 @@
 import type { FieldList } from '#contract/data.js';
-import { compareText } from '#domain/findings.js';
-import { namesOf, referenceKind, resolve } from '#domain/rules/datapoints/resolution.js';
+import { compareText } from '#domain/refusals/findings.js';
+import { namesOf, referenceKind, resolve } from '#domain/datapoints/resolution.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 
 /** Datapoints and categories that rules can read in the served store, and its universes. */

@@ -1,6 +1,6 @@
 import type { BatchQuery, BatchReferenceResponse, ReferenceResponse } from '#contract/data.js';
-import { type Day, dayFrom, formatDay } from '#domain/days.js';
-import { LIMITS } from '#domain/limits.js';
+import { type Day, dayFrom, formatDay } from '#domain/time/days.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { type MarketData, type Membership, type ReferenceValue, referenceAt } from '#domain/market/market-data.js';
 import { trailingDividend } from '#market/content/dividends.js';
 import { lookupOf, valueAt } from '#market/serving/market-lookup.js';

@@ -1,5 +1,5 @@
 import type { IdentifierSearch, SearchQuery, SeriesCollection } from '#contract/data.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { type MarketData, referenceAt } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
 import { lookupOf } from '#market/serving/market-lookup.js';

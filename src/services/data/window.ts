@@ -1,6 +1,7 @@
-import { assertOrder } from '#domain/assert-order.js';
-import { type Day, dayFrom } from '#domain/days.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { assertOrder } from '#domain/schema/assert-order.js';
+import { type Day, dayFrom } from '#domain/time/days.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { unknownField } from '#domain/refusals/unknown-field.js';
 
 /** Later than any day that data is of. */
 export const LATEST: Day = dayFrom('9999-12-31');
@@ -26,11 +27,8 @@ export function assertKnown(names: readonly string[], accepted: readonly string[
     'query',
     unknown.map((name) => ({
       severity: 'error',
-      code: 'UNKNOWN_FIELD_NAME',
       path,
-      message: `${name} is not one of ${accepted.join(', ')}.`,
-      accepted,
-      value: name,
+      ...unknownField(`${name} is not one of ${accepted.join(', ')}.`, { name, accepted }),
     })),
   );
 }

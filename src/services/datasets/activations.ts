@@ -1,7 +1,7 @@
-import type { CommitEvents } from '#domain/commit-events.js';
+import type { CommitEvents } from '#domain/documents/commit-events.js';
 import { ActiveMarketDocument } from '#domain/documents/active-market-document.js';
 import { marketKey, type MarketIdentity } from '#domain/market/handle.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { encodeSnapshot, readSnapshot } from '#market/serving/market-snapshot.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
@@ -10,6 +10,8 @@ import { writeHashed } from '../shared/write-hashed.js';
 
 /** How a market becomes the served one: of this process alone, or of every process on the same documents. */
 export interface Activations {
+  /** Build of this engine, which stores remember that it read; absent where several processes serve what one of them read. */
+  readonly readBy?: string;
   /** Makes a market ready to be served wherever it has to be; before the transaction that activates it. */
   prepare(served: ServedMarket): Promise<void>;
   /** Serves a prepared market once the transaction is durable. */
@@ -27,8 +29,9 @@ export interface Activations {
 }
 
 /** Activations of a process that is alone: its memory holds the market. */
-export function createLocalActivations(markets: ServedMarkets): Activations {
+export function createLocalActivations(markets: ServedMarkets, readBy: string): Activations {
   return {
+    readBy,
     async prepare() {},
     async activate(tx, served) {
       tx.publish(markets.activation(served));

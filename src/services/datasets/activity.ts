@@ -1,7 +1,7 @@
 import type { DataStore } from '#contract/stores/store.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { datasetResuming } from '#domain/market/dataset-loading.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentReader, DocumentStore } from '#store/port.js';
@@ -13,7 +13,7 @@ import {
   toDataStore,
   type Activity,
   type StoredStore,
-} from './documents.js';
+} from '../stored/dataset-documents.js';
 
 /** Current activity of each store, and the operations it excludes. */
 export interface DatasetActivity {

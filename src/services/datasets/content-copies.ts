@@ -1,6 +1,6 @@
 import type { DataCopy, DataHistoryDocument } from '#domain/documents/data-version-document.js';
-import { LIMITS } from '#domain/limits.js';
-import { Refusal } from '#domain/refusal.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { HashedBytes, HashedFile } from '#jobs/tasks/files.js';
 import type { ServedMarket } from '#market/serving/markets.js';
@@ -30,7 +30,7 @@ export interface ContentCopies {
   /** The change to a later content, written beside a copy; null where that has too many, or there is no room. */
   change(copy: DataCopy | null, forth: HashedBytes | null): Promise<ArtifactRef | null>;
   /** The content of the copy of a store; undefined where there is none, or it cannot be read. @cost of a load */
-  restored(head: DataHistoryDocument, like: ServedMarket): Promise<ServedMarket | undefined>;
+  restored(head: DataHistoryDocument, like: Pick<ServedMarket, 'identity'>): Promise<ServedMarket | undefined>;
 }
 
 /** Changes after which a new copy is due: a quarter of days. */

@@ -1,6 +1,6 @@
 import type { DataHistoryDocument } from '#domain/documents/data-version-document.js';
-import { Refusal } from '#domain/refusal.js';
-import { firstOf } from './data-history.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { firstOf } from '../stored/data-history.js';
 
 /** Which parameter of a request asks for a version. */
 export type VersionPath = 'as_known_on' | 'from' | 'to';

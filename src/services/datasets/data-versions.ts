@@ -1,24 +1,20 @@
 import type { DataVersions as DataVersionList } from '#contract/stores/data-versions.js';
-import { versionNumber, type AsKnownOn } from '#domain/documents/as-known-on.js';
-import {
-  DataVersionDocument,
-  type DataHistoryDocument,
-  type DataSource,
-} from '#domain/documents/data-version-document.js';
+import { versionNumber, type AsKnownOn } from '#domain/schema/as-known-on.js';
+import type { DataVersionDocument, DataHistoryDocument, DataSource } from '#domain/documents/data-version-document.js';
 import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
-import type { Day } from '#domain/days.js';
-import { momentOf } from '#domain/moment.js';
-import { Refusal } from '#domain/refusal.js';
+import type { Day } from '#domain/time/days.js';
+import { momentOf } from '#domain/time/moment.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { KnownReferences } from '#jobs/tasks/references.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
-import { numberedId } from '#store/document-id.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { createContentCopies } from './content-copies.js';
 import { knownLater, notKept, unreadable, versionNotFound, type VersionPath } from './data-version-refusals.js';
-import { firstOf, historyOf, type PreparedVersion, type PreservedContent } from './data-history.js';
-import { datasetNotFound, readDataset } from './documents.js';
+import { firstOf, historyOf, type PreparedVersion, type PreservedContent } from '../stored/data-history.js';
+import { listedVersions, storedVersion } from './listed-versions.js';
+import { datasetNotFound, readDataset } from '../stored/dataset-documents.js';
 import { createPendingCopies, type PendingCopies } from './pending-copies.js';
 
 export interface DataVersionsDependencies {
@@ -63,11 +59,13 @@ export interface DataVersions {
    * served, or there is a copy.
    */
   preserve(datasetId: string, held: ContentReader): Promise<PreservedContent | null>;
+  /** The last content of the store of a market from its copy; undefined where there is none. @cost of a load */
+  last(market: Pick<ServedMarket, 'identity'>): Promise<ServedMarket | undefined>;
   /** What follows from the event that a content is served: a copy of one whose source others change. */
   onActivated: PendingCopies['onActivated'];
   /** Sees to the copy of a content that is served already. */
   copyServed(kind: DatasetDocument['kind']): void;
-  /** Newest first. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Newest first. @throws Refusal STORE_NOT_FOUND */
   list(datasetId: string, query: VersionsQuery): Promise<DataVersionList>;
   /**
    * The served store as it was known; as it is where nothing is asked for.
@@ -144,7 +142,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
   /** The last content of a store: that which is served, of its copy, or of its files; undefined where it is lost. */
   async function lastContent(
     head: DataHistoryDocument,
-    after: ServedMarket,
+    after: Pick<ServedMarket, 'identity'>,
     replaced: ContentReader | undefined,
   ): Promise<ServedMarket | undefined> {
     const isLast = (content: ServedMarket | undefined): boolean =>
@@ -167,12 +165,11 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
   }
 
   async function requireVersion(datasetId: string, version: number, path?: VersionPath): Promise<DataVersionDocument> {
-    const stored = await documents.get('data-version', numberedId(datasetId, version));
-    if (stored === undefined)
+    const found = await storedVersion(documents, datasetId, version);
+    if (found === undefined)
       throw versionNotFound(datasetId, { version, head: await historyOf(documents, datasetId), path });
-    const document = 'unreadable' in stored ? undefined : DataVersionDocument.safeParse(stored.body).data;
-    if (document === undefined) throw unreadable(datasetId, version);
-    return document;
+    if (typeof found === 'string') throw unreadable(datasetId, version);
+    return found;
   }
 
   /** The newest version that was known at a time. @throws Refusal NO_DATA_KNOWN */
@@ -260,22 +257,19 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
   return {
     prepare,
     preserve,
+    async last(market) {
+      const head = await historyOf(documents, market.identity.datasetId);
+      return head === undefined ? undefined : lastContent(head, market, undefined);
+    },
     onActivated: pending.onActivated,
     copyServed(kind) {
       const served = markets.served();
       if (served !== undefined && !isManaged(kind)) pending.add(served);
     },
-    async list(datasetId, { limit, before }) {
+    async list(datasetId, query) {
       const store = await requireStore(datasetId);
       const head = await historyOf(documents, datasetId);
-      const versions: DataVersionList['versions'] = [];
-      const from = Math.min(head?.latest ?? 0, (before ?? Infinity) - 1);
-      const first = firstOf(head);
-      for (let version = from; version >= first && versions.length < limit; version--) {
-        const { change: _, ...listed } = await requireVersion(datasetId, version);
-        versions.push({ ...listed, readable: version >= head!.readable_from });
-      }
-      return { versions, total: (head?.latest ?? 0) - first + 1, copy: stateOf(head, store) };
+      return { ...(await listedVersions(documents, datasetId, { head, ...query })), copy: stateOf(head, store) };
     },
     at,
     servedAt: async (asKnownOn) => (asKnownOn === undefined ? markets.require() : (await at(asKnownOn)).served),

@@ -5,11 +5,11 @@ import type { ImportResult } from '#contract/stores/import.js';
 import type { DataStore, DataStoreCollection } from '#contract/stores/store.js';
 import type { Health } from '#contract/health.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { DatabasePlaces } from '#market/sources/databases/database-place.js';
 import { importTemplate } from '#market/import/import-template.js';
@@ -17,15 +17,15 @@ import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
-import type { SecretBox } from '#store/secrets/secret-box.js';
-import type { ServedDataset } from '../data/coverage.js';
+import type { ServedDataset } from './coverage.js';
 import { createGate, type Asker } from '../shared/gate.js';
+import type { SecretBox } from '#store/secrets/secret-box.js';
 import { placedAt, refusedData } from './refused-data.js';
 import type { Activations } from './activations.js';
 import type { DataVersions } from './data-versions.js';
 import { createDatasetActivity } from './activity.js';
 import { createDatasetAudits } from './audits.js';
-import { readDataset, toListedDataset } from './documents.js';
+import { readDataset, toListedDataset } from '../stored/dataset-documents.js';
 import { createDatasetInspections } from './inspections.js';
 import { createDatasetImports, type ImportedBody } from './imports.js';
 import type { DatasetJobs } from './jobs.js';
@@ -50,7 +50,7 @@ export interface DatasetsDependencies {
   readonly calendars: Calendars;
   /** Codes of the calendars that stored indices are on. */
   readonly calendarsInUse: () => Promise<readonly string[]>;
-  readonly versions: Pick<DataVersions, 'prepare' | 'preserve' | 'copyServed' | 'close'>;
+  readonly versions: Pick<DataVersions, 'prepare' | 'preserve' | 'last' | 'copyServed' | 'close'>;
   readonly secrets: Pick<SecretBox, 'seal'>;
   readonly timestamp: () => string;
 }
@@ -87,8 +87,9 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
   /**
    * Once the jobs have started: removes what a crash left behind and reads the store that was served before,
    * without keeping anyone waiting.
+   * @param keepsServed serves its content as it was, without what its source has now, where there is a copy of it
    */
-  resume(): Promise<void>;
+  resume(keepsServed?: boolean): Promise<void>;
   /** Called before the first request: the store that was served before counts as loading, not as absent. */
   announce(): Promise<void>;
   /** Aborts reads outside a job; resolves when the resumption has settled, and what was served is copied. */
@@ -192,8 +193,8 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
     audit: async (datasetId, asker) => audits.audit((await activity.requireKnown(datasetId)).document, asker),
     repair,
     announce: resumption.announce,
-    resume() {
-      resuming = resumption.resume();
+    resume(keepsServed = false) {
+      resuming = resumption.resume(keepsServed);
       return resuming;
     },
     async close() {

@@ -5,10 +5,11 @@ import { servedMarket } from '#market/serving/served-markets.js';
 import { GENERATOR } from '#market/synthetic/spec.js';
 import { servedFields } from './served-content.js';
 import { rowsOf } from './activate.js';
-import { recordCopy, recordDataVersion } from './data-history.js';
+import { recordCopy, recordDataVersion } from '../stored/data-history.js';
 import { purgeDataVersions } from './purge-versions.js';
-import { requireDataset } from './documents.js';
+import { requireDataset } from '../stored/dataset-documents.js';
 import { loadedFields, readFailed } from './loading.js';
+import { assertAccepted, newWarnings } from './rejected-refresh.js';
 import { syntheticSpec } from './synthetic-dataset.js';
 import type { GenerateRequest, RefreshPayload } from '#domain/jobs/payloads.js';
 import type { DatasetJobsDependencies } from './job-terms.js';
@@ -21,7 +22,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
   /** Makes the same market again with later sessions: its earlier bars come out the same. */
   async function extendSynthetic(
     document: DatasetDocument,
-    { store_id: datasetId, until }: RefreshPayload,
+    { store_id: datasetId, until, dry_run: isTrial, fail_on: failOn }: RefreshPayload,
     attempt: Attempt,
   ): Promise<Completion> {
     const request = document.synthetic!['request'] as GenerateRequest; // written by this engine, and of this generator
@@ -32,17 +33,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
     const held = isServed ? served : (await heldVersion(document, attempt)).served!;
     const folder = await folders.create(datasetId);
     try {
-      const spec = syntheticSpec({ ...request, end }, calendars);
-      const made = await runMarketTask(
-        'generate',
-        { spec, folder },
-        {
-          load: { datasetId, adjustment: document.adjustment, currency: document.currency },
-          onProgress: (fraction, message) => attempt.report(0.8 * fraction, message),
-          signal: attempt.signal,
-        },
-      );
-      if (made.kind === 'refused') throw readFailed(made.findings, 'location');
+      const made = await generated(document, { ...request, end }, { folder, attempt });
       const { report, warnings } = await attempt.compute(
         'refresh-market',
         {
@@ -53,6 +44,12 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
         },
         0.2,
       );
+      assertAccepted([...report.findings, ...newWarnings(warnings, document)], failOn);
+      const result = { value: { store_id: datasetId, dry_run: isTrial, ...report } };
+      if (isTrial) {
+        await folders.remove(folder, datasetId);
+        return { result };
+      }
       const at = timestamp();
       const changes: Partial<DatasetDocument> = {
         ...loadedFields({ ...made.summary, warnings }, at),
@@ -67,7 +64,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
       const preserved = next === undefined ? await versions.preserve(datasetId, async () => held) : null;
       if (next !== undefined) await activations.prepare(next);
       return {
-        result: { value: { store_id: datasetId, ...report } },
+        result,
         async effect(tx) {
           const { document: stored } = await requireDataset(tx, datasetId);
           await tx.put('store', datasetId, {
@@ -89,6 +86,24 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
       await folders.remove(folder, datasetId);
       throw failure;
     }
+  }
+
+  async function generated(
+    { store_id: datasetId, adjustment, currency }: DatasetDocument,
+    request: GenerateRequest,
+    { folder, attempt }: { readonly folder: string; readonly attempt: Attempt },
+  ) {
+    const made = await runMarketTask(
+      'generate',
+      { spec: syntheticSpec(request, calendars), folder },
+      {
+        load: { datasetId, adjustment, currency },
+        onProgress: (fraction, message) => attempt.report(0.8 * fraction, message),
+        signal: attempt.signal,
+      },
+    );
+    if (made.kind === 'refused') throw readFailed(made.findings, 'location');
+    return made;
   }
 
   async function heldVersion(document: DatasetDocument, attempt: Attempt) {

@@ -6,26 +6,27 @@ import type { ImportHeader, TableFormat } from '#domain/documents/import-request
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';
-import type { Finding } from '#domain/findings.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import { folderFiles, type TableFiles } from '#market/sources/folder.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import { runMarketTask, type MarketTaskResult } from '#market/process/market-process.js';
-import type { ContentSummary, ImportAnswer } from '#market/process/market-tasks.js';
-import type { TableKind } from '#market/content/table-kinds.js';
+import type { ContentSummary } from '#market/process/market-tasks.js';
+import type { OnImport } from '#market/import/import-answer.js';
+import type { TableKind } from '#market/tables/table-kinds.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { isFull } from '#market/serving/shared-market.js';
-import { createProblems } from '#market/content/problems.js';
+import { isFull } from '#market/panels/shared-market.js';
+import { createProblems } from '#market/tables/problems.js';
 import { servedMarket } from '#market/serving/served-markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { Asker, Gate } from '../shared/gate.js';
 import { placedAt, refusedData, asFindings } from './refused-data.js';
 import type { DatasetActivity } from './activity.js';
 import type { Repaired } from './audits.js';
-import { blankDataset, requireDataset, slugOf, toDataStore } from './documents.js';
+import { blankDataset, requireDataset, slugOf, toDataStore } from '../stored/dataset-documents.js';
 import type { DataSource } from '#domain/documents/data-version-document.js';
-import { recordCopy } from './data-history.js';
+import { recordCopy } from '../stored/data-history.js';
 import type { DataVersions } from './data-versions.js';
 import { activateIn } from './activate.js';
 import type { Activations } from './activations.js';
@@ -300,8 +301,6 @@ interface CommitTerms {
   readonly source: DataSource;
   readonly by: Authorship | undefined;
 }
-
-type OnImport = (header: ImportHeader) => Promise<ImportAnswer>;
 
 /** A store has no id before its header is read; its panels are loaded under the one it turns out to have. */
 const UNNAMED = { datasetId: '', adjustment: 'none' } as const;

@@ -1,7 +1,7 @@
 import type { InspectRequest, InspectResult } from '#contract/stores/inspect.js';
 import { Mapping } from '#domain/documents/mapping.js';
-import type { Finding } from '#domain/findings.js';
-import { createProblems } from '#market/content/problems.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { createProblems } from '#market/tables/problems.js';
 import { inspectMarket } from '#market/process/market-process.js';
 import type { Inspected } from '#market/inspect/inspect.js';
 import type { DatabasePlaces } from '#market/sources/databases/database-place.js';
@@ -30,7 +30,11 @@ export function createDatasetInspections({ locations, databases, readers, closin
     return {
       ...inspection,
       basis: { ...inspection.basis, others: [...inspection.basis.others] },
-      unsure: inspection.unsure.map((question) => ({ ...question, others: [...question.others] })),
+      unsure: inspection.unsure.map(({ conflicts, ...question }) => ({
+        ...question,
+        others: [...question.others],
+        ...(conflicts === undefined ? {} : { conflicts: [...conflicts] }),
+      })),
       questions: inspection.unsure.map(({ question }) => question),
       findings: placedAt(field, inspection.findings) as InspectResult['findings'],
     };

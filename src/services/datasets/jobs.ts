@@ -1,12 +1,12 @@
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { GeneratePayload, LoadPayload, RefreshPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type Attempt, type Completion, type JobKind } from '#jobs/job-kind.js';
 import { runMarketTask } from '#market/process/market-process.js';
 import { servedMarket } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { hasGrown, reloadedFields } from './served-content.js';
-import { requireDataset, toDataStore } from './documents.js';
+import { requireDataset, toDataStore } from '../stored/dataset-documents.js';
 import { loadedFields, readFailed } from './loading.js';
 import { activateIn } from './activate.js';
 import { writingDataset, forgetUnwritten, syntheticSpec } from './synthetic-dataset.js';

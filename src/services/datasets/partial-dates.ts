@@ -1,9 +1,9 @@
 import type { Health } from '#contract/health.js';
 import type { DataAudit } from '#contract/stores/audit.js';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { DocumentStore } from '#store/port.js';
-import { readDataset } from './documents.js';
+import { readDataset } from '../stored/dataset-documents.js';
 
 /** Day of a finding about one date. */
 const DATED = /^market\[(\d{4}-\d{2}-\d{2})\]$/;

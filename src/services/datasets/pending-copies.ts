@@ -1,10 +1,10 @@
-import type { CommitEvents } from '#domain/commit-events.js';
+import type { CommitEvents } from '#domain/documents/commit-events.js';
 import type { DataCopy } from '#domain/documents/data-version-document.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { isCopyDue, type ContentCopies } from './content-copies.js';
-import { historyOf, recordCopy } from './data-history.js';
+import { historyOf, recordCopy } from '../stored/data-history.js';
 
 export interface PendingCopiesDependencies {
   readonly documents: Pick<DocumentStore, 'get' | 'transaction'>;

@@ -2,9 +2,9 @@ import { DataVersionDocument, type DataHistoryDocument } from '#domain/documents
 import { PublicationBatch } from '#domain/documents/publication-document.js';
 import { numberedId } from '#store/document-id.js';
 import type { DocumentKind, DocumentTransaction } from '#store/port.js';
-import { readRun } from '../runs/run-documents.js';
-import { FORGOTTEN_AT_ONCE, historyOf } from './data-history.js';
-import { readDataset } from './documents.js';
+import { readRun } from '../stored/run-documents.js';
+import { FORGOTTEN_AT_ONCE, historyOf } from '../stored/data-history.js';
+import { readDataset } from '../stored/dataset-documents.js';
 
 /**
  * Forgets the contents of a store beyond those it is to keep: how they are made again goes, what is known of them stays.

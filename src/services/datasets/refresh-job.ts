@@ -1,15 +1,19 @@
-import { dayFrom, formatDay, type Day } from '#domain/days.js';
-import { orderFindings, type Finding } from '#domain/findings.js';
+import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import { orderFindings, type Finding } from '#domain/refusals/findings.js';
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Attempt, Completion } from '#jobs/job-kind.js';
-import { type TableKind, rowsByTable } from '#market/content/table-kinds.js';
+import { type TableKind, rowsByTable } from '#market/tables/table-kinds.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import type { RefreshMarketOutput } from '#jobs/tasks/markets.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
 import { servedAgain, servedMarket } from '#market/serving/served-markets.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { requireDataset } from './documents.js';
+import { requireDataset } from '../stored/dataset-documents.js';
 import { type Addition, type Source, loadedFields, readFailed } from './loading.js';
 import { isHole } from './partial-dates.js';
+import { filesTaken, isNoMarket, refreshedFields } from './refreshed-fields.js';
+import { assertAccepted, newWarnings } from './rejected-refresh.js';
 import { activateIn } from './activate.js';
 import { withTaken } from './served-content.js';
 import { createExtension } from './extend-synthetic.js';
@@ -31,53 +35,49 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
 
   async function refreshFromSource(
     document: DatasetDocument,
-    { store_id: datasetId, until, full }: RefreshPayload,
+    { store_id: datasetId, until, full, dry_run: isTrial, fail_on: failOn }: RefreshPayload,
     attempt: Attempt,
   ): Promise<Completion> {
     const held = servedVersion(datasetId);
     const fresh = await freshData({ ...document, location: document.source }, held, full, attempt);
-    const takenDates = document.taken_at_start?.dates_added ?? 0;
-    const recent = held.market.dates.at(-Math.min(RECENT_DATES + takenDates, held.market.dates.length))!;
     const lastDay = until === null ? null : dayFrom(until);
-    const { handle, isSameTables, report, identifiers, warnings } = await attempt.compute(
+    const refreshed = await attempt.compute(
       'refresh-market',
       {
-        held: held.handle,
+        held: isTrial ? withoutRoom(held.handle) : held.handle,
         fresh: fresh.handle,
-        options: { until: lastDay, full, isWhole: fresh.isWhole, unchangedTables: fresh.unchangedTables },
+        options: {
+          until: lastDay,
+          full,
+          isWhole: fresh.isWhole,
+          unchangedTables: fresh.unchangedTables,
+          dividendErrors: fresh.summary.dividendErrors ?? [],
+        },
         calendars: await calendarsInUse(),
       },
       0.3,
     );
+    const { handle, isSameTables, report, warnings } = refreshed;
+    const dataWarnings = [...(fresh.summary.readWarnings ?? []), ...warnings];
+    assertAccepted([...report.findings, ...newWarnings(dataWarnings, document)], failOn);
+    const value = { store_id: datasetId, dry_run: isTrial, ...toldReport(refreshed, document, held) };
+    if (isTrial) return { result: { value } };
     const at = timestamp();
-    const allWarnings = [...report.findings, ...(fresh.summary.readWarnings ?? []), ...warnings];
+    const taken = filesTaken(fresh.files, report);
+    const files = lastDay === null ? taken : taken.filter(isNoMarket);
+    const served = isSameTables ? servedAgain(handle, held, at, files) : await servedMarket(handle, at, files);
     const changes: Partial<DatasetDocument> = {
-      ...loadedFields({ ...fresh.summary, warnings: orderFindings(allWarnings) }, at),
+      ...loadedFields({ ...fresh.summary, warnings: orderFindings([...report.findings, ...dataWarnings]) }, at),
       last_refreshed_at: at,
       taken_at_start: null,
       location: document.source,
-      identifiers,
-      start: report.start,
-      end: report.end,
-      content_hash: handle.contentHash,
-      rows: full && lastDay === null ? { ...fresh.summary.rows } : rowsAfter(document, fresh, report),
+      ...refreshedFields(refreshed),
+      rows: full && lastDay === null ? { ...fresh.summary.rows } : rowsAfter(document, fresh, report, served),
     };
-    // What was left out is to be found the next time.
-    const files = fresh.files.filter(
-      ({ dataset: table }) => (lastDay === null && report.left_out === null) || table !== 'market',
-    );
-    const served = isSameTables ? servedAgain(handle, held, at, files) : await servedMarket(handle, at, files);
     const version = await versions.prepare(served, { source: 'refresh', kind: document.kind });
     await activations.prepare(served);
-    const told = withTaken(report, document.taken_at_start);
     return {
-      result: {
-        value: {
-          store_id: datasetId,
-          ...told,
-          findings: orderFindings([...told.findings, ...recentPartialDates(warnings, recent)]),
-        },
-      },
+      result: { value },
       async effect(tx) {
         const { document: stored } = await requireDataset(tx, datasetId);
         if (!stored.active) throw notServed(datasetId); // another store was activated in the meantime
@@ -122,11 +122,28 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
 /** Dates of the store before a refresh on which a hole is told again: that of a delivery is filled by a later one. */
 const RECENT_DATES = 5;
 
+/** Report of a refresh with what starts took before it, and the partial dates and holes among the last dates. */
+function toldReport(
+  { report, warnings }: RefreshMarketOutput,
+  { taken_at_start: taken }: DatasetDocument,
+  { market: { dates } }: ServedMarket,
+): RefreshReport {
+  const recent = dates.at(-Math.min(RECENT_DATES + (taken?.dates_added ?? 0), dates.length))!;
+  const told = withTaken(report, taken);
+  return { ...told, findings: orderFindings([...told.findings, ...recentPartialDates(warnings, recent)]) };
+}
+
 /** Warnings of partial dates and holes that a refresh brought, and of the last dates held before. */
 const recentPartialDates = (warnings: readonly Finding[], from: Day): Finding[] =>
   warnings.filter(
     (warning) => (warning.code === 'PARTIAL_DATE' || isHole(warning)) && warning.path >= `market[${formatDay(from)}]`,
   );
+
+/** A market behind whose days nothing is written, so that the next refresh finds its room free. */
+function withoutRoom(handle: MarketHandle): MarketHandle {
+  const { taken: _, ...rest } = handle;
+  return rest;
+}
 
 type FreshData = Omit<Addition, 'kind'>;
 
@@ -134,10 +151,14 @@ type FreshData = Omit<Addition, 'kind'>;
 function rowsAfter(
   { rows }: DatasetDocument,
   { summary, unchangedTables }: FreshData,
-  { datasets }: RefreshReport,
+  { datasets, rejected_total: rejected }: RefreshReport,
+  { market: { actions } }: ServedMarket,
 ): DatasetDocument['rows'] {
   const before = (table: TableKind) => rows?.[table] ?? 0;
-  const rowsOf = (table: TableKind) => (unchangedTables.includes(table) ? before(table) : (summary.rows[table] ?? 0));
+  const rowsOf = (table: TableKind) => {
+    if (unchangedTables.includes(table)) return before(table);
+    return rejected > 0 && table === 'corporate_actions' ? actions.length : (summary.rows[table] ?? 0);
+  };
   return rowsByTable((table) =>
     table === 'market' ? before('market') + datasets.market.added - datasets.market.removed : rowsOf(table),
   );

@@ -1,5 +1,5 @@
-import type { Finding } from '#domain/findings.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 
 /** Data that was refused, with every problem of it. */
 export const refusedData = (findings: readonly Finding[]): Refusal => refuseWithFindings('data', findings);

@@ -2,9 +2,10 @@ import { isAbsolute } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { DataStore, DataStoreCreate, DataStoreUpdate } from '#contract/stores/store.js';
 import type { DatasetDocument, DeclaredDataset } from '#domain/documents/dataset-document.js';
+import { changedMapping, Mapping } from '#domain/documents/mapping.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import type { Finding } from '#domain/findings.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { DatabasePlaces } from '#market/sources/databases/database-place.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { Locations } from '#market/sources/locations.js';
@@ -26,10 +27,10 @@ import {
   datasetNotFound,
   toDataStore,
   withoutPassword,
-} from './documents.js';
-import { assertNothingPublished } from '../runs/kept-runs.js';
+} from '../stored/dataset-documents.js';
+import { assertNothingPublished } from '../stored/kept-runs.js';
 import { purgeDataVersions } from './purge-versions.js';
-import { forgetAll, forgetDataVersions } from './data-history.js';
+import { forgetAll, forgetDataVersions } from '../stored/data-history.js';
 import type { DataVersions } from './data-versions.js';
 import { activateIn } from './activate.js';
 import type { Activations } from './activations.js';
@@ -182,7 +183,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     const message =
       kind === 'database'
         ? `The database with these tables is already registered as the data store ${holder.store_id}.${OTHERWISE}`
-        : registeredText(tables.market, location, holder);
+        : registeredText(tables.market, holder);
     throw new Refusal('FOLDER_REGISTERED', message, { store_id: holder.store_id });
   }
 
@@ -208,7 +209,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
         ...(source === undefined ? {} : { source }),
         ...(request.adjustment === undefined ? {} : { adjustment: request.adjustment }),
         ...(request.currency === undefined ? {} : { currency: request.currency }),
-        ...(request.mapping === undefined ? {} : { mapping: request.mapping }),
+        ...(request.mapping === undefined ? {} : { mapping: changedMapping(document.mapping, request.mapping) }),
         ...(request.versions_kept === undefined ? {} : { versions_kept: request.versions_kept }),
       };
       const { adjustment, currency } = changed;
@@ -271,7 +272,14 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     if ((await documents.get('store', datasetId)) !== undefined)
       return update(
         datasetId,
-        { name, adjustment, currency, mapping, versions_kept: kept, ...(isPlaced(kind) ? { source } : {}) },
+        {
+          name,
+          adjustment,
+          currency,
+          mapping: mapping == null ? null : Mapping.parse(mapping),
+          versions_kept: kept,
+          ...(isPlaced(kind) ? { source } : {}),
+        },
         ifMatch,
         by,
       );
@@ -298,10 +306,9 @@ const isPlaced = (kind: DatasetDocument['kind']): kind is DataStoreCreate['kind'
 /** Says of a folder, or a file of it, which store reads it, and what of it that store reads. */
 function registeredText(
   market: string | undefined,
-  location: string | null,
   { store_id: storeId, tables: { market: held } }: Pick<DatasetDocument, 'store_id' | 'tables'>,
 ): string {
-  const what = market === undefined ? `The folder ${location}` : `The file ${market} of ${location}`;
+  const what = market === undefined ? 'The folder' : `The file ${market} of the folder`;
   const part =
     market === held ? '' : held === undefined ? ', which reads the whole folder' : `, whose market is its file ${held}`;
   return `${what} is already registered as the data store ${storeId}${part}.${OTHERWISE}`;

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { DocumentStore } from '#store/port.js';
-import { allDatasets } from './documents.js';
+import { allDatasets } from '../stored/dataset-documents.js';
 
 /**
  * Lets managed stores lie where the folder of stores is now: a home that was moved, mounted elsewhere or restored still

@@ -1,5 +1,5 @@
-import type { DatasetDocument } from '#domain/documents/dataset-document.js';
-import { Refusal, type ErrorDetail } from '#domain/refusal.js';
+import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
+import { Refusal, type ErrorDetail } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import { sweepSharedFolders } from '#market/process/market-process.js';
@@ -7,25 +7,30 @@ import type { FailedLoad, ServedMarkets } from '#market/serving/served-markets.j
 import type { DocumentStore } from '#store/port.js';
 import { hasGrown, resumedFields } from './served-content.js';
 import type { Activations } from './activations.js';
-import { forgetLeftovers } from './data-history.js';
+import { forgetLeftovers } from '../stored/data-history.js';
 import type { DataVersions } from './data-versions.js';
 import type { DatasetActivity } from './activity.js';
-import { allDatasets, requireDataset } from './documents.js';
+import { allDatasets, requireDataset } from '../stored/dataset-documents.js';
 import { forgetUnwritten } from './synthetic-dataset.js';
 import { activateIn } from './activate.js';
+import type { ContentSummary } from '#market/process/market-tasks.js';
+import type { ServedMarket } from '#market/serving/markets.js';
 import { readFailed, type DatasetLoading } from './loading.js';
+import { settleSource } from './settled-source.js';
 
 export interface DatasetResumptionDependencies {
   readonly documents: DocumentStore;
   readonly activity: DatasetActivity;
-  readonly jobs: Pick<Jobs, 'isLive'>;
+  readonly jobs: Pick<Jobs, 'isLive' | 'query'>;
+  /** Codes of the calendars that stored indices are on. */
+  readonly calendarsInUse: () => Promise<readonly string[]>;
   readonly markets: ServedMarkets;
   readonly activations: Activations;
   readonly loading: DatasetLoading;
   readonly folders: ManagedFolders;
   /** Aborted when the service stops. */
   readonly closing: AbortSignal;
-  readonly versions: Pick<DataVersions, 'prepare' | 'copyServed'>;
+  readonly versions: Pick<DataVersions, 'prepare' | 'copyServed' | 'last'>;
   readonly timestamp: () => string;
 }
 
@@ -33,8 +38,11 @@ export interface DatasetResumptionDependencies {
 export interface DatasetResumption {
   /** Before the first request: the store that was served before is on its way. */
   announce(): Promise<void>;
-  /** Removes leftovers of a crash, and serves the store that was served before. */
-  resume(): Promise<void>;
+  /**
+   * Removes leftovers of a crash, and serves the store that was served before.
+   * @param keepsServed serves its content as it was, without what its source has now, where there is a copy of it
+   */
+  resume(keepsServed: boolean): Promise<void>;
 }
 
 export function createDatasetResumption(dependencies: DatasetResumptionDependencies): DatasetResumption {
@@ -48,7 +56,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     activity.resumes(active.store_id, markets.settled());
   }
 
-  async function resume(): Promise<void> {
+  async function resume(keepsServed: boolean): Promise<void> {
     let failure: FailedLoad | undefined;
     try {
       await sweepSharedFolders();
@@ -61,6 +69,11 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
         await folders.sweep(new Set(named.flatMap(({ location }) => location ?? [])));
       const active = (await allDatasets(documents)).find((store) => store.active);
       const isServed = markets.served() !== undefined || (await isFollowed());
+      const isKept =
+        active !== undefined &&
+        !isServed &&
+        ((keepsServed && (await serveCopy(active))) || (await serveUnchanged(active)));
+      if (isKept) return;
       if (active !== undefined && !isServed) failure = await readAgain(active);
       else if (active !== undefined && active.store_id === markets.served()?.identity.datasetId)
         versions.copyServed(active.kind);
@@ -79,6 +92,31 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     }
   }
 
+  /** Serves the copy of what was served of a store; false where there is none. */
+  async function serveCopy({ kind, ...active }: DatasetDocument): Promise<boolean> {
+    const { store_id: datasetId, content_hash: contentHash, adjustment, currency } = active;
+    if (isManaged(kind) || contentHash === null) return false;
+    const copy = await versions.last({ identity: { datasetId, contentHash, adjustment, currency } });
+    if (copy?.identity.contentHash !== contentHash) return false;
+    markets.serve(copy);
+    return true;
+  }
+
+  /**
+   * Serves the copy of what this build read of a folder, where the files there are the same still.
+   * @returns false where it has to be read again
+   */
+  async function serveUnchanged(active: DatasetDocument): Promise<boolean> {
+    const { store_id: datasetId, content_hash: contentHash, adjustment, currency } = active;
+    if (active.read_by === undefined || active.read_by !== activations.readBy || contentHash === null) return false;
+    const files = await loading.unchanged(active);
+    if (files === undefined) return false;
+    const copy = await versions.last({ identity: { datasetId, contentHash, adjustment, currency } });
+    if (copy?.identity.contentHash !== contentHash || markets.served() !== undefined) return false;
+    markets.serve({ ...copy, files });
+    return true;
+  }
+
   /**
    * Serves the store that was served before; a failure is returned, reported by its status, and tried again at the next
    * start.
@@ -89,20 +127,16 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     try {
       const loaded = await loading.read(active, { serve: true, signal: closing });
       const error = loaded.kind === 'refused' ? readFailed(loaded.findings, 'location').toDetail() : null;
-      const origin = { source: 'reload', kind: active.kind } as const;
-      const version = loaded.kind === 'refused' ? null : await versions.prepare(loaded.served!, origin);
-      if (loaded.kind === 'loaded') await activations.prepare(loaded.served!); // it was to be served
-      const isGrown = loaded.kind === 'loaded' && (await hasGrown(active, loaded.served!));
+      const taken = loaded.kind === 'refused' ? undefined : await takenOf(active, loaded.summary, loaded.served!); // it was to be served
       await documents.transaction(async (tx) => {
         const { document } = await requireDataset(tx, active.store_id);
-        if (loaded.kind === 'refused') await tx.put('store', active.store_id, { ...document, error });
+        if (taken === undefined) await tx.put('store', active.store_id, { ...document, error });
         // A store that was activated in the meantime is the later wish: its document took `active` from this one.
         else if (document.active && markets.served() === undefined) {
-          const { summary, served } = loaded;
-          const counts = version?.rows ?? null;
-          const reloaded = { summary, served: served!, hasGrown: isGrown, counts };
+          const { reloaded, version } = taken;
           const fields = resumedFields(document, reloaded, timestamp());
-          await activateIn(tx, { document: { ...document, ...fields }, served: served!, activations, version });
+          const { served } = reloaded;
+          await activateIn(tx, { document: { ...document, ...fields }, served, activations, version });
         }
       });
       return error === null ? undefined : failedBy(error);
@@ -119,6 +153,16 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     } finally {
       activity.reading.delete(active.store_id);
     }
+  }
+
+  /** What is taken of a source that was read, prepared to be served. */
+  async function takenOf(active: DatasetDocument, summary: ContentSummary, served: ServedMarket) {
+    const isGrown = await hasGrown(active, served);
+    const read = { summary, served };
+    const settled = isGrown ? { ...read, report: null } : await settleSource(active, read, dependencies, closing);
+    const version = await versions.prepare(settled.served, { source: 'reload', kind: active.kind });
+    await activations.prepare(settled.served);
+    return { reloaded: { ...settled, hasGrown: isGrown, counts: version?.rows ?? null }, version };
   }
 
   return { announce, resume };

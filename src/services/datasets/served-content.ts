@@ -1,6 +1,6 @@
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import type { DatasetDocument, TakenAtStart } from '#domain/documents/dataset-document.js';
-import { orderFindings, type Finding, type FindingCode } from '#domain/findings.js';
+import { orderFindings, type Finding, type FindingCode } from '#domain/refusals/findings.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import type { ChangeCounts } from '#market/versions/change-counts.js';
@@ -8,10 +8,15 @@ import type { RefreshReport } from '#market/content/refresh-report.js';
 import { marksWithoutLater } from '#market/content/later-names.js';
 import { prefixMark, type PrefixMark } from '#market/content/prefix.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
-import { loadedFields } from './loading.js';
+import { asStored, loadedFields } from './loading.js';
 
 /** Codes of findings about a content that is another than was served before. */
-const CHANGE_CODES: ReadonlySet<string> = new Set<FindingCode>(['HISTORY_CHANGED', 'DATES_ADDED']);
+const CHANGE_CODES: ReadonlySet<string> = new Set<FindingCode>([
+  'HISTORY_CHANGED',
+  'DATES_ADDED',
+  'SPLIT_RESTATED',
+  'LATE_BARS',
+]);
 
 /** Findings that are kept of starts. */
 const TOLD_MAX = 20;
@@ -33,6 +38,8 @@ interface Reloaded {
   readonly hasGrown: boolean;
   /** Rows that it has otherwise than the content before; null where that is lost, or of the same hash. */
   readonly counts: ChangeCounts | null;
+  /** What was taken of it by the rules of a refresh; absent or null where it was taken as it is. */
+  readonly report?: RefreshReport | null;
 }
 
 /**
@@ -71,6 +78,7 @@ export function reloadedFields(
  * findings of earlier changes stay while nothing else has changed.
  */
 export function resumedFields(before: DatasetDocument, loaded: Reloaded, at: string): Partial<DatasetDocument> {
+  if (loaded.report != null) return settledFields(before, { ...loaded, report: loaded.report }, at);
   const fields = reloadedFields(before, loaded, at);
   const { findings = [] } = fields;
   const changes = findings.filter(({ code }) => CHANGE_CODES.has(code));
@@ -80,6 +88,22 @@ export function resumedFields(before: DatasetDocument, loaded: Reloaded, at: str
     ...fields,
     findings: [...before.findings.filter(({ code }) => CHANGE_CODES.has(code)), ...findings],
     taken_at_start: before.taken_at_start,
+  };
+}
+
+/** Fields of a store of whose source a start took what a refresh takes. */
+function settledFields(
+  before: DatasetDocument,
+  { summary, report }: Reloaded & { readonly report: RefreshReport },
+  at: string,
+): Partial<DatasetDocument> {
+  const findings = report.findings.filter(isNoneOf(before.findings));
+  const isNothing = findings.length === 0 && before.content_hash === summary.contentHash;
+  const { dates_added, identifiers_added, datasets } = report;
+  const now = { dates_added, rows_added: datasets.market.added, identifiers_added, findings: asStored(findings) };
+  return {
+    ...loadedFields(summary, at),
+    taken_at_start: isNothing ? before.taken_at_start : takenWith(before.taken_at_start, now),
   };
 }
 
@@ -120,9 +144,15 @@ export function withTaken(report: RefreshReport, taken: TakenAtStart | null): Re
     rows_added: report.rows_added + taken.rows_added,
     identifiers_added: report.identifiers_added + taken.identifiers_added,
     datasets: { ...report.datasets, market: { ...market, added: market.added + taken.rows_added } },
-    findings: orderFindings([...(taken.findings as Finding[]), ...report.findings]), // As this engine wrote them.
+    findings: orderFindings([...taken.findings.filter(isNoneOf(report.findings)), ...report.findings] as Finding[]), // As this engine wrote them.
   };
 }
+
+/** Whether a finding is not among others, by its code and place. */
+const isNoneOf =
+  (others: readonly { readonly code: string; readonly path: string }[]) =>
+  ({ code, path }: Pick<Finding, 'path'> & { readonly code: string }): boolean =>
+    !others.some((other) => other.code === code && other.path === path);
 
 function changeOf(
   before: DatasetDocument,

@@ -1,7 +1,7 @@
 import { copyFile, readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ArtifactStore, DocumentTransaction } from '#store/port.js';
 

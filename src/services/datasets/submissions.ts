@@ -1,13 +1,14 @@
-import { assertOrder } from '#domain/assert-order.js';
+import { assertOrder } from '#domain/schema/assert-order.js';
 import type { GenerateSyntheticRequest } from '#domain/documents/synthetic-request.js';
 import type { RefreshRequest } from '#contract/stores/refresh.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { canonicalJson } from '#domain/canonical-json.js';
-import { civilOf, dayFrom, formatDay } from '#domain/days.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import { civilOf, dayFrom, formatDay } from '#domain/time/days.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import type { Finding } from '#domain/findings.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import { isLiveIn } from '#jobs/job-record.js';
 import type { Origin } from '#jobs/origin.js';
@@ -16,7 +17,7 @@ import type { Markets } from '#market/serving/markets.js';
 import { GENERATOR } from '#market/synthetic/spec.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { DatasetActivity } from './activity.js';
-import { isRefreshable } from './documents.js';
+import { isRefreshable } from '../stored/dataset-documents.js';
 import type { DatasetJobs } from './jobs.js';
 import type { GeneratePayload, GenerateRequest } from '#domain/jobs/payloads.js';
 import { sessionsBetween, writingDataset } from './synthetic-dataset.js';
@@ -95,7 +96,13 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     }
     return jobs.submit({
       kind,
-      payload: { store_id: datasetId, until: request.until, full: request.full },
+      payload: {
+        store_id: datasetId,
+        until: request.until,
+        full: request.full,
+        dry_run: request.dry_run,
+        fail_on: [request.fail_on].flat(),
+      },
       request,
       estimatedBytes: READER_BYTES,
       message: 'waiting to be refreshed',
@@ -210,9 +217,6 @@ function lastYearEnd(timestamp: string): string {
   return `${civilOf(dayFrom(timestamp.slice(0, 10))).year - 1}-12-31`;
 }
 
-/** Bars of a synthetic market: five thousand names over ten years of sessions. */
-const SYNTHETIC_BARS_MAX = 12_600_000;
-
 /**
  * @param field of the request that says where the market ends.
  * @throws Refusal VALIDATION_FAILED, INVALID_RANGE when no market can be made by the request
@@ -255,12 +259,12 @@ function assertGeneratable(request: GenerateRequest, calendars: Calendars, field
       message: `${sessions} sessions of ${request.calendar} lie in the range; at least 2 are needed.`,
     });
   const bars = sessions * request.assets;
-  if (bars > SYNTHETIC_BARS_MAX) {
+  if (bars > LIMITS.MAX_SYNTHETIC_BARS) {
     const path = field === 'until' ? 'until' : 'assets';
     throw refused({
       code: 'OUT_OF_RANGE',
       path,
-      message: `${request.assets} assets on ${sessions} sessions are ${bars} bars; at most ${SYNTHETIC_BARS_MAX} are generated.`,
+      message: `${request.assets} assets on ${sessions} sessions are ${bars} bars; at most ${LIMITS.MAX_SYNTHETIC_BARS} are generated (MAX_SYNTHETIC_BARS of /health.limits).`,
     });
   }
 }

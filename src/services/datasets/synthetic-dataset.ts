@@ -1,9 +1,9 @@
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { dayFrom } from '#domain/days.js';
+import { dayFrom } from '#domain/time/days.js';
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { GeneratePayload, GenerateRequest } from '#domain/jobs/payloads.js';
-import { Refusal } from '#domain/refusal.js';
-import { firstAtLeast, lastAtMost } from '#domain/search.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 import { type SyntheticSpec, GENERATOR } from '#market/synthetic/spec.js';
 import type { DocumentStore } from '#store/port.js';
 

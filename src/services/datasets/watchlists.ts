@@ -1,7 +1,7 @@
 import type { Watchlist, WatchlistCollection, WatchlistUpsert } from '#contract/watchlists.js';
 import { WatchlistDocument } from '#domain/documents/watchlist-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { lookupOf } from '#market/serving/market-lookup.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';

@@ -1,6 +1,6 @@
 import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
-import { dayFrom } from '#domain/days.js';
-import { refuseWithFindings } from '#domain/refusal.js';
+import { dayFrom } from '#domain/time/days.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { RunViews } from '../runs/run-views.js';
 import type { AnnouncedDividends } from './futures-dividends.js';
 

@@ -9,7 +9,7 @@ import type {
   TrsPriceResponse,
 } from '#contract/derivatives.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { dayFrom, formatDay, type Day } from '#domain/days.js';
+import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
 import {
   annualisedRoll,
   impliedDividendYield,
@@ -21,10 +21,10 @@ import {
 import { assertRates, daysTo, type Rates } from '#domain/derivatives/terms.js';
 import { termStructure } from '#domain/derivatives/term-structure.js';
 import { resetDates, valueSwap } from '#domain/derivatives/total-return-swap.js';
-import type { Finding } from '#domain/findings.js';
-import { nonFiniteFindings } from '#domain/finite.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
-import { lastAtMost } from '#domain/search.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { nonFiniteFindings } from '#domain/schema/finite.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { lastAtMost } from '#domain/numbers/search.js';
 import {
   announcedUntil,
   curveTerms,

@@ -1,8 +1,8 @@
 import type { FuturesPriceRequest, RollQuery } from '#contract/derivatives.js';
-import { dayFrom, formatDay, type Day } from '#domain/days.js';
+import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
 import type { PointDividend } from '#domain/derivatives/forward.js';
-import type { Finding } from '#domain/findings.js';
-import { refuseWithFindings } from '#domain/refusal.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
 
 /** Dividends of an index that are announced on the last date of its latest run. */
 export interface AnnouncedDividends {

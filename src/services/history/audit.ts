@@ -1,15 +1,16 @@
 import { setImmediate } from 'node:timers/promises';
 import { AuditSeal, type AuditKind, type AuditEntry, type AuditHead } from '#domain/documents/audit-document.js';
 import type { PublicKey } from '#domain/documents/publication-document.js';
-import { beginningOf, momentOf } from '#domain/moment.js';
-import { reversed } from '#domain/assert-order.js';
-import { mayRead, type Reach } from '#domain/reach.js';
-import { Refusal } from '#domain/refusal.js';
-import { currentReach } from '#store/access/reach-context.js';
+import { beginningOf, momentOf } from '#domain/time/moment.js';
+import { reversed } from '#domain/schema/assert-order.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { mayRead, type Reach } from '#domain/documents/reach.js';
+import { currentReach } from '#store/reach/reach-context.js';
 import { auditBatches, auditHead } from '#store/audit/log.js';
 import { isSealed, sealAudit } from '#store/audit/seals.js';
 import type { DocumentStore } from '#store/port.js';
-import type { SigningKeys } from '../publication/signing-keys.js';
+import { sumOf, type Skipped } from '../shared/skipped.js';
+import type { SigningKeys } from '../stored/signing-keys.js';
 
 export interface AuditQuery {
   /** A day or a time, both ends included. */
@@ -40,6 +41,8 @@ export interface AuditReading {
   readonly seals: readonly AuditSeal[];
   /** Keys that signed it. */
   readonly keys: readonly PublicKey[];
+  /** Signatures and keys that cannot be read. */
+  readonly left: Skipped;
   /** Whether all of the log is asked for. */
   readonly isWhole: boolean;
 }
@@ -76,12 +79,17 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
       const reach = currentReach();
       const entries = (): AuditBatches => limited(auditBatches(documents, { after, head }), query, reach);
       for await (const batch of entries()) void batch; // What is refused is refused before the first byte is out.
-      const { documents: seals } = await documents.list('audit-seal', (body) => AuditSeal.safeParse(body).data);
+      const { documents: seals, ...left } = await documents.list(
+        'audit-seal',
+        (body) => AuditSeal.safeParse(body).data,
+      );
+      const { keys, ...leftKeys } = await signingKeys.list();
       return {
         head,
         batches: entries(),
         seals: seals.filter(({ seq }) => seq > after && seq <= head.seq),
-        keys: await signingKeys.list(),
+        keys,
+        left: sumOf(left, leftKeys),
         isWhole:
           reach === undefined &&
           after === 0 &&

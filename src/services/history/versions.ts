@@ -1,14 +1,16 @@
 import type { DocumentVersion, VersionDifference, VersionList } from '#contract/versions.js';
 import { changesBetween } from '#domain/documents/document-changes.js';
-import { readIndex } from '#domain/documents/validate-index.js';
+import { readConstraintSet } from '#domain/documents/constraint-set.js';
+import { readIndex } from '#domain/checks/validate-index.js';
 import type { Authorship, Subject, VersionedKind } from '#domain/documents/version-document.js';
-import { Refusal, type ErrorCode } from '#domain/refusal.js';
+import { Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
 import type { Markets } from '#market/serving/markets.js';
 import { hasVersions, headOf, versionOf, type HistoryHead, type Version } from '#store/history/history.js';
-import type { DocumentStore, DocumentTransaction } from '#store/port.js';
-import { withoutPassword } from '../datasets/documents.js';
-import { forgetRuns } from '../runs/kept-runs.js';
+import type { DocumentStore, DocumentTransaction, UnreadableCause } from '#store/port.js';
+import { forgetRuns } from '../stored/kept-runs.js';
+import { skippedBy } from '../shared/skipped.js';
+import { withoutPassword } from '../stored/dataset-documents.js';
 
 /** A document as a version has it. */
 export interface VersionContent {
@@ -20,7 +22,7 @@ export interface VersionContent {
 
 /** What was written of documents, by whom and when. */
 export interface Versions {
-  /** Newest first. @throws Refusal the family's own for a document that never was, DOCUMENT_UNREADABLE */
+  /** Newest first. @throws Refusal the family's own for a document that never was */
   list(subject: Subject, query: { readonly limit: number; readonly before?: number | undefined }): Promise<VersionList>;
   /** As clients see it. @throws Refusal as `list`, and VERSION_NOT_FOUND for a deletion's version, too */
   read(subject: Subject, version: number): Promise<VersionContent>;
@@ -63,7 +65,7 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
     const head = await requireHead(subject);
     const version = await versionOf(documents, subject, number);
     if (version === undefined) throw versionNotFound(subject, number, head);
-    if (version === 'unreadable') throw unreadable(subject, number);
+    if (typeof version === 'string') throw unreadable(subject, number);
     return version;
   }
 
@@ -88,18 +90,25 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
     async list(subject, { limit, before }) {
       const { latest, purged } = await requireHead(subject);
       const versions: DocumentVersion[] = [];
+      const skipped: UnreadableCause[] = [];
       for (let at = Math.min(latest, (before ?? Infinity) - 1); at > purged && versions.length < limit; at--) {
-        const found = await versionOf(documents, subject, at);
-        if (found === undefined || found === 'unreadable') throw unreadable(subject, at);
+        const found = (await versionOf(documents, subject, at)) ?? 'unreadable'; // Numbers have no gap.
+        if (typeof found === 'string') {
+          skipped.push(found);
+          continue;
+        }
         const { content: _, restored_from = null, key_id = null, ...version } = found;
         versions.push({ ...version, key_id, restored_from });
       }
-      return { versions, total: latest - purged };
+      return { versions, total: latest - purged, ...skippedBy(skipped) };
     },
     read,
     async restorable(subject, number) {
       const version = await requireVersion(subject, number);
-      if (version.content !== null) return stored(subject, number);
+      if (version.content !== null) {
+        const content = await stored(subject, number);
+        return { ...content, body: asStoredThen(subject, content.body) };
+      }
       const message = `Version ${number} of the ${nameOf(subject)} is its deletion; an earlier one can be restored.`;
       throw new Refusal('VERSION_NOT_RESTORABLE', message, { version: number });
     },
@@ -138,6 +147,12 @@ const OTHER_WITH_RUNS: Partial<Record<VersionedKind, VersionedKind>> = { index: 
 function shown({ kind }: Subject, body: VersionContent['body']): VersionContent['body'] {
   const { source } = body;
   return kind === 'store' && typeof source === 'string' ? { ...body, source: withoutPassword(source) } : body;
+}
+
+/** A body to be stored again: what defaults said that have changed since, it says itself. */
+function asStoredThen({ kind }: Subject, body: VersionContent['body']): VersionContent['body'] {
+  if (kind === 'index') return readIndex(body) ?? body;
+  return kind === 'constraint-set' ? (readConstraintSet(body) ?? body) : body;
 }
 
 /** Sentences of one list that are not in another, each as often as it is more often in the one. */

@@ -1,7 +1,7 @@
 import type { CalendarList, ScheduleQuery, ScheduleView } from '#contract/calendars.js';
 import type { CalendarOption, Calendars } from '#domain/calendars/calendar.js';
-import { dayFrom, formatDay, type Day } from '#domain/days.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { scheduleAround, type ScheduleDate } from '#domain/schedule/schedule-view.js';
 import type { StoredSchedule } from './index-schedules.js';
 

@@ -1,6 +1,6 @@
 import type { IndexCollection } from '#contract/indices/definition.js';
 import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
-import { readIndex } from '#domain/documents/validate-index.js';
+import { readIndex } from '#domain/checks/validate-index.js';
 import type { DocumentStore } from '#store/port.js';
 
 /** A page of a list: so many after an id. */

@@ -1,31 +1,31 @@
 import type { Methodology } from '#contract/indices/methodology.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import type { AsKnownOn } from '#domain/documents/as-known-on.js';
+import type { AsKnownOn } from '#domain/schema/as-known-on.js';
 import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
-import { marketFindings } from '#domain/documents/index-on-market.js';
+import { marketFindings } from '#domain/checks/index-on-market.js';
 import { DocumentQuestion, mergePatch, WhatIfQuestion } from '#domain/documents/index-questions.js';
-import { assumptionsOf, validateIndex } from '#domain/documents/validate-index.js';
-import { referencesOf } from '#domain/documents/validate-reference.js';
-import { assertDecides } from '#domain/documents/validate-overlay.js';
-import { orderFindings, type Finding } from '#domain/findings.js';
+import { assumptionsOf, validateIndex } from '#domain/checks/validate-index.js';
+import { referencesOf } from '#domain/checks/validate-reference.js';
+import { assertDecides } from '#domain/checks/validate-overlay.js';
+import { orderFindings, type Finding } from '#domain/refusals/findings.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
-import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
 import type { IndexSchedule } from '#domain/schedule/index-schedule.js';
-import { checkShape } from '#domain/shape.js';
+import { checkShape } from '#domain/schema/shape.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import { headOf, versionWith } from '#store/history/history.js';
 import type { ArtifactStore, DocumentReader, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
-import { modelFiles, runModelFiles } from '../risk/used-models.js';
-import { requireRun } from '../runs/run-documents.js';
-import { storedPlan, withDefaults } from '../runs/stored-plans.js';
-import { findIndex, requireIndex, storedIndices } from './stored-indices.js';
-import { withHead } from '../runs/stamped-json.js';
+import { modelFiles, runModelFiles } from '../stored/used-models.js';
+import { requireRun } from '../stored/run-documents.js';
+import { storedPlan, withDefaults } from '../stored/stored-plans.js';
+import { findIndex, requireIndex, storedIndices } from '../stored/stored-indices.js';
+import { withHead } from '../stored/stamped-json.js';
 import { withWatchlist } from './watchlist-universes.js';
 
 /** A definition with every document it reaches and the stored risk models that they use. */
@@ -82,7 +82,7 @@ export interface ExplainQuestion {
 
 export interface IndexQuestionsDependencies {
   readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'file' | 'read'>;
+  readonly artifacts: Pick<ArtifactStore, 'file' | 'read' | 'damaged'>;
   readonly jobs: Pick<Jobs, 'query'>;
   readonly markets: Markets;
   readonly dataVersions: Pick<DataVersions, 'servedAt'>;
@@ -146,7 +146,6 @@ export function createIndexQuestions({
 
   async function preview(definition: Definition, terms: PreviewTerms, signal: AbortSignal): Json {
     const { document, version, ...all } = definition;
-    assertDecides(document);
     const { handle, market } = await dataVersions.servedAt(terms.as_known_on);
     await onMarket(document, market);
     const question = { market: handle, ...all, indexId: document.id, asOf: terms.as_of };
@@ -245,7 +244,7 @@ export function createIndexQuestions({
 }
 
 /** An answer with the version of the definition that it is of. */
-function versioned(version: number | null, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+export function versioned(version: number | null, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return withHead({ bytes: new TextEncoder().encode(`{"index_version":${version},`) }, bytes);
 }
 

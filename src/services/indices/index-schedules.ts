@@ -1,8 +1,8 @@
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { breachRuleOf } from '#domain/compliance/breach-watch.js';
-import { dayFrom } from '#domain/days.js';
+import { dayFrom } from '#domain/time/days.js';
 import { isOverlayDocument, sourcesOf, type IndexDocument } from '#domain/documents/index-document.js';
-import type { RebalanceSpec } from '#domain/documents/rebalance-spec.js';
+import type { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Cadence, CalledRebalance, IndexSchedule } from '#domain/schedule/index-schedule.js';
 

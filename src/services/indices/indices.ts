@@ -2,22 +2,22 @@ import type { IndexCollection, IndexDeletion, OverlayTypes, RuleTypes } from '#c
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { derivedDocument, readDerivation } from '#domain/documents/derived-document.js';
-import { validateIndex, type CheckedIndex } from '#domain/documents/validate-index.js';
-import { hasErrors, orderFindings, type Finding } from '#domain/findings.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { derivedDocument, readDerivation } from '#domain/checks/derived-document.js';
+import { validateIndex, type CheckedIndex } from '#domain/checks/validate-index.js';
+import { hasErrors, orderFindings, type Finding } from '#domain/refusals/findings.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { definitionFields } from '#domain/documents/definition-fields.js';
 import { overlaySpecs } from '#domain/overlays/catalogue.js';
 import { ruleTypes } from '#domain/rules/catalogue.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
-import { forgetRuns } from '../runs/kept-runs.js';
+import { forgetRuns } from '../stored/kept-runs.js';
 import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
-import { lookAheadOf, unknownModels } from '../risk/used-models.js';
+import { lookAheadOf, unknownModels } from '../stored/used-models.js';
 import { createIndexList, type PageQuery } from './index-list.js';
 import { unknownWatchlists, withoutWatchlist } from './watchlist-universes.js';
-import { childrenOf, findIndex, requireIndex, storedIndices, type StoredIndex } from './stored-indices.js';
+import { childrenOf, findIndex, requireIndex, storedIndices, type StoredIndex } from '../stored/stored-indices.js';
 
 /** A JSON object as a client sent it. */
 type Body = Readonly<Record<string, unknown>>;

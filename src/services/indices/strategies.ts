@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto';
 import type { StoredStrategy, StrategyCollection, StrategyDeletion } from '#contract/strategies.js';
-import { canonicalJson } from '#domain/canonical-json.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { readStrategy, type StrategyDocument } from '#domain/documents/strategy-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import type { Finding } from '#domain/findings.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
-import { strategyProblems, validateStrategy, type StrategyContext } from '#domain/strategies/validate-strategy.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { strategyProblems, validateStrategy, type StrategyContext } from '#domain/checks/validate-strategy.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
-import { forgetRuns } from '../runs/kept-runs.js';
+import { forgetRuns } from '../stored/kept-runs.js';
 import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
-import { findIndex } from './stored-indices.js';
-import { findConstraintSet, requireStrategy } from './stored-strategies.js';
+import { findIndex } from '../stored/stored-indices.js';
+import { findConstraintSet, requireStrategy } from '../stored/stored-strategies.js';
 
 /** A JSON object as a client sent it. */
 type Body = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { WatchlistDocument } from '#domain/documents/watchlist-document.js';
-import type { Finding } from '#domain/findings.js';
-import { refuseWithFindings } from '#domain/refusal.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { DocumentReader } from '#store/port.js';
 
 type Reader = Pick<DocumentReader, 'get'>;

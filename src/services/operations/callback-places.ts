@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net';
-import { once } from '#domain/once.js';
+import { once } from '#base/once.js';
 
 export interface CallbackPlaceOptions {
   /** `host` for the port of the scheme, or `host:port`. */

@@ -1,6 +1,6 @@
 import type { ChangelogEntryView, ChangelogResponse, ChangelogSectionView } from '#contract/changelog.js';
-import { refuseWithFindings } from '#domain/refusal.js';
-import { compareVersions, parseVersion } from '#domain/version.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import { compareVersions, parseVersion } from '#base/text/version.js';
 
 export interface Changelog {
   /** @param since  only releases after this version. @throws Refusal VALIDATION_FAILED when it is no version */

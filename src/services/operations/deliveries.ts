@@ -1,5 +1,5 @@
-import { LIMITS } from '#domain/limits.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { readDelivery, type Delivery } from '#jobs/callbacks.js';
 import type { Clock } from '#jobs/clock.js';
 import { readJobRecord, type JobRecord } from '#jobs/job-record.js';

@@ -1,5 +1,5 @@
 import type { Health, HealthCheck } from '#contract/health.js';
-import { Refusal, type ErrorCode } from '#domain/refusal.js';
+import { Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
 import type { JobReader, LaneLoad, LaneLoads } from '#jobs/queue.js';
 import { formatTimestamp } from '#store/timestamp.js';
 
@@ -32,6 +32,7 @@ export interface HealthService {
 
 export interface HealthDependencies {
   readonly version: string;
+  readonly build: Health['build'];
   readonly startedAt: Date;
   /** Milliseconds of a clock that never jumps. */
   readonly monotonic: () => number;
@@ -56,7 +57,7 @@ const NOTHING_READ: Read = {
 const READ_MS = 2000;
 
 export function createHealth(dependencies: HealthDependencies): HealthService {
-  const { version, startedAt, monotonic, draining, checks } = dependencies;
+  const { version, build, startedAt, monotonic, draining, checks } = dependencies;
   const read = createReader(dependencies);
   const startedMs = monotonic();
   const started = formatTimestamp(startedAt.getTime());
@@ -73,6 +74,7 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
       status: reason === null ? 'ok' : 'degraded',
       reason,
       version,
+      build,
       started_at: started,
       uptime_seconds: Math.round(monotonic() - startedMs) / 1000,
       store,

@@ -1,8 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import type { JobCollection } from '#contract/jobs.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { LIMITS } from '#domain/limits.js';
-import { Refusal } from '#domain/refusal.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import { isTerminal } from '#jobs/life-cycle.js';
 import type { FoundJob, JobQuery } from '#jobs/queue.js';
@@ -52,7 +52,7 @@ export interface JobsServiceDependencies {
   readonly system: JobSystem;
   readonly artifacts: ArtifactStore;
   /** Results that are kept in a compact form, written out when they are read; by kind. */
-  readonly results?: Partial<Record<JobKindName, (value: unknown) => ReadableStream<Uint8Array>>>;
+  readonly results?: Partial<Record<JobKindName, (value: unknown) => Promise<ReadableStream<Uint8Array>>>>;
   /** Results that an earlier version stored as bytes, upgraded when they are read; null for one of today. By kind. */
   readonly upgrades?: Partial<Record<JobKindName, (artifact: ArtifactRef) => Promise<ResultBytes> | null>>;
   /** Told of each job that a client cancels. Default: nobody. */
@@ -89,12 +89,15 @@ export function createJobsService({
     const write = status.status === 'succeeded' ? results[status.kind] : undefined;
     return {
       status,
-      resultBytes: write === undefined ? null : { length: null, open: async () => write(status.result) },
+      resultBytes: write === undefined ? null : { length: null, open: () => write(status.result) },
     };
   }
 
   return {
-    list: async (query) => ({ jobs: await reachableJobs(system).list(query) }),
+    async list(query) {
+      const { jobs, skipped, skipped_causes } = await reachableJobs(system).list(query);
+      return { jobs: [...jobs], skipped, skipped_causes: { ...skipped_causes } };
+    },
     async read(jobId, { waitSeconds, signal }) {
       const jobs = reachableJobs(system);
       const found = await require(jobId, jobs);

@@ -3,7 +3,7 @@ import { lookup } from 'node:dns';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { LIMITS } from '#domain/limits.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import type { Delivery } from '#jobs/callbacks.js';
 import type { CallbackPlaces } from './callback-places.js';
 import type { Failure, Send } from './deliveries.js';
@@ -14,6 +14,8 @@ export interface SendOptions {
   readonly secrets: readonly string[];
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  /** Name and version of the program. */
+  readonly userAgent: string;
 }
 
 /**
@@ -21,7 +23,7 @@ export interface SendOptions {
  * the connection goes to an address that was checked after it was looked up.
  * @source Standard Webhooks specification 1.0.0, standardwebhooks.com
  */
-export function createSend({ places, secrets, now }: SendOptions): Send {
+export function createSend({ places, secrets, now, userAgent }: SendOptions): Send {
   const checkedLookup: LookupFunction = (host, options, done) => {
     lookup(host, { ...options, all: true }, (failure, addresses) => {
       if (failure !== null) return done(failure, '');
@@ -48,7 +50,7 @@ export function createSend({ places, secrets, now }: SendOptions): Send {
             headers: {
               'Content-Type': 'application/json',
               'Content-Length': Buffer.byteLength(body),
-              'User-Agent': 'divisor',
+              'User-Agent': userAgent,
               'webhook-id': delivery.delivery_id,
               'webhook-timestamp': String(seconds),
               'webhook-signature': signatureOf(delivery, seconds, secrets),

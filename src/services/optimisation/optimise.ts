@@ -1,37 +1,43 @@
 import { randomBytes } from 'node:crypto';
 import type { ConstraintSetCollection } from '#contract/constraint-sets.js';
 import type { ConstraintTypes, ObjectiveTypes } from '#contract/optimise.js';
-import { assertOrder, assertHeld } from '#domain/assert-order.js';
+import { assertOrder, assertHeld } from '#domain/schema/assert-order.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { returnsSpecs } from '#domain/expected-returns/catalogue.js';
-import { heldBytes } from '#domain/kept-memory.js';
+import { heldBytes } from '#base/memory/kept-memory.js';
 import { objectiveSpecs } from '#domain/objectives/catalogue.js';
 import { constraintSpecs } from '#domain/constraints/catalogue.js';
-import { checkConstraintSet, ConstraintSet } from '#domain/documents/constraint-set.js';
-import { dayFrom } from '#domain/days.js';
+import { checkConstraintSet, readConstraintSet, type ConstraintSet } from '#domain/documents/constraint-set.js';
+import { dayFrom } from '#domain/time/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { readOptimisationRequest, type OptimisationRequest } from '#domain/documents/optimisation-request.js';
+import {
+  readOptimisationPreview,
+  readOptimisationRequest,
+  type OptimisationRequest,
+} from '#domain/documents/optimisation-request.js';
+import type { OptimisationSpec } from '#domain/documents/optimisation-spec.js';
 import { OptimisationDocument } from '#domain/documents/optimisation-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { compareText, hasErrors, orderFindings, type Finding } from '#domain/findings.js';
+import { compareText, hasErrors, orderFindings, type Finding } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { constraintFieldFindings, specFieldFindings } from '#domain/optimisation/field-uses.js';
-import { marketFindings } from '#domain/documents/index-on-market.js';
-import { unknownRowNames } from '#domain/documents/names-on-market.js';
-import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
-import { firstAtLeast } from '#domain/search.js';
+import { marketFindings } from '#domain/checks/index-on-market.js';
+import { unknownRowNames } from '#domain/checks/names-on-market.js';
+import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { firstAtLeast } from '#domain/numbers/search.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
+import { versionWith } from '#store/history/history.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
-import { reachedBy } from '../indices/index-questions.js';
+import { reachedBy, versioned } from '../indices/index-questions.js';
 import { plannedModel, storedModelOf } from '#domain/documents/used-models.js';
 import type { OptimisationPayload } from '#domain/jobs/payloads.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
-import { assertDecides } from '#domain/documents/validate-overlay.js';
-import { requireIndex } from '../indices/stored-indices.js';
-import { plannedModels, requireModel } from '../risk/used-models.js';
+import { assertDecides } from '#domain/checks/validate-overlay.js';
+import { requireIndex, type StoredIndex } from '../stored/stored-indices.js';
+import { modelFiles, namedModelFile, plannedModels, requireModel } from '../stored/used-models.js';
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -61,6 +67,11 @@ export interface Optimise {
    *   NO_DATA_AT_DATE, NO_DATA_SOURCE
    */
   start(body: Body, origin: Origin | null): Promise<JobStatus>;
+  /**
+   * The weights that a run of the same request would come to, as a PreviewResponse.
+   * @throws Refusal what `start` refuses at once, and what its job would fail with
+   */
+  preview(body: Body, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
   /** Bytes of a finished run. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
   result(
     runId: string,
@@ -70,7 +81,7 @@ export interface Optimise {
 export interface OptimiseDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
-  readonly jobs: Pick<Jobs, 'submit'>;
+  readonly jobs: Pick<Jobs, 'submit' | 'query'>;
   readonly kind: JobKind<OptimisationPayload>;
   readonly markets: Markets;
   readonly calendars: Calendars;
@@ -126,23 +137,25 @@ export function createOptimise({
   async function getSet(setId: string): Promise<{ readonly set: ConstraintSet; readonly etag: string }> {
     const stored = await documents.get('constraint-set', setId);
     if (stored === undefined) throw setNotFound(setId);
-    const set = 'unreadable' in stored ? undefined : readSet(stored.body);
+    const set = 'unreadable' in stored ? undefined : readConstraintSet(stored.body);
     if (set === undefined)
       throw new Refusal('DOCUMENT_UNREADABLE', `The constraint set ${setId} cannot be read; it can still be deleted.`);
     return { set, etag: (stored as StoredDocument).etag }; // readable, as its document was
   }
 
-  /** Data that the served market lacks for the rows is an error before any work begins. */
-  function assertComputable(
-    set: ConstraintSet,
-    reached: Readonly<Record<string, IndexDocument>>,
-    { market, request }: { readonly market: MarketData; readonly request: OptimisationRequest },
-  ): void {
-    const { findings } = checkConstraintSet(set);
+  /** Rows of a stored set that are wrong, or read what the market lacks, are errors before any work begins. */
+  function assertRows(set: ConstraintSet, market: MarketData): void {
     assertNoErrors(`constraint set ${set.id}`, [
-      ...findings,
+      ...checkConstraintSet(set).findings,
       ...constraintFieldFindings(set.constraints, market, { path: 'constraints', severity: 'error' }),
     ]);
+  }
+
+  /** Data that the served market lacks for an index is an error before any work begins. */
+  function assertComputable(
+    reached: Readonly<Record<string, IndexDocument>>,
+    { market, request }: { readonly market: MarketData; readonly request: OptimisationSpec },
+  ): void {
     for (const document of Object.values(reached))
       assertNoErrors(
         `index document ${document.id}`,
@@ -174,10 +187,28 @@ export function createOptimise({
     });
   }
 
+  /** The index of a request with all that it reaches, on data that has what they read. */
+  async function prepared({ document }: StoredIndex, request: ComputedRequest) {
+    assertOrder(request);
+    const { handle, market } = markets.require();
+    assertHeld(market, request);
+    const reached = await reachedBy(documents, document);
+    assertComputable(reached, { market, request });
+    assertReached(document, request.as_of, market);
+    return { handle, market, reached };
+  }
+
+  /** An index that weights can be optimised of. */
+  async function targetOf(indexId: string): Promise<StoredIndex> {
+    const stored = await requireIndex(documents, indexId);
+    assertDecides(stored.document);
+    return stored;
+  }
+
   return {
     getSet,
     async listSets({ limit, after }) {
-      const { documents: sets, skipped, skipped_causes } = await documents.list('constraint-set', readSet);
+      const { documents: sets, skipped, skipped_causes } = await documents.list('constraint-set', readConstraintSet);
       const wanted = sets.filter(({ id }) => after === undefined || compareText(id, after) > 0);
       return {
         constraint_sets: wanted.slice(0, limit ?? wanted.length),
@@ -230,16 +261,10 @@ export function createOptimise({
     objectiveTypes: () => objectives,
     async start(body, origin) {
       const request = readOptimisationRequest(body);
-      const { index_id, constraint_set_id, as_of, start, end } = request;
-      const { document } = await requireIndex(documents, index_id);
-      assertDecides(document);
-      const { set } = await getSet(constraint_set_id);
-      assertOrder({ start, end });
-      const { market } = markets.require();
-      assertHeld(market, { start, end });
-      const reached = await reachedBy(documents, document);
-      assertComputable(set, reached, { market, request });
-      assertReached(document, as_of, market);
+      const target = await targetOf(request.index_id);
+      const { set } = await getSet(request.constraint_set_id);
+      const { market, reached } = await prepared(target, request);
+      assertRows(set, market);
       const models = await modelsOf(request, reached);
       const runId = `${stamp(now())}-${randomBytes(4).toString('hex')}`;
       return jobs.submit({
@@ -250,6 +275,25 @@ export function createOptimise({
         message: 'waiting for a worker',
         origin,
       });
+    },
+    async preview(body, signal) {
+      const request = readOptimisationPreview(body);
+      const target = await targetOf(request.index_id);
+      const { handle, market, reached } = await prepared(target, request);
+      const lacking = constraintFieldFindings(request.constraints, market, { path: 'constraints', severity: 'error' });
+      assertNoErrors('request', lacking);
+      const used = await modelFiles(documents, artifacts, reached);
+      const own = storedModelOf(request);
+      const named = own === undefined ? {} : await namedModelFile(documents, artifacts, own);
+      const question = {
+        market: handle,
+        documents: reached,
+        models: { ...used.models, ...named },
+        indexId: request.index_id,
+        request,
+      };
+      const { bytes } = await jobs.query('preview-optimisation', question, signal);
+      return versioned(await versionWith(documents, { kind: 'index', id: request.index_id }, target.etag), bytes);
     },
     async result(runId) {
       const stored = await documents.get('optimisation-run', runId);
@@ -263,16 +307,13 @@ export function createOptimise({
   };
 }
 
-function readSet(body: unknown): ConstraintSet | undefined {
-  const parsed = ConstraintSet.safeParse(body);
-  return parsed.success ? parsed.data : undefined;
-}
-
 function setNotFound(setId: string): Refusal {
   return new Refusal('CONSTRAINT_SET_NOT_FOUND', `No constraint set is stored under the id ${setId}.`, {
     constraint_set_id: setId,
   });
 }
+
+type ComputedRequest = Pick<OptimisationRequest, 'as_of' | 'start' | 'end'> & OptimisationSpec;
 
 /** `yyyymmddThhmmss`, UTC. */
 function stamp(milliseconds: number): string {

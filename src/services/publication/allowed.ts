@@ -1,6 +1,6 @@
 import type { PublishRequest } from '#contract/publication.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { sizesOf, type Closes, type Disagreement } from './disagreements.js';
 
 /** Dates that a refusal names. */

@@ -1,8 +1,8 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentReader } from '#store/port.js';
-import { earlierRuns } from '../runs/kept-runs.js';
-import { requireRun } from '../runs/run-documents.js';
+import { earlierRuns } from '../stored/kept-runs.js';
+import { requireRun } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import type { RunStates } from '../runs/run-states.js';
 

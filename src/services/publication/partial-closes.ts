@@ -1,4 +1,4 @@
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { isPartial } from '#market/content/partial-dates.js';
 import type { Closes } from './disagreements.js';
 

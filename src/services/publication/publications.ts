@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Publication, PublishRequest } from '#contract/publication.js';
-import { assertOrder } from '#domain/assert-order.js';
+import type { Publication, PublicKeys, PublishRequest } from '#contract/publication.js';
+import { assertOrder } from '#domain/schema/assert-order.js';
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
-import { dayFrom } from '#domain/days.js';
+import { dayFrom } from '#domain/time/days.js';
 import {
   NO_HASH,
   type PublicationEntry,
@@ -12,15 +12,15 @@ import {
 } from '#domain/documents/publication-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
-import { lastAtMost } from '#domain/search.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { lastAtMost } from '#domain/numbers/search.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import { appendEntries, assertReadable, logBatches, logHead } from '#store/publication/log.js';
 import { hashOf, hashSigner } from '#store/publication/signing.js';
 import type { DocumentStore } from '#store/port.js';
-import { requireIndex } from '../indices/stored-indices.js';
-import { markPublished } from '../runs/kept-runs.js';
-import { requireRun } from '../runs/run-documents.js';
+import { requireIndex } from '../stored/stored-indices.js';
+import { markPublished } from '../stored/kept-runs.js';
+import { requireRun } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import { latestTime } from '#store/timestamp.js';
 import { stateOf, type RunStates } from '../runs/run-states.js';
@@ -29,7 +29,7 @@ import type { ViewMaker } from '../runs/view-maker.js';
 import { assertAllowed } from './allowed.js';
 import { disagreementsOf, type Closes, type Disagreement } from './disagreements.js';
 import { assertWhole, partialCloses, partialReason, type PartialClose } from './partial-closes.js';
-import type { SigningKeys } from './signing-keys.js';
+import type { SigningKeys } from '../stored/signing-keys.js';
 
 /** Dates of published entries, both ends included. */
 export interface PublishedWindow {
@@ -48,7 +48,7 @@ export interface Publications {
   /** Entries in the order of the log. @throws Refusal NOTHING_PUBLISHED, INVALID_RANGE, DOCUMENT_UNREADABLE */
   entries(indexId: string, window: PublishedWindow): Promise<AsyncGenerator<readonly PublicationEntry[]>>;
   /** Keys that signed them. @throws Refusal NOTHING_PUBLISHED */
-  keys(indexId: string): Promise<PublicKey[]>;
+  keys(indexId: string): Promise<PublicKeys>;
   rotateKey(by: Authorship): Promise<PublicKey>;
 }
 

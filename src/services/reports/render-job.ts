@@ -1,9 +1,9 @@
 import type { RenderResult } from '#contract/reports.js';
-import { readIndex } from '#domain/documents/validate-index.js';
+import { readIndex } from '#domain/checks/validate-index.js';
 import type { RenderDocument } from '#domain/documents/render-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketIdentity } from '#domain/market/handle.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { boundIndices, needsMarket } from '#domain/reports/block-kinds.js';
 import { termsOf } from '#domain/reports/run-terms.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
@@ -14,17 +14,21 @@ import type { RenderOutput } from '#jobs/tasks/outputs.js';
 import type { RenderedRunOrder } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
 import { versionOf } from '#store/history/history.js';
-import type { DocumentStore } from '#store/port.js';
-import { findIndex } from '../indices/stored-indices.js';
-import { columnsOf, referenceTo, requireRun, type AskedRun } from '../runs/run-documents.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import { findIndex } from '../stored/stored-indices.js';
+import { assertUndamaged } from '../stored/damaged-runs.js';
+import { columnsOf, referenceTo, requireRun, type AskedRun } from '../stored/run-documents.js';
 import type { RunStates } from '../runs/run-states.js';
 
 export interface RenderJobDependencies {
   readonly documents: DocumentStore;
+  readonly artifacts: Pick<ArtifactStore, 'damaged'>;
   /** The served market, which risk is estimated from. */
   readonly markets: Markets;
   readonly states: Pick<RunStates, 'staleOf' | 'isOtherDataset'>;
   readonly timestamp: () => string;
+  /** Program and version, for the metadata of files. */
+  readonly creator: string;
 }
 
 /** Times a run may be replaced by a newer one between its look-up and its reading. */
@@ -33,9 +37,11 @@ const READS_MAX = 3;
 /** The kind of job that renders reports. Runs are those that are the latest when an attempt starts. */
 export function createRenderJob({
   documents,
+  artifacts,
   markets,
   states,
   timestamp,
+  creator,
 }: RenderJobDependencies): JobKind<RenderPayload> {
   async function render(
     { template, run_ids: ids = {} }: RenderPayload,
@@ -51,6 +57,7 @@ export function createRenderJob({
           template,
           runs: await Promise.all(runs.map(toRendered)),
           renderedAt,
+          creator,
           market,
           outputs,
         });
@@ -75,6 +82,7 @@ export function createRenderJob({
   }
 
   async function toRendered(run: RunDocument): Promise<RenderedRunOrder> {
+    await assertUndamaged(artifacts, run);
     const state = { stale: await states.staleOf(run), isOtherDataset: await states.isOtherDataset(run) };
     const files = { overview: referenceTo(run.artifacts.overview), columns: columnsOf(run) };
     return { indexId: run.run_id, terms: termsOf(run, await definitionOf(run)), ...files, ...state };
@@ -86,8 +94,7 @@ export function createRenderJob({
       id === indexId && typeof number === 'number'
         ? await versionOf(documents, { kind: 'index', id: indexId }, number)
         : undefined;
-    if (version === undefined || version === 'unreadable' || version.content === null)
-      return findIndex(documents, indexId);
+    if (typeof version !== 'object' || version.content === null) return findIndex(documents, indexId);
     return readIndex(JSON.parse(version.content));
   }
 

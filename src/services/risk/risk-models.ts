@@ -1,15 +1,15 @@
 import type { RiskModelCollection, RiskModelView } from '#contract/risk-models.js';
-import { assertOrder, assertHeld } from '#domain/assert-order.js';
+import { assertOrder, assertHeld } from '#domain/schema/assert-order.js';
 import { unreadFindings } from '#domain/documents/idle-settings.js';
-import { referencesOf } from '#domain/documents/validate-reference.js';
-import { RiskModelRequest, type RiskModelDocument } from '#domain/documents/risk-model-document.js';
-import type { RiskValidationRequest } from '#domain/documents/risk-validation-request.js';
-import { canonicalJson } from '#domain/canonical-json.js';
-import { compareText, orderFindings, type Finding } from '#domain/findings.js';
+import { referencesOf } from '#domain/checks/validate-reference.js';
+import { RiskModelRequest, type RiskModelDocument } from '#domain/risk/risk-model-document.js';
+import type { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import { compareText, orderFindings, type Finding } from '#domain/refusals/findings.js';
 import type { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
@@ -20,10 +20,11 @@ import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/p
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import type { RiskModelPayload, RiskValidationPayload } from '#domain/jobs/payloads.js';
 import { versionOf, type DataVersions } from '../datasets/data-versions.js';
-import { requireRun } from '../runs/run-documents.js';
+import { requireRun } from '../stored/run-documents.js';
 import type { RunStates } from '../runs/run-states.js';
-import { findIndex } from '../indices/stored-indices.js';
-import { modelNotFound, readModel, requireModel } from './used-models.js';
+import { findIndex } from '../stored/stored-indices.js';
+import { withUnreadable } from '../shared/skipped.js';
+import { assertNumbers, hasNumbers, modelNotFound, readModel, requireModel } from '../stored/used-models.js';
 
 export interface RiskModelsDependencies {
   readonly documents: DocumentStore;
@@ -65,8 +66,8 @@ export interface RiskModels {
   validate(modelId: string, request: RiskValidationRequest, origin: Origin | null): Promise<JobStatus>;
   /** @throws Refusal RISK_MODEL_NOT_FOUND, PRECONDITION_FAILED */
   remove(modelId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
-  /** The result of a finished job as JSON. */
-  result(value: unknown): ReadableStream<Uint8Array>;
+  /** The result of a finished job as JSON. @throws Refusal DOCUMENT_UNREADABLE */
+  result(value: unknown): Promise<ReadableStream<Uint8Array>>;
 }
 
 /** Numbers written at a time: a part of about 2 MB. */
@@ -163,10 +164,14 @@ export function createRiskModels({
       const page = models
         .filter(({ model_id: id }) => after === undefined || compareText(id, after) > 0)
         .slice(0, limit);
-      return { risk_models: page.map(summaryOf), skipped, skipped_causes };
+      const readable: RiskModelDocument[] = [];
+      for (const model of page) if (await hasNumbers(artifacts, model)) readable.push(model);
+      const lost = page.length - readable.length;
+      return { risk_models: readable.map(summaryOf), ...withUnreadable({ skipped, skipped_causes }, lost) };
     },
     async get(modelId) {
       const { document, etag } = await stored(modelId);
+      await assertNumbers(artifacts, document); // Before the first byte is out.
       return {
         etag,
         json: (signal) => json(document, signal),
@@ -226,9 +231,10 @@ export function createRiskModels({
       };
       await documents.transaction(forget, { by });
     },
-    result(value) {
+    async result(value) {
       const document = readModel(value);
       if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', 'The result of the job cannot be read.');
+      await assertNumbers(artifacts, document);
       return json(document);
     },
   };

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import type { BacktestBatch } from '#contract/analytics/batch.js';
-import type { AsKnownOn } from '#domain/documents/as-known-on.js';
+import type { AsKnownOn } from '#domain/schema/as-known-on.js';
 import type { BacktestRequest } from '#contract/analytics/request.js';
-import { ERRORS, Refusal } from '#domain/refusal.js';
+import { ERRORS, Refusal } from '#domain/refusals/refusal.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { Analytics } from './analytics.js';

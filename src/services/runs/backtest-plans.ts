@@ -1,27 +1,32 @@
 import type { BacktestRequest } from '#contract/analytics/request.js';
-import { assertOrder } from '#domain/assert-order.js';
-import type { BacktestPlan, BacktestRequest as ResolvedRequest, StrategyTerms } from '#domain/backtest/plan.js';
-import { assertHeldAsOne } from '#domain/backtest/simulate/overlay-portfolio.js';
-import { assertSeriesBenchmark } from '#domain/backtest/simulate/series-benchmark.js';
-import { requestedRange } from '#domain/backtest/simulate/window.js';
+import { assertOrder } from '#domain/schema/assert-order.js';
+import type {
+  BacktestPlan,
+  BacktestRequest as ResolvedRequest,
+  StrategyTerms,
+} from '#domain/documents/backtest-plan.js';
+import { assertHeldAsOne } from '#domain/books/overlay-portfolio.js';
+import { assertSeriesBenchmark } from '#domain/books/series-benchmark.js';
+import { requestedRange } from '#domain/books/window.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { dayFrom, type Day } from '#domain/days.js';
+import { dayFrom, type Day } from '#domain/time/days.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { benchmarkNamed, type BenchmarkRef } from '#domain/documents/benchmark-ref.js';
 import { isOverlayDocument, sourcesOf, type IndexDocument } from '#domain/documents/index-document.js';
-import { marketFindings } from '#domain/documents/index-on-market.js';
-import { lateRates } from '#domain/documents/late-rates.js';
+import { marketFindings } from '#domain/checks/index-on-market.js';
+import { lateRates } from '#domain/checks/late-rates.js';
 import type { StrategyDocument } from '#domain/documents/strategy-document.js';
-import { heldBytes } from '#domain/kept-memory.js';
+import { heldBytes } from '#base/memory/kept-memory.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
-import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { unknownField } from '#domain/refusals/unknown-field.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
 import type { DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
-import { findIndex, requireIndex } from '../indices/stored-indices.js';
-import { findConstraintSet, requireStrategy } from '../indices/stored-strategies.js';
-import { plannedModels } from '../risk/used-models.js';
+import { findIndex, requireIndex } from '../stored/stored-indices.js';
+import { findConstraintSet, requireStrategy } from '../stored/stored-strategies.js';
+import { plannedModels } from '../stored/used-models.js';
 
 /** The plan of a backtest request, from stored documents. */
 export interface BacktestPlans {
@@ -216,14 +221,12 @@ function assertIdentifierBenchmark(market: MarketData, { benchmark }: ResolvedRe
   const accepted = isSeries ? ['CLOSE'] : [...market.fields.keys()];
   if (accepted.includes(column)) return;
   const holder = isSeries ? `series ${id}` : 'served store';
+  const sentence = `The ${holder} has no column ${column}; it has ${accepted.join(', ')}.`;
   throw refuseWithFindings('request', [
     {
       severity: 'error',
-      code: 'UNKNOWN_FIELD_NAME',
-      message: `The ${holder} has no column ${column}; it has ${accepted.join(', ')}.`,
       path: 'benchmark.price_column',
-      accepted,
-      value: column,
+      ...unknownField(sentence, { name: column, accepted }),
     },
   ]);
 }

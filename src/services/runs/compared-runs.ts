@@ -1,8 +1,8 @@
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import type { AskedRun } from './run-documents.js';
-import { LIMITS } from '#domain/limits.js';
-import { refuseWithFindings } from '#domain/refusal.js';
+import type { AskedRun } from '../stored/run-documents.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
 
 /** A comparison has two sides: runs, or a run and a benchmark. @throws Refusal VALIDATION_FAILED */
 export function assertComparable(runIds: readonly string[], benchmark: string | null): void {

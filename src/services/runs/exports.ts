@@ -1,14 +1,14 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
-import { assertMeets, assertOrder } from '#domain/assert-order.js';
+import { assertMeets, assertOrder } from '#domain/schema/assert-order.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { nameInHeader } from '#domain/backtest/run-file/prices-apart.js';
 import { exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
 import type { ExportFormat, ExportPosition } from '#domain/exports/formats.js';
-import { LIMITS } from '#domain/limits.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { marketKey } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { StaleState } from '#domain/backtest/stale.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ExportPartInput, OpenRunFiles } from '#jobs/tasks/outputs.js';
@@ -17,11 +17,12 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { assertReferenceColumn } from './reference-column.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { requireRunOn } from './runs-as-known.js';
-import { earlierFiles, requireRun, type RunName } from './run-documents.js';
+import { assertUndamaged } from '../stored/damaged-runs.js';
+import { earlierFiles, requireRun, type RunName } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import { stateOf, type RunStates } from './run-states.js';
 import { bytesOf, createRooms, streamOf, type MadePart } from './export-stream.js';
-import { stateHead, streamWithHead, withHead, type StateHead } from './stamped-json.js';
+import { stateHead, streamWithHead, withHead, type StateHead } from '../stored/stamped-json.js';
 import type { ViewCache } from './view-cache.js';
 
 export interface ExportRequest {
@@ -57,7 +58,7 @@ export interface Exports {
 
 export interface ExportsDependencies {
   readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'file'>;
+  readonly artifacts: Pick<ArtifactStore, 'file' | 'damaged'>;
   readonly jobs: Pick<Jobs, 'query'>;
   readonly views: Pick<ViewCache, 'find' | 'hold'>;
   readonly markets: Pick<Markets, 'served'>;
@@ -118,13 +119,19 @@ export function createExports({
     for (let attempt = 1; ; attempt++) {
       const run = await requireRun(documents, name);
       try {
+        await assertUndamaged(artifacts, run);
         return { run, ...(await openFiles(run, artifacts)) };
       } catch (cause) {
-        if (!isFileMissing(cause)) throw cause;
+        if (!isUnreadable(cause)) throw cause;
         if (attempt === OPENS_MAX)
-          throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: its file is missing.', null, {
-            cause,
-          });
+          throw new Refusal(
+            'DOCUMENT_UNREADABLE',
+            'The stored run cannot be read: its file is missing or damaged.',
+            null,
+            {
+              cause,
+            },
+          );
       }
     }
   }
@@ -273,6 +280,7 @@ async function openFiles(run: RunDocument, artifacts: Pick<ArtifactStore, 'file'
   }
 }
 
-function isFileMissing(failure: unknown): boolean {
+function isUnreadable(failure: unknown): boolean {
+  if (failure instanceof Refusal) return failure.code === 'DOCUMENT_UNREADABLE';
   return failure instanceof Error && 'code' in failure && failure.code === 'ENOENT';
 }

@@ -1,10 +1,10 @@
-import { assertScheduled } from '#domain/backtest/simulate/known-seats.js';
+import { assertScheduled } from '#domain/books/known-seats.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { dayFrom, formatDay, type Day } from '#domain/days.js';
+import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
 import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { Refusal } from '#domain/refusal.js';
-import { firstAtLeast } from '#domain/search.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { firstAtLeast } from '#domain/numbers/search.js';
 import type { KnownReferences } from '#jobs/tasks/references.js';
 
 export interface DecidedSpan {

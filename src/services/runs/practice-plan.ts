@@ -1,5 +1,5 @@
-import type { BacktestPlan } from '#domain/backtest/plan.js';
-import { formatDay } from '#domain/days.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
+import { formatDay } from '#domain/time/days.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { IndexDocument, isRuleDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';

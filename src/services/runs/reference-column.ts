@@ -1,18 +1,13 @@
 import type { MarketData } from '#domain/market/market-data.js';
-import { refuseWithFindings } from '#domain/refusal.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import { unknownField } from '#domain/refusals/unknown-field.js';
 
 /** @throws Refusal VALIDATION_FAILED for a column that the reference data do not have */
 export function assertReferenceColumn(market: MarketData, column: string): void {
   const accepted = market.reference.columns;
   if (accepted.includes(column)) return;
+  const sentence = `The served store has no reference column ${column}; it has ${accepted.join(', ') || 'none'}.`;
   throw refuseWithFindings('query', [
-    {
-      severity: 'error',
-      code: 'UNKNOWN_FIELD_NAME',
-      message: `The served store has no reference column ${column}; it has ${accepted.join(', ') || 'none'}.`,
-      path: 'by',
-      accepted,
-      value: column,
-    },
+    { severity: 'error', path: 'by', ...unknownField(sentence, { name: column, accepted }) },
   ]);
 }

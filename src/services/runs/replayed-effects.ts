@@ -1,7 +1,7 @@
 import type { RunsDifference } from '#contract/analytics/run-differences.js';
 import { onCommonGrid } from '#domain/backtest/common-grid.js';
 import { hasOtherBits } from '#domain/backtest/engine-bits.js';
-import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { DocumentChange } from '#domain/documents/document-changes.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';

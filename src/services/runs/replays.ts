@@ -5,11 +5,11 @@ import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { modelReferences } from '../risk/used-models.js';
+import { modelReferences } from '../stored/used-models.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
-import { columnsOf, payloadOf, provenanceOf, referenceTo, requireRun, type AskedRun } from './run-documents.js';
+import { columnsOf, payloadOf, provenanceOf, referenceTo, requireRun, type AskedRun } from '../stored/run-documents.js';
 import type { RunStates } from './run-states.js';
-import { storedPlan } from './stored-plans.js';
+import { storedPlan } from '../stored/stored-plans.js';
 
 export interface ReplayJobDependencies {
   readonly documents: DocumentStore;
@@ -50,7 +50,7 @@ export function createReplayJob({
       ...known,
       engineVersion,
       definitionChanged: (await states.staleOf(run))?.definition ?? false,
-      stored: { ...provenanceOf(run), runAt: run.run_at },
+      stored: { ...provenanceOf(run), runAt: run.run_at, indexVersion: run.index_version ?? null },
       files: {
         result: referenceTo(result),
         snapshots: result.inset ? { ...referenceTo(result.inset), at: result.inset.at } : null,

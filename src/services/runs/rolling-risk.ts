@@ -2,16 +2,17 @@ import { DEFAULT_RISK_WINDOW, type RiskReference } from '#domain/analytics/rolli
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { marketKey } from '#domain/market/handle.js';
-import { refuseWithFindings, type Refusal } from '#domain/refusal.js';
+import { refuseWithFindings, type Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
-import { modelFiles } from '../risk/used-models.js';
-import type { CheckedBytes } from './stored-bytes.js';
+import { modelFiles } from '../stored/used-models.js';
+import type { CheckedBytes } from '../stored/stored-bytes.js';
 import { createBacktestPlans } from './backtest-plans.js';
-import { columnsFile, requireRun, type RunName } from './run-documents.js';
+import { assertUndamaged } from '../stored/damaged-runs.js';
+import { columnsFile, requireRun, type RunName } from '../stored/run-documents.js';
 import { stateOf, type RunStates } from './run-states.js';
-import { stateHead, withHead } from './stamped-json.js';
+import { stateHead, withHead } from '../stored/stamped-json.js';
 import type { ViewCache } from './view-cache.js';
 
 export interface RollingRiskQuery {
@@ -58,6 +59,7 @@ export function createRollingRisk({
     async rolling(name, { window, half_life: halfLife, against: asked, benchmark: named }, signal) {
       const run = await requireRun(documents, name);
       const runId = run.run_id;
+      await assertUndamaged(artifacts, run);
       const columns = await columnsFile(artifacts, run);
       if (window !== undefined && halfLife !== undefined) throw bothGiven('half_life', halfLife, { window });
       if (asked !== undefined && named !== undefined) throw bothGiven('benchmark', named, { against: asked });

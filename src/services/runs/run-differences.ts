@@ -1,12 +1,12 @@
 import type { RunsDifference } from '#contract/analytics/run-differences.js';
 import type { DataDifferenceView } from '#contract/stores/data-versions.js';
-import type { BacktestPlan } from '#domain/backtest/plan.js';
-import { canonicalJson } from '#domain/canonical-json.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
 import { changesBetween, type DocumentChange } from '#domain/documents/document-changes.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { RunDifferencePayload } from '#domain/jobs/payloads.js';
 import type { MarketHandle } from '#domain/market/handle.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { jobKind, type Attempt, type JobKind, type Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
@@ -17,15 +17,16 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { runIdOf } from '#store/run-id.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
-import { assertHasRuns } from './kept-runs.js';
+import { assertHasRuns } from '../stored/kept-runs.js';
 import { effectsOf, type Causes, type Inputs, type Side, type Unknown } from './replayed-effects.js';
-import { columnsFile, requireRun } from './run-documents.js';
+import { assertUndamaged } from '../stored/damaged-runs.js';
+import { columnsFile, requireRun } from '../stored/run-documents.js';
 import type { RunStates } from './run-states.js';
-import { storedPlan, withDefaults } from './stored-plans.js';
+import { storedPlan, withDefaults } from '../stored/stored-plans.js';
 
 export interface RunDifferenceJobDependencies {
   readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'read' | 'file'>;
+  readonly artifacts: Pick<ArtifactStore, 'read' | 'file' | 'damaged'>;
   readonly markets: Markets;
   readonly dataVersions: Pick<DataVersions, 'at' | 'before' | 'versionOf' | 'difference'>;
 }
@@ -100,6 +101,7 @@ export function createRunDifferenceJob({
     const { run_id: subject, engine_version: engineVersion } = payload;
     await assertNotDeleted(documents, subject, 'comparison');
     const [from, to] = [await sideOf(subject, payload.from), await sideOf(subject, payload.to)];
+    for (const { run } of [from, to]) await assertUndamaged(artifacts, run);
     const levels = await attempt.compute(
       'compare-levels',
       { from: await columnsFile(artifacts, from.run), to: await columnsFile(artifacts, to.run) },

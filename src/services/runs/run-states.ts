@@ -2,18 +2,18 @@ import { createHash } from 'node:crypto';
 import type { BacktestRequest } from '#contract/analytics/request.js';
 import { hasOtherBits } from '#domain/backtest/engine-bits.js';
 import { definitionChanges } from '#domain/backtest/plan-changes.js';
-import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { staleState, type RunState, type StaleReasons, type StaleState } from '#domain/backtest/stale.js';
-import { canonicalJson } from '#domain/canonical-json.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketIdentity } from '#domain/market/handle.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentKind, DocumentStore, FoundDocument } from '#store/port.js';
 import { createBacktestPlans } from './backtest-plans.js';
-import { readDataset } from '../datasets/documents.js';
-import { storedPlan, withDefaults } from './stored-plans.js';
+import { readDataset } from '../stored/dataset-documents.js';
+import { storedPlan, withDefaults } from '../stored/stored-plans.js';
 
 export interface RunStatesDependencies {
   readonly documents: DocumentStore;

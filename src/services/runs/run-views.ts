@@ -1,32 +1,36 @@
 import { setImmediate } from 'node:timers/promises';
 import type { RunFigures, RunSummaryCollection } from '#contract/analytics/summaries.js';
-import { assertOrder } from '#domain/assert-order.js';
+import { assertOrder } from '#domain/schema/assert-order.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
 import { validateConstraints } from '#domain/constraints/validate.js';
-import type { ConstraintRow } from '#domain/documents/index-document.js';
+import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
+import { statedRows } from '#domain/documents/row-settings.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { ExposureTable } from '#domain/exports/exposure-tables.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import type { LimitTable } from '#domain/exports/limit-tables.js';
 import type { ScenarioTable } from '#domain/exports/scenario-tables.js';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
 import type { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
 import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
-import { fieldFindings } from '#domain/rules/datapoints/field-findings.js';
-import { numeric } from '#domain/rules/field-use.js';
+import { fieldFindings } from '#domain/rules/field-findings.js';
+import { numeric } from '#domain/datapoints/field-use.js';
 import { assertReferenceColumn } from './reference-column.js';
-import { assertNoErrors, Refusal } from '#domain/refusal.js';
+import { assertNoErrors, Refusal } from '#domain/refusals/refusal.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
-import type { DocumentStore } from '#store/port.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import { withUnreadable } from '../shared/skipped.js';
 import { createBacktestPlans } from './backtest-plans.js';
-import { findRun, isWholeHistory, readRun, requireRun, type RunName } from './run-documents.js';
+import { findRun, isWholeHistory, readRun, requireRun, type RunName } from '../stored/run-documents.js';
 import { stateOf, type RunStates } from './run-states.js';
+import { universeOfRun } from './run-universe.js';
 import type { ViewMaker } from './view-maker.js';
 import type { DateWindow } from './view-queries.js';
 
 export interface RunViewsDependencies {
   readonly documents: DocumentStore;
+  readonly artifacts: Pick<ArtifactStore, 'file' | 'read'>;
   readonly states: RunStates;
   readonly maker: ViewMaker;
   /** A run was asked about its exposures. */
@@ -163,11 +167,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
         damaged += rows.length - readable.length;
         await setImmediate();
       }
-      return {
-        summaries,
-        skipped: skipped + damaged,
-        skipped_causes: { ...causes, unreadable: causes.unreadable + damaged },
-      };
+      return { summaries, ...withUnreadable({ skipped, skipped_causes: causes }, damaged) };
     },
     async performance(name, query, signal) {
       const { start = null, end = null, variant = null } = query;
@@ -209,7 +209,21 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const table = query.table ?? (fields.length > 0 ? 'fields' : 'groups');
       if (format !== 'json') assertHasFields(table, fields);
       const benchmarkColumns = benchmark === null ? null : await wholeRunOf(benchmark.indexId);
-      const asked = { by, groups, interval, fields, benchmark, benchmarkColumns, start, end, market, format, table };
+      const universe = await universeOfRun(dependencies, run, fields);
+      const asked = {
+        by,
+        groups,
+        interval,
+        fields,
+        universe,
+        benchmark,
+        benchmarkColumns,
+        start,
+        end,
+        market,
+        format,
+        table,
+      };
       onExposures(run.run_id);
       const view = maker.held({ view: 'exposures', columns, ...asked }, signal);
       return format === 'json' ? maker.stamped(run, view) : view;
@@ -248,7 +262,8 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const view = maker.held({ view: 'scenarios', columns, request, market: handle, format, table }, signal);
       return format === 'json' ? maker.stamped(run, view) : view;
     },
-    async watchedLimits(name, { rows, start = null, end = null, format, table }, signal) {
+    async watchedLimits(name, { rows: sent, start = null, end = null, format, table }, signal) {
+      const rows = statedRows(sent, 'today');
       const run = await requireRun(documents, name);
       assertOrder({ start, end });
       assertNoErrors('body', validateConstraints(rows, { path: 'rows', areWatched: true }));

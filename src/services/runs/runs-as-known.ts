@@ -1,9 +1,9 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { DocumentStore } from '#store/port.js';
 import type { KnownMarket } from '../datasets/data-versions.js';
-import { earlierRuns } from './kept-runs.js';
-import { requireRun, type RunName } from './run-documents.js';
+import { earlierRuns } from '../stored/kept-runs.js';
+import { requireRun, type RunName } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 
 /**

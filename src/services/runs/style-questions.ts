@@ -1,9 +1,9 @@
-import { dayFrom, formatDay } from '#domain/days.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { DEFAULT_WINDOW, latest, type DerivedName } from '#domain/rules/datapoints/field-request.js';
-import { namesOf, referenceKind, resolve } from '#domain/rules/datapoints/resolution.js';
-import { firstAtLeast, lastAtMost } from '#domain/search.js';
+import { DEFAULT_WINDOW, latest, type DerivedName } from '#domain/datapoints/field-request.js';
+import { namesOf, referenceKind, resolve } from '#domain/datapoints/resolution.js';
+import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 
 /** A question about a datapoint of a run over a range of its dates, null where the range is all of them. */
 export interface StyleQuestion {

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { assertOwnName } from '../operations/access.js';
-import type { BacktestPlan } from '#domain/backtest/plan.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { marketFindings } from '#domain/documents/index-on-market.js';
-import { validateIndex } from '#domain/documents/validate-index.js';
-import { lateRates } from '#domain/documents/late-rates.js';
+import { marketFindings } from '#domain/checks/index-on-market.js';
+import { validateIndex } from '#domain/checks/validate-index.js';
+import { lateRates } from '#domain/checks/late-rates.js';
 import type { PlannedModel } from '#domain/documents/used-models.js';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { refusedVariants } from '#domain/sweeps/refused-variants.js';
 import type { SweepRequest } from '#domain/sweeps/sweep-request.js';
 import {
@@ -28,9 +28,9 @@ import { reachedBy } from '../indices/index-questions.js';
 import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import { assertAnyKnown } from './known-decisions.js';
 import { withWatchlist } from '../indices/watchlist-universes.js';
-import { requireIndex, storedIndices, type IndexLookup } from '../indices/stored-indices.js';
+import { requireIndex, storedIndices, type IndexLookup } from '../stored/stored-indices.js';
 import type { SweepPayload } from '#domain/jobs/payloads.js';
-import { plannedModels } from '../risk/used-models.js';
+import { plannedModels } from '../stored/used-models.js';
 
 export interface SweepsDependencies {
   readonly documents: DocumentStore;

@@ -1,6 +1,6 @@
 import type { BacktestRequest } from '#contract/analytics/request.js';
-import type { BacktestPlan } from '#domain/backtest/plan.js';
-import type { AsKnownOn } from '#domain/documents/as-known-on.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
+import type { AsKnownOn } from '#domain/schema/as-known-on.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { headOf } from '#store/history/history.js';
 import type { DocumentStore } from '#store/port.js';

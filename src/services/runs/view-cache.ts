@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '#domain/canonical-json.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
 
 /** Room for views, several hundred of the usual size. */

@@ -1,7 +1,7 @@
 import type { AttributionModel } from '#domain/risk/factors/factor-attribution.js';
 import type { FactorEstimator } from '#domain/risk/factor-model.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
-import type { AskedMeasure } from '../risk/used-models.js';
+import type { AskedMeasure } from '../stored/used-models.js';
 
 export interface DateWindow {
   readonly start?: string | undefined;

@@ -2,19 +2,20 @@ import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { type IndexDocument, isRuleDocument } from '#domain/documents/index-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { latest } from '#domain/rules/datapoints/field-request.js';
-import { resolve } from '#domain/rules/datapoints/resolution.js';
+import { latest } from '#domain/datapoints/field-request.js';
+import { resolve } from '#domain/datapoints/resolution.js';
 import type { Lane, ComputePool } from '#jobs/compute-pool.js';
 import { newHashCells } from '#jobs/hash-cells.js';
 import type { TaskInput, TaskName } from '#jobs/tasks.js';
 import type { RunViewInput } from '#jobs/tasks/views.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { DEFAULT_COMPONENTS } from '../risk/factor-measure.js';
+import { DEFAULT_COMPONENTS } from './factor-measure.js';
 import { reachedBy } from '../indices/index-questions.js';
 import { practicePlan } from './practice-plan.js';
-import { columnsFile, findRun, isWholeHistory } from './run-documents.js';
+import { columnsFile, findRun, isWholeHistory } from '../stored/run-documents.js';
+import { universeOfRun } from './run-universe.js';
 import { styleQuestions } from './style-questions.js';
-import { findIndex } from '../indices/stored-indices.js';
+import { findIndex } from '../stored/stored-indices.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 
 /** Beginning of the keys of steps that a thread keeps whatever market is served. */
@@ -69,7 +70,7 @@ export interface WarmUpSteps {
 
 export interface StepsDependencies {
   readonly documents: Pick<DocumentStore, 'get' | 'ids'>;
-  readonly artifacts: Pick<ArtifactStore, 'file'>;
+  readonly artifacts: Pick<ArtifactStore, 'file' | 'read'>;
   readonly pool: Pick<ComputePool, 'run'>;
   /** Whether this service has no others beside it: each of several would make the same runs ready. */
   readonly isAlone: boolean;
@@ -116,7 +117,8 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
       for (const { field, start, end } of styleQuestions(market, run, READY_FIELDS))
         yield exposed(`${name} ${field} ${start ?? ''} ${end ?? ''}`, async () => {
           const columns = await columnsFile(artifacts, run);
-          return { ...EXPOSURES, columns, by, market: handle, start, end, fields: [field] };
+          const universe = await universeOfRun({ documents, artifacts }, run, [field]);
+          return { ...EXPOSURES, universe, columns, by, market: handle, start, end, fields: [field] };
         });
     }
   }
@@ -134,7 +136,8 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
       for (const field of fields)
         yield exposed(`${name} ${field}`, async () => {
           const columns = await columnsFile(artifacts, run);
-          return { ...EXPOSURES, columns, by, market: handle, start: null, end: null, fields: [field] };
+          const universe = await universeOfRun({ documents, artifacts }, run, [field]);
+          return { ...EXPOSURES, universe, columns, by, market: handle, start: null, end: null, fields: [field] };
         });
       const other = await benchmarkOf(run);
       const compared = other && (await runOf(other.id));
@@ -143,7 +146,8 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
         const columns = await columnsFile(artifacts, run);
         const benchmark = { indexId: other.id, documents: await reachedBy(documents, other) };
         const beside = { benchmark, benchmarkColumns: await columnsFile(artifacts, compared) };
-        return { ...EXPOSURES, ...beside, columns, by, market: handle, start: null, end: null, fields };
+        const universe = await universeOfRun({ documents, artifacts }, run, fields);
+        return { ...EXPOSURES, universe, ...beside, columns, by, market: handle, start: null, end: null, fields };
       });
     }
   }
@@ -170,7 +174,8 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     const lastYear = `${Number(run.end.slice(0, 4)) - 1}-12-01`;
     const window = { start: lastYear < run.start ? null : lastYear, end: null };
     const by = market.reference.columns.length > 0 ? groupColumnOf(market) : undefined;
-    const weights = { view: 'weights', columns, asOf: null, risk: true, market: handle } as const;
+    const isMarketOfRun = handle.contentHash === run.store_content_hash;
+    const weights = { view: 'weights', columns, asOf: null, risk: true, market: handle, isMarketOfRun } as const;
     const view = (key: string, input: () => RunViewInput | Promise<RunViewInput>): Step =>
       query(key, 'view-run', input);
     const returns = await returnsKey(run);
@@ -212,7 +217,10 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     const whole = { ...exposures, start: null, end: null, fields: ['DIVIDEND_YIELD'] };
     yield query('exposures', 'view-run', () => whole);
     const weekly = { ...exposures, ...window, interval: 'weekly', fields: ['BETA'] } as const;
-    yield query('datapoints', 'view-run', () => weekly);
+    yield query('datapoints', 'view-run', async () => ({
+      ...weekly,
+      universe: await universeOfRun({ documents, artifacts }, run, weekly.fields),
+    }));
     yield view(`${OF_THREAD}limits`, () => ({
       view: 'limits',
       columns,
@@ -320,6 +328,7 @@ const EXPOSURES = {
   view: 'exposures',
   groups: SHOWN_GROUPS,
   interval: 'native',
+  universe: null,
   benchmark: null,
   benchmarkColumns: null,
   format: 'json',

@@ -1,5 +1,5 @@
 import { marketKey } from '#domain/market/handle.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Clock } from '#jobs/clock.js';
 import { type ComputePool, type Lane, TaskStopped, WorkerLost } from '#jobs/compute-pool.js';
 import type { Markets } from '#market/serving/markets.js';

@@ -1,4 +1,4 @@
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 
 /** Who asks for a piece of work, and until when. */
 export interface Asker {

@@ -1,5 +1,5 @@
 import { kindsForgottenWith, type JobSubject } from '#domain/jobs/job-kinds.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 

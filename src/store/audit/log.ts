@@ -1,5 +1,5 @@
 import { hash as hashOnce } from 'node:crypto';
-import { canonicalJson } from '#domain/canonical-json.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
 import {
   AuditEntry,
   AUDITED_KINDS,
@@ -8,7 +8,7 @@ import {
   type AuditedKind,
   type AuditHead,
 } from '#domain/documents/audit-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentKind, DocumentReader, DocumentTransaction } from '../port.js';
 
 /** What an entry says, before it has its place. */

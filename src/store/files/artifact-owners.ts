@@ -11,6 +11,9 @@ export function newArtifactName(): string {
 
 const WHOLE_NAME = /^[0-9a-f]{32}\.art$/;
 
+/** Folder of a shared place with results that no document names any more. */
+export const TRASH = 'trash';
+
 /** Whether something in a place for artifacts can be one: all else there is somebody else's. */
 export const isArtifactName = (name: string): boolean => WHOLE_NAME.test(name);
 

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { rename, unlink } from 'node:fs/promises';
-import { LARGE_BYTES_MIN } from '#domain/page-memory.js';
-import { ownCall } from '../place/folder-calls.js';
+import { LARGE_BYTES_MIN } from '#base/memory/page-memory.js';
+import { ownCall } from '../access/folder-calls.js';
 import type { EarlyArtifact } from '../early-artifact.js';
 import { openBy } from './flush-folder.js';
 

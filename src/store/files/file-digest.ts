@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { createHash, webcrypto } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
-import { ownCall, WRITE_MS } from '../place/folder-calls.js';
+import { ownCall, WRITE_MS } from '../access/folder-calls.js';
 import { closeBy, openBy, writePart } from './flush-folder.js';
 
 export interface FileDigest {

@@ -1,5 +1,5 @@
 import { open, type FileHandle } from 'node:fs/promises';
-import { ownCall, WRITE_MS, type FolderCall } from '../place/folder-calls.js';
+import { ownCall, WRITE_MS, type FolderCall } from '../access/folder-calls.js';
 
 /** Puts the names in a folder on disk: a new file survives a power failure only once its folder is flushed too. */
 export async function flushFolder(folder: string, call = ownCall): Promise<void> {

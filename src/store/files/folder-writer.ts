@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LARGE_BYTES_MIN } from '#domain/page-memory.js';
+import { LARGE_BYTES_MIN } from '#base/memory/page-memory.js';
 import type { EarlyArtifact } from '../early-artifact.js';
 import type { ArtifactContent, ArtifactRef, ArtifactWriter, WriteOptions } from '../port.js';
-import { ownFolder, type FolderGuard } from '../place/folder-guard.js';
-import { ownCall, WRITE_MS } from '../place/folder-calls.js';
+import { ownFolder, type FolderGuard } from '../access/folder-guard.js';
+import { ownCall, WRITE_MS } from '../access/folder-calls.js';
 import { openEarly } from './early-file.js';
 import { closeBy, flushFolder, openBy, PART_BYTES, writePart } from './flush-folder.js';
 import type { FreeSpace } from './free-space.js';

@@ -1,16 +1,7 @@
 import { statfs } from 'node:fs/promises';
-import { Refusal } from '#domain/refusal.js';
-import type { FolderCall } from '../place/folder-calls.js';
-
-/**
- * Room that must be left on the volume: LMDB corrupts its heap when it meets a full disk, so writes stop well before.
- */
-export interface LowWaterMark {
-  /** Default 256 MiB. */
-  readonly bytes?: number;
-  /** Share of the volume, default 0.05: the smaller of the two marks counts. */
-  readonly fraction?: number;
-}
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { FolderCall } from '../access/folder-calls.js';
+import type { LowWaterMark } from '../access/low-water-mark.js';
 
 export interface VolumeSpace {
   readonly freeBytes: number;

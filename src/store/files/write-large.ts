@@ -1,9 +1,9 @@
 import type { Hash } from 'node:crypto';
 import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import type { MadeBytes } from '#domain/made-bytes.js';
-import { isPageMemory, pageMemory } from '#domain/page-memory.js';
-import { WRITE_MS, type FolderCall } from '../place/folder-calls.js';
+import type { MadeBytes } from '#base/memory/made-bytes.js';
+import { isPageMemory, pageMemory } from '#base/memory/page-memory.js';
+import { WRITE_MS, type FolderCall } from '../access/folder-calls.js';
 import { closeBy, openBy, writePart } from './flush-folder.js';
 
 /** Bytes copied and hashed at a time: they are in the second cache of a processor then. */

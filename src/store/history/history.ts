@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { canonicalJson } from '#domain/canonical-json.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
 import { declaredOf } from '#domain/documents/dataset-document.js';
 import {
   HistoryDocument,
@@ -11,7 +11,7 @@ import {
   type VersionedKind,
 } from '#domain/documents/version-document.js';
 import { numberedId, numberedRange, numberOf } from '../document-id.js';
-import type { DocumentReader, DocumentTransaction, FoundDocument } from '../port.js';
+import type { DocumentReader, DocumentTransaction, FoundDocument, UnreadableCause } from '../port.js';
 import { unpackContent, packContent } from './version-content.js';
 
 /** A version with its content as text; null for a deletion. */
@@ -61,15 +61,15 @@ export function lastVersionOf(reader: Pick<DocumentReader, 'lastNumber'>, subjec
   return reader.lastNumber('version', historyId(subject));
 }
 
-/** @returns undefined when there is no version of the number, `unreadable` when it is damaged */
+/** @returns undefined when there is no version of the number; why it cannot be read where that is so */
 export async function versionOf(
   reader: Pick<DocumentReader, 'get'>,
   subject: Subject,
   version: number,
-): Promise<Version | 'unreadable' | undefined> {
+): Promise<Version | UnreadableCause | undefined> {
   const stored = await reader.get('version', versionId(subject, version));
   if (stored === undefined) return undefined;
-  return ('unreadable' in stored ? undefined : readVersion(stored.body)) ?? 'unreadable';
+  return 'unreadable' in stored ? stored.unreadable : (readVersion(stored.body) ?? 'invalid');
 }
 
 /** Number of the last version of a document where it has that ETag; null otherwise. */

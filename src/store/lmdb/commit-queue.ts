@@ -1,4 +1,4 @@
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 
 /** Values by key (as latin-1 text of its bytes) that one commit writes; null deletes. */
 export type Writes = ReadonlyMap<string, Buffer | null>;

@@ -1,5 +1,5 @@
-import type { CommitEvent } from '#domain/commit-events.js';
-import { Refusal } from '#domain/refusal.js';
+import type { CommitEvent } from '#domain/documents/commit-events.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';

@@ -1,5 +1,5 @@
 import { createHash, hash } from 'node:crypto';
-import { canonicalJson } from '#domain/canonical-json.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
 import type { StoredDocument, UnreadableCause } from '../port.js';
 import { formatTimestamp } from '../timestamp.js';
 

@@ -1,21 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { isUnavailable } from '#domain/refusal.js';
-import { describePlace, type ArtifactPlace } from '../artifact-place.js';
+import { isUnavailable } from '#domain/refusals/refusal.js';
+import { describePlace, sayPlace, type ArtifactPlace } from './artifact-place.js';
 import type { DocumentEngine, DocumentReader } from '../port.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 import { openMarker, type PlaceMarker } from './marker.js';
-import { codeOf, PlaceFault } from './place-fault.js';
-import { MARKER } from './store-id.js';
-
-/** What a database says of its place for artifacts. */
-interface RecordedStore {
-  readonly store_id: string;
-  /** Whether the place has its marker: from then on it is never made again. */
-  readonly is_marked: boolean;
-}
-
-const KIND = 'artifact-store';
-const ID = 'shared';
+import { codeOf, PlaceFault } from '../access/place-fault.js';
+import { misfit, recordedStore, recordStore, type RecordedStore } from './recorded-store.js';
+import { MARKER } from '../access/store-id.js';
 
 /** A place that a database has just taken for its results. */
 export interface PlaceClaim {
@@ -59,7 +50,7 @@ export function assertPlace(documents: Pick<DocumentReader, 'get'>, place: Artif
   return refusing(place, async () => {
     const recorded = await recordedStore(documents);
     if (recorded?.is_marked === true)
-      assertSame(place, recorded.store_id, await (await openMarker(place, PATIENCE)).read());
+      assertSame(place, recorded.store_id, (await (await openMarker(place, PATIENCE)).read())?.storeId);
     return recorded?.store_id;
   });
 }
@@ -81,30 +72,27 @@ async function claimed(
 ): Promise<string> {
   const recorded = (await recordedStore(documents)) ?? (await adopted(documents, place, marker));
   const { store_id: storeId } = recorded;
-  const found = await marker.read();
+  const found = (await marker.read())?.storeId;
   // The process that has recorded it may have ended before it wrote the marker.
   if (recorded.is_marked || found !== undefined) assertSame(place, storeId, found);
-  else onClaim({ place: describePlace(place), storeId, isMade: await marker.write(storeId) });
-  if (!recorded.is_marked)
-    await documents.transaction(async (tx) => {
-      await tx.put(KIND, ID, { store_id: storeId, is_marked: true } satisfies RecordedStore);
-    });
+  else onClaim({ place: describePlace(place), storeId, isMade: await marker.write({ storeId }) });
+  if (!recorded.is_marked) await documents.transaction((tx) => recordStore(tx, { ...recorded, is_marked: true }));
   return storeId;
 }
 
 /** Records a place for a database that names none yet, unless another process has done so meanwhile. */
 async function adopted(documents: DocumentEngine, place: ArtifactPlace, marker: PlaceMarker): Promise<RecordedStore> {
-  const found = await marker.read();
+  const found = (await marker.read())?.storeId;
   if (found === undefined) await assertHolds(documents, place, marker);
   return documents.transaction(async (tx) => {
     const recorded = await recordedStore(tx);
     if (recorded !== undefined) return recorded;
     if (found !== undefined)
       throw misfit(
-        `${said(place)} is the store ${found} of another database; this database needs a place of its own, or takes that one once its ${MARKER} is removed.`,
+        `${sayPlace(place)} is the store ${found} of another database; this database needs a place of its own, or takes that one once its ${MARKER} is removed.`,
       );
     const own: RecordedStore = { store_id: randomUUID(), is_marked: false };
-    await tx.put(KIND, ID, own);
+    await recordStore(tx, own);
     return own;
   });
 }
@@ -115,28 +103,15 @@ async function assertHolds(documents: DocumentEngine, place: ArtifactPlace, mark
   for (const name of names.slice(0, SAMPLE)) if (await marker.has(name)) return;
   if (names.length > 0)
     throw misfit(
-      `${said(place)} has none of the ${names.length} files of results that the database names: it is another place, or is not mounted.`,
+      `${sayPlace(place)} has none of the ${names.length} files of results that the database names: it is another place, or is not mounted.`,
     );
-}
-
-async function recordedStore(documents: Pick<DocumentReader, 'get'>): Promise<RecordedStore | undefined> {
-  const found = await documents.get(KIND, ID);
-  if (found === undefined) return undefined;
-  const { store_id, is_marked } = ('unreadable' in found ? {} : found.body) as Partial<RecordedStore>; // Written above alone.
-  if (typeof store_id !== 'string' || typeof is_marked !== 'boolean')
-    throw misfit('What the database says of its place for results cannot be read.');
-  return { store_id, is_marked };
 }
 
 function assertSame(place: ArtifactPlace, storeId: string, found: string | undefined): void {
   if (found === storeId) return;
   const is = found === undefined ? `has no ${MARKER}, is not there or not mounted` : `is the store ${found}`;
-  throw misfit(`${said(place)} ${is}; the database names the store ${storeId}.`);
+  throw misfit(`${sayPlace(place)} ${is}; the database names the store ${storeId}.`);
 }
-
-const said = (place: ArtifactPlace): string => `The place of the results, --artifacts ${describePlace(place)},`;
-
-const misfit = (message: string): StartRefusal => new StartRefusal(EXIT_CONFIGURATION, message);
 
 /** Failures that another setting mends. */
 const SETTINGS = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST']);
@@ -152,6 +127,6 @@ async function refusing<T>(place: ArtifactPlace, work: () => Promise<T>): Promis
     if (!isStore && !(cause instanceof Error && 'syscall' in cause)) throw cause;
     const status = cause instanceof PlaceFault || SETTINGS.has(code ?? '') ? EXIT_CONFIGURATION : EXIT_TEMPORARY;
     const reason = isStore ? cause.message : code === 'ENOENT' ? 'it is not there.' : `${code}.`;
-    throw new StartRefusal(status, `${said(place)} cannot be used: ${reason}`, { cause });
+    throw new StartRefusal(status, `${sayPlace(place)} cannot be used: ${reason}`, { cause });
   }
 }

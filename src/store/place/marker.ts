@@ -3,22 +3,22 @@ import { createHash, randomBytes } from 'node:crypto';
 import { readFile, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import type { ArtifactPlace } from '../artifact-place.js';
+import type { ArtifactPlace } from './artifact-place.js';
 import { newArtifactName } from '../files/artifact-owners.js';
 import { flushFolder, writeFlushed } from '../files/flush-folder.js';
 import { makeFolder } from '../files/make-folder.js';
 import { removeFiles } from '../files/folder-writer.js';
 import type { S3Patience } from '../s3/s3-client.js';
-import { callsTo } from './folder-calls.js';
-import { codeOf, PlaceFault } from './place-fault.js';
-import { MARKER, markerText, storeIdIn } from './store-id.js';
+import { callsTo } from '../access/folder-calls.js';
+import { codeOf, PlaceFault } from '../access/place-fault.js';
+import { MARKER, markerText, markIn, type PlaceMark } from '../access/store-id.js';
 
 /** The identity of a place for artifacts, and what else a start asks of it. */
 export interface PlaceMarker {
-  /** Id of the store that the place is; undefined where it says nothing. */
-  read(): Promise<string | undefined>;
-  /** Makes the place that store. @returns whether a folder was not there, and was made */
-  write(storeId: string): Promise<boolean>;
+  /** The store that the place is and its owner; undefined where it has no marker. */
+  read(): Promise<PlaceMark | undefined>;
+  /** Replaces the marker. @returns whether the folder did not exist and was created */
+  write(mark: PlaceMark): Promise<boolean>;
   /** Whether an artifact is there. */
   has(name: string): Promise<boolean>;
   /** Writes something, reads it and removes it. */
@@ -38,10 +38,10 @@ export async function openMarker(place: ArtifactPlace, patience: S3Patience): Pr
   return {
     async read() {
       const found = await read(MARKER);
-      return found === undefined ? undefined : storeIdIn(found);
+      return found === undefined ? undefined : markIn(found);
     },
-    async write(storeId) {
-      await put(MARKER, markerText(storeId));
+    async write(mark) {
+      await put(MARKER, markerText(mark));
       return false;
     },
     has: async (name) => (await client.get(name, async () => true)) === true,
@@ -58,12 +58,12 @@ function folderMarker(folder: string): PlaceMarker {
   return {
     async read() {
       const text = await read(MARKER);
-      return text === undefined ? undefined : storeIdIn(text);
+      return text === undefined ? undefined : markIn(text);
     },
-    async write(storeId) {
+    async write(mark) {
       const isNew = await call(() => makeFolder(folder));
       const draft = path(`${MARKER}.${randomBytes(8).toString('hex')}`);
-      await writeFlushed(draft, Buffer.from(markerText(storeId)), call);
+      await writeFlushed(draft, Buffer.from(markerText(mark)), call);
       await call(() => rename(draft, path(MARKER)));
       await flushFolder(folder, call);
       return isNew;

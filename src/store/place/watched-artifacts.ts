@@ -1,6 +1,8 @@
-import { Refusal } from '#domain/refusal.js';
-import type { ArtifactHealth, ArtifactStore } from '../port.js';
-import { isAway } from './place-fault.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { damagedArtifact } from '../access/artifact-damage.js';
+import type { ArtifactStore } from '../port.js';
+import type { ArtifactHealth } from '../access/artifact-health.js';
+import { isAway } from '../access/place-fault.js';
 
 /**
  * Artifacts of a place that may be away: what is missing then is refused as STORE_UNAVAILABLE and not as damage. While it
@@ -41,10 +43,19 @@ export function watchedArtifacts(artifacts: ArtifactStore, health: ArtifactHealt
     claim: (bytes) => written(() => artifacts.claim(bytes)),
     async isIntact(ref) {
       if (await artifacts.isIntact(ref)) return true;
-      const missing = new Refusal('DOCUMENT_UNREADABLE', `The stored bytes ${ref.name} are missing or damaged.`);
+      const missing = damagedArtifact(ref.name);
       const cause = await health.explain(missing);
       if (cause === missing) return false;
       throw cause;
+    },
+    async damaged(files) {
+      if (health.fault() !== undefined) return new Set();
+      try {
+        return await artifacts.damaged(files);
+      } catch (thrown) {
+        if (isAway(thrown)) return new Set();
+        throw thrown;
+      }
     },
     async remove(names) {
       if (health.fault() !== undefined) return;
@@ -52,6 +63,13 @@ export function watchedArtifacts(artifacts: ArtifactStore, health: ArtifactHealt
         if (!isAway(thrown)) throw thrown;
       });
     },
+    async discard(names) {
+      if (health.fault() !== undefined) return;
+      await artifacts.discard(names).catch((thrown: unknown) => {
+        if (!isAway(thrown)) throw thrown;
+      });
+    },
+    restore: (names) => written(() => artifacts.restore(names)),
     async sweep(referenced, options) {
       assertWell();
       return artifacts.sweep(referenced, options);

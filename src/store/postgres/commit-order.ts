@@ -1,4 +1,4 @@
-import type { CommitEvent } from '#domain/commit-events.js';
+import type { CommitEvent } from '#domain/documents/commit-events.js';
 import type { Draft } from './draft.js';
 
 export interface CommitOrder {

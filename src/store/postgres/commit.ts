@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { OutcomeUnknown, stateOf, type Database } from './database.js';
 import type { CommitOrder } from './commit-order.js';
 import type { Draft } from './draft.js';

@@ -1,4 +1,4 @@
-import { nearestName } from '#domain/nearest-name.js';
+import { nearestName } from '#base/text/nearest-name.js';
 
 /** What `sslmode` may be: whether a connection is encrypted, and what is asked of the server's certificate. */
 export const SSL_MODES = {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 import { databaseUrlFault, driverUrl, URL_FILES } from './database-url.js';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { CommitEvent } from '#domain/commit-events.js';
-import { Refusal, isUnavailable } from '#domain/refusal.js';
+import type { CommitEvent } from '#domain/documents/commit-events.js';
+import { Refusal, isUnavailable } from '#domain/refusals/refusal.js';
 import { createCommitListeners } from '../commit-listeners.js';
 import { isDocumentId, numberOf } from '../document-id.js';
 import type {

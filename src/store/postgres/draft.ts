@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { createHash, hash } from 'node:crypto';
-import { canonicalJson } from '#domain/canonical-json.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
 import { namesIn } from '../files/artifact-owners.js';
 import { isDocumentId, numberedId } from '../document-id.js';
 import { SCHEMA_VERSION } from '../schema-version.js';

@@ -1,5 +1,5 @@
-import type { CommitEvent } from '#domain/commit-events.js';
-import { Refusal } from '#domain/refusal.js';
+import type { CommitEvent } from '#domain/documents/commit-events.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Database } from './database.js';
 
 /** Reads what other processes publish. Notices, not state: those of a long absence of the database are gone. */

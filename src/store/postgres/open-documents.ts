@@ -6,6 +6,7 @@ import { openPostgresDocuments, type PostgresDocuments } from './document-store.
 import { assertGranted, assertMigrated, migrate, SCHEMA, type Migration } from './migrate.js';
 import { assertWhole } from './move-mark.js';
 import { preparation } from './preparation.js';
+import type { DatabaseIdentity } from '../access/store-id.js';
 import { takeUse, type DatabaseUse } from './database-use.js';
 
 /** Where documents lie that are not in the home. */
@@ -33,6 +34,7 @@ export interface DatabaseDocuments extends PostgresDocuments {
   readonly database: Database;
   /** Schema of the tables, as a quoted identifier. */
   readonly schema: string;
+  readonly identity: DatabaseIdentity;
   /** Why the database does not answer, in a sentence; undefined while it does. */
   readonly fault: DatabaseUse['fault'];
   /** Word of cancelled jobs, where other processes may run them. */
@@ -46,10 +48,11 @@ export interface DatabaseDocuments extends PostgresDocuments {
  */
 export async function openDatabaseDocuments({ place, ...options }: DatabaseEngineOptions): Promise<DatabaseDocuments> {
   const { url, schema = SCHEMA } = place;
-  await withClient(url, async (client) => {
+  const identity = await withClient(url, async (client) => {
     if (place.migrate === true) await migrate(client, schema);
     else await assertMigrated(client, schema);
     await assertGranted(client, schema);
+    return identityOf(client);
   });
   const use = { url, schema, isShared: place.isShared === true, isMove: place.moves !== undefined };
   const alone = await takeUse(use, options.onFailure);
@@ -65,6 +68,7 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
       ...documents,
       database,
       schema: `"${schema}"`,
+      identity,
       fault: alone.fault,
       ...(use.isShared ? { cancellations: alone } : {}),
       async close() {
@@ -78,6 +82,19 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
     await alone.release();
     throw thrown;
   }
+}
+
+/** Name of a database and identifier of its server, which a copy by pg_dump does not share. */
+async function identityOf(client: Client): Promise<DatabaseIdentity> {
+  const named = await client.query<{ database: string; may_read: boolean }>(
+    `SELECT current_database() AS database, has_function_privilege('pg_control_system()', 'EXECUTE') AS may_read`,
+  );
+  const { database, may_read: mayRead } = named.rows[0]!; // One row of no table.
+  if (!mayRead) return { system: null, database };
+  const { rows } = await client.query<{ system: string }>(
+    'SELECT system_identifier::text AS system FROM pg_control_system()',
+  );
+  return { system: rows[0]!.system, database };
 }
 
 /** Makes or upgrades the tables of a database. @throws StartRefusal 75, 78 */

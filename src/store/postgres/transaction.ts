@@ -1,4 +1,4 @@
-import type { CommitEvent } from '#domain/commit-events.js';
+import type { CommitEvent } from '#domain/documents/commit-events.js';
 import { isDocumentId, numberedId, numberOf } from '../document-id.js';
 import type { DocumentKind, DocumentTransaction, FoundDocument } from '../port.js';
 import { formatTimestamp } from '../timestamp.js';

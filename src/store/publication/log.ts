@@ -5,7 +5,7 @@ import {
   PublicationHead,
   type PublicationEntry,
 } from '#domain/documents/publication-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { numberedId } from '../document-id.js';
 import type { DocumentReader, DocumentTransaction } from '../port.js';
 import { latestTime } from '../timestamp.js';

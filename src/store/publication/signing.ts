@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
 import { Buffer } from 'node:buffer';
-import { canonicalJson } from '#domain/canonical-json.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
 import type { PublicationEntry, PublicKey, SigningKey } from '#domain/documents/publication-document.js';
 
 /** A new Ed25519 key. @param at time of its making, ISO-8601 UTC */

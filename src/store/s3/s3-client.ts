@@ -2,12 +2,12 @@ import { Buffer } from 'node:buffer';
 import { webcrypto } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AwsClient } from 'aws4fetch';
-import { Refusal } from '#domain/refusal.js';
-import { PlaceFault } from '../place/place-fault.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { PlaceFault } from '../access/place-fault.js';
 import { currentKeys } from './keys/current-keys.js';
-import type { Keys } from './keys/key-source.js';
+import type { Keys } from '../access/key-source.js';
 import { distrustOf, isWithoutTls, reasonOf } from './request-failure.js';
-import type { S3Access } from './s3-access.js';
+import type { S3Access } from '../access/s3-access.js';
 
 /** An object as a listing shows it. */
 export interface ListedObject {
@@ -42,6 +42,8 @@ export interface S3Client {
    * @returns what `take` makes of it; undefined where there is none
    */
   get<T>(name: string, take: (object: OpenObject) => Promise<T>): Promise<T | undefined>;
+  /** Size and hash of an object as the service has them; undefined where there is none. */
+  look(name: string): Promise<Omit<OpenObject, 'body'> | undefined>;
   /** An object under another name, by the service itself. @returns whether it was there */
   copy(from: string, to: string): Promise<boolean>;
   /** Absent ones are fine. */
@@ -226,6 +228,12 @@ export function createS3Client(
           silence.end();
         }
       }
+    },
+    async look(name) {
+      const { ok, headers } = await ask(urlOf(name), { method: 'HEAD' }, [404]);
+      return ok
+        ? { bytes: Number(headers.get('content-length')), sha256: headers.get(SHA256) ?? undefined }
+        : undefined;
     },
     async copy(from, to) {
       const source = `/${bucket}/${encodeURI(prefix)}${from}`;

@@ -10,14 +10,14 @@ import {
 } from '#domain/corporate-actions/choices.js';
 import { proForma, type BeforeAction, type ProForma, type WorthOf } from '#domain/corporate-actions/pro-forma.js';
 import { sharesToCome } from '#domain/corporate-actions/share-basis.js';
-import { formatDay, type Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { ACTION_KINDS, type CorporateAction } from '#domain/market/market-data.js';
 import { growthTerms } from '#domain/market/growth-terms.js';
 import type { ExchangeRates } from '#domain/market/exchange-rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
-import { firstAtLeast } from '#domain/search.js';
+import { firstAtLeast } from '#domain/numbers/search.js';
 import { csvTable } from '../csv-table.js';
 import { levelsOf } from '../dividends/dividend-points-view.js';
 import { divisors, freeTrades, isDivisorFixed } from '../exports/tables/events.js';
@@ -99,6 +99,7 @@ function silentExits(columns: RunColumns, days: Int32Array, { sm, rates, from, t
         type: 'SILENT_DELISTING',
         value: sm.carriedClose(session, column),
         related: null,
+        cash: null,
         announced: null,
         state: 'effective',
         awaits_decision: false,
@@ -203,6 +204,7 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: 
       type: action.type,
       value: action.value === 0 && ACTION_KINDS[action.type] === 'structural' ? null : action.value,
       related: action.related,
+      cash: action.cash ?? null,
       announced: action.announcedDay === null ? null : formatDay(action.announcedDay),
       state: isComing ? 'coming' : 'effective',
       awaits_decision: awaitsDecision,
@@ -251,6 +253,7 @@ const FIGURES = [
   'shares_after',
   'divisor_before',
   'divisor_after',
+  'cash',
 ] as const satisfies readonly (keyof Row)[];
 
 /** A holding before an action. */

@@ -72,14 +72,18 @@ function rowsBehind(action: Action, choice: Choice | null, held: readonly HeldNa
       ...about,
       ...before,
       weight_after: others === null ? null : name.weight * others + (own?.weight ?? 0),
-      shares_after: bought === null ? null : bought * name.shares + (own === null ? 0 : own.ratio * shares),
+      shares_after: bought === null ? null : bought * (name.shares + (own === null ? 0 : own.ratio * shares)),
     };
   });
 }
 
-/** Shares of every other name over those before, where the proceeds of one buy them; null where nothing else is held. */
-function boughtOf({ proceeds, price_before: price }: Action, weight: number): number | null {
-  return weight === 1 || proceeds === null || price === null ? null : 1 + (weight * proceeds) / price / (1 - weight);
+/**
+ * Shares of every other name, received ones among them, over those before, where the proceeds of one buy them; null where
+ * nothing else is held.
+ */
+function boughtOf({ proceeds, price_before: price, received }: Action, weight: number): number | null {
+  if (weight === 1 || proceeds === null || price === null) return null;
+  return 1 + ((weight * proceeds) / price / (1 - weight)) * (1 - (received?.weight ?? 0));
 }
 
 const COLUMNS = [

@@ -1,4 +1,4 @@
-import { eventsOn, type EventTerms, type SessionEvents } from '#domain/backtest/simulate/book-events.js';
+import { eventsOn, type EventTerms, type SessionEvents } from '#domain/books/book-events.js';
 import type { Received } from '#domain/corporate-actions/pro-forma.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import { effectOn, effectTable } from '#domain/market/session-effects.js';
@@ -15,7 +15,7 @@ export interface HeldBefore {
 
 /** What a name that ended brought. */
 export interface Outcome {
-  /** For one share held before, in the currency of the name; null of one that stays or turned into another. */
+  /** Cash for one share held before, in the currency of the name; null where there was none: it stays or turned into another. */
   readonly proceeds: number | null;
   readonly received: Received | null;
 }
@@ -36,8 +36,11 @@ export function takenOutcome(terms: EventTerms, action: CorporateAction, held: H
   const into = events!.conversions.get(column);
   if (into === undefined) return { proceeds: each * split, received: null };
   const rate = rates.isNative(column) ? 1 : rates.rateAt(session, column);
-  const weight = (shares * split * (each + (effect?.cash ?? 0)) * rate) / level;
-  return { proceeds: null, received: { identifier: sm.identifiers[into]!, ratio: action.value * split, weight } };
+  const weight = (shares * split * (each + (effect?.cash ?? 0)) * (1 - exit.cashShare) * rate) / level;
+  return {
+    proceeds: action.cash === undefined ? null : action.cash * split,
+    received: { identifier: sm.identifiers[into]!, ratio: action.value * split, weight },
+  };
 }
 
 /** Shares of a spun-off name, worth something where it has a price by the close of the day. */

@@ -1,12 +1,12 @@
 import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
-import { addMonths, civilOf, formatDay } from '#domain/days.js';
+import { addMonths, civilOf, formatDay } from '#domain/time/days.js';
 import { reinvestedOf } from '#domain/corporate-actions/pro-forma.js';
 import type { DividendFraction } from '#domain/dividends/dividend-fractions.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
-import { compareText } from '#domain/findings.js';
-import { firstAtLeast, lastAtMost } from '#domain/search.js';
+import { compareText } from '#domain/refusals/findings.js';
+import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 import { panelRows } from '../panel-rows.js';
 import { datesWithin, type AskedWindow } from '../run-window.js';
 

@@ -1,7 +1,7 @@
 import type { OpenApiDocument } from '#contract/openapi.js';
-import { FINDING_CODES } from '#domain/findings.js';
-import { LIMITS } from '#domain/limits.js';
-import { ERRORS } from '#domain/refusal.js';
+import { FINDING_CODES } from '#domain/refusals/findings.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { ERRORS } from '#domain/refusals/refusal.js';
 import { pageOf, type Group, type Page } from './page.js';
 import { guideGroup, type GuidePage } from './guide-page.js';
 import { joined, markup, NOTHING, phrase, prose, type Markup } from './markup.js';

@@ -1,4 +1,4 @@
-import { dayFrom } from '#domain/days.js';
+import { dayFrom } from '#domain/time/days.js';
 import type { ColumnType, ExportColumn } from '#domain/exports/export-table.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import { NONE, textValues, type NamedColumn, type Values } from './batch.js';

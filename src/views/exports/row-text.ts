@@ -1,7 +1,7 @@
 import { createNumberText, type NumberText } from '#kernels/engines/number-text.js';
 import { CHUNK_ROWS, TABLE_COLUMNS_MAX, type ColumnKind, type RowMarks } from '#kernels/engines/table-text.js';
-import { formatDay } from '#domain/days.js';
-import { Refusal } from '#domain/refusal.js';
+import { formatDay } from '#domain/time/days.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { NONE, type NamedColumn, type TextValues } from './batch.js';
 import type { ByteSink } from './part.js';
 

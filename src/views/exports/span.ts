@@ -1,5 +1,5 @@
-import { dayFrom } from '#domain/days.js';
-import { firstAtLeast, lastAtMost } from '#domain/search.js';
+import { dayFrom } from '#domain/time/days.js';
+import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 import type { AskedWindow } from '../run-window.js';
 
 /** Positions of the dates in a window, `to` exclusive; none where it holds none. */

@@ -1,10 +1,10 @@
-import { effectiveNames } from '#domain/analytics/concentration.js';
+import { effectiveAssets, grossEffectiveAssets } from '#domain/analytics/concentration.js';
 import type { DatedFigures, FiguresMaker } from './dated-figures.js';
 import type { Side } from './sides.js';
 
-/** Figures of concentration: the sum of squared weights, the largest weight, and the effective names. */
-export const CONCENTRATION = { herfindahl: 0, largest: 1, effective: 2 } as const;
-export const CONCENTRATION_WIDTH = 3;
+/** Figures of concentration: the sum of squared weights, largest weights, and effective numbers of assets. */
+export const CONCENTRATION = { herfindahl: 0, largest: 1, effective: 2, grossLargest: 3, grossEffective: 4 } as const;
+export const CONCENTRATION_WIDTH = 5;
 
 /** Concentration of what a run holds. */
 export function concentrationMaker(figures: DatedFigures): FiguresMaker {
@@ -13,17 +13,22 @@ export function concentrationMaker(figures: DatedFigures): FiguresMaker {
     figures,
     make({ at, own }) {
       let squares = 0;
-      let most = 0;
+      let largest = 0;
+      let least = 0;
       let gross = 0;
       for (let i = 0; i < own.length; i++) {
-        const weight = Math.abs(own[i]!);
+        const weight = own[i]!;
         squares += weight * weight;
-        gross += weight;
-        if (weight > most) most = weight;
+        gross += Math.abs(weight);
+        if (weight > largest) largest = weight;
+        else if (weight < least) least = weight;
       }
-      values[CONCENTRATION.herfindahl * known.length + at] = squares;
-      values[CONCENTRATION.largest * known.length + at] = most;
-      values[CONCENTRATION.effective * known.length + at] = effectiveNames(gross, squares);
+      const set = (figure: number, value: number): void => void (values[figure * known.length + at] = value);
+      set(CONCENTRATION.herfindahl, squares);
+      set(CONCENTRATION.largest, largest);
+      set(CONCENTRATION.effective, effectiveAssets(squares));
+      set(CONCENTRATION.grossLargest, Math.max(largest, -least));
+      set(CONCENTRATION.grossEffective, grossEffectiveAssets(gross, squares));
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { Day } from '#domain/days.js';
+import type { Day } from '#domain/time/days.js';
 import { withText, type FigureTexts } from './figure-texts.js';
 import type { Side } from './sides.js';
 

@@ -49,9 +49,13 @@ const ROWS: Readonly<Record<ExposureTable, (exposures: Exposures) => Rows>> = {
     const field = of.labels(fields.map((item) => item.field));
     return { count: of.count, values: { date: of.dates, field, ...Object.fromEntries([...own, ...other]) } };
   },
-  concentration({ days, herfindahl, effective, largest, turnover, activeShare }) {
+  concentration({ days, herfindahl, effective, largest, grossEffective, grossLargest, turnover, activeShare }) {
     const active_share = activeShare ?? new Float64Array(days.length).fill(NaN);
-    return { count: days.length, values: { date: days, herfindahl, effective, largest, turnover, active_share } };
+    const gross = { gross_effective: grossEffective, gross_largest: grossLargest };
+    return {
+      count: days.length,
+      values: { date: days, herfindahl, effective, largest, turnover, active_share, ...gross },
+    };
   },
 };
 

@@ -67,6 +67,8 @@ const CONCENTRATION = jsonObject<ExposuresView['concentration'], Exposures>({
   herfindahl: knownMember(({ herfindahl }) => herfindahl),
   effective: knownMember(({ effective }) => effective),
   largest: knownMember(({ largest }) => largest),
+  gross_effective: knownMember(({ grossEffective }) => grossEffective),
+  gross_largest: knownMember(({ grossLargest }) => grossLargest),
 });
 
 const EXPOSURES = jsonObject<ExposuresView, Exposures>({
@@ -96,8 +98,8 @@ export function exposuresBytes({ days, groups, fields, benchmark }: Exposures): 
   return ENVELOPE_BYTES + days.length * (DATE_BYTES + NUMBER_BYTES * numbers);
 }
 
-/** Herfindahl, effective names, the largest weight, turnover, and the active share. */
-const CONCENTRATION_AND_TURNOVER = 5;
+/** Five figures of concentration, turnover, and the active share. */
+const CONCENTRATION_AND_TURNOVER = 7;
 /** Names of members, groups and fields. */
 const ENVELOPE_BYTES = 1 << 13;
 

@@ -1,6 +1,6 @@
 import type { EXPOSURE_INTERVALS } from '#contract/analytics/exposures.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { civilOf, type Day } from '#domain/days.js';
+import { civilOf, type Day } from '#domain/time/days.js';
 import type { GroupOfDay } from '#domain/market/groups-by-day.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { datesWithin, type AskedWindow, type Span } from '../run-window.js';
@@ -75,6 +75,8 @@ export interface Exposures {
   readonly herfindahl: Float64Array;
   /** Squared sum of the weights over it; 0 without a weight. */
   readonly effective: Float64Array;
+  readonly grossEffective: Float64Array;
+  readonly grossLargest: Float64Array;
   /** Largest weight, by its magnitude. */
   readonly largest: Float64Array;
   /** Null without a benchmark. */
@@ -113,6 +115,8 @@ export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposur
     herfindahl: shownFigure(concentration, CONCENTRATION.herfindahl, shown),
     effective: shownFigure(concentration, CONCENTRATION.effective, shown),
     largest: shownFigure(concentration, CONCENTRATION.largest, shown),
+    grossEffective: shownFigure(concentration, CONCENTRATION.grossEffective, shown),
+    grossLargest: shownFigure(concentration, CONCENTRATION.grossLargest, shown),
     activeShare: active && shownFigure(active, 0, shown),
     turnover: turnoverOf(tradedOn(columns, input.keep(['turnover'], sized(of, 1))), shown, span.from),
   };

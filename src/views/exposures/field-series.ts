@@ -1,4 +1,4 @@
-import type { Day } from '#domain/days.js';
+import type { Day } from '#domain/time/days.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { AVERAGES } from '#kernels/sums/weighted-percentiles.js';
 import { shownFigure, type DatedFigures, type FiguresMaker, type Shown } from './dated-figures.js';
@@ -9,11 +9,9 @@ export type SideName = 'own' | 'benchmark';
 /** Reads datapoints as known at the close of a day. */
 export interface FieldReader {
   readonly fields: readonly string[];
-  /** Whether the value of a name depends on it alone; BETA is relative to what the run holds. */
+  /** Whether the value of a name depends on it alone; BETA is relative to the universe of the index of the run. */
   standsAlone(field: number): boolean;
-  /**
-   * @param held Weights of the run on the day: what a datapoint is relative to, BETA for instance, are these names.
-   */
+  /** @param held Weights of the run on the day. */
   on(day: Day, held: Float64Array): FieldsOfDay;
 }
 

@@ -1,8 +1,8 @@
-import type { Book } from '#domain/backtest/simulate/book.js';
+import type { Book } from '#domain/books/book.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { formatDay } from '#domain/days.js';
-import { Refusal } from '#domain/refusal.js';
-import { lastAtMost } from '#domain/search.js';
+import { formatDay } from '#domain/time/days.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { lastAtMost } from '#domain/numbers/search.js';
 import { panelRows } from '../panel-rows.js';
 
 /** What is held on the dates that are reported. */

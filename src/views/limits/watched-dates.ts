@@ -2,7 +2,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { issuerSums } from '#domain/compliance/issuer-sums.js';
 import type { LimitRow } from '#domain/compliance/limit-row.js';
 import type { WatchedDate } from '#domain/compliance/monitor.js';
-import type { Day } from '#domain/days.js';
+import type { Day } from '#domain/time/days.js';
 import { panelRows } from '../panel-rows.js';
 
 /** What is watched on the closes of a run. */

@@ -2,7 +2,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { ISSUER } from '#domain/compliance/breach-watch.js';
 import { watchLimits, watchMeasured, type BreachCause, type Watch } from '#domain/compliance/monitor.js';
 import { LIMIT_RULE_NAMES, LIMIT_RULES, type LimitRuleName } from '#domain/compliance/rules.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { groupsByDay } from '#domain/market/groups-by-day.js';
 import { issuerSpells } from '#domain/market/market-groups.js';

@@ -1,7 +1,7 @@
 import { contributionLink } from '#domain/analytics/attribution.js';
 import { returnsOf } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
 import type { PanelRows } from '../panel-rows.js';
 import { readWindow, type Span } from '../run-window.js';

@@ -7,7 +7,7 @@ import {
 } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { RunRecord } from '#domain/backtest/record/schema.js';
-import { firstAtLeast } from '#domain/search.js';
+import { firstAtLeast } from '#domain/numbers/search.js';
 import { check, furthest, type Check } from './check.js';
 
 /** Levels, returns and the metrics made from them. */

@@ -10,10 +10,10 @@ import type { LimitRuleName } from '#domain/compliance/rules.js';
 import type { RunLabels } from '#domain/backtest/run-file/labels.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { StaleState } from '#domain/backtest/stale.js';
-import { compareText } from '#domain/findings.js';
-import { once } from '#domain/once.js';
+import { compareText } from '#domain/refusals/findings.js';
+import { once } from '#base/once.js';
 import type { RunTerms } from '#domain/reports/run-terms.js';
-import { lastAtMost } from '#domain/search.js';
+import { lastAtMost } from '#domain/numbers/search.js';
 import { attributionView } from '../attribution-view.js';
 import type { Scenario } from '#domain/scenarios/scenario-request.js';
 import {

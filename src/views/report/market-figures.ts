@@ -1,15 +1,15 @@
 import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { dividendsPaid, dividendsToCome } from '#domain/dividends/dividend-fractions.js';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import { exchangeRates } from '#domain/market/exchange-rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { knownName } from '#domain/rebalance-pack/known-name.js';
 import { packOf, type KnownName, type Pack, type PackAccount } from '#domain/rebalance-pack/pack.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { dividendPointsView, type DividendPointsInput } from '../dividends/dividend-points-view.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { FoundScenario } from '#domain/scenarios/holdings.js';
 import { scenarioMarket, scenarioOf } from '#domain/scenarios/scenario-market.js';
 import type { Scenario } from '#domain/scenarios/scenario-request.js';

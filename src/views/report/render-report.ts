@@ -1,5 +1,5 @@
-import { LIMITS } from '#domain/limits.js';
-import { Refusal } from '#domain/refusal.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { ReportBlock } from '#domain/reports/block-kinds.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import { drawBlock } from './blocks/draw-block.js';
@@ -20,6 +20,8 @@ export interface ReportInput {
   readonly figures: ReadonlyMap<string, RunFigures>;
   /** Wall-clock time of the rendering, ISO-8601 UTC with offset. */
   readonly renderedAt: string;
+  /** Program and version, for the metadata of the file. */
+  readonly creator: string;
   readonly fonts: FontShelf;
   /** Told how far the drawing is, 0 to 1; stops it by throwing. */
   readonly report: (fraction: number, message: string) => void;
@@ -34,7 +36,7 @@ export interface RenderedReport {
  * Draws a report. The same template, runs and time of rendering give the same bytes.
  * @throws Refusal RENDER_FAILED when it has too many pages or takes too long
  */
-export function renderReport({ template, figures, renderedAt, fonts, report }: ReportInput): RenderedReport {
+export function renderReport({ template, figures, renderedAt, creator, fonts, report }: ReportInput): RenderedReport {
   const started = performance.now();
   const tick = (fraction: number, message: string): void => {
     report(fraction, message);
@@ -46,7 +48,7 @@ export function renderReport({ template, figures, renderedAt, fonts, report }: R
   };
   const title = titleOf(template, figures);
   const area = printArea(template.page);
-  const pdf = createPdf({ title, renderedAt: new Date(renderedAt) });
+  const pdf = createPdf({ title, creator, renderedAt: new Date(renderedAt) });
   const typesetter = createTypesetter(fontSetOf(pdf), fonts);
   const canvas = createCanvas(pdf, typesetter);
 

@@ -1,6 +1,6 @@
 import type { ExportFormat } from '#domain/exports/formats.js';
 import { SCENARIO_TABLES, type ScenarioTable } from '#domain/exports/scenario-tables.js';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { ScenarioResult } from '#domain/scenarios/holdings.js';
 import { rowTableFile, type Row } from '../exports/row-table.js';
 

@@ -306,7 +306,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     }
   });
 
-  test('a refresh that brings a day of only some names ends with 3 where that is asked for', async () => {
+  test('a refresh that would bring a day of only some names is rejected with 3 where that is asked for', async () => {
     await mkdir(file('daily'));
     const table = file('daily/market.csv');
     const bars = (date: string, names: readonly string[]) => names.map((name) => `${date},${name},10\n`).join('');
@@ -322,11 +322,22 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     const misspelt = await refreshed('PARTIAL_DATES');
     expect([misspelt.status, misspelt.err]).toEqual([64, expect.stringContaining('Did you mean PARTIAL_DATE?')]);
     await writeFile(table, `${before}${bars('2024-01-04', ['A', 'B'])}${bars('2024-01-05', ['A'])}`);
+    const endOf = async () => linesOf((await asked(['stores'])).out).find(({ active }) => active === true)!['end'];
+    const rejected = await refreshed('PARTIAL_DATE');
+    expect([rejected.status, rejected.err]).toEqual([
+      3,
+      expect.stringMatching(/REFRESH_REJECTED: .*PARTIAL_DATE.*\n +warning PARTIAL_DATE market\[2024-01-05\]/),
+    ]);
+    expect(await endOf()).toBe('2024-01-04');
+    const trial = await asked(['refresh', 'daily', '--dry-run']);
+    expect(linesOf(trial.out).at(-1)).toMatchObject({ result: { dry_run: true, rows_added: 1, end: '2024-01-05' } });
+    expect(await endOf()).toBe('2024-01-04');
+    // A whole day is taken. The partial one that the store has is reported, and the status says so.
+    await writeFile(table, `${before}${bars('2024-01-04', ['A', 'B'])}${bars('2024-01-05', all)}`);
     const { status, out } = await refreshed('PARTIAL_DATE');
     expect(status).toBe(3);
-    // The day before is told as well, as long as it has a hole.
-    const findings = ['04', '05'].map((day) => ({ code: 'PARTIAL_DATE', path: `market[2024-01-${day}]` }));
-    expect(linesOf(out).at(-1)).toMatchObject({ result: { findings } });
+    const findings = [{ code: 'PARTIAL_DATE', path: 'market[2024-01-04]' }];
+    expect(linesOf(out).at(-1)).toMatchObject({ result: { rows_added: 4, findings } });
     await asked(['activate', String(served['store_id'])]);
   });
 }

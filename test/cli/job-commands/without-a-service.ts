@@ -63,6 +63,11 @@ export function describeWithoutAService(): void {
       expect(await submitted(later, [])).toMatchObject({ job: running });
       await expect(submitted(later, ['--full'])).rejects.toBe(busy);
       await expect(submitted(later, ['--until', '2024-06-28'])).rejects.toBe(busy);
+      await expect(submitted(later, ['--dry-run'])).rejects.toBe(busy);
+      await expect(submitted(later, ['--fail-on', 'PARTIAL_DATE'])).rejects.toBe(busy);
+      expect(await submitted({ ...later, fail_on: 'PARTIAL_DATE' }, ['--fail-on', 'PARTIAL_DATE'])).toMatchObject({
+        job: running,
+      });
     });
 
     test('nobody at the address ends with 69', async () => {

@@ -15,7 +15,7 @@ import { parseQuantity, quantityText } from '#console/words/quantities.js';
 import { parameterSpecs } from '#domain/catalogue/type-spec.js';
 import { UniverseSpec } from '#domain/documents/index-document.js';
 import { Mapping } from '#domain/documents/mapping.js';
-import { LIMITS } from '#domain/limits.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { apiDocument } from '../../contract/api-document.js';
 
 test('numbers have their unit, a true minus, and a dash where there is none', () => {

@@ -2,7 +2,7 @@ import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { monthlyReturns, rollingVolatility } from '#domain/analytics/rolling.js';
 import { annualReturns } from '#domain/analytics/series.js';
-import { civilOf, dayFrom } from '#domain/days.js';
+import { civilOf, dayFrom } from '#domain/time/days.js';
 
 const returns = fc
   .array(fc.double({ min: -0.2, max: 0.2, noNaN: true }), { minLength: 2, maxLength: 60 })

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
-import { createComposer } from '#domain/backtest/simulate/create-composer.js';
-import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
-import { dayFrom } from '#domain/days.js';
+import { createComposer } from '#domain/books/create-composer.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import { dayFrom } from '#domain/time/days.js';
 import { type IndexDocument as Definition, IndexDocument } from '#domain/documents/index-document.js';
 import { type Explanation, explainName } from '#domain/rules/explain.js';
 import { CALENDARS, WEEK } from './signed-case.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { type Case, explainCase, flat, day, close } from './constituent-case.js';
 import { WEEK } from './signed-case.js';
 

@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { createComposer } from '#domain/backtest/simulate/create-composer.js';
+import { createComposer } from '#domain/books/create-composer.js';
 import { compositionOn, holdingOf } from '#domain/rules/explain.js';
 import { randomMarket } from './random-market.js';
 import { CALENDARS as RANDOM_CALENDARS, randomDecider, randomDocument, tryRun } from './random-run.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { hasOtherBits, SAME_BITS_SINCE } from '#domain/backtest/engine-bits.js';
-import { compareVersions, parseVersion } from '#domain/version.js';
+import { compareVersions, parseVersion } from '#base/text/version.js';
 import { readFileSync } from 'node:fs';
 
 test.each([

@@ -5,7 +5,7 @@ import type { Run } from '#domain/backtest/run.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { recordOf } from '#domain/backtest/record/schema.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
-import { civilOf, formatDay } from '#domain/days.js';
+import { civilOf, formatDay } from '#domain/time/days.js';
 import { growthOf } from '#domain/market/growth.js';
 import { growthTerms } from '#domain/market/growth-terms.js';
 import { attributionView } from '#views/attribution-view.js';

@@ -1,6 +1,6 @@
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
-import { dayFrom, weekdayOf, type Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import { dayFrom, weekdayOf, type Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type {
   ActionType,
   Adjustment,
@@ -36,6 +36,8 @@ export interface ActionSketch {
   readonly election?: string;
   readonly byDefault?: ElectionDefault;
   readonly scrip?: number;
+  /** What a merger pays besides shares. */
+  readonly cash?: number;
 }
 
 let built = 0;
@@ -80,7 +82,7 @@ export function buildMarket({
 }
 
 function toAction(sketch: ActionSketch): CorporateAction {
-  const { name, type, value, ex, related, subscription, cancelled = false, election, byDefault, scrip } = sketch;
+  const { name, type, value, ex, related, subscription, cancelled = false, election, byDefault, scrip, cash } = sketch;
   return {
     identifier: name,
     type,
@@ -91,6 +93,7 @@ function toAction(sketch: ActionSketch): CorporateAction {
     announcedDay: null,
     related: related ?? null,
     subscriptionPrice: subscription ?? null,
+    ...(cash === undefined ? {} : { cash }),
     ...(scrip === undefined ? {} : { scripRatio: scrip }),
     ...(election === undefined ? {} : { electionDay: dayFrom(election) }),
     ...(byDefault === undefined ? {} : { electionDefault: byDefault }),

@@ -1,19 +1,19 @@
 import { fc } from '../../fast-check.js';
 import { expect, describe, test } from 'vitest';
-import type { Book } from '#domain/backtest/simulate/book.js';
+import type { Book } from '#domain/books/book.js';
 import type { Run } from '#domain/backtest/run.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns, runToFiles } from '#domain/backtest/run-file/write.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { compareText } from '#domain/findings.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { runResultJson } from '#views/run-json.js';
-import { createRunMemory } from '#workers/run-memory.js';
+import { createRunMemory } from '#workers/output/run-memory.js';
 import { contentOf, cut as rowsUpTo, opened } from './extend/extended.js';
 import { randomMarket } from './random-market.js';
 import { runRecordJson } from './run-record.js';
-import { wholeOf } from '#domain/made-bytes.js';
+import { wholeOf } from '#base/memory/made-bytes.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from './random-run.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 20);
@@ -275,6 +275,7 @@ describe('on random markets', () => {
             ...action,
             value: perShare.has(action.type) ? 2 * action.value : action.value,
             subscriptionPrice: action.subscriptionPrice === null ? null : 2 * action.subscriptionPrice,
+            ...(action.cash === undefined ? {} : { cash: 2 * action.cash }),
           })),
         };
         const first = tryRun(market, document, request);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { definitionChanges, isSameRequest } from '#domain/backtest/plan-changes.js';
-import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 

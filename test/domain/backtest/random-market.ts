@@ -1,5 +1,5 @@
 import { fc } from '../../fast-check.js';
-import { formatDay, dayFrom, weekdayOf } from '#domain/days.js';
+import { formatDay, dayFrom, weekdayOf } from '#domain/time/days.js';
 import type { ActionType, Adjustment, MarketData } from '#domain/market/market-data.js';
 import { buildMarket, type ActionSketch } from './market-builder.js';
 
@@ -155,6 +155,7 @@ function toAction(
         value: 0.2 * (size + 1),
         ex,
         related: size % 3 === 0 ? 'AA' : size % 3 === 1 ? 'NEW' : 'ABSENT',
+        ...(size % 2 === 0 ? {} : { cash: 3 * size }),
       };
     case 'TICKER_CHANGE':
       return { name, type, value: 1, ex, related: size % 2 === 0 ? 'NEW' : 'KID' };

@@ -1,14 +1,14 @@
 import type { Memory } from '#domain/backtest/run-file/placed.js';
 import { fc } from '../../fast-check.js';
-import type { KnownMarkets } from '#domain/backtest/simulate/known-seats.js';
-import type { DeciderFactory } from '#domain/backtest/simulate/compositions.js';
+import type { KnownMarkets } from '#domain/books/known-seats.js';
+import type { DeciderFactory } from '#domain/books/compositions.js';
 import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import type { BacktestRequest, StrategyTerms } from '#domain/backtest/plan.js';
+import type { BacktestRequest, StrategyTerms } from '#domain/documents/backtest-plan.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { weekdayCalendars } from './market-builder.js';
 import { HOLIDAYS, OTHER_HOLIDAYS } from './random-market.js';
 import { plainDecider, SIGNED_DECIDERS } from './test-deciders.js';

@@ -1,16 +1,21 @@
 import { describe, expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
-import { formatDay } from '#domain/days.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
 import { type IndexDocument as Definition, IndexDocument } from '#domain/documents/index-document.js';
 import { attributionView } from '#views/attribution-view.js';
+import { scheduleAround } from '#domain/schedule/schedule-view.js';
 import { rebalancesView, rebalanceView } from '#views/rebalances-view.js';
-import { runResultJson } from '#views/run-json.js';
+import { summaryView } from '#views/summary-view.js';
+import { heldWeights, weightsView } from '#views/weights-view.js';
+import { runOverviewJson, runResultJson } from '#views/run-json.js';
 import { portfolioTransactionsOf } from './transactions.js';
 import { buildMarket, weekdayCalendars } from './market-builder.js';
 import { runOn } from './random-run.js';
 import { columnsOf } from './shorts-case.js';
-import { WEEK, simulate, STAMP, weightsOf, close, flat } from './event-case.js';
+import { definitionOf, WEEK, simulate, STAMP, weightsOf, close, flat } from './event-case.js';
+
+const EMPTY = { runId: 'X', benchmark: null, sharesOf: () => null, risk: null, activeRisk: null };
 
 describe('the schedule', () => {
   const twoWeeks = [
@@ -56,6 +61,38 @@ describe('the schedule', () => {
     const second = run.rebalances[1]!;
     expect([second.date - second.session, run.portfolio.sm.sessions[second.session]]).toEqual([19_791 - 4, 19_790]);
     expect(weightsOf(run, 4)).toEqual({ A: 0.5, B: 0.5 });
+  });
+
+  test('unadjusted names no date after the one that is asked for', () => {
+    const sketch = {
+      dates: twoWeeks,
+      close: { A: twoWeeks.map((_, t) => 100 + t), B: twoWeeks.map(() => 100) },
+      rebalance: { frequency: 'custom' as const, dates: ['2024-03-09'], roll: 'unadjusted' as const },
+    };
+    const columns = columnsOf(simulate(sketch));
+    const namedOn = (asOf: string) => {
+      const weights = heldWeights(columns, asOf);
+      const view = weightsView({ ...EMPTY, requestedAsOf: asOf, weights });
+      return [view.rebalance_date, view.drift === null, rebalanceView(columns, asOf).traded_on];
+    };
+    // The Saturday takes effect at the close of Friday, and is its own date from then on.
+    expect(namedOn('2024-03-07')).toEqual(['2024-03-04', false, '2024-03-04']);
+    expect(namedOn('2024-03-08')).toEqual(['2024-03-08', true, '2024-03-08']);
+    expect(namedOn('2024-03-11')).toEqual(['2024-03-09', false, '2024-03-08']);
+    const cut = simulate({ ...sketch, end: '2024-03-08' });
+    const overview = JSON.parse(new TextDecoder().decode(runOverviewJson(cut))) as {
+      last_rebalance: string;
+      end: string;
+    };
+    expect(overview).toMatchObject({ last_rebalance: '2024-03-08', end: '2024-03-08' });
+    expect(summaryView(columnsOf(cut)).last_rebalance).toBe('2024-03-08');
+    const calendar = cut.index.book.sm.calendar;
+    const { rebalance, base_date: base } = definitionOf(sketch);
+    const cadence = { rebalance, calendar };
+    const schedule = { baseDay: dayFrom(base), cadences: [cadence], called: [] };
+    const around = (asOf: string) => scheduleAround({ schedule, asOf: dayFrom(asOf), limit: 4 });
+    expect(around('2024-03-08').recent.map(({ date }) => formatDay(date))).toEqual(['2024-03-04']);
+    expect(around('2024-03-11').recent.map(({ date }) => formatDay(date))).toEqual(['2024-03-09', '2024-03-04']);
   });
 
   test('unadjusted is carried out once for two dates that come to one session, and reports both', () => {
@@ -169,7 +206,7 @@ describe('a portfolio', () => {
     const run = simulate({
       close: { A: [100, 100, null, 100, 100, 100], B: [50, 50, 100, 100, 100, 100] },
       rebalance: { frequency: 'custom', dates: ['2024-03-06'], effective_lag: 1 },
-      treatment: { max_stale_sessions: 0 },
+      treatment: { stale_targets: 'defer' },
     });
     // Held 50 and 100 of 150: A lacks 25, which B brings; they wait in cash until A trades again.
     expect(run.portfolio.unfilled).toEqual([
@@ -229,7 +266,7 @@ describe('a portfolio that starts while its index waits for a spun-off name', ()
         close: { ...longer, B: bars },
         actions: [spinOff],
         start: '2024-03-07',
-        treatment: { max_stale_sessions: 2 },
+        treatment: { stale_targets: 'defer' },
         rebalance: { frequency: 'custom', dates: ['2024-03-14'], effective_lag: 3 },
       });
       expect(run.portfolio.unfilled.length > 0).toBe(suspended);

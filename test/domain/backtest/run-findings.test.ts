@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
 import { reportedFindings } from '#domain/backtest/run-findings.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { formatDay } from '#domain/days.js';
-import type { Finding } from '#domain/findings.js';
+import { formatDay } from '#domain/time/days.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import { buildMarket } from './market-builder.js';
 import { runOn } from './random-run.js';
 import { CALENDARS, WEEK } from './signed-case.js';

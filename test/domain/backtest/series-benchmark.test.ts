@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { assertAboveZero, assertSeriesBenchmark } from '#domain/backtest/simulate/series-benchmark.js';
+import { assertAboveZero, assertSeriesBenchmark } from '#domain/books/series-benchmark.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
 

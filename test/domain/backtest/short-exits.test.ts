@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { TRADE_REASONS } from '#domain/backtest/simulate/trades.js';
+import { TRADE_REASONS } from '#domain/books/trades.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { attributionView } from '#views/attribution-view.js';
 import { eventsOf } from './exported-events.js';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Book } from '#domain/backtest/simulate/book.js';
+import type { Book } from '#domain/books/book.js';
 import { type RunColumns, openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';

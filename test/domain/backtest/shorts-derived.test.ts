@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
-import type { StrategyTerms } from '#domain/backtest/plan.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import type { StrategyTerms } from '#domain/documents/backtest-plan.js';
 import { type IndexDocument as Definition, IndexDocument } from '#domain/documents/index-document.js';
 import { reconcileView } from '#views/reconcile/reconcile-view.js';
 import { buildMarket } from './market-builder.js';

@@ -26,10 +26,13 @@ describe('views of a run with a short position', () => {
       net: expect.closeTo(0.9, 12),
     });
     expect(overview(run)['concentration']).toMatchObject({
-      constituents: 3,
+      constituents: 2,
+      gross_constituents: 3,
       largest: 0.8,
       herfindahl: expect.closeTo(0.64 + 0.16 + 0.09, 12),
-      top_weights: { 1: 0.8, 5: expect.closeTo(1.5, 12) },
+      top_weights: { 1: 0.8, 5: expect.closeTo(1.2, 12) },
+      effective_assets: expect.closeTo(1 / 0.89, 12),
+      gross_effective_assets: expect.closeTo(2.25 / 0.89, 12),
     });
     expect(overview(simulateSigned({ close: { A: flat(100) }, weights: { A: 1 } }))).not.toHaveProperty('exposure');
   });

@@ -1,6 +1,6 @@
 import { IndexDocument, type IndexDocument as Definition } from '#domain/documents/index-document.js';
-import type { DeciderFactory } from '#domain/backtest/simulate/compositions.js';
-import type { Decision } from '#domain/backtest/simulate/decider.js';
+import type { DeciderFactory } from '#domain/books/compositions.js';
+import type { Decision } from '#domain/books/decider.js';
 import type { Run } from '#domain/backtest/run.js';
 import { buildMarket, weekdayCalendars, type MarketSketch } from './market-builder.js';
 import { runOn, type RunRequest } from './random-run.js';

@@ -1,7 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import type { Book } from '#domain/backtest/simulate/book.js';
-import { formatDay } from '#domain/days.js';
+import type { Book } from '#domain/books/book.js';
+import { formatDay } from '#domain/time/days.js';
 import type { ActionSketch } from './market-builder.js';
 import { holding, simulateSigned } from './signed-case.js';
 import { slowBook, type SlowDay } from './slow-index.js';

@@ -48,7 +48,7 @@ export function slowBook(
       const end = today.find(({ type }) => ['DELISTING', 'ACQUISITION', 'MERGER'].includes(type));
       const merged =
         end?.type === 'MERGER' ? (end.value * priceAt(end.related!, t) * rate(end.related!, t)) / rate(name, t) : 0;
-      const proceeds = end === undefined ? 0 : end.type === 'MERGER' ? merged : end.value;
+      const proceeds = end === undefined ? 0 : end.type === 'MERGER' ? merged + (end.cash ?? 0) : end.value;
       const price = proceeds > 0 ? proceeds : (close[name]![t] ?? carried);
       const growth = (split * (price + special + reinvested * ordinary)) / before;
       for (const { type, value, related } of today) {
@@ -94,9 +94,14 @@ export function slowBook(
       const end = actionsOf(name, t).find(({ type }) => ['DELISTING', 'ACQUISITION', 'MERGER'].includes(type));
       if (!end) continue;
       held.delete(name);
-      if (end.type === 'MERGER') held.set(end.related!, (held.get(end.related!) ?? 0) + money);
-      else if (money > 0) brought += money;
-      else taken -= money;
+      let paid = money;
+      if (end.type === 'MERGER') {
+        const shares = (end.value * priceAt(end.related!, t) * rate(end.related!, t)) / rate(name, t);
+        paid = (money * (end.cash ?? 0)) / (shares + (end.cash ?? 0));
+        held.set(end.related!, (held.get(end.related!) ?? 0) + money - paid);
+      }
+      if (paid > 0) brought += paid;
+      else taken -= paid;
     }
     if (isRebalance) {
       cash += brought - taken;

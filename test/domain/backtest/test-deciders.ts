@@ -1,5 +1,5 @@
-import type { Composer, DeciderFactory } from '#domain/backtest/simulate/compositions.js';
-import type { Decision } from '#domain/backtest/simulate/decider.js';
+import type { Composer, DeciderFactory } from '#domain/books/compositions.js';
+import type { Decision } from '#domain/books/decider.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { applyCaps } from '#domain/rules/capping.js';
 

@@ -1,7 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { tradeBeyond, type BeyondOutcome } from '#domain/backtest/simulate/trade-beyond.js';
-import type { TradeInput } from '#domain/backtest/simulate/trade.js';
+import { tradeBeyond, type BeyondOutcome } from '#domain/books/trade-beyond.js';
+import type { TradeInput } from '#domain/books/trade.js';
 import { IS_SOAK } from '../../soak.js';
 
 /** Held and wanted weights of up to six names that sum to at most 1, some of them frozen. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { cutWindow } from '#domain/backtest/cut-window.js';
-import { requestedRange } from '#domain/backtest/simulate/window.js';
-import { dayFrom, formatDay } from '#domain/days.js';
-import { Refusal } from '#domain/refusal.js';
+import { requestedRange } from '#domain/books/window.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { CALENDARS } from '../rules/rule-market.js';
 
 const calendar = CALENDARS.get('TEST')!;
@@ -29,18 +29,18 @@ describe('a range that cannot be run is refused by its fields and dates', () => 
       base: '2020-06-01',
       request: { end: '2020-03-02' },
       message:
-        'NO_DATA_IN_RANGE: The end 2020-03-02 is before the base_date 2020-06-01 of the index X; a backtest needs an end after it.',
+        'RANGE_TOO_SHORT: The end 2020-03-02 is before the base_date 2020-06-01 of the index X; a backtest needs an end after it.',
     },
     {
       base: '2020-02-03',
       request: { start: '2020-06-01', end: '2020-03-02' },
-      message: 'NO_DATA_IN_RANGE: The end 2020-03-02 is before the start 2020-06-01; a backtest needs an end after it.',
+      message: 'RANGE_TOO_SHORT: The end 2020-03-02 is before the start 2020-06-01; a backtest needs an end after it.',
     },
     {
       base: '2020-06-01',
       request: { start: '2020-01-01', end: '2020-03-02' },
       message:
-        'NO_DATA_IN_RANGE: The end 2020-03-02 is before the base_date 2020-06-01 of the index X; a backtest needs an end after it.',
+        'RANGE_TOO_SHORT: The end 2020-03-02 is before the base_date 2020-06-01 of the index X; a backtest needs an end after it.',
     },
     {
       base: '2021-02-01',
@@ -63,11 +63,49 @@ describe('a range that cannot be run is refused by its fields and dates', () => 
     {
       base: '2020-06-01',
       request: { end: '2020-06-01' },
-      message: 'RANGE_TOO_SHORT: 2020-06-01 to 2020-06-01 holds 1 session with prices; a backtest needs 2.',
+      message: 'RANGE_TOO_SHORT: 2020-06-01 to 2020-06-01 holds 1 session; a backtest needs 2.',
     },
     { base: '2020-06-01', request: {}, message: '2020-06-01 to 2020-12-31' },
   ])('$message', ({ base, request, message }) => {
     expect(messageOf(base, request)).toBe(message);
+  });
+});
+
+describe('a range of fewer than two sessions is too short, whatever prices there are', () => {
+  test.each([
+    // A Saturday and a Sunday, inside the data and after them.
+    ['2020-06-06', '2020-06-07', 'holds 0 sessions'],
+    ['2021-02-06', '2021-02-07', 'holds 0 sessions'],
+    ['2020-12-31', '2021-01-29', 'holds prices on 1 session'],
+  ])('%s to %s %s', (start, end, what) => {
+    expect(messageOf('2020-06-01', { start, end })).toBe(
+      `RANGE_TOO_SHORT: ${start} to ${end} ${what}; a backtest needs 2.`,
+    );
+  });
+});
+
+describe('what a calendar covers of a range', () => {
+  const coverage = (base_date: string, end: string | null) =>
+    requestedRange({ document: { id: 'X', base_date }, calendar, dates, request: { start: null, end } }).coverage;
+  const { from, to } = calendar.coverage;
+
+  test('is cut where the range goes beyond it, though the prices end before', () => {
+    expect(coverage('2020-06-01', null)).toBeNull();
+    expect(coverage('2020-06-01', formatDay(to))).toBeNull();
+    expect(coverage('2020-06-01', formatDay(to + 1))).toEqual({
+      calendar: 'TEST',
+      requestedStart: dayFrom('2020-06-01'),
+      requestedEnd: to + 1,
+      coveredStart: dayFrom('2020-06-01'),
+      coveredEnd: to,
+      trimmedStart: false,
+      trimmedEnd: true,
+    });
+    expect(coverage(formatDay(from - 1), null)).toMatchObject({
+      coveredStart: from,
+      trimmedStart: true,
+      trimmedEnd: false,
+    });
   });
 });
 

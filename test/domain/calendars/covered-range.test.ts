@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { coveragePayload, coveredRange } from '#domain/calendars/covered-range.js';
-import { dayFrom, formatDay } from '#domain/days.js';
-import { Refusal } from '#domain/refusal.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 
 const calendar = {
   code: 'XTAE',

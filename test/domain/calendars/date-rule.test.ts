@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseDateRule } from '#domain/calendars/date-rule.js';
 import { easterSunday, orthodoxEasterSunday } from '#domain/calendars/easter.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 
 const days = (text: string, year: number, feasts = {}) => parseDateRule(text, feasts)(year).map(formatDay);
 

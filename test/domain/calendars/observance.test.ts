@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { observedDays, parseObservance } from '#domain/calendars/observance.js';
-import { dayFrom, formatDay, weekdayOf } from '#domain/days.js';
+import { dayFrom, formatDay, weekdayOf } from '#domain/time/days.js';
 
 const isWeekday = (day: number) => weekdayOf(day) < 5;
 const observed = (...holidays: [string, string?][]) =>

@@ -8,7 +8,7 @@ import { fileNameOf } from '#domain/calendars/calendars.js';
 import { compareSessions } from '#domain/calendars/compare-sessions.js';
 import { AliasFile, FamilyFile, RuleFile } from '#domain/calendars/rule-file.js';
 import { correct, type Corrections } from '#domain/calendars/session-reference.js';
-import { civilOf, dayFrom, formatDay } from '#domain/days.js';
+import { civilOf, dayFrom, formatDay } from '#domain/time/days.js';
 import { CALENDAR_FOLDER, openCalendars, readCalendarFile } from '#market/serving/calendar-files.js';
 import { readCorrections, readReferences } from '#market/serving/calendar-references.js';
 

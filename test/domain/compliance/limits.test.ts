@@ -5,7 +5,7 @@ import { headroomAt, type LimitRow } from '#domain/compliance/limit-row.js';
 import type { Holdings } from '#domain/compliance/measure.js';
 import { distanceToBreach, watchLimits, type WatchedDate } from '#domain/compliance/monitor.js';
 import { LIMIT_RULE_NAMES, LIMIT_RULES } from '#domain/compliance/rules.js';
-import type { ConstraintRow } from '#domain/documents/index-document.js';
+import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { IS_SOAK } from '../../soak.js';
 
 const RUNS = IS_SOAK ? 25 : 8;

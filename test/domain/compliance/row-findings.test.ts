@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { rowFindings } from '#domain/compliance/row-findings.js';
-import { dayFrom } from '#domain/days.js';
-import type { ConstraintRow } from '#domain/documents/index-document.js';
+import { dayFrom } from '#domain/time/days.js';
+import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { buildMarket } from '../backtest/market-builder.js';
 
 const market = buildMarket({

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { CONSTRAINT_CLASSES, constraintSpecs, findConstraintClass } from '#domain/constraints/catalogue.js';
 import { validateConstraints } from '#domain/constraints/validate.js';
-import { ConstraintRow } from '#domain/documents/index-document.js';
+import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 
 /** Class, kind, unit, convexity and parameters (`name=default`, `name!` when required) as the interface document lists them. */
 const LISTED = `
@@ -22,7 +22,7 @@ CDaR | ineq fraction yes | limit! confidence=0.95 scenarios=null
 ActiveShare | ineq fraction yes | limit!
 EffectiveNumber | ineq count yes | minimum!
 FactorExposure | ineq value yes | field! lower=null upper=null standardise=true active=false
-WeightedAverage | ineq value yes | field! lower=null upper=null relative=false missing="zero"
+WeightedAverage | ineq value yes | field! lower=null upper=null relative=false missing="renormalise"
 Beta | ineq value yes | lower=null upper=null
 Liquidity | ineq fraction yes | notional! participation=0.2 days=1 window=60
 LinearConstraint | ineq value yes | coefficients! lower=null upper=null

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { metricMatrix } from '#kernels/optimisation/program/metric.js';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
-import { ConstraintRow } from '#domain/documents/index-document.js';
+import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { smallProblem, solvers } from '../optimisation/small-problems.js';
@@ -223,11 +223,23 @@ describe('the rows of a class mean what the class says', () => {
     };
     expect(rowOf('FactorExposure', { field: 'X', upper: 1, standardise: false })).toEqual({
       coefficients: [10, 80 / 3, 30, 40],
-      warnings: [{ message: '1 of 4 names have no X; the mean stands for it.', path: 'constraints' }],
+      warnings: [
+        {
+          message: '1 of 4 securities, 30 % of the index, have no X; the mean stands for theirs.',
+          path: 'constraints[0].params',
+        },
+      ],
     });
-    expect(rowOf('WeightedAverage', { field: 'X', upper: 25 }).coefficients).toEqual([-15, -25, 5, 15]);
-    expect(rowOf('WeightedAverage', { field: 'X', upper: 25, missing: 'renormalise' }).coefficients).toEqual([
-      -15, 0, 5, 15,
-    ]);
+    const averages = {
+      zero: { coefficients: [-15, -25, 5, 15], effect: 'they count as zero' },
+      renormalise: { coefficients: [-15, 0, 5, 15], effect: 'they are left out' },
+    };
+    for (const [missing, { coefficients, effect }] of Object.entries(averages))
+      expect(rowOf('WeightedAverage', { field: 'X', upper: 25, missing })).toEqual({
+        coefficients,
+        warnings: [
+          { message: `1 of 4 securities, 30 % of the index, have no X; ${effect}.`, path: 'constraints[0].params' },
+        ],
+      });
   });
 });

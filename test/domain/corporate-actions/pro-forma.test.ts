@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { offerChoices, offersOf, rightsChoices, scripChoices } from '#domain/corporate-actions/choices.js';
 import { proForma } from '#domain/corporate-actions/pro-forma.js';
-import { dayFrom } from '#domain/days.js';
+import { dayFrom } from '#domain/time/days.js';
 import type { ActionType, CorporateAction, ReturnVariant } from '#domain/market/market-data.js';
 
 const action = (type: ActionType, value: number): CorporateAction => ({
@@ -98,6 +98,17 @@ test('a split multiplies shares alone, a name that leaves has none, and rights w
   });
   expect(proForma(action('DELISTING', 0), { ...before(), weight: 1 }, unknown).divisor).toBeNull();
   expect(proForma(action('RIGHTS_ISSUE', 0.25), before(), unknown).weight).toBeNull();
+});
+
+test('of a merger into shares and cash the shares stay and the cash buys all that is held then', () => {
+  const mixed = { ...action('MERGER', 2), related: 'B', cash: 10 };
+  const after = proForma(mixed, before(), () => 20 / 50);
+  // Four A at 50 become eight B at 20 and 40 in cash: 160 and 40 beside 800, of which 960 stay in the index.
+  expect(after).toMatchObject({ weight: 0, shares: 0, proceeds: 10 });
+  expect(after.divisor).toBeCloseTo(960 / 1000, 12);
+  expect(after.received).toEqual({ identifier: 'B', ratio: 2, weight: expect.closeTo(160 / 960, 12) });
+  const choices = offerChoices({ cash: action('ACQUISITION', 50), shares: mixed }, before(), () => 20 / 50);
+  expect(choices[1]).toMatchObject({ choice: 'accept_shares', cash: 10 });
 });
 
 test('what a name that ends is paid: the value of the action, or the last price; of a merger the shares', () => {

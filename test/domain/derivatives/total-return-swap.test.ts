@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { dayFrom, formatDay } from '#domain/days.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
 import { resetDates, valueSwap, type SwapTerms } from '#domain/derivatives/total-return-swap.js';
 
 const start = dayFrom('2024-01-02');

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { ParameterSpec } from '#domain/catalogue/type-spec.js';
 import { definitionFields } from '#domain/documents/definition-fields.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { RebalanceSpec } from '#domain/documents/rebalance-spec.js';
-import type { Finding } from '#domain/findings.js';
+import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import { validateRebalance } from '#domain/schedule/validate-rebalance.js';
 
 const fields = definitionFields();

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { idleSettings } from '#domain/documents/idle-settings.js';
-import { ESTIMATORS, RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import { ESTIMATORS, RiskModelRequest } from '#domain/risk/risk-model-document.js';
 
 const SET = {
   factors: 3,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { RiskModelRequest } from '#domain/documents/risk-model-document.js';
-import { RiskValidationRequest } from '#domain/documents/risk-validation-request.js';
+import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
+import { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
 import { JOB_KIND_CATALOGUE, JOB_KINDS, type JobKindName, type JobPayload } from '#domain/jobs/job-kinds.js';
 import { OptimisationRequest } from '#domain/documents/optimisation-request.js';
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData, ReferenceValue } from '#domain/market/market-data.js';
-import { missingRates, namesWithoutCurrency } from '#domain/market/rates-needed.js';
+import { missingRates, namesWithoutCurrency } from '#domain/checks/rates-needed.js';
 import { digestContent } from '#market/content/content.js';
 import { prefixDiffers, prefixOf } from '#market/content/prefix.js';
 import { buildMarket } from '../backtest/market-builder.js';
@@ -42,6 +42,22 @@ describe('the currency that a store declares', () => {
       expect(level).toBeCloseTo((50 * (CLOSE.A[t]! / 100 + CLOSE.B[t]! / 50) * rates[t]!) / 1.1, 10),
     );
     expect(codes(made)).toEqual([]);
+  });
+
+  test('is crossed where the pair is missing, which the run reports with the pairs that take its place', () => {
+    const close = { A: CLOSE.A, B: CLOSE.B, EURUSD, GBPUSD: [1.25, 1.3, 1.2, 1.2] };
+    const reference = { A: { CURRENCY: 'GBX' }, B: { CURRENCY: 'EUR' } };
+    const market = buildMarket({ dates: DATES, close, reference });
+    const crossedOf = (document: IndexDocument) =>
+      run(market, document).findings.flatMap(({ code, message, severity }) =>
+        code === 'FX_CROSSED' ? [[severity, message]] : [],
+      );
+    const listed = { kind: 'list', identifiers: ['A', 'B'] };
+    expect(crossedOf(indexOf('EUR', listed))).toEqual([
+      ['warning', 'The data store has no exchange rate GBPEUR: it is crossed from GBPUSD and EURUSD.'],
+    ]);
+    expect(crossedOf(indexOf('USD', listed))).toEqual([]);
+    expect(crossedOf(indexOf('EUR', { kind: 'list', identifiers: ['B'] }))).toEqual([]);
   });
 
   test('leaves a name its own currency', () => {

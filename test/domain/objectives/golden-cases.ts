@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { denseMetric } from '#kernels/optimisation/program/metric.js';
-import { ConstraintRow } from '#domain/documents/index-document.js';
+import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { objectiveOf } from '../optimisation/small-problems.js';
 

@@ -3,7 +3,7 @@ import { gemm } from '#kernels/algebra/gemm.js';
 import { denseMetric } from '#kernels/optimisation/program/metric.js';
 import type { ScenarioTerms } from '#domain/objectives/scenario-terms.js';
 import { assertDrawsFit, createDrawnScenarios } from '#domain/optimisation/drawn-scenarios.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { seeded } from '../../seeded.js';
 
 const NAMES = 3;

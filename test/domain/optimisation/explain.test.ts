@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { createComposer } from '#domain/backtest/simulate/create-composer.js';
-import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
+import { createComposer } from '#domain/books/create-composer.js';
+import { indexDeciders } from '#domain/backtest/index-decider.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { explainWeight, isDerivedExplanation, type NameSolve } from '#domain/optimisation/explain.js';
 import { CALENDARS, documentOf, generatedMarket } from '../rules/rule-market.js';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { denseMetric } from '#kernels/optimisation/program/metric.js';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
-import { ConstraintRow } from '#domain/documents/index-document.js';
+import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { giveWay } from '#domain/optimisation/give-way.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { solveProblem } from '#domain/optimisation/search.js';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { denseMetric } from '#kernels/optimisation/program/metric.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
-import { ConstraintRow } from '#domain/documents/index-document.js';
+import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { outcomesAt, tailAverage, tailSize, type TailGoal } from '#domain/objectives/tail.js';
 import {
   explainChoice,

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { cholesky } from '#kernels/algebra/cholesky.js';
 import { solveLower, solveLowerTransposed } from '#kernels/algebra/triangular-solve.js';
 import { denseMetric, metricSquare } from '#kernels/optimisation/program/metric.js';
-import { ConstraintRow } from '#domain/documents/index-document.js';
+import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { createProblem } from '#domain/optimisation/problem.js';
 import { EXACT_NAMES_MAX, solveProblem } from '#domain/optimisation/search.js';
 import { IS_SOAK } from '../../soak.js';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { denseMetric } from '#kernels/optimisation/program/metric.js';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
-import { ConstraintRow } from '#domain/documents/index-document.js';
+import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { explainChoice, explainInfeasibility, type Infeasibility } from '#domain/optimisation/infeasibility.js';
 import { createProblem } from '#domain/optimisation/problem.js';
 import { solveProblem } from '#domain/optimisation/search.js';

@@ -7,7 +7,7 @@ import { restrictionOf } from '#domain/optimisation/restriction.js';
 import { doubles, programOf, trackingCases } from '../../kernels/optimisation/tracking-cases.js';
 import { denseMetric } from '#kernels/optimisation/program/metric.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
-import { ConstraintRow } from '#domain/documents/index-document.js';
+import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { createProblem } from '#domain/optimisation/problem.js';
 import { IS_SOAK } from '../../soak.js';
 import { smallProblem, solvers, type SmallMarket } from './small-problems.js';

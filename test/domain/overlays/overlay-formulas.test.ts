@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from 'vitest';
-import { dayFrom, formatDay } from '#domain/days.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { carriedCloses } from '#domain/market/series.js';
-import { Refusal } from '#domain/refusal.js';
-import { checkShape } from '#domain/shape.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { checkShape } from '#domain/schema/shape.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { attributionView } from '#views/attribution-view.js';
 import { groupsView } from '#views/groups-view.js';
 import { reconcileView } from '#views/reconcile/reconcile-view.js';

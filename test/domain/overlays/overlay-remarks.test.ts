@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { dayFrom } from '#domain/days.js';
+import { dayFrom } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { marketFindings } from '#domain/documents/index-on-market.js';
-import { lateRates } from '#domain/documents/late-rates.js';
-import { validateIndex } from '#domain/documents/validate-index.js';
+import { marketFindings } from '#domain/checks/index-on-market.js';
+import { lateRates } from '#domain/checks/late-rates.js';
+import { validateIndex } from '#domain/checks/validate-index.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
 import { riskControl } from '#domain/overlays/types/risk-control.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { CALENDARS, run } from '../backtest/random-run.js';
 import { overlayOn, withRates } from './overlay-case.js';
@@ -145,7 +145,10 @@ describe('a member that does nothing beside the others', () => {
   test('is the hedge of a currency in which no name is quoted', () => {
     const yen = { ...market, series: new Map([...market.series!, ['JPYUSD', { ...euros, identifier: 'JPYUSD' }]]) };
     const overlay = byCurrency(dollars, { currency: 'JPY', rate: 'FOREIGN' });
-    expect(told(overlay, inPounds, yen)).toEqual([['warning', 'NO_EFFECT', 'overlay.currencies[1]']]);
+    expect(told(overlay, inPounds, yen)).toEqual([
+      ['warning', 'FX_CROSSED', 'currency'],
+      ['warning', 'NO_EFFECT', 'overlay.currencies[1]'],
+    ]);
     expect([...levelOf(overlay, inPounds, yen)]).toEqual([...levelOf(byCurrency(dollars), inPounds)]);
   });
 });

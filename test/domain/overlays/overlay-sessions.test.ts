@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dayFrom, formatDay } from '#domain/days.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { attributionView } from '#views/attribution-view.js';
 import { buildMarket } from '../backtest/market-builder.js';

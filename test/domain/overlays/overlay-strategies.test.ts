@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { RebalanceSpec } from '#domain/documents/rebalance-spec.js';
+import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import { attributionView } from '#views/attribution-view.js';
 import { reconcileView } from '#views/reconcile/reconcile-view.js';
 import { buildMarket } from '../backtest/market-builder.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { betas, createMarketReturns, equalWeightedReturns } from '#domain/rules/datapoints/beta.js';
-import type { WindowReader } from '#domain/rules/datapoints/laid-out.js';
+import { betas, createMarketReturns, equalWeightedReturns } from '#domain/datapoints/beta.js';
+import type { WindowReader } from '#domain/datapoints/laid-out.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
 
 const NAMES = 11;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { validateIndex } from '#domain/documents/validate-index.js';
+import { validateIndex } from '#domain/checks/validate-index.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
 import { rankWeight } from '#domain/rules/weighting/rank-weight.js';
 import { topN } from '#domain/rules/selection/top-n.js';

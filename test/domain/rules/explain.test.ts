@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createComposer } from '#domain/backtest/simulate/create-composer.js';
-import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
+import { createComposer } from '#domain/books/create-composer.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
 import { WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { explainName, type ExplainedWeighting, type Explanation } from '#domain/rules/explain.js';
 import { CALENDARS, documentOf, generatedMarket } from './rule-market.js';

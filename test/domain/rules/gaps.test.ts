@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { growthOf } from '#domain/market/growth.js';
 import { growthTerms } from '#domain/market/growth-terms.js';
@@ -8,7 +8,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { alignMarket, markWindow, type SessionMarket } from '#domain/market/session-market.js';
 import { barHistory } from '#domain/risk/bar-history.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
-import { AGGREGATES, latest, type FieldRequest } from '#domain/rules/datapoints/field-request.js';
+import { AGGREGATES, latest, type FieldRequest } from '#domain/datapoints/field-request.js';
 import { aligned, CALENDARS, marketOf, WEEKDAYS } from './rule-market.js';
 import { deviation, mean, median, slowMarket, type SlowMarket } from './slow-market.js';
 import { IS_SOAK } from '../../soak.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { latest } from '#domain/rules/datapoints/field-request.js';
-import { numeric } from '#domain/rules/field-use.js';
+import { latest } from '#domain/datapoints/field-request.js';
+import { numeric } from '#domain/datapoints/field-use.js';
 import * as parameters from '#domain/rules/parameters.js';
 import { selectionClass } from '#domain/rules/selection-class.js';
 import { keepWithin, missingText, valuesOf } from '#domain/rules/verdicts.js';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { dayFrom, formatDay } from '#domain/days.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
-import { latest } from '#domain/rules/datapoints/field-request.js';
+import { latest } from '#domain/datapoints/field-request.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { aligned, CALENDARS, marketOf, WEEKDAYS } from './rule-market.js';

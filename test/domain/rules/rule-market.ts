@@ -1,5 +1,5 @@
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
-import { dayFrom, weekdayOf } from '#domain/days.js';
+import { dayFrom, weekdayOf } from '#domain/time/days.js';
 import { IndexDocument, type RuleDocument } from '#domain/documents/index-document.js';
 import type {
   CorporateAction,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { createComposer } from '#domain/backtest/simulate/create-composer.js';
-import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
-import { formatDay } from '#domain/days.js';
-import { latest } from '#domain/rules/datapoints/field-request.js';
+import { createComposer } from '#domain/books/create-composer.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import { formatDay } from '#domain/time/days.js';
+import { latest } from '#domain/datapoints/field-request.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
 import { explainName } from '#domain/rules/explain.js';
 import { aligned, CALENDARS, documentOf, marketOf } from './rule-market.js';

@@ -1,4 +1,4 @@
-import { addMonths, civilOf, dayFrom } from '#domain/days.js';
+import { addMonths, civilOf, dayFrom } from '#domain/time/days.js';
 import { ACTION_KINDS, type MarketData } from '#domain/market/market-data.js';
 
 /**

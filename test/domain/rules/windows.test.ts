@@ -1,12 +1,12 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { deviation, medianOf, product, STATISTICS, type Statistic } from '#domain/rules/datapoints/aggregates.js';
-import { glanceAt } from '#domain/rules/datapoints/glance.js';
-import type { Series } from '#domain/rules/datapoints/series.js';
-import { createTally } from '#domain/rules/datapoints/tally.js';
-import { createTrail } from '#domain/rules/datapoints/trail.js';
-import { countOver, overWindow } from '#domain/rules/datapoints/windows.js';
-import { ranked } from '#domain/rules/ranking.js';
+import { deviation, medianOf, product, STATISTICS, type Statistic } from '#domain/datapoints/aggregates.js';
+import { glanceAt } from '#domain/datapoints/glance.js';
+import type { Series } from '#domain/datapoints/series.js';
+import { createTally } from '#domain/datapoints/tally.js';
+import { createTrail } from '#domain/datapoints/trail.js';
+import { countOver, overWindow } from '#domain/datapoints/windows.js';
+import { ranked } from '#domain/datapoints/ranking.js';
 import { IS_SOAK } from '../../soak.js';
 
 const SESSIONS = 90;

@@ -1,9 +1,9 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { growthOf } from '#domain/market/growth.js';
-import { marketOn } from '#domain/backtest/simulate/market-on.js';
-import { checkShape } from '#domain/shape.js';
+import { marketOn } from '#domain/books/market-on.js';
+import { checkShape } from '#domain/schema/shape.js';
 import type { ScenarioMarket } from '#domain/scenarios/holdings.js';
 import { regress } from '#domain/scenarios/regression.js';
 import { scenarioOf } from '#domain/scenarios/scenario-market.js';

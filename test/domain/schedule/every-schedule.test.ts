@@ -1,8 +1,8 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import type { Calendar } from '#domain/calendars/calendar.js';
-import { type Day, civilOf, dayFrom, daysInMonth, formatDay, weekdayOf } from '#domain/days.js';
-import { RebalanceSpec } from '#domain/documents/rebalance-spec.js';
+import { type Day, civilOf, dayFrom, daysInMonth, formatDay, weekdayOf } from '#domain/time/days.js';
+import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import { rebalanceDates } from '#domain/schedule/schedule.js';
 import { calendarOf } from './schedule-case.js';
 import { IS_SOAK } from '../../soak.js';

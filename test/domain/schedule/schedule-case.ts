@@ -1,6 +1,6 @@
 import type { Calendar } from '#domain/calendars/calendar.js';
-import { dayFrom, formatDay } from '#domain/days.js';
-import { RebalanceSpec } from '#domain/documents/rebalance-spec.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
+import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import { type RebalanceDate, rebalanceDates } from '#domain/schedule/schedule.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 

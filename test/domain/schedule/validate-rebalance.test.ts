@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { RebalanceSpec } from '#domain/documents/rebalance-spec.js';
+import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import { validateRebalance } from '#domain/schedule/validate-rebalance.js';
 
 const pathsOf = (spec: Partial<RebalanceSpec>) =>

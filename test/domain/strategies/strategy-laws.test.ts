@@ -1,10 +1,10 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import type { StrategyTerms } from '#domain/backtest/plan.js';
+import type { StrategyTerms } from '#domain/documents/backtest-plan.js';
 import type { Run } from '#domain/backtest/run.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
-import { RebalanceSpec } from '#domain/documents/rebalance-spec.js';
+import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import { attributionView } from '#views/attribution-view.js';
 import { runRecordJson } from '../backtest/run-record.js';
 import { randomMarket } from '../backtest/random-market.js';

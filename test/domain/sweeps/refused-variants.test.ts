@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Finding } from '#domain/findings.js';
-import { Refusal } from '#domain/refusal.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { refusedVariants, variantName } from '#domain/sweeps/refused-variants.js';
 
 const finding = (path: string, message: string): Finding => ({

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { readIndex, validateIndex } from '#domain/documents/validate-index.js';
+import { readIndex, validateIndex } from '#domain/checks/validate-index.js';
 import { parsePointer, setAt } from '#domain/sweeps/json-pointer.js';
 import { SweepRequest } from '#domain/sweeps/sweep-request.js';
 import {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { z } from 'zod';
 import type { BookPayload } from '#contract/analytics/record.js';
 import type { CalendarList } from '#contract/calendars.js';
-import type { ErrorDetail } from '#domain/refusal.js';
+import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import { liveService, type LiveService } from '../../real/live.js';
 
 /** A market that begins before Tel Aviv's calendar and goes on after Karachi's. */
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-async function recordOf(calendar: string, base_date: string) {
+async function recordOf(calendar: string, base_date: string, request: { readonly end?: string } = {}) {
   await service.ok('PUT', `/indices/${calendar}`, {
     id: calendar,
     name: calendar,
@@ -26,7 +26,7 @@ async function recordOf(calendar: string, base_date: string) {
     base_date,
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
-  expect((await service.job(`/analytics/${calendar}/backtest`, {})).error).toBeNull();
+  expect((await service.job(`/analytics/${calendar}/backtest`, request)).error).toBeNull();
   return (
     await service.ok<{ readonly index: Readonly<Record<'target' | 'optimised', z.infer<typeof BookPayload> | null>> }>(
       'GET',
@@ -62,6 +62,21 @@ test('a record says what the calendar left of the range that was asked for', asy
   });
   expect(head.levels.index.at(-1)! <= to).toBe(true);
   expect((await recordOf('XNYS', '2019-01-02')).calendar_coverage).toBeNull();
+});
+
+test.each(['XTKS', 'XNYS'])('an end beyond the calendar %s is trimmed, whatever prices there are', async (calendar) => {
+  const { to } = await coverageOf(calendar);
+  const { calendar_coverage: coverage } = await recordOf(calendar, '2019-01-04', { end: '2031-06-30' });
+  expect(coverage).toEqual({
+    calendar,
+    requested_start: '2019-01-04',
+    requested_end: '2031-06-30',
+    covered_start: '2019-01-04',
+    covered_end: to,
+    trimmed_start: false,
+    trimmed_end: true,
+  });
+  expect(to < '2031-06-30').toBe(true);
 });
 
 test('a range of which the calendar covers nothing is refused with what it covers', async () => {

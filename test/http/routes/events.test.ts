@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { eventRoutes, EventsView } from '#contract/events.js';
-import { dayFrom, formatDay } from '#domain/days.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { scheduleAround } from '#domain/schedule/schedule-view.js';
 import { createApp } from '#http/app.js';
@@ -46,7 +46,7 @@ const stored: Pick<DocumentStore, 'get' | 'list'> = {
     Promise.resolve({
       documents: documents.map((body) => read(body, body.id)!),
       skipped: 0,
-      skipped_causes: { invalid: 0, unsupported: 0, newer: 0, unreadable: 0 },
+      skipped_causes: { invalid: 0, unsupported: 0, unreadable: 0 },
     }),
   get: (_kind, id) => {
     const body = documents.find((document) => document.id === id);

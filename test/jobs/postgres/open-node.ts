@@ -1,6 +1,6 @@
 import { createPostgresQueue, type Notices } from '#jobs/postgres/postgres-queue.js';
 import type { JobQueue, QueueLimits } from '#jobs/queue.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Database } from '#store/postgres/database.js';
 import { openPostgresDocuments, type PostgresDocuments } from '#store/postgres/document-store.js';
 import type { TestSchema } from '../../postgresql/shared-postgresql.js';

@@ -1,4 +1,4 @@
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Clock } from '#jobs/clock.js';
 import { TaskStopped, WorkerLost, type ComputePool } from '#jobs/compute-pool.js';
 import type { ArtifactRef, ArtifactStore, DocumentKind, DocumentStore, TransactionBody } from '#store/port.js';
@@ -104,11 +104,14 @@ export function createArtifacts(world: World, owner: number): ArtifactStore {
     stream: never,
     read: never,
     isIntact: never,
+    damaged: never,
     file: never,
     claim: never,
     link: never,
     settle: () => settle(world, owner),
     sweep: never,
+    discard: never,
+    restore: never,
   };
 }
 

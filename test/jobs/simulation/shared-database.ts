@@ -1,4 +1,4 @@
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { readJobRecord, type JobRecord } from '#jobs/job-record.js';
 import { withBeat } from '#jobs/postgres/job-documents.js';
 import type { JobRows, OfferedKey, RunningJob, Start } from '#jobs/postgres/job-rows.js';

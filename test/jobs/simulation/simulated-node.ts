@@ -1,4 +1,4 @@
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { TaskStopped, WorkerLost, type ComputePool } from '#jobs/compute-pool.js';
 import type { Clock } from '#jobs/clock.js';
 import { createJobSystem } from '#jobs/create-job-system.js';
@@ -198,10 +198,13 @@ function artifactsOf({ files }: NodeWorld): ArtifactStore {
     stream: never,
     read: never,
     isIntact: never,
+    damaged: never,
     file: never,
     claim: never,
     link: never,
     settle: async () => {},
     sweep: never,
+    discard: never,
+    restore: never,
   };
 }

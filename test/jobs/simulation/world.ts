@@ -1,4 +1,4 @@
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { readJobRecord, type JobRecord } from '#jobs/job-record.js';
 import { seeded } from '../../seeded.js';
 import { createAgenda, type Agenda } from './agenda.js';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { counterRandom } from '#kernels/random/counter-random.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import { auditMarket } from '#market/audit/audit-market.js';
-import { emptyPanel } from '#market/serving/panels.js';
+import { emptyPanel } from '#market/panels/panels.js';
 
 const SESSIONS = 300;
 const EX_ROW = 150;

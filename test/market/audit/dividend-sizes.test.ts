@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { counterRandom } from '#kernels/random/counter-random.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import { auditMarket } from '#market/audit/audit-market.js';
-import { emptyPanel } from '#market/serving/panels.js';
+import { emptyPanel } from '#market/panels/panels.js';
 
 const FIRST = 19_000;
 const QUARTER = 63;

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { counterRandom } from '#kernels/random/counter-random.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import type { Adjustment, CorporateAction } from '#domain/market/market-data.js';
 import { applyRepairs, changesContent } from '#market/audit/apply-repairs.js';
 import { auditMarket } from '#market/audit/audit-market.js';
 import type { Doubt, Repair } from '#market/audit/doubt.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { emptyPanel } from '#market/serving/panels.js';
+import { emptyPanel } from '#market/panels/panels.js';
 
 const SESSIONS = 200;
 const FIRST = 19_000;

@@ -1,6 +1,6 @@
 import { counterRandom } from '#kernels/random/counter-random.js';
 import type { Adjustment } from '#domain/market/market-data.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { auditMarket } from '#market/audit/audit-market.js';
 import type { Doubt } from '#market/audit/doubt.js';
 import type { MarketContent } from '#market/content/market-content.js';

@@ -7,7 +7,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { contentHash } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 
 const SESSIONS = openCalendars().get('XNYS')!.sessions.slice(-2520);
 const CLEAN = generateMarket(

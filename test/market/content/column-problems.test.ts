@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { describe, expect, test } from 'vitest';
-import type { Finding } from '#domain/findings.js';
-import { ALIKE_MAX, createProblems, FINDINGS_MAX } from '#market/content/problems.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { ALIKE_MAX, createProblems, FINDINGS_MAX } from '#market/tables/problems.js';
 import { readImport } from '#market/import/read-import.js';
 import { places, readFolder } from '../store-folder.js';
 import { folderFor, duckDbFile, inFolder, inDatabase } from './problem-folders.js';

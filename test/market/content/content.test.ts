@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { openMarket, openMarketGently, shareMarket } from '#domain/market/handle.js';
 import { contentHash, digestContent } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { emptyPanel } from '#market/serving/panels.js';
+import { emptyPanel } from '#market/panels/panels.js';
 
 const IDENTIFIERS = ['A', 'B\n"', 'C'];
 

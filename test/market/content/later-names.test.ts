@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { digestContent } from '#market/content/content.js';
 import { marksWithoutLater } from '#market/content/later-names.js';

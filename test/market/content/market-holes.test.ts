@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { parseDay } from '#domain/days.js';
+import { parseDay } from '#domain/time/days.js';
 import { warnOfHoles } from '#market/content/market-holes.js';
-import { createProblems } from '#market/content/problems.js';
+import { createProblems } from '#market/tables/problems.js';
 
 /** Weekdays of the year 2015 but for those left out. */
 const weekdays = (isLeft: (day: string) => boolean): string[] =>

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { memoryLimit } from '#kernels/memory/paged-memory.js';
 import { refuseSize } from '#market/content/market-limits.js';
-import { createProblems } from '#market/content/problems.js';
+import { createProblems } from '#market/tables/problems.js';
 
 test.each([
   [

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { RowsFault } from '#market/content/market-limits.js';
 import { createMarketRows } from '#market/content/market-rows.js';
-import { createProblems } from '#market/content/problems.js';
+import { createProblems } from '#market/tables/problems.js';
 
 test('more rows than are read end the reading, with both numbers', () => {
   const rows = createMarketRows(createProblems(), { rowsMax: 1 << 14 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Mapping } from '#domain/documents/mapping.js';
 import { warnOfMarket } from '#market/content/market-warnings.js';
-import { createProblems } from '#market/content/problems.js';
+import { createProblems } from '#market/tables/problems.js';
 import { writeWorkbook } from '#market/formats/workbook-writer.js';
 import { writeZip } from '#market/formats/zip-writer.js';
 import { readImport, type ImportSource } from '#market/import/read-import.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { dayFrom } from '#domain/days.js';
+import { dayFrom } from '#domain/time/days.js';
 import { contentHash } from '#market/content/content.js';
 import { refreshContent } from '#market/content/refresh-content.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
@@ -17,11 +17,17 @@ const HELD = ['A,2024-01-02,10,1', 'B,2024-01-02,20,2', 'A,2024-01-03,11,3'];
 const NEXT = ['A,2024-01-04,12,4', 'C,2024-01-05,30,5'];
 
 describe('a refresh that adds', () => {
-  test('takes later days and leaves what is held, whatever the source says of it now', async () => {
+  test('takes later days of securities whose history is as it was, and nothing of those whose history is another', async () => {
     const held = await content(...HELD);
-    const fresh = await content('A,2024-01-02,99,1', 'B,2024-01-03,21,2', ...NEXT);
-    const { content: after, report } = refreshContent(held, fresh, { until: null, full: false, isWhole: true });
-    expect(await contentHash(after)).toBe(await contentHash(await content(...HELD, ...NEXT)));
+    const fresh = await content('A,2024-01-02,99,1', 'A,2024-01-03,11,3', HELD[1]!, 'B,2024-01-04,21,2', ...NEXT);
+    const { content: after, report } = refreshContent(held, fresh, {
+      until: null,
+      full: false,
+      isWhole: true,
+      adjustment: 'splits',
+    });
+    const taken = ['B,2024-01-04,21,2', 'C,2024-01-05,30,5'];
+    expect(await contentHash(after)).toBe(await contentHash(await content(...HELD, ...taken)));
     expect(report).toMatchObject({
       rows_added: 2,
       rows_changed: 0,
@@ -31,6 +37,15 @@ describe('a refresh that adds', () => {
       end: '2024-01-05',
       restatements: [],
       restatements_total: 0,
+      rejected: [
+        {
+          identifier: 'A',
+          bars: { added: 0, changed: 1, removed: 0 },
+          held_back: 1,
+          first: [{ date: '2024-01-02', column: 'CLOSE', before: 10, after: 99 }],
+        },
+      ],
+      rejected_total: 1,
     });
   });
 
@@ -39,13 +54,19 @@ describe('a refresh that adds', () => {
       until: dayFrom('2024-01-04'),
       full: false,
       isWhole: true,
+      adjustment: 'splits',
     });
     expect([report.rows_added, report.end]).toEqual([1, '2024-01-04']);
   });
 
   test('without anything later changes nothing', async () => {
     const held = await content(...HELD);
-    const { content: after, report } = refreshContent(held, held, { until: null, full: false, isWhole: true });
+    const { content: after, report } = refreshContent(held, held, {
+      until: null,
+      full: false,
+      isWhole: true,
+      adjustment: 'splits',
+    });
     expect(await contentHash(after)).toBe(await contentHash(held));
     expect(report).toMatchObject({ rows_added: 0, dates_added: 0, identifiers_added: 0 });
   });
@@ -55,7 +76,12 @@ describe('a full refresh', () => {
   test('takes every value of the source and tells those that were changed, added to a bar or taken away', async () => {
     const held = await content(...HELD);
     const fresh = await content('A,2024-01-02,10,', 'B,2024-01-02,19,2', 'B,2024-01-03,21,7', ...NEXT);
-    const { content: after, report } = refreshContent(held, fresh, { until: null, full: true, isWhole: true });
+    const { content: after, report } = refreshContent(held, fresh, {
+      until: null,
+      full: true,
+      isWhole: true,
+      adjustment: 'splits',
+    });
     expect(await contentHash(after)).toBe(await contentHash(fresh));
     expect(report).toMatchObject({
       rows_added: 3,
@@ -74,41 +100,37 @@ describe('a full refresh', () => {
 });
 
 describe('history that a refresh without full leaves out', () => {
-  test('is counted by bars that changed, went and came, and by new columns, and is a warning with an example and what to do', async () => {
+  test('is counted by bars that changed, went and came, and by new columns, and is a warning for each security with examples and what to do', async () => {
     const held = await content(...HELD);
-    const fresh = await content(
-      'A,2024-01-02,10,9',
-      'B,2024-01-03,21,2',
-      'C,2024-01-02,29,1',
-      'A,2024-01-03,11,3',
-      ...NEXT,
-    );
+    const fresh = await content('A,2024-01-02,10,9', 'C,2024-01-02,29,1', 'A,2024-01-03,11,3', ...NEXT);
     const open = new Float64Array(fresh.fields.get('CLOSE')!.length).fill(Number.NaN);
     open[0] = 5;
     const { content: after, report } = refreshContent(
       held,
       { ...fresh, fields: new Map([...fresh.fields, ['OPEN', open]]) },
-      { until: null, full: false, isWhole: true },
+      { until: null, full: false, isWhole: true, adjustment: 'splits' },
     );
-    expect(await contentHash(after)).toBe(await contentHash(await content(...HELD, ...NEXT)));
-    // VOLUME of A on the 2nd; B of the 2nd is gone; B of the 3rd and C of the 2nd have come.
+    expect(await contentHash(after)).toBe(await contentHash(held));
+    // VOLUME of A on the 2nd; B of the 2nd is gone; C of the 2nd has come.
     expect(report.left_out).toEqual({
       changed: 1,
       removed: 1,
-      added: 2,
+      added: 1,
       columns: ['OPEN'],
-      identifiers: ['B', 'C'],
-      identifiers_total: 2,
+      identifiers: ['C'],
+      identifiers_total: 1,
     });
-    expect(report).toMatchObject({
-      rows_added: 2,
-      rows_changed: 0,
-      restatements: [],
-      findings: [{ severity: 'warning', code: 'HISTORY_CHANGED', path: 'market' }],
-    });
-    expect(report.findings[0]?.message).toMatch(
-      /up to 2024-01-03.*1 changed bar, 1 removed bar, 2 bars of 2 names that the store lacks and values in the new column OPEN.*VOLUME of A on 2024-01-02, 1 in the store, 9 in the source.*full: true/,
+    expect(report).toMatchObject({ rows_added: 0, rows_changed: 0, restatements: [] });
+    expect(report.findings.map(({ severity, code, path }) => [severity, code, path])).toEqual(
+      ['market', 'market.A', 'market.B', 'market.C'].map((path) => ['warning', 'HISTORY_CHANGED', path]),
     );
+    const [columns, ofA, ofB, ofC] = report.findings.map(({ message }) => message);
+    expect(columns).toMatch(/up to 2024-01-03 in 1 column .*OPEN.*full: true/);
+    expect(ofA).toMatch(
+      /1 changed bar \(VOLUME on 2024-01-02 1 in the store, 9 in the source\).*1 later bar held back.*full: true/,
+    );
+    expect(ofB).toMatch(/1 removed bar \(CLOSE on 2024-01-02 20 in the store, none in the source;/);
+    expect(ofC).toMatch(/1 added bar .*1 later bar held back/);
   });
 
   test('is none where the source tells of the days held what is held', async () => {
@@ -116,6 +138,7 @@ describe('history that a refresh without full leaves out', () => {
       until: null,
       full: false,
       isWhole: true,
+      adjustment: 'splits',
     });
     expect([report.left_out, report.findings]).toEqual([null, []]);
   });
@@ -128,6 +151,7 @@ test('a full refresh up to a day takes the bars of the source up to it, and leav
     until: dayFrom('2024-01-02'),
     full: true,
     isWhole: true,
+    adjustment: 'splits',
   });
   expect(await contentHash(after)).toBe(
     await contentHash(await content('A,2024-01-02,10.5,1', 'B,2024-01-02,20,2', 'A,2024-01-03,11,3')),

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { canonicalJson } from '#domain/canonical-json.js';
-import { dayFrom } from '#domain/days.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import { dayFrom } from '#domain/time/days.js';
 import { openMarket, shareMarket } from '#domain/market/handle.js';
 import { carriedCloses, closeOn } from '#domain/market/series.js';
 import { canonicalTables } from '#market/content/canonical-tables.js';
@@ -9,7 +9,7 @@ import { contentHash, digestContent } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { mergeContents } from '#market/content/merge-content.js';
 import { prefixDiffers, prefixOf } from '#market/content/prefix.js';
-import { createProblems } from '#market/content/problems.js';
+import { createProblems } from '#market/tables/problems.js';
 import { readImport } from '#market/import/read-import.js';
 import { refreshContent } from '#market/content/refresh-content.js';
 import { writeMarket } from '#market/content/write-market.js';
@@ -168,7 +168,7 @@ test('a market tells another history of a day when a series does', async () => {
 
 describe('a refresh', () => {
   const refreshed = (held: MarketContent, fresh: MarketContent) =>
-    refreshContent(held, fresh, { until: null, full: false, isWhole: true });
+    refreshContent(held, fresh, { until: null, full: false, isWhole: true, adjustment: 'splits' });
 
   test('takes the series of the source, counts them, and says what of their history is another', async () => {
     const held = await content();

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { createProblems } from '#market/content/problems.js';
+import { createProblems } from '#market/tables/problems.js';
 import { warnOfSessions } from '#market/content/session-warnings.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 import { contentOf, writeFiles } from '../store-folder.js';

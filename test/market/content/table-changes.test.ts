@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dayFrom } from '#domain/days.js';
+import { dayFrom } from '#domain/time/days.js';
 import type { CorporateAction, Membership, ReferenceTable } from '#domain/market/market-data.js';
 import { compareTables } from '#market/content/table-changes.js';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { tableFromArrays, tableToIPC } from 'apache-arrow';
 import { expect, test } from 'vitest';
 import { decodeLz4Frame } from '#market/formats/lz4-frame.js';
-import { createProblems } from '#market/content/problems.js';
+import { createProblems } from '#market/tables/problems.js';
 import { importTable } from '#market/import/import-table.js';
 import { PLAIN_TERMS } from '#market/mapping/mapped-content.js';
 

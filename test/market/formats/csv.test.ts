@@ -1,9 +1,9 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { readCsv, textCells } from '#market/formats/csv.js';
+import { readCsv, textCells } from '#market/sources/csv.js';
 import { createMarketRows } from '#market/content/market-rows.js';
-import { createProblems } from '#market/content/problems.js';
-import { createMarketRecords } from '#market/formats/csv.js';
+import { createProblems } from '#market/tables/problems.js';
+import { createMarketRecords } from '#market/sources/csv.js';
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { Field, Float64, RecordBatchStreamWriter, Schema, TimestampMillisecond, Utf8 } from 'apache-arrow';
 import { expect, test } from 'vitest';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { daysIn } from '#market/formats/time-zones.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 import { contentOf, readFolder } from '../store-folder.js';

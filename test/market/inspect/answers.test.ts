@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Mapping } from '#domain/documents/mapping.js';
-import { createProblems } from '#market/content/problems.js';
+import { createProblems } from '#market/tables/problems.js';
 import { inspect } from '#market/inspect/inspect.js';
 import type { Answers } from '#market/inspect/question.js';
 import { folderFiles } from '#market/sources/folder.js';
@@ -176,6 +176,23 @@ test('zeros and repeated rows are read without an answer, and counted', async ()
     },
   ]);
   expect([confidence === 'unsure', read]).toEqual([false, 3]);
+});
+
+test('rows of one date that differ are asked about with their values and number, for each security', async () => {
+  const rows = ['A,10,1', 'A,12,1', 'A,13,1', 'B,20,2', 'B,20,3', 'C,30,4', 'C,30,4'];
+  const later = ['2024-01-03,A,11,1', '2024-01-03,A,11.5,1'];
+  const { unsure } = await inspected({
+    'x.csv': `Date,Ticker,Close,Volume\n${[...rows.map((row) => `2024-01-02,${row}`), ...later].join('\n')}\n`,
+  });
+  const question = unsure.find(({ field }) => field === 'on_duplicate')!;
+  expect(question).toMatchObject({ taken: 'last', required: true });
+  expect(question.conflicts).toEqual([
+    { identifier: 'A', rows: 3, date: '2024-01-02', column: 'CLOSE', first: 10, other: 12 },
+    { identifier: 'B', rows: 1, date: '2024-01-02', column: 'VOLUME', first: 2, other: 3 },
+  ]);
+  expect(question.question).toContain(
+    'of 2 securities: A 3 rows (CLOSE 10 and 12 on 2024-01-02), B 1 row (VOLUME 2 and 3 on 2024-01-02)',
+  );
 });
 
 test('a file that has a header alone is refused by its name among others', async () => {

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Mapping } from '#domain/documents/mapping.js';
 import { writeWorkbook, type Sheet } from '#market/formats/workbook-writer.js';
-import { createProblems } from '#market/content/problems.js';
+import { createProblems } from '#market/tables/problems.js';
 import { inspect } from '#market/inspect/inspect.js';
 import type { Answers } from '#market/inspect/question.js';
 import { folderFiles } from '#market/sources/folder.js';

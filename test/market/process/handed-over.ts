@@ -1,7 +1,7 @@
 import { createIncomingMarket } from '#market/process/incoming-market.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { createOutgoingMarket } from '#market/process/outgoing-market.js';
-import type { HandOver, SharedMarket } from '#market/serving/shared-market.js';
+import type { HandOver, SharedMarket } from '#market/panels/shared-market.js';
 
 /** A content written to the first of some files that has room, and read from there into shared memory. */
 export async function handedOver(files: readonly string[], content: MarketContent): Promise<SharedMarket> {

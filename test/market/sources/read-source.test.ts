@@ -3,7 +3,7 @@ import { appendFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { chmod, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { parseDay } from '#domain/days.js';
+import { parseDay } from '#domain/time/days.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 import { contentOf, hashOf, places, readFolder, writeFiles } from '../store-folder.js';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { civilOf, dayFrom, formatDay } from '#domain/days.js';
+import { civilOf, dayFrom, formatDay } from '#domain/time/days.js';
 import { ACTION_KINDS, type ReferenceValue } from '#domain/market/market-data.js';
 import { alignMarket } from '#domain/market/session-market.js';
-import { firstAtLeast, lastAtMost } from '#domain/search.js';
+import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';

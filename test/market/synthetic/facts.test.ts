@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { dayFrom } from '#domain/days.js';
-import { firstAtLeast, lastAtMost } from '#domain/search.js';
+import { dayFrom } from '#domain/time/days.js';
+import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 import { symmetricEigenvalues } from '#kernels/algebra/symmetric-eigen.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';

@@ -4,12 +4,12 @@ import { contentHash, digestContent } from '#market/content/content.js';
 import { prefixDiffers, prefixOf } from '#market/content/prefix.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { warnOfMarket } from '#market/content/market-warnings.js';
-import { createProblems } from '#market/content/problems.js';
+import { createProblems } from '#market/tables/problems.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { ticker, TICKERS_MAX } from '#market/synthetic/names.js';
 import type { SyntheticSpec } from '#market/synthetic/spec.js';
-import { lastAtMost, firstAtLeast } from '#domain/search.js';
-import { dayFrom } from '#domain/days.js';
+import { lastAtMost, firstAtLeast } from '#domain/numbers/search.js';
+import { dayFrom } from '#domain/time/days.js';
 
 const { sessions: all } = openCalendars().get('XNYS')!;
 const SESSIONS = all.slice(firstAtLeast(all, dayFrom('2005-01-01')), lastAtMost(all, dayFrom('2014-12-31')) + 1);

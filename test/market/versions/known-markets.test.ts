@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
-import { createComposer } from '#domain/backtest/simulate/create-composer.js';
-import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
-import type { KnownMarkets } from '#domain/backtest/simulate/known-seats.js';
-import { dayFrom, formatDay } from '#domain/days.js';
+import { createComposer } from '#domain/books/create-composer.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import type { KnownMarkets } from '#domain/books/known-seats.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { previewRules } from '#domain/rules/preview.js';
 import { contentChange } from '#market/versions/content-change.js';
 import { createKnownMarkets } from '#market/versions/known-markets.js';

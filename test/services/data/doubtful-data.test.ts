@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { runService, type RunningService } from '../running-service.js';
 
@@ -122,6 +122,60 @@ test('a merger into no other name is refused', async () => {
       { error: { detail: { findings: [{ severity: 'error', code, path: 'corporate_actions[row 1].related' }] } } },
     ]);
   }
+});
+
+test('endings of one security on one day are a finding that says which is applied; an offer with an election is none', async () => {
+  const columns = ['identifier', 'type', 'value', 'ex_date', 'related', 'cash', 'election_date'];
+  const tables = (actions: readonly (readonly unknown[])[]) => ({
+    ...tablesWith([]),
+    corporate_actions: frame(columns, actions),
+  });
+  const findingsOf = async (...actions: readonly (readonly unknown[])[]) => {
+    const { status, body } = await service.ask<{ findings: { code: string }[] }>(
+      'POST',
+      '/data/import',
+      importOf(tables(actions)),
+    );
+    expect(status).toBe(201);
+    return body.findings.filter(({ code }) => code === 'ACTION_CONFLICT');
+  };
+  const merger = ['E', 'MERGER', 1, DAYS[20], 'C', null, null];
+  const bid = ['E', 'ACQUISITION', 200, DAYS[20], null, null, null];
+  expect(await findingsOf(merger, bid)).toEqual([
+    expect.objectContaining({
+      severity: 'warning',
+      path: `corporate_actions[E ${DAYS[20]}]`,
+      message: expect.stringMatching(/MERGER of E .* is applied: .* are not: ACQUISITION at 200/),
+    }),
+  ]);
+  expect(await findingsOf(merger, [...bid.slice(0, 6), DAYS[18]])).toEqual([]);
+  expect(await findingsOf([...merger.slice(0, 5), 200, null])).toEqual([]);
+  expect(await findingsOf(['E', 'DELISTING', 0, DAYS[20], null, null, null], bid)).toEqual([
+    expect.objectContaining({ message: expect.stringMatching(/ACQUISITION of E .* DELISTING without a price/) }),
+  ]);
+  const kept = await service.ask<{ actions: object[] }>('GET', '/data/corporate-actions/E');
+  expect(kept.body.actions).toHaveLength(2);
+});
+
+test('cash besides shares is read, kept and served of a merger, and refused of any other action', async () => {
+  const columns = ['identifier', 'type', 'value', 'ex_date', 'related', 'Cash'];
+  const imported = (...actions: readonly (readonly unknown[])[]) =>
+    service.ask('POST', '/data/import', importOf({ ...tablesWith([]), corporate_actions: frame(columns, actions) }));
+  expect(
+    (await imported(['E', 'MERGER', 1, DAYS[20], 'C', 200], ['A', 'DIVIDEND', 1, DAYS[20], null, null])).status,
+  ).toBe(201);
+  const of = async (name: string) =>
+    (await service.ask<{ actions: object[] }>('GET', `/data/corporate-actions/${name}`)).body.actions;
+  expect([await of('E'), await of('A')]).toMatchObject([[{ type: 'MERGER', value: 1, cash: 200 }], [{ cash: null }]]);
+  for (const [type, cash, code] of [
+    ['DIVIDEND', 2, 'NOT_IN_CHOICES'],
+    ['ACQUISITION', 2, 'NOT_IN_CHOICES'],
+    ['MERGER', -2, 'OUT_OF_RANGE'],
+    ['MERGER', 'much', 'NOT_A_NUMBER'],
+  ] as const)
+    expect((await imported(['E', type, 1, DAYS[20], 'C', cash])).body).toMatchObject({
+      error: { detail: { findings: [{ code, path: 'corporate_actions[row 1].Cash' }] } },
+    });
 });
 
 test('what can hardly be of an action or a currency is told with both numbers, and doubted by the audit', async () => {

@@ -1,81 +1,39 @@
-import type { Finding } from '#domain/findings.js';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import sqlite from 'node-sqlite3-wasm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { DataStore } from '#contract/stores/store.js';
-import type { RefreshReport } from '#market/content/refresh-report.js';
 import { runService, type RunningService } from '../running-service.js';
+import { bars, changesOf, FIRST, servedFolder } from './served-folder.js';
 
 let service: RunningService;
-/** What a start finds in a store is told by the service alone. */
-const restart = () => service.restart(undefined, 'handed on');
 beforeAll(async () => {
   service = await runService();
 });
 afterAll(() => service.close());
 
-const bars = (rows: readonly string[], columns = 'CLOSE') => `identifier,date,${columns}\n${rows.join('\n')}\n`;
-const FIRST = ['A,2024-01-02,10', 'B,2024-01-02,20', 'A,2024-01-03,11', 'B,2024-01-03,21'];
-
-/** A folder that is served. */
-async function served(id: string, files: Readonly<Record<string, string>>) {
-  const folder = join(service.root, id);
-  const write = async (named: Readonly<Record<string, string>>) => {
-    for (const [name, text] of Object.entries(named)) {
-      await mkdir(join(folder, name, '..'), { recursive: true });
-      await writeFile(join(folder, name), text);
-    }
-  };
-  await write(files);
-  const { status, body } = await service.ask<DataStore>('POST', '/data/stores', {
-    store_id: id,
-    name: id,
-    kind: 'folder',
-    location: folder,
-    activate: true,
-  });
-  expect(status, JSON.stringify(body)).toBe(201);
-  return {
-    folder,
-    write,
-    async refresh(request: object = {}) {
-      await service.ask('POST', `/data/stores/${id}/refresh`, request);
-      const job = await service.finished(`refresh:${id}`);
-      expect(job.error).toBeNull();
-      return job.result as unknown as RefreshReport;
-    },
-    closeOf: async (name: string) =>
-      (
-        await service.ask<{ prices: { index: string[]; data: number[][] } }>(
-          'GET',
-          `/data/prices/${name}?columns=CLOSE`,
-        )
-      ).body.prices.data.flat(),
-    store: async () => (await service.ask<DataStore>('GET', `/data/stores/${id}`)).body,
-  };
-}
-
-type Told = Pick<Finding, 'severity' | 'code' | 'path'>;
-
-const changesOf = ({ findings }: { readonly findings?: readonly Told[] | undefined }) =>
-  (findings ?? [])
-    .filter(({ code }) => code === 'HISTORY_CHANGED' || code === 'DATES_ADDED')
-    .map(({ severity, code, path }) => `${severity} ${code} ${path}`);
+const served = (id: string, files: Readonly<Record<string, string>>) => servedFolder(service, id, files);
 
 describe('a refresh of later days', () => {
-  test.each<[string, Readonly<Record<string, string | null>>, object]>([
+  test.each<[string, Readonly<Record<string, string | null>>, object, string]>([
     [
       'a changed bar',
       { 'market/1.csv': bars(['A,2024-01-02,19', 'B,2024-01-02,20', 'A,2024-01-03,11', 'B,2024-01-03,21']) },
       { changed: 1, removed: 0, added: 0, columns: [] },
+      'market.A',
     ],
-    ['a removed bar', { 'market/1.csv': bars(FIRST.slice(1)) }, { changed: 0, removed: 1, added: 0, columns: [] }],
-    ['a removed file', { 'market/2.csv': null }, { changed: 0, removed: 1, added: 0, columns: [] }],
+    [
+      'a removed bar',
+      { 'market/1.csv': bars(FIRST.slice(1)) },
+      { changed: 0, removed: 1, added: 0, columns: [] },
+      'market.A',
+    ],
+    ['a removed file', { 'market/2.csv': null }, { changed: 0, removed: 1, added: 0, columns: [] }, 'market.A'],
     [
       'earlier bars of a name in a new file',
       { 'market/0.csv': bars(['C,2023-12-29,30', 'C,2024-01-02,31']) },
       { changed: 0, removed: 0, added: 2, identifiers: ['C'], columns: [] },
+      'market.C',
     ],
     [
       'a new column',
@@ -86,8 +44,9 @@ describe('a refresh of later days', () => {
         ),
       },
       { changed: 0, removed: 0, added: 0, columns: ['VOLUME'] },
+      'market',
     ],
-  ])('finds %s, reports it and leaves it out; a full one takes it', async (what, change, leftOut) => {
+  ])('finds %s, reports it and leaves it out; a full one takes it', async (what, change, leftOut, path) => {
     const id = what.replaceAll(' ', '-');
     const desk = await served(id, { 'market/1.csv': bars(FIRST), 'market/2.csv': bars(['A,2024-01-04,12']) });
     const before = await desk.store();
@@ -98,12 +57,12 @@ describe('a refresh of later days', () => {
       rows_added: 0,
       rows_changed: 0,
       left_out: leftOut,
-      findings: [{ severity: 'warning', code: 'HISTORY_CHANGED', path: 'market' }],
+      findings: [{ severity: 'warning', code: 'HISTORY_CHANGED', path }],
     });
     expect(report.findings[0]?.message).toContain('full: true');
     const after = await desk.store();
     expect(after.content_hash).toBe(before.content_hash);
-    expect(changesOf(after)).toEqual(['warning HISTORY_CHANGED market']);
+    expect(changesOf(after)).toEqual([`warning HISTORY_CHANGED ${path}`]);
     // What was reported once is reported until it is taken.
     expect((await desk.refresh()).left_out).toMatchObject(leftOut);
     const full = await desk.refresh({ full: true });
@@ -114,18 +73,49 @@ describe('a refresh of later days', () => {
     expect(changesOf(await desk.store())).toEqual([]);
   });
 
-  test('takes tables as they are now and says that they tell of days that were held', async () => {
+  test('leaves a security whose actions of held days are others, with its later bars, and takes the others', async () => {
     const actions = (...rows: readonly string[]) => ({
       'corporate_actions.csv': `identifier,type,value,ex_date\n${rows.join('\n')}\n`,
     });
-    const desk = await served('tables', { 'market.csv': bars(FIRST), ...actions('A,DIVIDEND,0.5,2024-01-03') });
-    await desk.write(actions('A,DIVIDEND,0.6,2024-01-03', 'B,DIVIDEND,0.1,2024-02-01'));
+    const desk = await served('actions', { 'market/1.csv': bars(FIRST), ...actions('A,DIVIDEND,0.5,2024-01-03') });
+    await desk.write({
+      'market/2.csv': bars(['A,2024-01-04,12', 'B,2024-01-04,22']),
+      ...actions('A,DIVIDEND,0.6,2024-01-03', 'B,DIVIDEND,0.1,2024-01-04'),
+    });
+    const rejected = {
+      identifier: 'A',
+      bars: { added: 0, changed: 0, removed: 0 },
+      corporate_actions: { added: 0, changed: 1, removed: 0 },
+      held_back: 1,
+      first: [{ dataset: 'corporate_actions', date: '2024-01-03', column: 'DIVIDEND.value', before: 0.5, after: 0.6 }],
+    };
+    expect(await desk.refresh()).toMatchObject({
+      rows_added: 2,
+      rows_changed: 0,
+      datasets: { market: { added: 1 }, corporate_actions: { added: 1, changed: 0, removed: 0 } },
+      rejected: [rejected],
+      findings: [{ severity: 'warning', code: 'HISTORY_CHANGED', path: 'market.A' }],
+    });
+    expect([await desk.closeOf('A'), await desk.closeOf('B')]).toEqual([
+      [10, 11],
+      [20, 21, 22],
+    ]);
+    // What was not taken is found again, and gone once the source has the history of the store again.
+    expect(await desk.refresh()).toMatchObject({ rows_added: 0, rejected: [rejected] });
+    await desk.write(actions('A,DIVIDEND,0.5,2024-01-03', 'B,DIVIDEND,0.1,2024-01-04'));
+    expect(await desk.refresh()).toMatchObject({ rows_added: 1, rejected: [] });
+    expect(await desk.closeOf('A')).toEqual([10, 11, 12]);
+  });
+
+  test('takes reference data as it is now and says that it tells of days that were held', async () => {
+    const reference = (sector: string) => ({ 'reference.csv': `identifier,SECTOR\nA,${sector}\n` });
+    const desk = await served('tables', { 'market.csv': bars(FIRST), ...reference('Energy') });
+    await desk.write(reference('Health'));
     const report = await desk.refresh();
     expect(report).toMatchObject({
-      rows_added: 1,
       rows_changed: 1,
-      datasets: { corporate_actions: { added: 1, changed: 1, removed: 0 } },
-      findings: [{ code: 'HISTORY_CHANGED', path: 'corporate_actions' }],
+      datasets: { reference: { added: 0, changed: 1, removed: 0 } },
+      findings: [{ code: 'HISTORY_CHANGED', path: 'reference' }],
     });
     expect(report.findings[0]?.message).toMatch(/1 changed, 0 removed, 0 added/);
     expect(await desk.refresh()).toMatchObject({ rows_added: 0, rows_changed: 0, findings: [] });
@@ -155,9 +145,10 @@ describe('a refresh of later days', () => {
     run("UPDATE market SET CLOSE = 10.5 WHERE date = '2024-01-02'; INSERT INTO market VALUES ('A', '2024-01-04', 12)");
     await service.ask('POST', '/data/sync', {});
     expect((await service.finished('sync:database')).result).toMatchObject({
-      rows_added: 1,
+      rows_added: 0,
       left_out: { changed: 1, removed: 0, added: 0 },
-      findings: [{ code: 'HISTORY_CHANGED', path: 'market' }],
+      rejected: [{ identifier: 'A', held_back: 1 }],
+      findings: [{ code: 'HISTORY_CHANGED', path: 'market.A' }],
     });
   });
 });
@@ -212,96 +203,6 @@ test('a full refresh up to a day restates nothing behind it', async () => {
     end: '2024-01-03',
   });
   expect(await desk.closeOf('A')).toEqual([10.5, 11]);
-});
-
-describe('a restart', () => {
-  test('that finds another history than was served says so with the counts, until the store is read by request', async () => {
-    const desk = await served('restarted', { 'market.csv': bars(FIRST) });
-    const before = await desk.store();
-    const later = ['A,2024-01-04,12', 'B,2024-01-04,22'];
-    await desk.write({ 'market.csv': bars(['A,2024-01-02,19', ...FIRST.slice(1, 3), ...later]) });
-    await restart();
-    expect(await desk.closeOf('A')).toEqual([19, 11, 12]);
-    const after = await desk.store();
-    expect(after.content_hash).not.toBe(before.content_hash);
-    expect(changesOf(after)).toEqual(['warning HISTORY_CHANGED market']);
-    expect(after.findings?.[0]?.message).toMatch(
-      new RegExp(
-        `up to 2024-01-03.*${before.content_hash!.slice(0, 12)} before, ${after.content_hash!.slice(0, 12)} now; market 4 rows before, 5 now. 1 row changed, 1 removed, 2 added`,
-      ),
-    );
-    await restart();
-    await desk.closeOf('A');
-    expect((await desk.store()).findings).toEqual(after.findings);
-    const taken = { dates_added: 1, rows_added: 2, identifiers_added: 0 };
-    expect((await desk.store()).taken_at_start).toMatchObject({ ...taken, findings: [{ code: 'HISTORY_CHANGED' }] });
-    // The next refresh tells what starts took, and it alone.
-    const report = await desk.refresh();
-    expect(changesOf(report)).toEqual(['warning HISTORY_CHANGED market']);
-    expect(report).toMatchObject({ dates_added: 1, rows_added: 2, datasets: { market: { added: 2 } } });
-    expect(changesOf(await desk.store())).toEqual([]);
-    expect(await desk.refresh()).toMatchObject({ rows_added: 0, findings: [] });
-  });
-
-  test('that finds later days alone says that the history is what it was', async () => {
-    const desk = await served('grown', { 'market/1.csv': bars(FIRST) });
-    await desk.write({ 'market/2.csv': bars(['A,2024-01-04,12']) });
-    await restart();
-    expect(await desk.closeOf('A')).toEqual([10, 11, 12]);
-    expect(changesOf(await desk.store())).toEqual(['info DATES_ADDED market']);
-    await desk.write({ 'market/3.csv': bars(['A,2024-01-05,13', 'B,2024-01-05,23']) });
-    await restart();
-    expect(await desk.closeOf('A')).toEqual([10, 11, 12, 13]);
-    await desk.write({ 'market/4.csv': bars(['A,2024-01-08,14']) });
-    expect(await desk.refresh()).toMatchObject({
-      dates_added: 3,
-      rows_added: 4,
-      identifiers_added: 0,
-      datasets: { market: { added: 4, changed: 0, removed: 0 } },
-      end: '2024-01-08',
-    });
-    expect(await desk.store()).toMatchObject({ taken_at_start: null, rows: { market: 8 } });
-  });
-
-  test('that finds a name that begins later says that the history of the others is what it was', async () => {
-    const reference = (rows: readonly string[]) => ({ 'reference.csv': `identifier,SECTOR\n${rows.join('\n')}\n` });
-    const desk = await served('joined', { 'market/1.csv': bars(FIRST), ...reference(['A,X', 'B,Y']) });
-    const later = bars(['A,2024-01-04,12', 'AB,2024-01-04,32']);
-    await desk.write({ 'market/2.csv': later, ...reference(['A,X', 'AB,X', 'B,Y']) });
-    await restart();
-    expect(await desk.closeOf('AB')).toEqual([32]);
-    expect(changesOf(await desk.store())).toEqual(['info DATES_ADDED market']);
-    expect((await desk.store()).findings?.[0]?.message).toContain('2 identifiers before, 3 now');
-    expect(await desk.refresh()).toMatchObject({ dates_added: 1, identifiers_added: 1 });
-    // A bar of a held day comes with a name: that is another history.
-    await desk.write({ 'market/3.csv': bars(['C,2024-01-05,1', 'B,2024-01-04,2']) });
-    await restart();
-    expect(await desk.closeOf('C')).toEqual([1]);
-    expect(changesOf(await desk.store())).toEqual(['warning HISTORY_CHANGED market']);
-  });
-
-  test('that finds what was served says nothing', async () => {
-    const desk = await served('same', { 'market.csv': bars(FIRST) });
-    await restart();
-    await desk.closeOf('A');
-    expect(changesOf(await desk.store())).toEqual([]);
-  });
-
-  test('after corrections were left out serves them, and says so', async () => {
-    const desk = await served('left-out', { 'market.csv': bars(FIRST) });
-    await desk.write({
-      'market.csv': (await readFile(join(desk.folder, 'market.csv'), 'utf8')).replace(
-        'A,2024-01-02,10',
-        'A,2024-01-02,15',
-      ),
-    });
-    expect((await desk.refresh()).left_out).toMatchObject({ changed: 1 });
-    await restart();
-    expect(await desk.closeOf('A')).toEqual([15, 11]);
-    expect(
-      (await desk.store()).findings?.map(({ code, message }) => [code, message.includes('not what it was')]),
-    ).toEqual([['HISTORY_CHANGED', true]]);
-  });
 });
 
 test('a store that is activated again says whether it is what it was', async () => {

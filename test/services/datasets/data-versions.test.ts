@@ -265,11 +265,11 @@ test('a folder that changed while the service was stopped keeps the contents tha
   const created = { store_id: 'f', name: 'F', kind: 'folder', location: folder, activate: true };
   expect((await service.ask('POST', '/data/stores', created)).status).toBe(201);
   const answered = [await asked()];
-  // A correction, a day and a correction, nothing, a folder that is served no more.
+  // A day, another one, a correction that a start does not take, and one of a folder that is served no more.
   for (const closes of [
-    [5, 2],
-    [5, 3, 7],
-    [5, 3, 7],
+    [1, 2, 7],
+    [1, 2, 7, 9],
+    [5, 2, 7, 9],
   ]) {
     await service.restart(() => change(...closes));
     await service.resumed();
@@ -288,11 +288,12 @@ test('a folder that changed while the service was stopped keeps the contents tha
     [1, true, 'import'],
   ]);
   expect(versions.map((row) => [row.rows_added, row.rows_changed, row.rows_removed])).toEqual([
-    [0, 1, 2],
-    [1, 1, 0],
-    [0, 1, 0],
+    [0, 1, 3],
+    [1, 0, 0],
+    [1, 0, 0],
     [2, 0, 0],
   ]);
+  expect(answered[3]).toEqual(answered[2]);
   for (const version of [1, 2, 3]) expect(await asked(`?as_known_on=${version}`)).toEqual(answered[version - 1]);
 });
 

@@ -7,14 +7,14 @@ import { contentOf, withDesk } from './refresh-desk.js';
 const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'];
 const CLOSE = 10;
 
-/** A vendor's file of one name: adjusted closes make the growth on an ex-date (close + dividend) / previous close. */
+/** A vendor's file of one security: a dividend multiplies what is before it by 1 - dividend / previous close. */
 function vendorFile(days: number, dividends: Readonly<Record<string, number>>) {
   let factor = 1;
   const rows = DAYS.slice(0, days)
     .toReversed()
     .map((day) => {
       const row = `${day},${CLOSE},${(CLOSE * factor).toFixed(6)}`;
-      factor /= 1 + (dividends[day] ?? 0) / CLOSE;
+      factor *= 1 - (dividends[day] ?? 0) / CLOSE;
       return row;
     });
   return `Date,Close,Adj Close\n${rows.toReversed().join('\n')}\n`;
@@ -26,7 +26,7 @@ const mapping = Mapping.parse({
   adjusted_close: 'Adj Close',
 });
 
-test('a refresh serves the dividends that adjusted closes tell of new days, and tells those that were restated', () =>
+test('a refresh serves the dividends that adjusted closes tell of new days; with others of held days it leaves the security', () =>
   withDesk(async ({ write, load, refresh, store, readWhole, location }) => {
     await write({ 'A.csv': vendorFile(3, { '2024-01-03': 0.5 }) });
     await load();
@@ -37,11 +37,15 @@ test('a refresh serves the dividends that adjusted closes tell of new days, and 
     expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
     expect((await store()).rows).toMatchObject({ corporate_actions: 2 });
 
+    const before = await store();
     await write({ 'A.csv': vendorFile(5, { '2024-01-03': 0.4, '2024-01-05': 0.25, '2024-01-08': 1 }) });
     expect(await refresh()).toMatchObject({
-      rows_added: 2,
-      findings: [{ code: 'HISTORY_CHANGED', path: 'corporate_actions' }],
+      rows_added: 0,
+      rejected: [{ identifier: 'A', corporate_actions: { changed: 1 }, held_back: 1 }],
+      findings: [{ code: 'HISTORY_CHANGED', path: 'market.A' }],
     });
+    expect(await store()).toMatchObject({ content_hash: before.content_hash, rows: before.rows });
+    expect(await refresh({ full: true })).toMatchObject({ rows_added: 2, rows_changed: 1 });
     expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
 
     // Beside them, a table of actions that adjusted closes do not tell.
@@ -52,6 +56,32 @@ test('a refresh serves the dividends that adjusted closes tell of new days, and 
     await rm(join(location, 'corporate_actions.csv'));
     expect(await refresh()).toMatchObject({ rows_changed: 1 });
     expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
+  }, mapping));
+
+test('a refresh keeps dividends that a vendor rounds otherwise after a new one', () =>
+  withDesk(async ({ write, load, refresh, store }) => {
+    const closes = [40, 41.2, 39.6, 40.4, 40.8, 40];
+    const days = [...DAYS, '2024-01-09'];
+    /** Adjusted closes of a quarter of the close, with two decimals: half a cent of them is two cents of a dividend. */
+    const file = (count: number, last: number) => {
+      const rows = days.slice(0, count).map((day, t) => {
+        const factor = 0.25 * (t < 2 ? 1 - 1.23 / 41.2 : 1) * (t < 5 && count > 5 ? 1 - last / 40.8 : 1);
+        return `${day},${closes[t]},${(closes[t]! * factor).toFixed(2)}`;
+      });
+      return { 'A.csv': `Date,Close,Adj Close\n${rows.join('\n')}\n` };
+    };
+    await write(file(5, 0));
+    await load();
+    const before = (await store()).content_hash;
+    for (const last of [0.41, 0.47, 0.53, 0.68, 0.71, 0.83]) {
+      await write(file(6, last));
+      expect(await refresh({ isTrial: true })).toMatchObject({
+        rows_added: 2,
+        rejected: [],
+        datasets: { market: { added: 1 }, corporate_actions: { added: 1, changed: 0, removed: 0 } },
+      });
+    }
+    expect((await store()).content_hash).toBe(before);
   }, mapping));
 
 test('rows of a store are bars kept: those of two wide tables once, and a bar said twice once', async () => {

@@ -7,7 +7,7 @@ import { Mapping } from '#domain/documents/mapping.js';
 import { folderFiles } from '#market/sources/folder.js';
 import { knownFiles, unreadFiles } from '#market/sources/known-files.js';
 import { createLocations } from '#market/sources/locations.js';
-import { createProblems } from '#market/content/problems.js';
+import { createProblems } from '#market/tables/problems.js';
 import { childrenOf, readersOf } from '../../market/process/reading-processes.js';
 import { AT, withDesk, bars, actions, contentOf } from './refresh-desk.js';
 
@@ -28,7 +28,7 @@ test('a refresh gives what the folder gives when it is read whole, whatever is n
         bars('2024-01-04', ['A,2024-01-04,12', 'B,2024-01-04,22']),
         { rows_added: 2, dates_added: 1, identifiers_added: 0 },
       ],
-      [actions('A,DIVIDEND,0.5,2024-01-03', 'B,SPLIT,2,2024-01-04'), { rows_added: 1, dates_added: 0 }],
+      [actions('A,DIVIDEND,0.5,2024-01-03', 'B,SPLIT,2,2024-02-01'), { rows_added: 1, dates_added: 0 }],
       [
         bars('2024-01-05', ['A,2024-01-05,13,5', 'C,2024-01-05,30,6'], 'CLOSE,VOLUME'),
         { rows_added: 2, identifiers_added: 1 },

@@ -8,7 +8,7 @@ import {
   forgetLeftovers,
   historyOf,
   recordDataVersion,
-} from '#services/datasets/data-history.js';
+} from '#services/stored/data-history.js';
 import { numberedId } from '#store/document-id.js';
 import type { DocumentStore } from '#store/port.js';
 import { createMemoryEngine } from '../../store/memory-engine.js';

@@ -7,7 +7,7 @@ import { shareMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { Attempt, Completion } from '#jobs/job-kind.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
-import { emptyPanel } from '#market/serving/panels.js';
+import { emptyPanel } from '#market/panels/panels.js';
 import { createServedMarkets, servedMarket } from '#market/serving/served-markets.js';
 import { createLocalActivations } from '#services/datasets/activations.js';
 import { followDatasetEvents } from '#services/datasets/events.js';
@@ -63,6 +63,7 @@ async function withJobs(
     warnings: [],
   };
   const loading: DatasetLoading = {
+    unchanged: async () => undefined,
     async read({ store_id }) {
       return { kind: 'loaded', summary, served: await servedMarket(handleOf(store_id, 2), LOADED_AT) };
     },
@@ -71,7 +72,7 @@ async function withJobs(
     },
   };
   const folders = createManagedFolders(join(folder, 'stores'));
-  const activations = createLocalActivations(markets);
+  const activations = createLocalActivations(markets, 'build');
   followDatasetEvents({
     documents: store.documents,
     markets,
@@ -184,12 +185,15 @@ test('a refresh whose end cannot be written serves the version before it, and on
       restatements: [],
       restatements_total: 0,
       left_out: null,
+      split_restatements: [],
+      rejected: [],
+      rejected_total: 0,
       findings: [],
       datasets: { market: none, reference: none, corporate_actions: none, universes: none },
     };
     const refresh = () =>
       jobs.refresh.run(
-        { store_id: 'old', until: null, full: false },
+        { store_id: 'old', until: null, full: false, dry_run: false, fail_on: [] },
         attempt({ handle: handleOf('old', 3), report, identifiers: 1, warnings: [] }),
       );
     const completion = await refresh();
@@ -213,9 +217,9 @@ test('a synthetic refresh removes the folder it replaced once the new one is the
   withJobs(async ({ store, jobs, folder }) => {
     await end(store, await jobs.generate.run(GENERATE, attempt()));
     const before = (await bodyOf(store, 'made')).location!;
-    const report = { rows_added: 1 };
+    const report = { rows_added: 1, findings: [] };
     const refreshed = await jobs.refresh.run(
-      { store_id: 'made', until: '2020-06-30', full: false },
+      { store_id: 'made', until: '2020-06-30', full: false, dry_run: false, fail_on: [] },
       attempt({ handle: handleOf('made', 1), report, identifiers: 10, warnings: [] }),
     );
     expect(existsSync(before)).toBe(true);
@@ -241,7 +245,10 @@ test('a refresh that fills the disk says so, removes what it had written, and th
       const before = await bodyOf(store, 'made');
       // Five years of the same names are some ten times of what the volume holds.
       await expect(
-        jobs.refresh.run({ store_id: 'made', until: '2024-12-31', full: false }, attempt()),
+        jobs.refresh.run(
+          { store_id: 'made', until: '2024-12-31', full: false, dry_run: false, fail_on: [] },
+          attempt(),
+        ),
       ).rejects.toMatchObject({ code: 'STORAGE_FULL' });
       expect(await bodyOf(store, 'made')).toEqual(before);
       expect(readdirSync(stores).map((name) => join(stores, name))).toEqual([before.location]);

@@ -4,11 +4,11 @@ import type { Jobs } from '#jobs/job-kind.js';
 import { digestContent } from '#market/content/content.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { createServedMarkets, servedMarket } from '#market/serving/served-markets.js';
-import { recordDataVersion } from '#services/datasets/data-history.js';
+import { recordDataVersion } from '#services/stored/data-history.js';
 import { createDataVersions, type DataVersions } from '#services/datasets/data-versions.js';
 import { openArtifacts } from '#store/files/artifact-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { changeOfContent, copiedMarket, copyOfContent, earlierMarket } from '#workers/data-versions.js';
+import { changeOfContent, copiedMarket, copyOfContent, earlierMarket } from '#workers/market/data-versions.js';
 import { createMemoryEngine } from '../../store/memory-engine.js';
 import { temporaryFolder } from '../../store/temporary-folder.js';
 

@@ -17,7 +17,7 @@ import { createDatasetLoading } from '#services/datasets/loading.js';
 import { localStoreFiles } from '#services/datasets/store-files.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
-import { refreshMarket } from '#workers/refresh-market.js';
+import { refreshMarket } from '#workers/market/refresh-market.js';
 import { temporaryFolder } from '../../store/temporary-folder.js';
 
 /** Later than anything a test writes: every file has been left alone for long. */
@@ -56,6 +56,8 @@ const documentOf = (datasetId: string, location: string, mapping: Mapping | null
 interface Wish {
   readonly until?: string | null;
   readonly full?: boolean;
+  readonly isTrial?: boolean;
+  readonly failOn?: readonly string[];
   readonly onReading?: () => void;
 }
 
@@ -90,7 +92,7 @@ export async function withDesk(work: (desk: Desk) => Promise<void>, mapping: Map
     ...terms,
   });
   const folders = createManagedFolders(join(base, 'stores'));
-  const activations = createLocalActivations(markets);
+  const activations = createLocalActivations(markets, 'build');
   followDatasetEvents({ documents, markets, activations, versions: { onActivated: () => {} }, folders });
   const jobs = createDatasetJobs({
     versions: { prepare: async () => null, preserve: async () => null },
@@ -144,8 +146,10 @@ export async function withDesk(work: (desk: Desk) => Promise<void>, mapping: Map
         }
       },
       load: async (onReading) => void (await run(jobs.load, { store_id: 'served' }, onReading)),
-      refresh: async ({ until = null, full = false, onReading }: Wish = {}) =>
-        (await run(jobs.refresh, { store_id: 'served', until, full }, onReading)) as RefreshReport,
+      refresh: async ({ until = null, full = false, isTrial = false, failOn = [], onReading }: Wish = {}) => {
+        const payload = { store_id: 'served', until, full, dry_run: isTrial, fail_on: [...failOn] };
+        return (await run(jobs.refresh, payload, onReading)) as RefreshReport;
+      },
       served: () => markets.served()?.handle.contentHash,
       store: () => bodyOf('served'),
       async readWhole() {

@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import type { Health } from '#contract/health.js';
 import { routes } from '#contract/route.js';
 import { datasetResuming } from '#domain/market/dataset-loading.js';
-import type { ErrorDetail } from '#domain/refusal.js';
+import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import { createApp } from '#http/app.js';
 import { createServedMarkets } from '#market/serving/served-markets.js';
 import { pauseReaders } from '../../market/process/reading-processes.js';

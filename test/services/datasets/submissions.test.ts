@@ -19,7 +19,9 @@ const refusalOf = async (document: DatasetDocument) => {
     isServed: () => true,
   };
   const { refresh } = createDatasetSubmissions({ activity, kinds: {} } as DatasetSubmissionsDependencies); // it is refused before anything else is asked
-  return refresh('old', { until: null, full: false }, null).catch((refusal: unknown) => refusal);
+  return refresh('old', { until: null, full: false, dry_run: false, fail_on: [] }, null).catch(
+    (refusal: unknown) => refusal,
+  );
 };
 
 test('synthetic data of an older generator is not extended, and says both versions', async () => {

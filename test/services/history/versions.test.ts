@@ -4,7 +4,7 @@ import type { VersionDifference, VersionList } from '#contract/versions.js';
 import type { Scope } from '#contract/route.js';
 import type { AuditLog as AuditLogSchema } from '#contract/audit.js';
 import type { DataVersions } from '#contract/stores/data-versions.js';
-import type { ErrorDetail } from '#domain/refusal.js';
+import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import { issueKey } from '#services/operations/keys.js';
 import { runService, type RunningService } from '../running-service.js';
 

@@ -45,6 +45,9 @@ test('twice the return in every return variant, contributions of names and parts
   const view = await client.call('getAttribution', { params, query: {} });
   const sum = [...view.contributions, ...view.overlay_parts!].reduce((all, { contribution }) => all + contribution, 0);
   expect(sum).toBeCloseTo(view.total_return, 12);
+  const beneathView = await client.call('getAttribution', { params: { index_id: 'TOP' }, query: {} });
+  expect(beneathView.overlay_parts_sum).toBeNull();
+  expect(beneathView.contributions_sum).toBeCloseTo(beneathView.total_return, 12);
   expect(view.overlay_parts!.map(({ index_id, part }) => [index_id, part])).toEqual([['DOUBLE', 'financing']]);
   const { body } = await service.ask<{ readonly columns: string[]; readonly data: (string | number | null)[][] }>(
     'GET',
@@ -60,6 +63,72 @@ test('twice the return in every return variant, contributions of names and parts
   expect(part).toEqual(['DOUBLE', view.overlay_parts![0]!.contribution, 0, null, 'financing']);
   const { weights } = await client.call('getWeights', { params, query: {} });
   expect(weights.reduce((all, { weight }) => all + weight, 0)).toBeCloseTo(2, 12);
+});
+
+test('contributions of securities and its own parts add up together, and the answer says so', async () => {
+  const of = { index_id: 'COSTLY' };
+  const fee = { ...DOUBLE, id: 'COSTLY', overlay: { type: 'fee', percent: 5 } } as const;
+  await client.call('createIndex', { body: fee });
+  await client.run('startBacktest', { params: of, body: {} });
+  const view = await client.call('getAttribution', { params: of, query: {} });
+  const days = (Date.parse('2022-12-30') - Date.parse('2022-06-01')) / 86_400_000;
+  const [own, beneath] = [await levelsOf('COSTLY', 'price'), await levelsOf('TOP', 'price')];
+  expect(own.at(-1)! / own[0]!).toBeCloseTo((beneath.at(-1)! / beneath[0]!) * 0.95 ** (days / 365), 10);
+  expect(view.overlay_parts_sum).toBeLessThan(-0.02);
+  const added = view.contributions.reduce((all, { contribution }) => all + contribution, 0);
+  expect(view.contributions_sum).toBeCloseTo(added, 12);
+  expect(view.contributions_sum).not.toBeCloseTo(view.total_return, 2);
+  expect(view.contributions_sum + view.overlay_parts_sum!).toBeCloseTo(view.total_return, 12);
+  await client.call('deleteIndex', { params: of });
+});
+
+test('its preview has what it holds after the close, by way of the index beneath', async () => {
+  const previewOn = (as_of: string | null) => client.call('previewIndex', { params, body: { as_of } });
+  for (const date of ['2022-10-31', '2022-11-16']) {
+    const preview = await previewOn(date);
+    const { weights } = await client.call('getWeights', { params, query: { as_of: date } });
+    expect(preview.assets.map(({ identifier }) => identifier)).toEqual(weights.map(({ identifier }) => identifier));
+    for (const { identifier, weight } of weights) expect(preview.weights[identifier]).toBeCloseTo(weight, 12);
+    expect(preview).toMatchObject({
+      resolved_date: date,
+      total_weight: expect.closeTo(2, 12),
+      steps: null,
+      solve: null,
+      overlay: { type: 'leverage', index_ids: ['TOP'] },
+    });
+  }
+  expect(await previewOn(null)).toMatchObject({ as_of: '2022-06-01', total_weight: expect.closeTo(2, 12) });
+  await expect(previewOn('2022-05-31')).rejects.toMatchObject({ code: 'NO_DATA_AT_DATE' });
+  const document = { ...DOUBLE, id: 'SENT', overlay: { type: 'fee', percent: 1 } } as const;
+  const sent = await client.call('previewDocument', { body: { document, as_of: '2022-11-16' } });
+  expect([sent.index_version, sent.total_weight]).toEqual([null, expect.closeTo(1, 12)]);
+});
+
+test('an unknown member is an error, which names the one that may be meant', async () => {
+  const body = { ...DOUBLE, id: 'ODD', overlay: { ...twice, finnancing: 'SOFR' }, tagz: [] };
+  const { status, body: refused } = await service.ask('PUT', '/indices/ODD', body);
+  expect(status).toBe(422);
+  expect(refused).toMatchObject({
+    error: {
+      detail: {
+        findings: [
+          {
+            severity: 'error',
+            code: 'UNKNOWN_FIELD',
+            path: 'overlay.finnancing',
+            message: 'The field finnancing is not known. Did you mean financing?',
+          },
+          { severity: 'warning', code: 'UNKNOWN_FIELD', path: 'tagz' },
+        ],
+      },
+    },
+  });
+  const nested = { ...DOUBLE, id: 'ODD', overlay: { type: 'blend', parts: [{ index_id: 'TOP', weight: 1, size: 2 }] } };
+  const { source_index_id: _, ...blend } = nested;
+  expect((await service.ask('POST', '/indices/validate', blend)).body).toMatchObject({
+    valid: false,
+    findings: [{ severity: 'error', code: 'UNKNOWN_FIELD', path: 'overlay.parts[0].size' }],
+  });
 });
 
 test('its rebalances to come are those of the index beneath', async () => {
@@ -249,7 +318,8 @@ test('it leads nowhere back, pays no costs, decides nothing, and goes with the i
   await expect(client.run('startBacktest', { params, body: { transaction_cost_bps: 5 } })).rejects.toMatchObject({
     code: 'VALIDATION_FAILED',
   });
-  await expect(client.call('previewIndex', { params })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+  const whatIf = client.call('whatIf', { body: { index_id: 'DOUBLE', patch: { overlay: { factor: 3 } } } });
+  await expect(whatIf).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
   await client.call('createConstraintSet', { body: { id: 'NONE', name: 'None', constraints: [] } });
   const optimised = client.call('startOptimisation', { body: { index_id: 'DOUBLE', constraint_set_id: 'NONE' } });
   await expect(optimised).rejects.toMatchObject({ detail: { findings: [{ path: 'index_id', accepted: ['TOP'] }] } });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { ChangelogResponse } from '#contract/changelog.js';
-import { compareVersions, parseVersion } from '#domain/version.js';
+import { compareVersions, parseVersion } from '#base/text/version.js';
 import { createChangelog } from '#services/operations/changelog.js';
 
 const TEXT = `# Changelog

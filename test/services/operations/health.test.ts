@@ -3,8 +3,8 @@ import type { Scope } from '#contract/route.js';
 import { expect, test } from 'vitest';
 import { Health } from '#contract/health.js';
 import { healthHandlers } from '#http/routes/health.js';
-import { Refusal } from '#domain/refusal.js';
-import { LIMITS } from '#domain/limits.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { createHealth, type Check } from '#services/operations/health.js';
 
 function service(
@@ -12,6 +12,7 @@ function service(
   { active = 'main' as string | null, draining = false, outage = { is: false }, storeMs = 0 } = {},
 ) {
   return createHealth({
+    build: null,
     version: '1.0.0',
     startedAt: new Date('2026-11-20T03:05:40.123Z'),
     monotonic: () => 0,

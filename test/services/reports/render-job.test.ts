@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { builtInTemplate } from '#domain/reports/built-in.js';
 import type { Attempt } from '#jobs/job-kind.js';
 import type { RenderOrder } from '#jobs/tasks/references.js';
@@ -61,6 +61,7 @@ async function render({ runs, hasIndex = true, draws }: World) {
   } as unknown as Attempt;
   const job = createRenderJob({
     documents,
+    artifacts: { damaged: async () => new Set() },
     markets: {
       served: () => undefined,
       current: () => undefined,
@@ -71,6 +72,7 @@ async function render({ runs, hasIndex = true, draws }: World) {
     },
     states: { staleOf: async () => null, isOtherDataset: async () => false },
     timestamp: () => '2026-11-20T03:05:40.123456+00:00',
+    creator: 'Divisor 1.2.3+0123456789ab',
   });
   return { completion: await job.run(payload, attempt), drawn };
 }
@@ -81,6 +83,7 @@ test('a render is made from the run that is the latest when it starts, and writt
     runs: [{ indexId: 'CORE', overview: { artifact: 'overview-1' }, columns: { artifact: 'columns-1' } }],
     market: null,
     renderedAt: '2026-11-20T03:05:40.123456+00:00',
+    creator: 'Divisor 1.2.3+0123456789ab',
   });
   expect(completion.result).toEqual({
     value: {

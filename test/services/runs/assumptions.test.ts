@@ -5,7 +5,7 @@ import type { OverviewView } from '#contract/analytics/overview.js';
 import type { Methodology } from '#contract/indices/methodology.js';
 import type { WhatIfResponse } from '#contract/indices/what-if.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import { readPdf } from '../../views/report/read-pdf.js';
 import { runService, type RunningService } from '../running-service.js';
 

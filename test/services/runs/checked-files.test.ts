@@ -13,7 +13,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
-import { REMEMBERED_BYTES_MIN } from '#workers/checked-files.js';
+import { REMEMBERED_BYTES_MIN } from '#workers/run-files/checked-files.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** One story of a store that grows: tests follow each other. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { dayFrom } from '#domain/days.js';
-import { readIndex } from '#domain/documents/validate-index.js';
+import { dayFrom } from '#domain/time/days.js';
+import { readIndex } from '#domain/checks/validate-index.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { assertFirstKnown } from '#services/runs/known-decisions.js';
 

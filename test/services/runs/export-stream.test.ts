@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { LIMITS } from '#domain/limits.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import type { ExportPart, ExportPartInput } from '#jobs/tasks/outputs.js';
 import { createExports, type RunExport } from '#services/runs/exports.js';
 import { createViewCache } from '#services/runs/view-cache.js';
@@ -62,7 +62,7 @@ function exportsOf({ parts, fails = -1 }: Scene) {
   };
   const dependencies = {
     documents: { get: async (kind: string) => (kind === 'run' ? { body: RUN } : { body: {} }) },
-    artifacts: { file: async ({ name }: { name: string }) => join(folder, name) },
+    artifacts: { file: async ({ name }: { name: string }) => join(folder, name), damaged: async () => new Set() },
     jobs: { query },
     views: createViewCache(),
     markets: { served: () => undefined },

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { TaskInput } from '#jobs/tasks.js';
 import { createRunRecords, recordEtag } from '#services/runs/run-records.js';
 import type { ArtifactRef, ArtifactStore } from '#store/port.js';
@@ -48,6 +48,7 @@ function records({ fails = 0, isFull = false } = {}) {
       if (!files.has(name)) throw new Refusal('DOCUMENT_UNREADABLE', `${name} is gone`);
       return new Blob([files.get(name)!]).stream();
     },
+    damaged: async () => new Set(),
     remove: async (names: readonly string[]) => names.forEach((name) => files.delete(name)),
   } as unknown as ArtifactStore;
   const query = (async (_task: string, input: TaskInput<'write-record'> | TaskInput<'run-record'>) => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { RunState, StaleState } from '#domain/backtest/stale.js';
-import { stateHead, streamWithHead, unmarked, withHead } from '#services/runs/stamped-json.js';
+import { stateHead, streamWithHead, unmarked, withHead } from '#services/stored/stamped-json.js';
 
 const STALE: StaleState = {
   definition: false,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dayFrom } from '#domain/days.js';
+import { dayFrom } from '#domain/time/days.js';
 import { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { TaskInput } from '#jobs/tasks.js';

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { TaskStopped, WorkerLost } from '#jobs/compute-pool.js';
 import type { TaskInput } from '#jobs/tasks.js';
 import { runService, type RunningService } from '../running-service.js';
@@ -86,6 +86,7 @@ test('the views of the latest run and the preview of its index are asked of the 
     asOf: null,
     risk: true,
     market: market.handle,
+    isMarketOfRun: false,
     benchmark: null,
   });
   expect(views[1]).toEqual({ view: 'attribution', columns: '/home/columns of CORE', start: '2019-12-01', end: null });

@@ -88,7 +88,7 @@ export function warmUp({
   const made = createWarmUp({
     documents,
     pool,
-    artifacts: { file: async ({ name }) => `/home/${name}` },
+    artifacts: { file: async ({ name }) => `/home/${name}`, read: async () => new Uint8Array() },
     markets: { served: () => served },
     isAlone,
     answers,

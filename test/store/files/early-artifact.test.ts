@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openArtifactWriter } from '#store/artifact-writer.js';
 import { openArtifacts } from '#store/files/artifact-store.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
-import { LARGE_BYTES_MIN } from '#domain/page-memory.js';
+import { LARGE_BYTES_MIN } from '#base/memory/page-memory.js';
 import { interceptFiles, watchCalls } from '../../durability/counted-calls.js';
 import { temporaryFolders } from '../temporary-folder.js';
 

@@ -1,7 +1,7 @@
 import { createHistoryCheck } from '#store/history/check-history.js';
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { canonicalJson } from '#domain/canonical-json.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
 import { VERSIONED_KINDS, type Authorship, type Subject } from '#domain/documents/version-document.js';
 import { auditHead } from '#store/audit/log.js';
 import { headOf, versionOf, type Version } from '#store/history/history.js';
@@ -32,7 +32,7 @@ const by = (over: Partial<Authorship> = {}): Authorship => ({ author: 'anna', no
 async function actionsOf(store: DocumentStore, subject: Subject): Promise<string[]> {
   const { latest } = (await headOf(store, subject))!;
   const versions = await Promise.all(Array.from({ length: latest }, (_, i) => versionOf(store, subject, i + 1)));
-  return versions.map((version) => (version === 'unreadable' || version === undefined ? 'lost' : version.action));
+  return versions.map((version) => (typeof version === 'object' ? version.action : 'lost'));
 }
 
 /** A random write of a document: an edit, the restoration of an earlier version, or a deletion. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { forgetDataVersions, recordDataVersion } from '#services/datasets/data-history.js';
+import { forgetDataVersions, recordDataVersion } from '#services/stored/data-history.js';
 import { sealAudit } from '#store/audit/seals.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
 import type { HomeFolders } from '#store/home/home.js';

@@ -122,7 +122,7 @@ test('what is missing is damage where the place is there, and an outage where it
   ]);
   await rename(folder, `${folder}-away`);
   expect(await codes()).toEqual(Array.from({ length: 3 }, () => 'STORE_UNAVAILABLE'));
-  expect(health.fault()).toContain(folder);
+  expect(health.fault()).toMatch(/^The place of the results is away: /); // Clients see it: it names no path.
   await expect(artifacts.isIntact(ref)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   await expect(artifacts.write(CONTENT, SHA256)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   await artifacts.remove([ref.name]);
@@ -132,5 +132,5 @@ test('what is missing is damage where the place is there, and an outage where it
   expect(Buffer.from(await artifacts.read(ref)).toString()).toBe('results');
   await writeFile(join(folder, 'report.pdf'), 'of somebody else');
   await artifacts.sweep(async () => new Set());
-  expect((await readdir(folder)).toSorted()).toEqual([MARKER, 'report.pdf']);
+  expect((await readdir(folder)).toSorted()).toEqual([MARKER, 'report.pdf', 'trash']);
 });

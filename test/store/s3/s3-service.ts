@@ -5,8 +5,8 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Transform } from 'node:stream';
-import type { GivenKeys } from '#store/s3/keys/key-source.js';
-import type { S3Access } from '#store/s3/s3-access.js';
+import type { GivenKeys } from '#store/access/key-source.js';
+import type { S3Access } from '#store/access/s3-access.js';
 import { IS_SOAK } from '../../soak.js';
 import { missingProgram, sharedCeph } from './ceph.js';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
-import { marketOn } from '#domain/backtest/simulate/market-on.js';
+import { marketOn } from '#domain/books/market-on.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { exchangeRates } from '#domain/market/exchange-rates.js';
 import { actionsView, heldAtEnd } from '#views/actions/actions-view.js';
@@ -86,6 +86,11 @@ test.each([
     [50, 50, 50],
   ],
   [
+    'a merger, one share of C and 20 in cash for one',
+    [{ name: 'A', ex: DATES[2]!, type: 'MERGER' as const, value: 1, cash: 20, related: 'C' }],
+    [50, 50, 50],
+  ],
+  [
     'a dividend of 0.5 on shares that are split four for one on the same day',
     [
       { name: 'A', ex: DATES[2]!, type: 'SPLIT' as const, value: 4 },
@@ -144,6 +149,18 @@ test('a merger that is past has the shares that the run took, and their weight, 
   expect(merger.received!.weight).toBeCloseTo(value / (value + others), 12);
   const c = held.find(({ identifier }) => identifier === 'C')!;
   expect(c.weight).toBeCloseTo((value + ((100 / 3) * 25) / 20) / (value + others), 12);
+});
+
+test('a merger into shares and cash that is past has both as the run took them', () => {
+  const close = { A: [50, 50, 50], B: [100, 100, 100], C: [20, 20, 25] };
+  const { shown } = wholeIndexUntil(3, close, [
+    { name: 'A', ex: DATES[2]!, type: 'MERGER', value: 2, cash: 5, related: 'C' },
+  ]);
+  const merger = shown.find(({ type }) => type === 'MERGER')!;
+  // Of 2/3 shares of A: 4/3 of C at 25, and 10/3 in cash, in an index of 55, 50 and 62.5 over 50 a third each.
+  const level = (100 / 3) * (55 / 50 + 1 + 25 / 20);
+  expect(merger).toMatchObject({ cash: 5, proceeds: 5, received: { identifier: 'C', ratio: 2 } });
+  expect(merger.received!.weight).toBeCloseTo(((4 / 3) * 25) / level, 12);
 });
 
 test('of an offer of cash or shares that is past only the side that the run took says what it was', () => {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { API } from '#contract/api.js';
 import { openApiDocument } from '#contract/openapi.js';
 import { routes } from '#contract/route.js';
-import { ERRORS } from '#domain/refusal.js';
+import { ERRORS } from '#domain/refusals/refusal.js';
 import { PAGE_POLICY } from '#views/documentation/page.js';
 import { guidePage } from '#views/documentation/guide-page.js';
 import { referencePage } from '#views/documentation/reference-page.js';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { NONE, type NamedColumn } from '#views/exports/batch.js';
 import { csvText } from '#views/exports/csv.js';
 import { createRowWriter } from '#views/exports/row-text.js';

@@ -2,7 +2,7 @@ import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
-import { formatDay, dayFrom } from '#domain/days.js';
+import { formatDay, dayFrom } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
 import { runOverviewJson, runResultJson } from '#views/run-json.js';

@@ -650,6 +650,10 @@ class Operations:
         """
         return Job(self._transport, self._transport.json("POST", "/optimise/runs", body=body, query={"callback": callback}))
 
+    def preview_optimisation(self, body: c.OptimisationPreviewRequest) -> c.PreviewResponse:
+        """The weights that an optimisation would come to; nothing is stored."""
+        return cast("c.PreviewResponse", self._transport.json("POST", "/optimise/preview", body=body))
+
     def get_optimisation(self, run_id: str) -> c.OptimisationRunResult:
         """The result of a finished optimisation.
 

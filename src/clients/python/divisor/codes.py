@@ -27,6 +27,10 @@ class ForbiddenId(DivisorError):
     """The id does not begin with a prefix of the key; see detail.prefixes."""
 
 
+class ReadOnly(DivisorError):
+    """The service runs with --read-only on: it changes nothing and starts no job."""
+
+
 class ForbiddenOrigin(DivisorError):
     """A keyless service was addressed by a foreign host name or web origin."""
 
@@ -355,6 +359,10 @@ class StoreReadFailed(DivisorError):
     """The data store could not be read."""
 
 
+class RefreshRejected(DivisorError):
+    """The refresh has a finding that fail_on names; nothing was stored or served. See detail.findings."""
+
+
 class StoreWriteFailed(DivisorError):
     """The data store could not be written."""
 
@@ -366,6 +374,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "UNAUTHENTICATED": Unauthenticated,
     "FORBIDDEN_SCOPE": ForbiddenScope,
     "FORBIDDEN_ID": ForbiddenId,
+    "READ_ONLY": ReadOnly,
     "FORBIDDEN_ORIGIN": ForbiddenOrigin,
     "ROUTE_NOT_FOUND": RouteNotFound,
     "INDEX_NOT_FOUND": IndexNotFound,
@@ -448,5 +457,6 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "INDEX_DELETED": IndexDeleted,
     "RENDER_FAILED": RenderFailed,
     "STORE_READ_FAILED": StoreReadFailed,
+    "REFRESH_REJECTED": RefreshRejected,
     "STORE_WRITE_FAILED": StoreWriteFailed,
 }

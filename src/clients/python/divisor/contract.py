@@ -238,6 +238,10 @@ class AttributionView(t.TypedDict):
     index_id: str
     #: By contribution, largest first, then identifier.
     contributions: t.Sequence[ContributionPayload]
+    #: Sum of the contributions: total_return, but for an overlay, where overlay_parts_sum is the rest.
+    contributions_sum: float
+    #: Sum of overlay_parts: with contributions_sum it is total_return. Null where there are none.
+    overlay_parts_sum: t.Optional[float]
     #: What an overlay earned beside its names: with their contributions the total return. Null of other indices.
     overlay_parts: t.Optional[t.Sequence[OverlayPart]]
     #: Last level over the first, less 1.
@@ -310,6 +314,10 @@ class AuditLog(t.TypedDict):
     seals: t.Sequence[AuditSeal]
     #: Keys that signed it, oldest first.
     keys: t.Sequence[PublicKey]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
     #: In the order of the log.
     entries: t.Sequence[AuditEntry]
 
@@ -513,7 +521,7 @@ class BacktestResultSummary(t.TypedDict):
     full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "breach", "overlay", "file_rewritten", "parted", "rewritten"]]
 
 
-class BacktestRunResult(t.TypedDict):
+class _BacktestRunResult(t.TypedDict):
     #: Calendar year to return; they compound to the total.
     annual_returns: t.Mapping[str, float]
     #: What is compared with; null when nothing is.
@@ -552,6 +560,11 @@ class BacktestRunResult(t.TypedDict):
     extended_from: t.Optional[str]
     #: Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.
     full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "breach", "overlay", "file_rewritten", "parted", "rewritten"]]
+
+
+class BacktestRunResult(_BacktestRunResult, total=False):
+    #: Version of the index or strategy that was run; null where it has none, absent in results of earlier versions.
+    index_version: t.Optional[int]
 
 
 class BarChartBlock(t.TypedDict):
@@ -1167,17 +1180,26 @@ class Concentration5_10_40Row(_Concentration5_10_40Row, total=False):
     params: Concentration5_10_40Params
 
 
-class ConcentrationPayload(t.TypedDict):
-    #: Names with a weight, long or short.
+class _ConcentrationPayload(t.TypedDict):
+    #: Securities with a weight above 0.
     constituents: int
-    #: Equal names that would be as concentrated: squared sum of the weights over the sum of their squares. Cash and what is borrowed change nothing.
+    #: 1 over the sum of squared weights: the number of equal weights of the same concentration. Cash raises it and leverage lowers it.
     effective_assets: float
     #: Sum of squared weights.
     herfindahl: float
-    #: Largest weight; a short position by its magnitude.
+    #: Largest weight.
     largest: float
-    #: Combined weight of the largest 1, 5, 10 and 20.
+    #: Combined weight of the largest 1, 5, 10 and 20 constituents.
     top_weights: t.Mapping[str, float]
+
+
+class ConcentrationPayload(_ConcentrationPayload, total=False):
+    #: Securities with a position, long or short. Absent from overviews of runs of earlier versions.
+    gross_constituents: int
+    #: Squared sum of the magnitudes of the weights over the sum of their squares: equal positions of the same concentration, whatever is held in cash or borrowed. Absent from overviews of runs of earlier versions.
+    gross_effective_assets: float
+    #: Largest weight by magnitude, long or short. Absent from overviews of runs of earlier versions.
+    gross_largest: float
 
 
 class ConcentrationRICParams(t.TypedDict, total=False):
@@ -1209,10 +1231,14 @@ class ConcentrationRICRow(_ConcentrationRICRow, total=False):
 class ConcentrationSeries(t.TypedDict):
     #: Sum of squared weights. One value a date.
     herfindahl: t.Sequence[float]
-    #: Effective names: the squared sum of the weights over it; 0 without a weight. One value a date.
+    #: Effective number of assets: 1 over it; 0 without a weight. One value a date.
     effective: t.Sequence[float]
-    #: Largest weight; a short position by its magnitude. One value a date.
+    #: Largest weight. One value a date.
     largest: t.Sequence[float]
+    #: Squared sum of the magnitudes of the weights over herfindahl: equal positions of the same concentration. One value a date.
+    gross_effective: t.Sequence[float]
+    #: Largest weight by magnitude, long or short. One value a date.
+    gross_largest: t.Sequence[float]
 
 
 class ConstituentChange(t.TypedDict):
@@ -1259,7 +1285,7 @@ class ConstituentRow(t.TypedDict):
     risk_contribution: t.Optional[float]
     #: Held less target weight; null on the rebalance date.
     delta_since_rebalance: t.Optional[float]
-    #: Shares of the company on the date, not those the index holds.
+    #: Shares of the company on the date in the data of the run, not those the index holds; null where these are not the data that are served, or lack it.
     shares_outstanding: t.Optional[float]
 
 
@@ -1375,6 +1401,8 @@ class CorporateAction(t.TypedDict):
     related: t.Optional[str]
     #: Price of a new share in a rights issue.
     subscription_price: t.Optional[float]
+    #: Of a merger, money paid per share besides the shares of `related`; null where none is.
+    cash: t.Optional[float]
     #: New shares for one held that may be taken instead of a dividend; null where there is no such choice.
     scrip_ratio: t.Optional[float]
     #: Last day on which a holder elects; null where unknown.
@@ -1716,7 +1744,7 @@ class DataStoreTakenAtStart(t.TypedDict):
     rows_added: int
     #: Names that were not held before.
     identifiers_added: int
-    #: HISTORY_CHANGED or DATES_ADDED.
+    #: HISTORY_CHANGED, SPLIT_RESTATED, LATE_BARS or DATES_ADDED.
     findings: t.Sequence[Finding]
 
 
@@ -1833,8 +1861,8 @@ class DataStoreUpdate(t.TypedDict, total=False):
     adjustment: t.Literal["none", "splits", "total"]
     #: Currency of the prices of names that have no CURRENCY of their own; null for none declared.
     currency: t.Optional[str]
-    #: Holds from the next time the source is read.
-    mapping: t.Optional[MappingInput]
+    #: Members that change; the others stay as they are. Null: the market is written as it is read. Holds from the next time the source is read.
+    mapping: t.Optional[MappingChange]
     #: Contents of the data that can be had again, the last included; null for all. One that a stored run or a published close refers to stays, and all after it.
     versions_kept: t.Optional[int]
 
@@ -1867,8 +1895,12 @@ class DataVersion(t.TypedDict):
 class DataVersions(t.TypedDict):
     #: Newest first.
     versions: t.Sequence[DataVersion]
-    #: All of them, also those not listed.
+    #: Versions that are stored, listed or not.
     total: int
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
     #: Copy of the last content of a folder or a database, from which it is had again where its source has another one: `pending` while it is made behind the answer that served it, `missing` where it is beyond `MAX_COPIED_CONTENT_BYTES`, had no room or was cut off; what can be made is made when the store is next read. Null where the files of the service are the copy.
     copy: t.Optional[t.Literal["made", "pending", "missing"]]
 
@@ -2299,7 +2331,7 @@ class EqualWeightWeighting(_EqualWeightWeighting, total=False):
 
 class ErrorDetail(t.TypedDict):
     #: Stable code to branch on.
-    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "FORBIDDEN_ID", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "STORE_WRITE_FAILED"]
+    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
     #: A sentence for people.
     message: str
     #: Members that go with the code, or null.
@@ -2319,6 +2351,8 @@ EventsView = t.TypedDict("EventsView", {
     "covered_from": t.Optional[str],
     "covered_to": t.Optional[str],
     "events_total": int,
+    "skipped": int,
+    "skipped_causes": "SkippedCauses",
 })
 
 
@@ -2783,7 +2817,7 @@ class _Finding(t.TypedDict):
     #: Errors prevent a save; warnings do not.
     severity: t.Literal["error", "warning", "info"]
     #: Stable code to branch on.
-    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "HISTORY_CHANGED", "DATES_ADDED", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
+    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
     #: A sentence for people.
     message: str
     #: Where, as the client wrote it.
@@ -2810,6 +2844,9 @@ class Finding(_Finding, total=False):
     #: File, sheet or member of an archive that it is in, as it is called where it lies; of many the first. The row stands in the path.
     file: str
 
+
+#: Code of a finding.
+FindingCode = t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
 
 class _FixedWeightParams(t.TypedDict):
     #: Identifier to weight. Unit: fraction.
@@ -2866,8 +2903,8 @@ class _FreezeParams(t.TypedDict):
 class FreezeParams(_FreezeParams, total=False):
     """The names keep their weight in the reference portfolio."""
 
-    #: Trades are measured from the index weights or from the previous solved weights.
-    reference: t.Literal["index", "previous"]
+    #: Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
+    reference: t.Literal["index", "previous", "held"]
     #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
@@ -3113,7 +3150,7 @@ class GenerateSyntheticRequest(t.TypedDict, total=False):
     name: str
     #: Same request, same content, on every platform.
     seed: int
-    #: Names alive at the start; later listings come on top.
+    #: Names alive at the start; later listings come on top. Times the sessions at most MAX_SYNTHETIC_BARS (31500000) of /health.limits.
     assets: int
     #: First session.
     start: Date
@@ -3393,6 +3430,13 @@ class HeaderBlockInput(_HeaderBlockInput, total=False):
     new_page: bool
 
 
+class HealthBuild(t.TypedDict):
+    #: Commit that the program was built from; null when unknown.
+    commit: t.Optional[str]
+    #: Time of the build, ISO-8601 UTC.
+    built_at: str
+
+
 class HealthStorePartialDates(t.TypedDict):
     #: Dates that only some of its names have a bar on.
     total: int
@@ -3436,6 +3480,8 @@ class Health(t.TypedDict):
     reason: t.Optional[str]
     #: The running engine version.
     version: str
+    #: What the running program was built from; null for one that was only compiled.
+    build: t.Optional[HealthBuild]
     #: Start of the process, ISO-8601 UTC with offset.
     started_at: str
     #: Seconds since the start.
@@ -3580,6 +3626,8 @@ class IndexAction(t.TypedDict):
     value: t.Optional[float]
     #: Other identifier of a spin-off, merger or ticker change.
     related: t.Optional[str]
+    #: Of a merger, money paid per share besides the shares of `related`; null where none is.
+    cash: t.Optional[float]
     #: Day of the announcement; null where unknown.
     announced: t.Optional[str]
     #: Coming: behind as_of, and known by then; figures after it are pro forma.
@@ -3606,7 +3654,7 @@ class IndexAction(t.TypedDict):
     divisor_before: t.Optional[float]
     #: The same behind it and all else of its session, at the close of the ex-date; pro forma at the close of as_of, from which the divisor that comes differs by what prices do until then. Null where it cannot be told yet.
     divisor_after: t.Optional[float]
-    #: Of one after which the name is gone: what a share held before is paid, in its currency, and the others are bought with; of a past one as the run took it. Else null.
+    #: Of an action after which the security is gone: cash for a share held before, in its currency, with which the others are bought; of a merger into shares and cash the cash. Of a past action as the run applied it. Else null.
     proceeds: t.Optional[float]
     #: Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close; of a past one as the run took them. Else null.
     received: t.Optional[ReceivedShares]
@@ -3957,6 +4005,10 @@ class JobCallback(t.TypedDict):
 class JobCollection(t.TypedDict):
     #: Newest first; every result is null.
     jobs: t.Sequence[JobStatus]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
 
 
 class JobStatus(t.TypedDict):
@@ -4159,6 +4211,8 @@ class Limits(t.TypedDict):
     MAX_IMPORT_BYTES: float
     #: A table that is the body of `POST /data/import`: it lies on disk, and 4 GiB are 100 million rows of market data.
     MAX_IMPORT_TABLE_BYTES: float
+    #: Assets times sessions of `POST /data/synthetic`: 5000 assets over 25 years.
+    MAX_SYNTHETIC_BARS: float
     #: Panels of a content that is copied when it is served: 7000 names x 25 years x 6 columns.
     MAX_COPIED_CONTENT_BYTES: float
     #: Nesting of a JSON body.
@@ -4507,6 +4561,43 @@ class MappingAnswers(t.TypedDict, total=False):
     adjustment: t.Literal["none", "splits", "total"]
 
 
+class MappingChange(t.TypedDict, total=False):
+    """Members of a mapping that change; the others stay as they are. A member is replaced as a whole."""
+
+    #: long: a row a name and date. wide: a row a date and a column a name.
+    layout: t.Literal["long", "wide"]
+    #: Rows before the header of each table, empty ones not counted.
+    skip_rows: int
+    #: Encoding of text files without a byte order mark. Null: UTF-8.
+    encoding: t.Optional[t.Literal["utf-8", "windows-1252", "windows-1250", "utf-16le", "utf-16be"]]
+    #: Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.
+    field: t.Optional[str]
+    #: Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.
+    fields: t.Mapping[str, str]
+    #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
+    columns: t.Mapping[str, str]
+    #: Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security).
+    identifier_from: t.Optional[str]
+    #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
+    date_format: t.Optional[str]
+    #: Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over.
+    decimal: t.Literal[".", ","]
+    #: Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none.
+    thousands: t.Optional[t.Literal[",", ".", "'", " "]]
+    #: A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read.
+    units: t.Literal["refuse", "read"]
+    #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
+    on_duplicate: t.Literal["refuse", "identical", "first", "last"]
+    #: A price of 0: refused, or no price.
+    zero_prices: t.Literal["refuse", "missing"]
+    #: A negative price: refused, or its amount (CRSP marks the mean of bid and ask so).
+    negative_prices: t.Literal["refuse", "absolute"]
+    #: Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then.
+    adjusted_close: t.Optional[str]
+    #: Columns, files and sheets that are not read.
+    ignore: t.Sequence[str]
+
+
 class MappingInput(t.TypedDict, total=False):
     """How a market is read from tables as they come. Columns that are not mapped are taken by their name."""
 
@@ -4544,7 +4635,22 @@ class MappingInput(t.TypedDict, total=False):
     ignore: t.Sequence[str]
 
 
-class MappingQuestion(t.TypedDict):
+class MappingQuestionConflicts(t.TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Rows that differ from the first of their date.
+    rows: int
+    #: Date of the first of them.
+    date: str
+    #: The first value there that differs.
+    column: str
+    #: That of the first row.
+    first: t.Optional[float]
+    #: That of the later row.
+    other: t.Optional[float]
+
+
+class _MappingQuestion(t.TypedDict):
     #: Field of the mapping that says it, or the adjustment.
     field: t.Literal["adjustment", "layout", "skip_rows", "encoding", "field", "fields", "columns", "identifier_from", "date_format", "decimal", "thousands", "units", "on_duplicate", "zero_prices", "negative_prices", "adjusted_close", "ignore"]
     #: What the data does not say.
@@ -4555,6 +4661,11 @@ class MappingQuestion(t.TypedDict):
     others: t.Sequence[str]
     #: Whether the answer is needed before the data is read.
     required: bool
+
+
+class MappingQuestion(_MappingQuestion, total=False):
+    #: Of on_duplicate: the securities whose rows of one date differ, at most 1000.
+    conflicts: t.Sequence[MappingQuestionConflicts]
 
 
 class MarketCapFilterParams(t.TypedDict, total=False):
@@ -4986,6 +5097,34 @@ class OptimisationJobStatus(t.TypedDict):
     result: t.Optional[OptimisationRunResult]
 
 
+class _OptimisationPreviewRequest(t.TypedDict):
+    #: Index whose weights are the target.
+    index_id: str
+
+
+class OptimisationPreviewRequest(_OptimisationPreviewRequest, total=False):
+    #: What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.
+    objective: Objective
+    #: Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.
+    expected_returns: t.Optional[ExpectedReturns]
+    #: Sets that expected returns and covariances may lie in; the objective is made best for the worst of them.
+    uncertainty: t.Optional[UncertaintyInput]
+    #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
+    costs: t.Optional[TradeCostsInput]
+    #: Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator.
+    risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
+    #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
+    candidates: t.Literal["parent", "universe"]
+    #: Rebalance to target: the latest on or before this day; null takes the latest.
+    as_of: t.Optional[Date]
+    #: First day of the window of the risk model.
+    start: t.Optional[Date]
+    #: Last day of the window of the risk model; never past the decision of the rebalance.
+    end: t.Optional[Date]
+    #: Rows of the catalogue; none leaves the full-investment default.
+    constraints: t.Sequence[ConstraintRowBody]
+
+
 class _OptimisationRunRequest(t.TypedDict):
     #: Index whose weights are the target.
     index_id: str
@@ -5035,7 +5174,7 @@ class _OptimisationRunResult(t.TypedDict):
     converged: bool
     #: A non-convex constraint forced a restricted re-solve: feasible, not proven optimal.
     heuristic: bool
-    #: Names with a weight above 0.
+    #: Securities with a weight above 0.
     holdings: int
     #: Steps of the solver.
     iterations: int
@@ -5076,6 +5215,8 @@ class _OptimisationRunResult(t.TypedDict):
 class OptimisationRunResult(_OptimisationRunResult, total=False):
     #: What objective, rows and results were measured by. Absent in runs of earlier versions.
     risk_model: MeasuringRisk
+    #: Securities with a position, long or short. Absent from results of earlier versions.
+    gross_holdings: int
     #: Scenarios behind `min_cvar` or `min_cdar`; null for other objectives, absent in runs of earlier versions.
     tail: t.Optional[TailOutcome]
     #: With `uncertainty`; null without, absent in runs of earlier versions.
@@ -5500,6 +5641,13 @@ class PreviewLimits(t.TypedDict):
     headroom: float
 
 
+class PreviewOverlay(t.TypedDict):
+    #: Type of the overlay.
+    type: str
+    #: Indices beneath it.
+    index_ids: t.Sequence[str]
+
+
 class PreviewRequest(t.TypedDict, total=False):
     #: Decision date; default the base date of the index, or the first rebalance of a derived one.
     as_of: t.Optional[Date]
@@ -5522,21 +5670,23 @@ class _PreviewResponse(t.TypedDict):
     assets: t.Sequence[PreviewAsset]
     #: Final weights by identifier.
     weights: t.Mapping[str, float]
-    #: Sum of the weights: 1 unless the index is empty, or a WeightSum row leaves cash.
+    #: Sum of the weights: 1 unless the index is empty, a WeightSum row leaves cash, or an overlay holds less or more of the securities beneath.
     total_weight: float
     #: Effective cap; always null on a derived index.
     cap: t.Optional[float]
     #: Weight moved off capped names.
     cap_redistributed: float
-    #: The waterfall; null on a derived index.
+    #: The waterfall; null on a derived index and an overlay.
     steps: t.Optional[t.Sequence[PreviewStep]]
-    #: The optimisation; null on a rule-driven index.
+    #: The optimisation; null on a rule-driven index and an overlay.
     solve: t.Optional[PreviewSolve]
     #: Warnings, as of survivors without a weight.
     findings: t.Sequence[Finding]
 
 
 class PreviewResponse(_PreviewResponse, total=False):
+    #: Of an overlay, which decides nothing: assets and weights are what it holds after the close of resolved_date, by way of the indices beneath. `steps` and `solve` are null.
+    overlay: PreviewOverlay
     #: Of an index that rebalances on breaches: the rule that is watched.
     limits: PreviewLimits
 
@@ -5654,6 +5804,10 @@ class PublicKey(t.TypedDict):
 class PublicKeys(t.TypedDict):
     #: Oldest first.
     keys: t.Sequence[PublicKey]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
 
 
 class Publication(t.TypedDict):
@@ -5887,8 +6041,10 @@ class RebalanceRow(t.TypedDict):
     decision_date: t.Optional[str]
     #: Session of the trades; null of a composition that was in force before the run.
     traded_on: t.Optional[str]
-    #: Names with a weight.
+    #: Securities with a weight above 0.
     constituents: int
+    #: Securities with a position, long or short.
+    gross_constituents: int
     #: Of them not held just before; all at the first rebalance.
     added: int
     #: Names held just before and no more.
@@ -5991,8 +6147,10 @@ class RebalanceView(t.TypedDict):
     decision_date: t.Optional[str]
     #: Session of the trades; null of a composition that was in force before the run.
     traded_on: t.Optional[str]
-    #: Names with a weight.
+    #: Securities with a weight above 0.
     constituents: int
+    #: Securities with a position, long or short.
+    gross_constituents: int
     #: Of them not held just before; all at the first rebalance.
     added: int
     #: Names held just before and no more.
@@ -6162,8 +6320,12 @@ class RefreshJobStatus(t.TypedDict):
 class RefreshRequest(t.TypedDict, total=False):
     #: Last date to bring in; default the latest there is. Later dates that are held stay as they are, also with full.
     until: t.Optional[Date]
-    #: Take every value from the source and report what was restated; otherwise only later dates are added, and other history of the source is left out and reported.
+    #: Take every value from the source and report what was restated. Otherwise securities gain later bars and actions; one whose history the source has changed keeps its bars and actions, unless the change is a split.
     full: bool
+    #: Report what the refresh would change; nothing is stored or served.
+    dry_run: bool
+    #: Finding codes that reject the whole refresh: the job fails with REFRESH_REJECTED before anything is stored or served. Findings of the refresh count, and data warnings that the store does not have yet.
+    fail_on: t.Union[FindingCode, t.Sequence[FindingCode]]
 
 
 class RefreshResultDatasets(t.TypedDict):
@@ -6205,6 +6367,59 @@ class RefreshResultLeftOut(t.TypedDict):
     identifiers_total: int
 
 
+class RefreshResultSplitRestatements(t.TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Shares after the split for one before it.
+    ratio: float
+    #: First date whose prices are not divided; null where there is none yet.
+    date: t.Optional[str]
+
+
+class RefreshResultRejectedBars(t.TypedDict):
+    #: New rows, and rows with a later state: an open membership that has ended, an announced action that is paid.
+    added: int
+    #: Rows held whose values are others now.
+    changed: int
+    #: Rows held that the source has no more.
+    removed: int
+
+
+class RefreshResultRejectedCorporateActions(t.TypedDict):
+    #: New rows, and rows with a later state: an open membership that has ended, an announced action that is paid.
+    added: int
+    #: Rows held whose values are others now.
+    changed: int
+    #: Rows held that the source has no more.
+    removed: int
+
+
+class RefreshResultRejectedFirst(t.TypedDict):
+    #: Which table.
+    dataset: t.Literal["market", "reference", "corporate_actions", "universes", "series"]
+    #: Asset identifier.
+    identifier: str
+    #: The date.
+    date: t.Optional[str]
+    #: The column.
+    column: str
+    #: Before the change.
+    before: t.Optional[t.Union[str, float, bool]]
+    #: After the change.
+    after: t.Optional[t.Union[str, float, bool]]
+
+
+class RefreshResultRejected(t.TypedDict):
+    #: Asset identifier.
+    identifier: str
+    bars: RefreshResultRejectedBars
+    corporate_actions: RefreshResultRejectedCorporateActions
+    #: Later bars that are not taken either.
+    held_back: int
+    #: The first differences, at most 3.
+    first: t.Sequence[RefreshResultRejectedFirst]
+
+
 class RefreshResult(t.TypedDict):
     #: The data store.
     store_id: str
@@ -6228,7 +6443,15 @@ class RefreshResult(t.TypedDict):
     restatements_total: int
     #: Bars of dates that are held, as the source has them and the store has not; null when there is no difference, or with full.
     left_out: t.Optional[RefreshResultLeftOut]
-    #: HISTORY_CHANGED, one for each dataset concerned, with what to do; PARTIAL_DATE for dates that were added, and for the last one; GAP_LONG for a hole of the whole market before them.
+    #: Securities whose history was restated for a split: their bars and actions are taken.
+    split_restatements: t.Sequence[RefreshResultSplitRestatements]
+    #: Securities whose history the source has changed: they keep their bars and actions, and gain none. At most 200.
+    rejected: t.Sequence[RefreshResultRejected]
+    #: All of them.
+    rejected_total: int
+    #: Nothing was stored or served.
+    dry_run: bool
+    #: SPLIT_RESTATED and HISTORY_CHANGED by security, HISTORY_CHANGED for other datasets, LATE_BARS; PARTIAL_DATE for dates that were added, and for the last ones; GAP_LONG for a hole of the whole market before them.
     findings: t.Sequence[Finding]
 
 
@@ -6343,7 +6566,7 @@ class _RenderRequest(t.TypedDict):
 
 
 class RenderRequest(_RenderRequest, total=False):
-    #: Index (or strategy) whose latest run the blocks without an index_id of their own show: all of a built-in; refused where a template has none.
+    #: Index (or strategy) whose latest run the blocks without an index_id of their own show: all of a built-in. Ignored where every block of a stored template names its own.
     index_id: t.Optional[str]
     #: Several of them in one document, each from a new page; instead of index_id.
     index_ids: t.Optional[t.Sequence[str]]
@@ -7777,8 +8000,12 @@ class StoredRun(t.TypedDict):
 class StoredRuns(t.TypedDict):
     #: Newest first.
     runs: t.Sequence[StoredRun]
-    #: All of them, also those not listed.
+    #: Runs that are stored, listed or not.
     total: int
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
 
 
 class StoredStrategy(t.TypedDict):
@@ -7997,6 +8224,22 @@ class SweepJobStatus(t.TypedDict):
     result: t.Optional[SweepView]
 
 
+class SweepMapParameters(t.TypedDict):
+    #: JSON pointer of the parameter, as in `patch`.
+    pointer: str
+    #: Its values, in the order in which they were asked for.
+    values: t.Sequence[t.Any]
+
+
+class SweepMap(t.TypedDict):
+    #: A cell that several variants share shows the one that ranks first, whatever the metric shown.
+    aggregation: t.Literal["first_by_rank"]
+    #: The same in words.
+    sentence: str
+    #: Parameters that are varied, with their values: a map with all but two fixed has one variant a cell.
+    parameters: t.Sequence[SweepMapParameters]
+
+
 class SweepOverfitting(t.TypedDict):
     """Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016)."""
 
@@ -8133,6 +8376,8 @@ class SweepView(_SweepView, total=False):
     folds: t.Optional[SweepFoldsView]
     #: Positions of variants whose levels are equal bit for bit, a list for each that several have; each list counts as one trial. Absent in sweeps of earlier versions.
     identical_variants: t.Sequence[t.Sequence[int]]
+    #: How a map over some of the parameters is to be read. Absent in sweeps of earlier versions.
+    map: SweepMap
     #: Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions.
     verdict: t.Sequence[str]
 
@@ -8479,8 +8724,8 @@ class _TradeSizeParams(t.TypedDict):
 class TradeSizeParams(_TradeSizeParams, total=False):
     """No weight moves further than a bound from the reference portfolio."""
 
-    #: Trades are measured from the index weights or from the previous solved weights.
-    reference: t.Literal["index", "previous"]
+    #: Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
+    reference: t.Literal["index", "previous", "held"]
     #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
@@ -8647,10 +8892,10 @@ class _TurnoverParams(t.TypedDict):
 
 
 class TurnoverParams(_TurnoverParams, total=False):
-    """One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Names of the reference that left the index count as sold."""
+    """One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, which leave its first portfolio unrestricted."""
 
-    #: Trades are measured from the index weights or from the previous solved weights.
-    reference: t.Literal["index", "previous"]
+    #: Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
+    reference: t.Literal["index", "previous", "held"]
     #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
@@ -8835,8 +9080,12 @@ VersionDifference = t.TypedDict("VersionDifference", {
 class VersionList(t.TypedDict):
     #: Newest first.
     versions: t.Sequence[DocumentVersion]
-    #: All of them, also those not listed.
+    #: Versions that are stored, listed or not.
     total: int
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
 
 
 #: The document as it was stored, in the fields it had then.
@@ -9037,7 +9286,7 @@ class WeightedAverageParams(_WeightedAverageParams, total=False):
     upper: t.Optional[float]
     #: Bounds are multiples of the average of the index.
     relative: bool
-    #: A missing value counts as zero, or its name is left out of the average.
+    #: A security without a value is left out of the average (renormalise), or counts as zero.
     missing: t.Literal["zero", "renormalise"]
     #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
@@ -9157,12 +9406,14 @@ class WhatIfResponse(t.TypedDict):
 class _WhatIfSide(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
-    #: Names with a weight, long or short.
+    #: Securities with a weight above 0.
     constituents: int
-    #: Largest weight; a short position by its magnitude.
+    #: Largest weight.
     largest: float
-    #: Equal names that would be as concentrated: squared sum of the weights over the sum of their squares. Cash and what is borrowed change nothing.
+    #: 1 over the sum of squared weights: the number of equal weights of the same concentration. Cash raises it and leverage lowers it.
     effective_assets: float
+    #: Securities with a position, long or short.
+    gross_constituents: int
     #: Largest weight of a name; null without one.
     cap: t.Optional[float]
     #: Weight moved off capped names.

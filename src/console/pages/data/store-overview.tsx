@@ -178,10 +178,15 @@ function LastRefresh({ id }: { readonly id: string }) {
   if (latest === undefined) return null;
   const { result, finishedAt } = latest;
   return (
-    <Section title="Last refresh" aside={moment(finishedAt)}>
+    <Section
+      title={result.dry_run ? 'Last refresh: a dry run, nothing stored' : 'Last refresh'}
+      aside={moment(finishedAt)}
+    >
       <p>
         {counted(result.dates_added, 'date')} and {counted(result.identifiers_added, 'name')} added;{' '}
         {counted(result.rows_added, 'new row')}, {counted(result.rows_changed, 'restated row')}.
+        {result.rejected_total > 0 &&
+          ` ${counted(result.rejected_total, 'security', 'securities')} left as ${result.rejected_total === 1 ? 'it was' : 'they were'}: the source has another history.`}
       </p>
       {result.findings.length > 0 && <FindingTable label="Findings of the refresh" findings={result.findings} />}
       {result.restatements.length > 0 && (

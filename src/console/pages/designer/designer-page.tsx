@@ -7,7 +7,7 @@ import { NoteInput } from '../../components/note-input.js';
 import { Page } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Answered } from '../../components/wait.js';
-import type { PageProps } from '../../shell/pages.js';
+import type { PageProps } from '../../state/page-props.js';
 import { useAddressed } from '../../state/addressed.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { useExchanges } from '../../state/exchanges.js';

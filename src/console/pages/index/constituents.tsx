@@ -90,7 +90,8 @@ function Held({ id, view, open }: HeldProps) {
           {
             term: 'Effective names',
             value: decimal(concentration.effective_assets, 1),
-            help: 'Equally weighted names of the same concentration: squared sum of the weights over the sum of their squares',
+            help: '1 over the sum of squared weights: equal weights of the same concentration',
+            ...grossNote(concentration),
           },
           {
             term: 'Largest',
@@ -132,6 +133,11 @@ function Held({ id, view, open }: HeldProps) {
 
 /** Half of the last digit of a percentage. */
 const SHOWN_MIN = 5e-5;
+
+/** Positions in all, where some of them are short. */
+function grossNote({ constituents, gross_constituents: all }: WeightsView['concentration']) {
+  return all === undefined || all === constituents ? {} : { note: `${count(all)} positions, long and short` };
+}
 
 /** What is in no name: cash, or borrowed where names have more than everything. */
 function cashOf(weights: readonly ConstituentRow[]) {

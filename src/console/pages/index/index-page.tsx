@@ -12,7 +12,7 @@ import { Page } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { openTab, Tabs, type Tab } from '../../components/tabs.js';
 import { Answered } from '../../components/wait.js';
-import type { PageProps } from '../../shell/pages.js';
+import type { PageProps } from '../../state/page-props.js';
 import { activateStore } from '../../state/actions.js';
 import { useFailedRuns } from '../../state/failed-runs.js';
 import { may } from '../../state/principal.js';

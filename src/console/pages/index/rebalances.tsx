@@ -114,8 +114,8 @@ const useSchedule = (id: string, after: string | undefined): ScheduleView | unde
   ).data;
 
 /** The first composition trades nothing: all of it is new, and it has no cost. */
-const isFirst = ({ cost_fraction: cost, added, constituents }: RebalanceRow): boolean =>
-  cost === null && added === constituents;
+const isFirst = ({ cost_fraction: cost, added, gross_constituents: held }: RebalanceRow): boolean =>
+  cost === null && added === held;
 
 const COLUMNS: readonly Column<RebalanceRow>[] = [
   { id: 'date', title: 'In effect', width: 100, value: ({ date }) => date },

@@ -69,7 +69,7 @@ export function Weights({ id, run }: WeightsProps) {
           {(view) => <Largest view={view} id={id} />}
         </Answered>
       </Section>
-      <Section title="Effective number of names" aside="squared sum of the weights over the sum of their squares">
+      <Section title="Effective number of names" aside="1 over the sum of squared weights">
         <Answered resource={names} what="the concentration">
           {(view) => <Effective view={view} />}
         </Answered>

@@ -12,7 +12,7 @@ import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import type { PageProps } from '../../shell/pages.js';
+import type { PageProps } from '../../state/page-props.js';
 import { parameter, setParameters, withQuery } from '../../state/place.js';
 import { chooseRange, chosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
@@ -261,6 +261,7 @@ const actionColumns = (currency: string | null): readonly Column<Action>[] => [
   },
   { id: 'pay', title: 'Paid', width: 100, priority: 2, value: (row) => row.pay_date },
   { id: 'status', title: 'State', width: 96, priority: 3, value: ({ status }) => status },
+  { id: 'cash', title: 'Cash', width: 72, align: 'right', priority: 5, value: ({ cash }) => cash },
   { id: 'related', title: 'Other name', width: 100, priority: 4, value: ({ related }) => related },
 ];
 

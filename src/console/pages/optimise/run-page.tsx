@@ -8,7 +8,7 @@ import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import type { PageProps } from '../../shell/pages.js';
+import type { PageProps } from '../../state/page-props.js';
 import { jobOf } from '../../state/live.js';
 import { addressOf, go, parameter } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
@@ -202,7 +202,7 @@ function Figures({ run, measure }: ResultOfProps) {
           ? []
           : [{ term: 'Costs', value: percent(run.costs, 4), help: 'Of the trades, fraction of value' }]),
         { term: 'Turnover', value: percent(run.turnover), help: 'One-way, against the index weights' },
-        { term: 'Holdings', value: count(run.holdings) },
+        { term: 'Holdings', value: count(run.holdings), ...shortNote(run) },
         { term: 'Rebalance', value: run.rebalance_date, note: riskNote(run) },
         {
           term: 'Solution',
@@ -216,6 +216,11 @@ function Figures({ run, measure }: ResultOfProps) {
 }
 
 /** What risk was measured by, and over which returns. */
+/** Positions in all, where some of them are short. */
+function shortNote({ holdings, gross_holdings: all }: ResultOfProps['run']) {
+  return all === undefined || all === holdings ? {} : { note: `${count(all)} positions, long and short` };
+}
+
 function riskNote({ risk_model: model, start, end }: ResultOfProps['run']): string {
   if (model === undefined) return `risk from ${start} to ${end}`;
   const by = model.model_id === null ? model.estimator : `the model ${model.model_id}`;

@@ -4,7 +4,7 @@ import { parameter } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service, type Trouble } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';
-import { derivedFrom } from './rows.js';
+import { asConstraints, asTerms } from './rows.js';
 import type { Terms } from './terms.js';
 
 interface Question {
@@ -24,26 +24,17 @@ export interface Solution extends Latest<PreviewResponse> {
   readonly findings: readonly Finding[];
 }
 
-/** Solves one rebalance, the last one at a date: those before it would be the work of a run. */
+/** Solves the last rebalance at a date, as a run of the same request would. */
 export function useSolution({ parent, rows, terms, isValid }: Question): Solution {
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   const { start = null, end = null } = stores.data?.stores.find(({ active }) => active) ?? {};
   const asOf = parameter('on') ?? end;
-  const schedule = useResource(asOf === null ? null : `schedule ${parent.id} ${asOf}`, (signal) =>
-    service.value.call('getSchedule', {
-      params: { index_id: parent.id },
-      query: { as_of: asOf ?? '', limit: 1 },
-      signal,
-    }),
-  );
-  const base = schedule.data === undefined ? null : (schedule.data.recent[0] ?? parent.base_date);
-  const document = derivedFrom(parent, { base: base ?? parent.base_date, rows, terms });
-  const solved = useOneAtATime(
-    isValid && asOf !== null && base !== null ? `${asOf} ${JSON.stringify(document)}` : null,
-    () => service.value.call('previewDocument', { body: { document, as_of: asOf } }),
+  const body = { ...asTerms(terms), index_id: parent.id, constraints: asConstraints(rows), as_of: asOf };
+  const solved = useOneAtATime(isValid && asOf !== null ? JSON.stringify(body) : null, () =>
+    service.value.call('previewOptimisation', { body }),
   );
   const extent = start === null || end === null ? null : { start, end };
-  return { ...solved, asOf, extent, findings: solved.isBehind ? [] : ownFindings(solved.trouble) };
+  return { ...solved, asOf, extent, findings: solved.isBehind ? [] : (solved.trouble?.findings ?? []) };
 }
 
 /** Findings of a derivation as the fields of its rows and terms have them. */

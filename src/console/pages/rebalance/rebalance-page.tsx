@@ -10,7 +10,7 @@ import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import { inCurrency, numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import type { PageProps } from '../../shell/pages.js';
+import type { PageProps } from '../../state/page-props.js';
 import { useNames } from '../../state/names.js';
 import { addressOf, parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';

@@ -4,7 +4,7 @@ import { Editor, type Edited, type Opened, type Write } from '../../components/e
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
-import type { PageProps } from '../../shell/pages.js';
+import type { PageProps } from '../../state/page-props.js';
 import { start, type OnRefusal } from '../../state/actions.js';
 import { addressOf, go, parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';

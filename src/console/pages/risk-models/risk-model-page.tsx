@@ -14,7 +14,7 @@ import { Problem } from '../../components/problem.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import type { PageProps } from '../../shell/pages.js';
+import type { PageProps } from '../../state/page-props.js';
 import { attempt, start } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { jobOf } from '../../state/live.js';

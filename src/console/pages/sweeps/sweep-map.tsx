@@ -2,8 +2,10 @@ import type { BacktestMetrics, SweepRow } from '#clients/typescript/divisor.js';
 import { Select } from '../../components/choice.js';
 import { Section } from '../../components/page.js';
 import { parameter, setParameters } from '../../state/place.js';
+import { jsonIn } from '../../state/addressed.js';
 import { decimal, percent } from '../../words/numbers.js';
-import type { Json } from '../../words/paths.js';
+import { isObject, type Json } from '../../words/paths.js';
+import { hiddenParameters, shownIn, valuesOf, type HiddenParameter, type MapAxes } from './map-cells.js';
 import { patchText, withUnit, type Told } from './values.js';
 
 interface SweepMapProps {
@@ -21,7 +23,7 @@ const METRICS = [
   'total_return',
 ] as const satisfies readonly (keyof BacktestMetrics)[];
 
-/** A metric over two parameters; where there are more, a cell has the best of the others by rank. */
+/** A metric over two parameters; where there are more, the others are fixed, or a cell has the first of them by rank. */
 export function SweepMap({ rows, pointers, rankBy, told }: SweepMapProps) {
   const across = pointers.find((pointer) => pointer === parameter('across')) ?? pointers[0] ?? '';
   const down = pointers.find((pointer) => pointer === parameter('down')) ?? pointers[1] ?? '';
@@ -31,49 +33,12 @@ export function SweepMap({ rows, pointers, rankBy, told }: SweepMapProps) {
   const known = rows.flatMap(({ metrics }) => metrics?.[metric] ?? []);
   const least = Math.min(...known);
   const span = Math.max(...known) - least || 1;
-  const best = (column: string, line: string): number | null => {
-    const fitting = rows
-      .filter(
-        ({ patch, rank }) =>
-          rank !== null && patchText(patch[across]) === column && (down === '' || patchText(patch[down]) === line),
-      )
-      .toSorted((a, b) => (a.rank ?? 0) - (b.rank ?? 0));
-    return fitting[0]?.metrics?.[metric] ?? null;
-  };
-  const named = pointers.map((pointer) => ({ value: pointer, text: told(pointer).label }));
+  const fixed = jsonIn(parameter('fixed'));
+  const hidden = hiddenParameters(rows, pointers, { across, down, fixed: isObject(fixed) ? fixed : {} });
+  const shown = (column: string, line: string) => shownIn(rows, { across, down, column, line, hidden });
   return (
-    <Section
-      title="Map"
-      aside={
-        <>
-          {pointers.length > 1 && (
-            <Select
-              label="Across"
-              isLabelShown
-              options={named}
-              value={across}
-              onChoose={(chosen) => setParameters({ across: chosen })}
-            />
-          )}
-          {pointers.length > 1 && (
-            <Select
-              label="Down"
-              isLabelShown
-              options={named}
-              value={down}
-              onChoose={(chosen) => setParameters({ down: chosen })}
-            />
-          )}
-          <Select
-            label="Metric"
-            isLabelShown
-            options={METRICS.map((value) => ({ value, text: value.replaceAll('_', ' ') }))}
-            value={metric}
-            onChoose={(chosen) => setParameters({ metric: chosen })}
-          />
-        </>
-      }
-    >
+    <Section title="Map" aside={<MapChoices {...{ pointers, across, down, metric, told }} />}>
+      <Hidden {...{ rows, hidden, told, rankBy }} />
       <div class="sweep-map" tabIndex={0} role="region" aria-label={`${metric.replaceAll('_', ' ')} by parameters`}>
         <table>
           <thead>
@@ -91,11 +56,13 @@ export function SweepMap({ rows, pointers, rankBy, told }: SweepMapProps) {
               <tr key={line}>
                 <th scope="row">{line === '' ? told(across).label : textOf(rows, down, line, told)}</th>
                 {columns.map((column) => {
-                  const value = best(column, line);
+                  const variant = shown(column, line);
+                  const value = variant?.metrics?.[metric] ?? null;
                   const strength = value === null ? 0 : Math.round(((value - least) / span) * 55);
                   return (
                     <td
                       key={column}
+                      title={variant && hiddenText(variant, hidden, told)}
                       style={{ background: `color-mix(in srgb, var(--accent) ${strength}%, transparent)` }}
                     >
                       {metric === 'sharpe_ratio' ? decimal(value, 3) : percent(value)}
@@ -111,10 +78,90 @@ export function SweepMap({ rows, pointers, rankBy, told }: SweepMapProps) {
   );
 }
 
-/** Values of a parameter in the order in which they were asked for. */
-function valuesOf(rows: readonly SweepRow[], pointer: string): readonly string[] {
-  const inOrder = rows.toSorted((a, b) => a.variant - b.variant);
-  return [...new Set(inOrder.filter(({ patch }) => pointer in patch).map(({ patch }) => patchText(patch[pointer])))];
+interface MapChoicesProps extends MapAxes, Pick<SweepMapProps, 'pointers' | 'told'> {
+  readonly metric: string;
+}
+
+/** Which parameters the map shows, and which metric. */
+function MapChoices({ pointers, across, down, metric, told }: MapChoicesProps) {
+  const named = pointers.map((pointer) => ({ value: pointer, text: told(pointer).label }));
+  return (
+    <>
+      {pointers.length > 1 && (
+        <Select
+          label="Across"
+          isLabelShown
+          options={named}
+          value={across}
+          onChoose={(chosen) => setParameters({ across: chosen })}
+        />
+      )}
+      {pointers.length > 1 && (
+        <Select
+          label="Down"
+          isLabelShown
+          options={named}
+          value={down}
+          onChoose={(chosen) => setParameters({ down: chosen })}
+        />
+      )}
+      <Select
+        label="Metric"
+        isLabelShown
+        options={METRICS.map((value) => ({ value, text: value.replaceAll('_', ' ') }))}
+        value={metric}
+        onChoose={(chosen) => setParameters({ metric: chosen })}
+      />
+    </>
+  );
+}
+
+interface HiddenProps extends Pick<SweepMapProps, 'rows' | 'told' | 'rankBy'> {
+  readonly hidden: readonly HiddenParameter[];
+}
+
+/** What a cell stands for where the map leaves parameters out, and the choice of their values. */
+function Hidden({ rows, hidden, told, rankBy }: HiddenProps) {
+  if (hidden.length === 0) return null;
+  const open = hidden.filter(({ fixed }) => fixed === null).map(({ pointer }) => told(pointer).label);
+  const fix = (pointer: string, value: string) => {
+    const chosen = hidden.map((one) => [one.pointer, one.pointer === pointer ? value : one.fixed] as const);
+    const next = Object.fromEntries(chosen.filter(([, one]) => one !== null && one !== ''));
+    setParameters({ fixed: Object.keys(next).length === 0 ? null : JSON.stringify(next) });
+  };
+  return (
+    <>
+      <p class="quiet">
+        {open.length === 0
+          ? 'Each cell shows one variant: the other parameters are fixed.'
+          : `Each cell shows the variant that ranks first by ${rankBy.replaceAll('_', ' ')} over ${open.join(', ')}. Fix a parameter to see one slice.`}
+      </p>
+      <div class="sweep-fixed">
+        {hidden.map(({ pointer, values, fixed }) => (
+          <Select
+            key={pointer}
+            label={`Fix ${told(pointer).label}`}
+            isLabelShown
+            options={[
+              { value: '', text: 'first by rank' },
+              ...values.map((value) => ({ value, text: textOf(rows, pointer, value, told) })),
+            ]}
+            value={fixed ?? ''}
+            onChoose={(value) => fix(pointer, value)}
+          />
+        ))}
+      </div>
+    </>
+  );
+}
+
+/** Values of the hidden parameters in the variant that a cell shows. */
+function hiddenText({ variant, patch }: SweepRow, hidden: readonly HiddenParameter[], told: Told): string {
+  const values = hidden.map(({ pointer }) => {
+    const { label, unit } = told(pointer);
+    return `${label} ${withUnit(patch[pointer] as Json | undefined, unit)}`; // Values of a patch are JSON.
+  });
+  return [`Variant ${variant}`, ...values].join(', ');
 }
 
 /** A value of a parameter with its unit. */

@@ -6,7 +6,7 @@ import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import type { PageProps } from '../../shell/pages.js';
+import type { PageProps } from '../../state/page-props.js';
 import { start, type OnRefusal } from '../../state/actions.js';
 import { jobOf } from '../../state/live.js';
 import { go } from '../../state/place.js';
@@ -119,7 +119,7 @@ function Figures({ view: { selection, overfitting, variants, refused } }: { read
           help: 'Share of the selections whose choice is no better than the median out of sample',
         },
         {
-          term: 'Loss out of sample',
+          term: 'Probability of loss out of sample',
           value: percent(overfitting?.probability_of_loss),
           help: 'Share whose choice has a negative Sharpe ratio out of sample',
         },

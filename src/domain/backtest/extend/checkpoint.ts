@@ -1,16 +1,16 @@
-import type { Day } from '../../days.js';
+import type { Day } from '../../time/days.js';
 import type { IndexDocument, TreatmentSpec } from '../../documents/index-document.js';
 import { treatmentOf as documentTreatment } from '../../documents/treatment.js';
 import { markMarket } from '../../market/growth.js';
 import type { MarketMark } from '../../market/session-market.js';
-import { lastAtMost } from '../../search.js';
-import type { SeriesEnd } from '../simulate/benchmark.js';
-import type { StoredFollow } from '../simulate/book.js';
-import { inForce, type Composition, type Compositions } from '../simulate/compositions.js';
-import type { DecisionMemory } from '../simulate/decider.js';
-import { indexTerms } from '../simulate/index-run.js';
+import { lastAtMost } from '../../numbers/search.js';
+import type { SeriesEnd } from '../../books/benchmark.js';
+import type { StoredFollow } from '../../books/book.js';
+import { inForce, type Composition, type Compositions } from '../../books/compositions.js';
+import type { DecisionMemory } from '../../books/decider.js';
+import { indexTerms } from '../../books/index-run.js';
 import { storedIndex, storedPortfolio, type StoredOverlay } from './overlay-state.js';
-import { storedBook, type StoredBook } from '../simulate/resumed-book.js';
+import { storedBook, type StoredBook } from '../../books/resumed-book.js';
 import type { Run, RunRemains } from '../run.js';
 
 /** The state that later dates of a run depend on, besides its stored columns: enough to resume it. */

@@ -1,18 +1,18 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Calendars } from '../../calendars/calendar.js';
-import type { Day } from '../../days.js';
-import type { Finding } from '../../findings.js';
+import type { Day } from '../../time/days.js';
+import type { Finding } from '../../refusals/findings.js';
 import type { MarketData, ReturnVariant } from '../../market/market-data.js';
 import type { StoredModels } from '../../risk/stored-model.js';
 import type { Constrained } from '../../strategies/constrained-rebalances.js';
-import type { BenchmarkRun, SeriesEnd } from '../simulate/benchmark.js';
-import type { Book } from '../simulate/book.js';
+import type { BenchmarkRun, SeriesEnd } from '../../books/benchmark.js';
+import type { Book } from '../../books/book.js';
 import type { DatedSeries } from '../../analytics/relative.js';
 import type { IndexContext, KnownIndex, RunCheckpoint } from './checkpoint.js';
-import type { DecisionMemory } from '../simulate/decider.js';
-import type { Composition, DeciderFactory } from '../simulate/compositions.js';
-import type { BacktestPlan } from '../plan.js';
-import type { RequestedRange } from '../simulate/window.js';
+import type { DecisionMemory } from '../../books/decider.js';
+import type { Composition, DeciderFactory } from '../../books/compositions.js';
+import type { BacktestPlan } from '../../documents/backtest-plan.js';
+import type { RequestedRange } from '../../books/window.js';
 
 export interface ResumeRunInput {
   readonly plan: BacktestPlan;

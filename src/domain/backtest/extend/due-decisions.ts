@@ -1,4 +1,4 @@
-import type { Day } from '../../days.js';
+import type { Day } from '../../time/days.js';
 import { isDerivedDocument, isRuleDocument, type DerivedDocument } from '../../documents/index-document.js';
 import type { MarketData } from '../../market/market-data.js';
 import { markedMarket } from '../../market/marked-market.js';
@@ -6,10 +6,10 @@ import { BeforeMarket, markWindow, type SessionMarket } from '../../market/sessi
 import { derivedLookBack } from '../../optimisation/derived-look-back.js';
 import { lookBackOf, type LookBack } from '../../rules/look-back.js';
 import { treatmentOf } from './checkpoint.js';
-import type { DecisionMemory } from '../simulate/decider.js';
-import type { ResumedIndex, Composer, Composition, Compositions } from '../simulate/compositions.js';
-import { createComposer } from '../simulate/create-composer.js';
-import type { BacktestPlan } from '../plan.js';
+import type { DecisionMemory } from '../../books/decider.js';
+import type { ResumedIndex, Composer, Composition, Compositions } from '../../books/compositions.js';
+import { createComposer } from '../../books/create-composer.js';
+import type { BacktestPlan } from '../../documents/backtest-plan.js';
 import type { ResumeRunInput } from './continuation.js';
 
 export interface DueInput {

@@ -1,10 +1,10 @@
-import type { Numbers, NumberType } from '../numbers.js';
+import type { Numbers, NumberType } from '../../numbers/number-types.js';
 import type { AddedSessions, Addition } from '../run-file/block.js';
 import { createColumns, type ColumnsWriter } from '../run-file/create.js';
 import { extendedHeader, type JoinedName, type PlacedBlock } from '../run-file/header.js';
 import type { RunColumns } from '../run-file/read.js';
 import { BLOCK_NAMES, blockOf, isPanel, type BlockName } from '../run-file/schema.js';
-import { CannotResume } from './reasons.js';
+import { CannotResume } from '../../documents/full-run-reasons.js';
 
 export interface ExtendColumnsInput {
   readonly stored: RunColumns;

@@ -1,5 +1,5 @@
 import type { DatedSeries } from '../../analytics/relative.js';
-import type { Numbers } from '../numbers.js';
+import type { Numbers } from '../../numbers/number-types.js';
 import { memberOf, type Extending } from '../record/field.js';
 import { isPlace, lengthOf, poolsBehind, type AddedNumbers, type StoredNumbers } from '../record/places.js';
 import { assertFinite } from '../record/pack.js';

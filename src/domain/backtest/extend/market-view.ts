@@ -1,13 +1,13 @@
 import type { IndexDocument } from '../../documents/index-document.js';
 import { markedMarket } from '../../market/marked-market.js';
 import type { SessionMarket } from '../../market/session-market.js';
-import { lastAtMost } from '../../search.js';
+import { lastAtMost } from '../../numbers/search.js';
 import { treatmentOf, type IndexContext, type KnownIndex } from './checkpoint.js';
-import type { Composer } from '../simulate/compositions.js';
-import { dueAfter, type DueRebalance } from '../simulate/due-rebalances.js';
-import { CannotResume } from './reasons.js';
+import type { Composer } from '../../books/compositions.js';
+import { dueAfter, type DueRebalance } from '../../books/due-rebalances.js';
+import { CannotResume } from '../../documents/full-run-reasons.js';
 import { lastPriced } from '../compute-run.js';
-import { requestedRange, type RequestedRange } from '../simulate/window.js';
+import { requestedRange, type RequestedRange } from '../../books/window.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
 import { type DueInput, decideDue, type Look, composingOn } from './due-decisions.js';
 

@@ -1,7 +1,7 @@
 import { breachRuleOf, breachWatch } from '../../compliance/breach-watch.js';
 import type { LimitRuleName } from '../../compliance/rules.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
-import { CannotResume } from './reasons.js';
+import { CannotResume } from '../../documents/full-run-reasons.js';
 
 /**
  * An index that rebalances on breaches is extended as long as nothing is breached: the decision of another rebalance

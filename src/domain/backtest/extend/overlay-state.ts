@@ -1,6 +1,6 @@
-import { movedOrder, type Book, type BookOverlay, type StoredFollow, type UnfilledOrder } from '../simulate/book.js';
-import type { EarlierOrders } from '../simulate/overlay-orders.js';
-import { storedAfter, storedBook, type StoredBook } from '../simulate/resumed-book.js';
+import { movedOrder, type Book, type BookOverlay, type StoredFollow, type UnfilledOrder } from '../../books/book.js';
+import type { EarlierOrders } from '../../books/overlay-orders.js';
+import { storedAfter, storedBook, type StoredBook } from '../../books/resumed-book.js';
 
 /**
  * An overlay as it is stored. What it does is a function of what lies beneath over all sessions, which is cheap: the

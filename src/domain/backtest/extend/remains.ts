@@ -1,10 +1,10 @@
-import type { Finding } from '../../findings.js';
+import type { Finding } from '../../refusals/findings.js';
 import type { ReturnVariant } from '../../market/market-data.js';
 import { findingGroups } from '../run-findings.js';
 import type { FindingGroups, RunRemains } from '../run.js';
-import type { Book, BriefEnd } from '../simulate/book.js';
-import { storedAfter, type StoredBook } from '../simulate/resumed-book.js';
-import { countStale, type StaleFills } from '../simulate/stale-fills.js';
+import type { Book, BriefEnd } from '../../books/book.js';
+import { storedAfter, type StoredBook } from '../../books/resumed-book.js';
+import { countStale, type StaleFills } from '../../books/stale-fills.js';
 import type { RunCheckpoint } from './checkpoint.js';
 import type { Continuation, IndexContinuation } from './continuation.js';
 import { isStoredOverlay, storedIndexAfter } from './overlay-state.js';

@@ -2,15 +2,15 @@ import { isOverlayDocument, sourcesOf } from '../../documents/index-document.js'
 import type { ReturnVariant } from '../../market/market-data.js';
 import { overlayTypeOf } from '../../overlays/catalogue.js';
 import type { OverlayPath } from '../../overlays/overlay-type.js';
-import { lastAtMost } from '../../search.js';
-import type { Book, BookOverlay } from '../simulate/book.js';
-import { bookOnSessions, compositionOnSessions } from '../simulate/book-on-sessions.js';
-import type { Composition } from '../simulate/compositions.js';
-import { overlayContext, sharesIn } from '../simulate/overlay-context.js';
-import { pathBook } from '../simulate/overlay-book.js';
-import { heldVariant } from '../simulate/index-run.js';
-import { heldCompositions } from '../simulate/overlay-compositions.js';
-import type { StoredBook } from '../simulate/resumed-book.js';
+import { lastAtMost } from '../../numbers/search.js';
+import type { Book, BookOverlay } from '../../books/book.js';
+import { bookOnSessions, compositionOnSessions } from '../../books/book-on-sessions.js';
+import type { Composition } from '../../books/compositions.js';
+import { overlayContext, sharesIn } from '../../books/overlay-context.js';
+import { pathBook } from '../../books/overlay-book.js';
+import { heldVariant } from '../../books/index-run.js';
+import { heldCompositions } from '../../books/overlay-compositions.js';
+import type { StoredBook } from '../../books/resumed-book.js';
 import type { IndexContinuation } from './continuation.js';
 import type { MarketView } from './market-view.js';
 import {
@@ -21,7 +21,7 @@ import {
   type StoredLayer,
   type StoredOverlay,
 } from './overlay-state.js';
-import { CannotResume } from './reasons.js';
+import { CannotResume } from '../../documents/full-run-reasons.js';
 import { resumeBook } from './resume-books.js';
 
 interface ResumedOverlay {

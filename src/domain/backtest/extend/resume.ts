@@ -1,13 +1,13 @@
 import { RETURN_VARIANTS, type ReturnVariant } from '../../market/market-data.js';
-import { bareSeries } from '../simulate/benchmark.js';
-import type { Book, BriefEnd } from '../simulate/book.js';
+import { bareSeries } from '../../books/benchmark.js';
+import type { Book, BriefEnd } from '../../books/book.js';
 import type { ResumeRunInput, Continuation, IndexContinuation } from './continuation.js';
 import { viewOf } from './market-view.js';
 import { assertNoBreach } from './no-breach.js';
 import { isStoredOverlay } from './overlay-state.js';
 import { resumeIndexOrOverlay } from './resume-overlay.js';
 import { resumeBook, rebalancesAfter, resumePortfolio } from './resume-books.js';
-import type { StoredBook } from '../simulate/resumed-book.js';
+import type { StoredBook } from '../../books/resumed-book.js';
 
 /**
  * Simulates what a run has more than a stored one. The same market up to the checkpoint gives the same bits as running

@@ -1,7 +1,7 @@
-import { canonicalJson } from '../../canonical-json.js';
-import { Refusal } from '../../refusal.js';
-import { CannotResume } from '../extend/reasons.js';
-import type { Numbers } from '../numbers.js';
+import { canonicalJson } from '../../json/canonical-json.js';
+import { Refusal } from '../../refusals/refusal.js';
+import { CannotResume } from '../../documents/full-run-reasons.js';
+import type { Numbers } from '../../numbers/number-types.js';
 import { isPlace, type Place, type Pools, type Reference, type StoredNumbers } from './places.js';
 
 /** Where the arrays of a record are put. */

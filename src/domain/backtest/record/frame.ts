@@ -1,7 +1,7 @@
-import { LIMITS } from '../../limits.js';
-import { CannotResume } from '../extend/reasons.js';
-import { isEqual } from '../numbers.js';
-import type { Book } from '../simulate/book.js';
+import { LIMITS } from '../../refusals/limits.js';
+import { CannotResume } from '../../documents/full-run-reasons.js';
+import { isEqual } from '../../numbers/number-types.js';
+import type { Book } from '../../books/book.js';
 import { fieldsOf, group, memberOf, type Extending, type Field, type WeightsFrame } from './field.js';
 import { isPlace, type Place } from './places.js';
 

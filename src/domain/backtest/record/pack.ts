@@ -1,5 +1,5 @@
-import { Refusal } from '../../refusal.js';
-import { typeOf, type Numbers, type NumberType } from '../numbers.js';
+import { Refusal } from '../../refusals/refusal.js';
+import { typeOf, type Numbers, type NumberType } from '../../numbers/number-types.js';
 import type { Packing } from './field.js';
 import { POOLS, type Reference } from './places.js';
 import { PLAIN, REST, type RunRecord } from './schema.js';

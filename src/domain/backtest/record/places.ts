@@ -1,4 +1,11 @@
-import { concatenated, NUMBER_TYPES, typeOf, type Numbers, type NumbersOf, type NumberType } from '../numbers.js';
+import {
+  concatenated,
+  NUMBER_TYPES,
+  typeOf,
+  type Numbers,
+  type NumbersOf,
+  type NumberType,
+} from '../../numbers/number-types.js';
 
 /** Place of an array: a range of a block of the run file. */
 export interface Reference {

@@ -1,9 +1,9 @@
-import { keptIntegers } from '../../kept-memory.js';
-import { LIMITS } from '../../limits.js';
+import { keptIntegers } from '#base/memory/kept-memory.js';
+import { LIMITS } from '../../refusals/limits.js';
 import { panelRow } from '../../market/session-market.js';
 import type { Run } from '../run.js';
-import type { Book } from '../simulate/book.js';
-import { latestPositions, tradePrices, type TradedRun } from '../simulate/portfolio.js';
+import type { Book } from '../../books/book.js';
+import { latestPositions, tradePrices, type TradedRun } from '../portfolio.js';
 
 /** An order that could not be filled on its session. */
 export interface RecordedOrder {

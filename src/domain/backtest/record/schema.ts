@@ -1,9 +1,9 @@
-import { LIMITS } from '../../limits.js';
-import { isEqual } from '../numbers.js';
+import { LIMITS } from '../../refusals/limits.js';
+import { isEqual } from '../../numbers/number-types.js';
 import type { Run } from '../run.js';
-import type { Composition } from '../simulate/compositions.js';
-import type { RebalanceCause } from '../rebalance-causes.js';
-import type { StaleFills } from '../simulate/stale-fills.js';
+import type { Composition } from '../../books/compositions.js';
+import type { RebalanceCause } from '../../schedule/rebalance-causes.js';
+import type { StaleFills } from '../../books/stale-fills.js';
 import { fieldsOf, group, type Field } from './field.js';
 import { FRAME, frameOf } from './frame.js';
 import {

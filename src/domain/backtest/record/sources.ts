@@ -1,12 +1,12 @@
 import type { BacktestMetrics } from '../../analytics/series.js';
-import type { Finding } from '../../findings.js';
+import type { Finding } from '../../refusals/findings.js';
 import type { Continuation, IndexContinuation } from '../extend/continuation.js';
 import type { Run } from '../run.js';
-import type { Book } from '../simulate/book.js';
-import type { Composition } from '../simulate/compositions.js';
-import { coverageOf, type CalendarCoverage } from '../simulate/window.js';
-import { staleFillsOf, type StaleFills } from '../simulate/stale-fills.js';
-import type { Trades } from '../simulate/trades.js';
+import type { Book } from '../../books/book.js';
+import type { Composition } from '../../books/compositions.js';
+import { coverageOf, type CalendarCoverage } from '../../books/window.js';
+import { staleFillsOf, type StaleFills } from '../../books/stale-fills.js';
+import type { Trades } from '../../books/trades.js';
 import type { WeightsFrame } from './field.js';
 import { frameOf, sameFrame, type AddedFrame } from './frame.js';
 import type { RecordedOrder } from './rows.js';
@@ -137,7 +137,7 @@ export function addedBenchmark(added: AddedRecord): AddedBook | null {
     return addedIndex(added, {
       index: benchmark,
       before: added.before.benchmark,
-      coverage: coverageOf(sm.calendar, sm.market.dates, range),
+      coverage: coverageOf(sm.calendar, range),
     });
   }
   return (

@@ -2,12 +2,12 @@ import type { RelativeMetrics } from '../../analytics/relative.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import type { ExtendedRecord } from '../extend/extend-record.js';
 import type { Continuation } from '../extend/continuation.js';
-import type { Numbers, NumbersOf, NumberType } from '../numbers.js';
-import type { BacktestPlan } from '../plan.js';
+import type { Numbers, NumbersOf, NumberType } from '../../numbers/number-types.js';
+import type { BacktestPlan } from '../../documents/backtest-plan.js';
 import type { PackedRecord } from '../record/pack.js';
 import type { Run } from '../run.js';
-import type { Book } from '../simulate/book.js';
-import type { Trades } from '../simulate/trades.js';
+import type { Book } from '../../books/book.js';
+import type { Trades } from '../../books/trades.js';
 import type { ForeignRates } from './foreign-rates.js';
 
 /** Axes of a block, the slowest first. */

@@ -1,8 +1,8 @@
-import { formatDay } from '../../days.js';
+import { formatDay } from '../../time/days.js';
 import { recordsDiffer } from '../record/read.js';
 import type { AnyBlock, Axis, Comparison } from './block.js';
 import { HEADER, HEADER_MEMBERS, shownMember, type RunHeader } from './header.js';
-import type { Numbers } from '../numbers.js';
+import type { Numbers } from '../../numbers/number-types.js';
 import type { RunColumns } from './read.js';
 import { readRecord } from './record.js';
 import { BLOCK_NAMES, blockOf, type BlockName } from './schema.js';

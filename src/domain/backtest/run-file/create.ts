@@ -1,4 +1,4 @@
-import { NUMBER_TYPES, type NumberType } from '../numbers.js';
+import { NUMBER_TYPES, type NumberType } from '../../numbers/number-types.js';
 import { SEGMENTS_VERSION, WHOLE_VERSION, type PlacedBlock, type RunFacts, type RunHeader } from './header.js';
 import { MAGIC, padded, PREAMBLE_BYTES } from './placed.js';
 import type { BlockName } from './schema.js';

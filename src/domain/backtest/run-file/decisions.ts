@@ -1,4 +1,4 @@
-import type { Day } from '../../days.js';
+import type { Day } from '../../time/days.js';
 import { memberOf } from '../record/field.js';
 import { readDescription, readingOf } from '../record/read.js';
 import { SNAPSHOT, TRANSACTIONS, type Snapshot } from '../record/schema.js';

@@ -1,10 +1,10 @@
 import { effectAt, effectTable, type EffectTable } from '../../market/session-effects.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import { placeActions } from '../../market/session-actions.js';
-import { keptFloats } from '../../kept-memory.js';
-import { isEqual } from '../numbers.js';
+import { keptFloats } from '#base/memory/kept-memory.js';
+import { isEqual } from '../../numbers/number-types.js';
 import type { Run } from '../run.js';
-import { indexTerms } from '../simulate/index-run.js';
+import { indexTerms } from '../../books/index-run.js';
 import type { AddedSessions, BlockReader, Filling } from './block.js';
 import { placeIn } from './names.js';
 import type { Sessions } from './panels.js';

@@ -1,11 +1,11 @@
 import { breachRuleOf } from '../../compliance/breach-watch.js';
-import { formatDay } from '../../days.js';
+import { formatDay } from '../../time/days.js';
 import { TreatmentSpec } from '../../documents/index-document.js';
 import type { MeasuredVariant, ReturnVariant } from '../../market/market-data.js';
 import { variantOn } from '../../market/price-basis.js';
-import type { NumberType } from '../numbers.js';
-import type { BookPart } from '../simulate/book.js';
-import type { Composition } from '../simulate/compositions.js';
+import type { NumberType } from '../../numbers/number-types.js';
+import type { BookPart } from '../../books/book.js';
+import type { Composition } from '../../books/compositions.js';
 import type { AddedSessions, WholeRun } from './block.js';
 import type { BlockName } from './schema.js';
 

@@ -1,4 +1,4 @@
-import type { Day } from '../../days.js';
+import type { Day } from '../../time/days.js';
 import { referenceAt } from '../../market/market-data.js';
 import type { SessionMarket } from '../../market/session-market.js';
 

@@ -1,4 +1,4 @@
-import { lastAtMost } from '../../search.js';
+import { lastAtMost } from '../../numbers/search.js';
 
 /** Position among ascending columns of each of some others, ascending too; -1 where it is not among them. */
 export function slotsOf(columns: Int32Array, others: Int32Array): Int32Array {

@@ -1,5 +1,5 @@
 import type { Block } from './block.js';
-import type { Book } from '../simulate/book.js';
+import type { Book } from '../../books/book.js';
 import { append, byDate, byElement, ready } from './parts.js';
 
 /** Of an overlay: see `BookOverlay`. */

@@ -1,9 +1,9 @@
 import type { SessionMarket } from '../../market/session-market.js';
-import { isEqual } from '../numbers.js';
-import type { BacktestPlan } from '../plan.js';
-import type { Book, BookEvent } from '../simulate/book.js';
-import type { Composition } from '../simulate/compositions.js';
-import type { Trades } from '../simulate/trades.js';
+import { isEqual } from '../../numbers/number-types.js';
+import type { BacktestPlan } from '../../documents/backtest-plan.js';
+import type { Book, BookEvent } from '../../books/book.js';
+import type { Composition } from '../../books/compositions.js';
+import type { Trades } from '../../books/trades.js';
 import type { Filling } from './block.js';
 import { scatter, slotsOf } from './names.js';
 

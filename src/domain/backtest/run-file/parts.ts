@@ -1,8 +1,8 @@
 import type { ReturnVariant } from '../../market/market-data.js';
 import { UNTAXED_TWINS, variantOn, variantsOn } from '../../market/price-basis.js';
 import type { Continuation } from '../extend/continuation.js';
-import type { Numbers, NumberType } from '../numbers.js';
-import type { Book } from '../simulate/book.js';
+import type { Numbers, NumberType } from '../../numbers/number-types.js';
+import type { Book } from '../../books/book.js';
 import type { AddedSessions, Addition, Block, Comparison, Filling, WholeRun } from './block.js';
 
 /** Parts of which the entries of the catalogue are made. */

@@ -1,4 +1,4 @@
-import type { MadeBytes } from '../../made-bytes.js';
+import type { MadeBytes } from '#base/memory/made-bytes.js';
 
 /** Name that the header of a whole run has for the file with its prices. */
 export const PRICES = 'prices';

@@ -1,4 +1,4 @@
-import type { Book } from '../simulate/book.js';
+import type { Book } from '../../books/book.js';
 import type { Block } from './block.js';
 import { sessionsBefore } from './effects.js';
 import { filled, priceRows } from './panels.js';

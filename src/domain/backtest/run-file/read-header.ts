@@ -1,4 +1,4 @@
-import { Refusal } from '../../refusal.js';
+import { Refusal } from '../../refusals/refusal.js';
 import { ONE_BASE_VERSION, SEGMENTS_VERSION, WHOLE_VERSION, type PlacedBlock, type RunHeader } from './header.js';
 import { MAGIC, PREAMBLE_BYTES } from './placed.js';
 import type { BlockName } from './schema.js';

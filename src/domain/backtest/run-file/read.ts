@@ -1,4 +1,4 @@
-import { NUMBER_TYPES, type Numbers, type NumberType } from '../numbers.js';
+import { NUMBER_TYPES, type Numbers, type NumberType } from '../../numbers/number-types.js';
 import type { PlacedBlock, RunHeader } from './header.js';
 import { readHeader, unreadable } from './read-header.js';
 import { blockOf, isPanel, type BlockName } from './schema.js';

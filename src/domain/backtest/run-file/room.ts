@@ -1,5 +1,5 @@
-import { LIMITS } from '../../limits.js';
-import type { Compositions } from '../simulate/compositions.js';
+import { LIMITS } from '../../refusals/limits.js';
+import type { Compositions } from '../../books/compositions.js';
 import { APART_BYTES_MIN } from './prices-apart.js';
 import { placedPanel, type Memory } from './placed.js';
 

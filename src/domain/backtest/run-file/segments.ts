@@ -1,4 +1,4 @@
-import { NUMBER_TYPES, typeOf, type Numbers } from '../numbers.js';
+import { NUMBER_TYPES, typeOf, type Numbers } from '../../numbers/number-types.js';
 import type { RunFacts, RunHeader } from './header.js';
 import { isPanel, type BlockName } from './schema.js';
 

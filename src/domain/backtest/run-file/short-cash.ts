@@ -1,7 +1,7 @@
 import { effectTable } from '../../market/session-effects.js';
 import { shortTerms } from '../../market/growth-terms.js';
-import type { Book } from '../simulate/book.js';
-import { indexTerms } from '../simulate/index-run.js';
+import type { Book } from '../../books/book.js';
+import { indexTerms } from '../../books/index-run.js';
 import type { Block } from './block.js';
 import { placeIn } from './names.js';
 import { append, byElement, readyOrNone } from './parts.js';

@@ -1,9 +1,9 @@
 import { exchangeRates } from '../../market/exchange-rates.js';
-import { isEqual } from '../numbers.js';
+import { isEqual } from '../../numbers/number-types.js';
 import { packRecord } from '../record/pack.js';
 import { recordOf } from '../record/schema.js';
 import type { Run } from '../run.js';
-import type { Book } from '../simulate/book.js';
+import type { Book } from '../../books/book.js';
 import type { AnyBlock, Filling, WholeRun } from './block.js';
 import { createColumns, type BlockInPlace, type ColumnsWriter, type EarlierFiles } from './create.js';
 import { foreignRates } from './foreign-rates.js';

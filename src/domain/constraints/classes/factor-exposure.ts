@@ -30,10 +30,9 @@ export const factorExposure = constraintClass({
     params: { field: 'MOMENTUM', lower: -0.1, upper: 0.1, active: true },
   },
   toRows: ({ field, lower, upper, standardise, active }, context) => {
-    const coefficients = exposures(context.numbers(field), standardise);
-    const missing = context.numbers(field).filter(Number.isNaN).length;
-    if (missing > 0)
-      context.warn(`${missing} of ${context.identifiers.length} names have no ${field}; the mean stands for it.`);
+    const values = context.numbers(field);
+    const coefficients = exposures(values, standardise);
+    context.missing({ field, values, effect: 'the mean stands for theirs' });
     let base = 0;
     if (active) for (let i = 0; i < coefficients.length; i++) base += coefficients[i]! * context.index[i]!;
     return [

@@ -12,9 +12,12 @@ export const freeze = constraintClass({
   convex: true,
   params: constraintParams({ identifiers: names, reference }),
   example: { id: 'keep', type: 'Freeze', params: { identifiers: ['AAPL'] } },
-  toRows: ({ identifiers, reference }, context) =>
-    namesInScope(identifiers, context).map((name) => {
-      const weight = fixed(context.reference(reference)[name]!);
+  toRows: ({ identifiers, reference }, context) => {
+    const from = context.reference(reference);
+    if (from === null) return [];
+    return namesInScope(identifiers, context).map((name) => {
+      const weight = fixed(from.weights[name]!);
       return { form: 'name', name, lower: weight, upper: weight, member: context.identifiers[name]! };
-    }),
+    });
+  },
 });

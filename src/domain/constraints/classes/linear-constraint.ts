@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AssetIdentifier } from '../../shape.js';
+import { AssetIdentifier } from '../../schema/shape.js';
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams, notEmpty, notVacuous } from '../parameters.js';
 import { stated } from '../program-row.js';

@@ -34,13 +34,16 @@ export const liquidity = constraintClass({
   example: { id: 'liquid', type: 'Liquidity', params: { notional: 50_000_000, participation: 0.2, days: 2 } },
   toRows: ({ notional, participation, days, window }, context) => {
     const traded = context.medianValueTraded(window);
+    context.missing({ field: 'VALUE_TRADED', values: traded, effect: 'they are not traded' });
+    const from = context.reference('previous');
+    if (from === null) return [];
     return context.identifiers.map((_, name) => {
       const median = Number.isNaN(traded[name]!) ? 0 : traded[name]!;
       const slope = (days * median) / notional;
       return tradeBounds(
         {
           name,
-          from: context.reference('previous')[name]!,
+          from: from.weights[name]!,
           room: participation * slope,
           parameter: 'participation',
           slope,

@@ -14,11 +14,11 @@ export const tradeSize = constraintClass({
     reference,
   }),
   example: { id: 'trade', type: 'TradeSize', params: { upper: 0.02 } },
-  toRows: ({ upper, reference }, context) =>
-    context.identifiers.map((_, name) =>
-      tradeBounds(
-        { name, from: context.reference(reference)[name]!, room: upper, parameter: 'upper', slope: 1 },
-        context,
-      ),
-    ),
+  toRows: ({ upper, reference }, context) => {
+    const from = context.reference(reference);
+    if (from === null) return [];
+    return context.identifiers.map((_, name) =>
+      tradeBounds({ name, from: from.weights[name]!, room: upper, parameter: 'upper', slope: 1 }, context),
+    );
+  },
 });

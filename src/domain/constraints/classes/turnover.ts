@@ -5,7 +5,7 @@ import { stated } from '../program-row.js';
 export const turnover = constraintClass({
   type: 'Turnover',
   label: 'Turnover',
-  help: 'One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Names of the reference that left the index count as sold.',
+  help: 'One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, which leave its first portfolio unrestricted.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,
@@ -14,13 +14,17 @@ export const turnover = constraintClass({
     reference,
   }),
   example: { id: 'turn', type: 'Turnover', params: { limit: 0.15, reference: 'index', priority: 2 } },
-  toRows: ({ limit, reference }, context) => [
-    {
-      form: 'distance',
-      reference: context.reference(reference),
-      fixed: context.outside(reference),
-      limit: stated(limit, 'limit'),
-      member: null,
-    },
-  ],
+  toRows: ({ limit, reference }, context) => {
+    const from = context.reference(reference);
+    if (from === null) return [];
+    return [
+      {
+        form: 'distance',
+        reference: from.weights,
+        fixed: from.outside,
+        limit: stated(limit, 'limit'),
+        member: null,
+      },
+    ];
+  },
 });

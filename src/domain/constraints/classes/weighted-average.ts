@@ -22,7 +22,8 @@ export const weightedAverage = constraintClass({
       .meta({ label: 'Relative', help: 'Bounds are multiples of the average of the index.' }),
     missing: z.enum(['zero', 'renormalise']).default('zero').meta({
       label: 'Missing values',
-      help: 'A missing value counts as zero, or its name is left out of the average.',
+      help: 'A security without a value is left out of the average (renormalise), or counts as zero.',
+      stated: 'renormalise',
     }),
   })
     .refine(...notEmpty)
@@ -30,6 +31,7 @@ export const weightedAverage = constraintClass({
   example: { id: 'carbon', type: 'WeightedAverage', params: { field: 'CARBON_INTENSITY', upper: 0.5, relative: true } },
   toRows: ({ field, lower, upper, relative, missing }, context) => {
     const values = context.numbers(field);
+    context.missing({ field, values, effect: missing === 'zero' ? 'they count as zero' : 'they are left out' });
     const numerator = values.map((value) => (Number.isNaN(value) ? 0 : value));
     const denominator = values.map((value) => (missing === 'renormalise' && Number.isNaN(value) ? 0 : 1));
     const scale = relative ? averageOf(context.index, numerator, denominator) : 1;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AssetIdentifier } from '../../shape.js';
+import { AssetIdentifier } from '../../schema/shape.js';
 import { riskAversion } from '../parameters.js';
 import { posteriorReturns } from '../posterior.js';
 import { returnsClass } from '../returns-class.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { FieldNode, requestText } from '../../rules/datapoints/field-request.js';
-import { numeric, requested } from '../../rules/field-use.js';
+import { FieldNode, requestText } from '../../datapoints/field-request.js';
+import { numeric, requested } from '../../datapoints/field-use.js';
 import { returnsClass } from '../returns-class.js';
 
 export const fieldReturns = returnsClass({

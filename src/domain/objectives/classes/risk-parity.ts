@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { category } from '../../rules/field-use.js';
+import { category } from '../../datapoints/field-use.js';
 import { objectiveClass, plainMeasure } from '../objective-class.js';
 import { parityNumerator } from '../parity.js';
 import { budgetsOf } from '../risk-budgets.js';

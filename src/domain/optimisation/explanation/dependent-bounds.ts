@@ -1,6 +1,6 @@
 import { kinkSum, type Program } from '#kernels/optimisation/program/program.js';
 import { normForce } from '#kernels/optimisation/program/norms.js';
-import { dot } from '../../dot.js';
+import { dot } from '../../numbers/dot.js';
 import type { PlacedRow } from '../problem.js';
 import type { RowSide } from '../report.js';
 import type { ConvexSolution } from '../solve-convex.js';

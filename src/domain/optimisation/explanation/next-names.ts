@@ -1,5 +1,5 @@
 import { lagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
-import { compareText } from '../../findings.js';
+import { compareText } from '../../refusals/findings.js';
 import { worstVariance } from '../../objectives/robustness.js';
 import type { Problem } from '../problem.js';
 import type { ConvexSolution } from '../solve-convex.js';

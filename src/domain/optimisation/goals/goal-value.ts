@@ -1,4 +1,4 @@
-import { dot } from '../../dot.js';
+import { dot } from '../../numbers/dot.js';
 import { metricSquare } from '#kernels/optimisation/program/metric.js';
 import { outcomesAt, tailAverage, tailSize } from '../../objectives/tail.js';
 import { returnShortfall, worstVariance } from '../../objectives/robustness.js';

@@ -1,5 +1,5 @@
 import { powerOf } from '#kernels/power.js';
-import { dot } from '../../dot.js';
+import { dot } from '../../numbers/dot.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { coldState } from '#kernels/optimisation/active-set/active-state.js';
 import type { PathStart } from '#kernels/optimisation/path/follow-path.js';

@@ -1,4 +1,4 @@
-import { dot } from '../../dot.js';
+import { dot } from '../../numbers/dot.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { RETURN_VARIANTS } from '../../market/market-data.js';
-import { RebalanceSpec } from '../../documents/rebalance-spec.js';
-import { Id } from '../../shape.js';
+import { RebalanceSpec } from '../../schedule/rebalance-spec.js';
+import { Id } from '../../schema/shape.js';
 import { costBps, costSentences } from '../fields.js';
 import { overlayType } from '../overlay-type.js';
 import { idle, idleMembers, type Remark } from '../remarks.js';
 import { lessCosts } from '../steps.js';
-import { shareText } from '../../rules/sentence-numbers.js';
+import { shareText } from '../../catalogue/sentence-numbers.js';
 
 const schema = z.strictObject({
   type: z.literal('blend'),

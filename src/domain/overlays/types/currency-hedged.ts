@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { majorUnit } from '../../market/exchange-rates.js';
-import { exactlyOne } from '../../one-of.js';
-import { CurrencyCode } from '../../shape.js';
-import { shareText } from '../../rules/sentence-numbers.js';
+import { exactlyOne } from '../../schema/one-of.js';
+import { CurrencyCode } from '../../schema/shape.js';
+import { shareText } from '../../catalogue/sentence-numbers.js';
 import { basis, rateSeries } from '../fields.js';
 import { overlayType, type OverlayContext, type OverlayPath } from '../overlay-type.js';
 import { idle, idleMembers, type Beneath, type Remark } from '../remarks.js';

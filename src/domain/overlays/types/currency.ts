@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CurrencyCode } from '../../shape.js';
+import { CurrencyCode } from '../../schema/shape.js';
 import { majorUnit } from '../../market/exchange-rates.js';
 import { overlayType } from '../overlay-type.js';
 import { idle } from '../remarks.js';

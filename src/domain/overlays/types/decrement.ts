@@ -1,7 +1,7 @@
 import { powerOf } from '#kernels/power.js';
 import { z } from 'zod';
 import { basis, percent } from '../fields.js';
-import { exactlyOne } from '../../one-of.js';
+import { exactlyOne } from '../../schema/one-of.js';
 import { overlayType, type OverlayContext, type OverlayPath } from '../overlay-type.js';
 import { idle, idleMembers, type Remark } from '../remarks.js';
 import { heldWhole, yearFractions } from '../steps.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { shareText } from '../../rules/sentence-numbers.js';
+import { shareText } from '../../catalogue/sentence-numbers.js';
 import { basis, costBps, costSentences, rateSeries } from '../fields.js';
 import { overlayType } from '../overlay-type.js';
 import { idle, idleMembers } from '../remarks.js';

@@ -1,8 +1,8 @@
 import { powerOf } from '#kernels/power.js';
 import { z } from 'zod';
-import { LIMITS } from '../../limits.js';
-import { exactlyOne } from '../../one-of.js';
-import { shareText } from '../../rules/sentence-numbers.js';
+import { LIMITS } from '../../refusals/limits.js';
+import { exactlyOne } from '../../schema/one-of.js';
+import { shareText } from '../../catalogue/sentence-numbers.js';
 import { basis, costBps, costSentences, rateSeries } from '../fields.js';
 import { overlayType, type OverlaySource } from '../overlay-type.js';
 import { idle, idleMembers, type Remark } from '../remarks.js';

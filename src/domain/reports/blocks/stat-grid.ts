@@ -59,10 +59,14 @@ export const STATS = {
       'is that to the parent as the risk model forecast it at the rebalances, a root mean square over the dates.',
     usual: 'derived',
   },
-  constituents: { label: 'Constituents', meaning: 'are the names held on the last date.', usual: 'every run' },
+  constituents: {
+    label: 'Constituents',
+    meaning: 'are the securities with a weight above 0 on the last date.',
+    usual: 'every run',
+  },
   effective_assets: {
     label: 'Effective assets',
-    meaning: 'is the number of equally weighted names with the concentration of the weights held on the last date.',
+    meaning: 'is 1 over the sum of the squared weights held on the last date.',
     usual: 'every run',
   },
   largest: { label: 'Largest weight', meaning: 'is that held on the last date.', usual: 'every run' },

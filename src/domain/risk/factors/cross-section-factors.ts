@@ -1,6 +1,6 @@
 import { crossSectionRegression } from '#kernels/moments/cross-section-regression.js';
-import { compareText } from '../../findings.js';
-import { LIMITS } from '../../limits.js';
+import { compareText } from '../../refusals/findings.js';
+import { LIMITS } from '../../refusals/limits.js';
 import type { FactorFit, FactorModel } from '../factor-model.js';
 
 /** The factor every name is exposed to with 1. */

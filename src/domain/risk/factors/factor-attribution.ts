@@ -1,6 +1,6 @@
-import { monthOf } from '../../days.js';
+import { monthOf } from '../../time/days.js';
 import { linkContributions, type Attribution, type AttributionInput } from '../../analytics/attribution.js';
-import { compareText } from '../../findings.js';
+import { compareText } from '../../refusals/findings.js';
 import { growthRow } from '../../market/growth.js';
 import { barHistory } from '../bar-history.js';
 import type { ReturnWindow } from '../return-panel.js';

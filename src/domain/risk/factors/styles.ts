@@ -1,7 +1,7 @@
-import type { CrossSection } from '../../rules/datapoints/cross-section.js';
-import { latest, type FieldRequest } from '../../rules/datapoints/field-request.js';
-import { resolve } from '../../rules/datapoints/resolution.js';
-import { zScores } from '../../rules/datapoints/transforms.js';
+import type { CrossSection } from '../../datapoints/cross-section.js';
+import { latest, type FieldRequest } from '../../datapoints/field-request.js';
+import { resolve } from '../../datapoints/resolution.js';
+import { zScores } from '../../datapoints/transforms.js';
 
 /** Sessions of a year and of a month. */
 const YEAR = 252;

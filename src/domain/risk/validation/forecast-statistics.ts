@@ -1,4 +1,4 @@
-import { LIMITS } from '../../limits.js';
+import { LIMITS } from '../../refusals/limits.js';
 import { deviation, mean } from '../../analytics/series.js';
 
 /** Outcomes of a window over which a rolling bias is taken: a year of months. */

@@ -1,10 +1,10 @@
-import { dot } from '../../dot.js';
+import { dot } from '../../numbers/dot.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import type { Day } from '../../days.js';
-import type { RiskValidationRequest } from '../../documents/risk-validation-request.js';
-import { LIMITS } from '../../limits.js';
+import type { Day } from '../../time/days.js';
+import type { RiskValidationRequest } from './risk-validation-request.js';
+import { LIMITS } from '../../refusals/limits.js';
 import { growthRow } from '../../market/growth.js';
-import { Refusal } from '../../refusal.js';
+import { Refusal } from '../../refusals/refusal.js';
 import { estimateRiskModel, type RiskSettings } from '../estimate-risk-model.js';
 import type { ReturnWindow } from '../return-panel.js';
 import { forecastStatistics, type ForecastStatistics } from './forecast-statistics.js';

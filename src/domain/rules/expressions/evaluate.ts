@@ -1,6 +1,6 @@
 import type { ReferenceValue } from '../../market/market-data.js';
-import type { CrossSection } from '../datapoints/cross-section.js';
-import { requestText } from '../datapoints/field-request.js';
+import type { CrossSection } from '../../datapoints/cross-section.js';
+import { requestText } from '../../datapoints/field-request.js';
 import type { ComparisonReason } from '../selection-class.js';
 import {
   comparisonsOf,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { FindingCode } from '../../findings.js';
-import { LIMITS } from '../../limits.js';
-import { FieldNode } from '../datapoints/field-request.js';
+import type { FindingCode } from '../../refusals/findings.js';
+import { LIMITS } from '../../refusals/limits.js';
+import { FieldNode } from '../../datapoints/field-request.js';
 
 export const COMPARISONS = ['gt', 'ge', 'lt', 'le', 'eq', 'ne', 'in', 'between'] as const;
 export type Comparison = (typeof COMPARISONS)[number];

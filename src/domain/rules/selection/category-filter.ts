@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { category } from '../field-use.js';
+import { category } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
 import { listText, missingText, reason } from '../verdicts.js';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { zScores } from '../datapoints/transforms.js';
-import { numeric } from '../field-use.js';
+import { zScores } from '../../datapoints/transforms.js';
+import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { allOf } from '../ranking.js';
+import { allOf } from '../../datapoints/ranking.js';
 import { selectionClass } from '../selection-class.js';
 import type { RankThreshold } from '../thresholds.js';
 import { keepRanked, missingText, named, valuesOf, type Chosen } from '../verdicts.js';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { category, numeric } from '../field-use.js';
+import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
 import { groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
-import { shareText } from '../sentence-numbers.js';
+import { shareText } from '../../catalogue/sentence-numbers.js';
 
 /** Slack of the cumulative share, so that a share reached up to rounding counts as reached. */
 const SHARE_TOLERANCE = 1e-12;

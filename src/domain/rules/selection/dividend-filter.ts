@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { civilOf, dayOf, type Day } from '../../days.js';
-import { numeric } from '../field-use.js';
+import { civilOf, dayOf, type Day } from '../../time/days.js';
+import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
 import { keepWithin, missingText, named, reason, valuesOf } from '../verdicts.js';
-import { shareText } from '../sentence-numbers.js';
+import { shareText } from '../../catalogue/sentence-numbers.js';
 
 export const dividendFilter = selectionClass({
   type: 'DividendFilter',

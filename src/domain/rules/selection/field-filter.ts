@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { comparisonReasons, comparisonText, evaluate, TRUE, UNKNOWN } from '../expressions/evaluate.js';
 import { COMPARISONS, ComparisonValue, valueProblem, type ComparisonNode } from '../expressions/expression.js';
-import { requested } from '../field-use.js';
+import { requested } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
 import { missingText, reason } from '../verdicts.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { numeric } from '../field-use.js';
+import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
 import { boundsText, keepWithin, missingText, named, valuesOf } from '../verdicts.js';

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { latest, SESSIONS_BACK_MAX } from '../datapoints/field-request.js';
-import { numeric } from '../field-use.js';
+import { latest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
+import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { wholeCeiling } from '../rounding.js';
 import { selectionClass } from '../selection-class.js';
 import { keepWithin, missingText } from '../verdicts.js';
-import { shareText } from '../sentence-numbers.js';
+import { shareText } from '../../catalogue/sentence-numbers.js';
 
 export const historyFilter = selectionClass({
   type: 'HistoryFilter',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { latest } from '../datapoints/field-request.js';
-import { numeric } from '../field-use.js';
+import { latest } from '../../datapoints/field-request.js';
+import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
 import { boundsText, keepWithin, missingText, named, valuesOf } from '../verdicts.js';

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { category, numeric } from '../field-use.js';
+import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { wholeCeiling } from '../rounding.js';
 import { selectionClass } from '../selection-class.js';
 import { best, groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
-import { shareText } from '../sentence-numbers.js';
+import { shareText } from '../../catalogue/sentence-numbers.js';
 
 export const topFraction = selectionClass({
   type: 'TopFraction',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { category, numeric } from '../field-use.js';
+import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
 import { best, groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';

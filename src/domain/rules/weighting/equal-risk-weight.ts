@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { equalRiskWeights } from '#kernels/weighting/equal-risk.js';
-import { numeric } from '../field-use.js';
-import { latest } from '../datapoints/field-request.js';
+import { numeric } from '../../datapoints/field-use.js';
+import { latest } from '../../datapoints/field-request.js';
 import { solved, solverRefusal } from './solved-weights.js';
 import { weightingClass } from '../weighting-class.js';
 import { estimateRisk } from './risk-panel.js';

@@ -1,6 +1,6 @@
 import { powerOf } from '#kernels/power.js';
 import { z } from 'zod';
-import { numeric } from '../field-use.js';
+import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { named, valuesOf } from '../verdicts.js';
 import { weighed, weightingClass } from '../weighting-class.js';

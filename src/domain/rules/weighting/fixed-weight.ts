@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { AssetIdentifier } from '../../shape.js';
+import { AssetIdentifier } from '../../schema/shape.js';
 import { weighed, weightingClass } from '../weighting-class.js';
-import { shareText } from '../sentence-numbers.js';
+import { shareText } from '../../catalogue/sentence-numbers.js';
 
 /** Tolerance on the sum of given weights without renormalising. */
 const SUM_TOLERANCE = 1e-9;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { category, numeric } from '../field-use.js';
+import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { groupsOf, valuesOf } from '../verdicts.js';
 import { weighed, weightingClass } from '../weighting-class.js';

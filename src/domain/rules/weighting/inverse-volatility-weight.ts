@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { LIMITS } from '../../limits.js';
-import { deviation } from '../datapoints/aggregates.js';
-import { latest, SESSIONS_BACK_MAX } from '../datapoints/field-request.js';
-import { numeric } from '../field-use.js';
+import { LIMITS } from '../../refusals/limits.js';
+import { deviation } from '../../datapoints/aggregates.js';
+import { latest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
+import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { weighed, weightingClass } from '../weighting-class.js';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { numeric } from '../field-use.js';
+import { numeric } from '../../datapoints/field-use.js';
 import { valuesOf } from '../verdicts.js';
 import { weighed, weightingClass } from '../weighting-class.js';
 

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { minimumVarianceWeights } from '#kernels/weighting/minimum-variance.js';
-import { latest } from '../datapoints/field-request.js';
-import { numeric } from '../field-use.js';
+import { latest } from '../../datapoints/field-request.js';
+import { numeric } from '../../datapoints/field-use.js';
 import { weightingClass } from '../weighting-class.js';
 import { estimateRisk } from './risk-panel.js';
 import { riskParameters, riskText } from './risk-parameters.js';
 import { solved, solverRefusal } from './solved-weights.js';
-import { shareText } from '../sentence-numbers.js';
+import { shareText } from '../../catalogue/sentence-numbers.js';
 
 export const minimumVarianceWeight = weightingClass({
   type: 'MinimumVarianceWeight',

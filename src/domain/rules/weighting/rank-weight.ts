@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { numeric } from '../field-use.js';
+import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { allOf, ranked, withValue } from '../ranking.js';
+import { allOf, ranked, withValue } from '../../datapoints/ranking.js';
 import { named, valuesOf } from '../verdicts.js';
 import { weighed, weightingClass } from '../weighting-class.js';
 

@@ -1,6 +1,6 @@
 import { denseCovariance, lowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
 import type { ShrinkageTarget } from '#kernels/moments/shrinkage-target.js';
-import { LIMITS } from '../../limits.js';
+import { LIMITS } from '../../refusals/limits.js';
 import { coverageOf, readReturns, type ReturnWindow } from '../../risk/return-panel.js';
 import type { Unweighed, WeightingScope } from '../weighting-class.js';
 

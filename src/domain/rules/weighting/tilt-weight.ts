@@ -1,8 +1,8 @@
 import { powerOf } from '#kernels/power.js';
 import { z } from 'zod';
 import { normalProbability } from '#kernels/weighting/normal-probability.js';
-import { zScores } from '../datapoints/transforms.js';
-import { numeric } from '../field-use.js';
+import { zScores } from '../../datapoints/transforms.js';
+import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { named, valuesOf } from '../verdicts.js';
 import { weighed, weightingClass } from '../weighting-class.js';

@@ -1,9 +1,9 @@
 import { lookup } from 'node:dns/promises';
 import ipaddr from 'ipaddr.js';
-import { hostPortOf, type HostPort } from '#domain/host-port.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { hostPortOf, type HostPort } from '#base/text/host-port.js';
 import type { Locations } from '../locations.js';
-import type { Problem } from '../../content/problems.js';
+import type { Problem } from '../../tables/problems.js';
 
 /** A database that may be read, with all that is needed to reach it. */
 export type DatabasePlace =

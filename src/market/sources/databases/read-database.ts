@@ -1,4 +1,4 @@
-import type { Problems } from '../../content/problems.js';
+import type { Problems } from '../../tables/problems.js';
 import type { ReadOptions, SourceRead } from '../source-read.js';
 import type { DatabasePlace } from './database-place.js';
 import { readDuckDbFile } from './read-duckdb-file.js';

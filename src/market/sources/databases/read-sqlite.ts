@@ -4,11 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sqlite from 'node-sqlite3-wasm';
 import type { Cell } from '../../formats/cells.js';
-import { createContentRows, type ContentRows } from '../../content/content-rows.js';
-import { rowsByTable, type TableKind } from '../../content/table-kinds.js';
+import { createContentRows, type ContentRows } from '../content-rows.js';
+import { rowsByTable, type TableKind } from '../../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
-import { digestFile } from '../digest-file.js';
-import type { Problems } from '../../content/problems.js';
+import { digestFile } from '../../formats/digest-file.js';
+import { reasonOf } from '../../tables/fault-reason.js';
+import type { Problems } from '../../tables/problems.js';
 import { PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
 import type { ReadOptions, SourceRead } from '../source-read.js';
 import { boundedCell, shortened } from './bounded-cells.js';
@@ -99,7 +100,7 @@ function readTables(
     problems.error({
       code: 'UNREADABLE_FILE',
       path: '',
-      message: `The database cannot be read: ${(error instanceof Error ? error.message : String(error)).split('\n')[0]!.slice(0, 160)}.`,
+      message: `The database cannot be read: ${reasonOf(error)}.`,
     });
   } finally {
     database?.close();

@@ -1,8 +1,8 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import type { TableKind } from '../../content/table-kinds.js';
+import type { TableKind } from '../../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
-import { didYouMean } from '#domain/nearest-name.js';
-import type { Problems } from '../../content/problems.js';
+import { didYouMean } from '#base/text/nearest-name.js';
+import type { Problems } from '../../tables/problems.js';
 
 /** Table of each dataset that a database holds. */
 export type TableNames = Readonly<Partial<Record<TableKind, string>>>;

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import { Refusal } from '#domain/refusal.js';
-import { codeOf, PlaceFault } from '../../place/place-fault.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { codeOf, PlaceFault } from '../../access/place-fault.js';
 import { reasonOf } from '../request-failure.js';
-import type { AskedKeySource, Keys } from './key-source.js';
+import type { AskedKeySource, Keys } from '../../access/key-source.js';
 import { readProfile } from './profile.js';
 
 /** How long one answer is waited for; a machine has its own metadata at once, or none. */
@@ -101,9 +101,9 @@ async function tokenIn(file: string, setting: string): Promise<string> {
   try {
     token = (await readFile(file, 'utf8')).trim();
   } catch (cause) {
-    throw new PlaceFault(`The file ${file} of ${setting} cannot be read: ${codeOf(cause)}.`, cause);
+    throw new PlaceFault(`The file of ${setting} cannot be read: ${codeOf(cause)}.`, cause);
   }
-  if (token === '') throw new Refusal('STORE_UNAVAILABLE', `The file ${file} of ${setting} is empty.`);
+  if (token === '') throw new Refusal('STORE_UNAVAILABLE', `The file of ${setting} is empty.`);
   return token;
 }
 

@@ -1,6 +1,6 @@
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../../start-refusal.js';
-import type { KeySource } from './key-source.js';
+import type { KeySource } from '../../access/key-source.js';
 import { readProfile, type Profile, type ProfileFiles } from './profile.js';
 
 type Given = string | undefined;

@@ -1,6 +1,6 @@
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { askForKeys } from './ask-for-keys.js';
-import type { AskedKeySource, Keys, KeySource } from './key-source.js';
+import type { AskedKeySource, Keys, KeySource } from '../../access/key-source.js';
 
 /** The keys of a source as they are now. */
 export interface CurrentKeys {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { codeOf, PlaceFault } from '../../place/place-fault.js';
+import { codeOf, PlaceFault } from '../../access/place-fault.js';
 
 export interface ProfileFiles {
   readonly credentialsFile: string;

@@ -1,5 +1,5 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import type { Day } from '#domain/days.js';
+import type { Day } from '#domain/time/days.js';
 import { referenceAt, type MarketData } from '#domain/market/market-data.js';
 import { storedLabels } from '../../stored-labels.js';
 import { heldWeights } from '../../weights-view.js';

@@ -1,6 +1,6 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import type { Day } from '#domain/days.js';
-import { compareText } from '#domain/findings.js';
+import type { Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
 import { groupNumbers, type GroupOfDay } from '#domain/market/groups-by-day.js';
 import { groupOf, groupSpells, ownGroup } from '#domain/market/market-groups.js';
 import { panelRows } from '../../panel-rows.js';

@@ -2,7 +2,7 @@ import { drawdownOf, rebase, returnsOf } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
-import { lastAtMost } from '#domain/search.js';
+import { lastAtMost } from '#domain/numbers/search.js';
 import { inBatches, type Producer } from '../batch.js';
 import { spanOf } from '../span.js';
 

@@ -1,6 +1,6 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { recordParts } from '#domain/backtest/run-file/record.js';
-import { dayFrom, type Day } from '#domain/days.js';
+import { dayFrom, type Day } from '#domain/time/days.js';
 import { rebalanceFigures, weightsAround } from '../../rebalance-figures.js';
 import { inBatches, NONE, type Producer } from '../batch.js';
 
@@ -26,6 +26,7 @@ export const rebalances: Producer<'rebalances'> = ({ columns, window: { start, e
         removed: counts(({ removed }) => removed),
         turnover: Float64Array.from(rows, ({ turnover }) => turnover ?? Number.NaN),
         cost: Float64Array.from(rows, ({ at }) => (at < 0 ? Number.NaN : costs[at]!)),
+        gross_constituents: counts(({ grossConstituents }) => grossConstituents),
       },
     },
     from,

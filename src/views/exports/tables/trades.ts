@@ -1,8 +1,8 @@
 import { recordParts } from '#domain/backtest/run-file/record.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { RecordedTransactions } from '#domain/backtest/record/schema.js';
-import { TRADE_REASONS } from '#domain/backtest/simulate/trades.js';
-import { firstAtLeast } from '#domain/search.js';
+import { TRADE_REASONS } from '#domain/books/trades.js';
+import { firstAtLeast } from '#domain/numbers/search.js';
 import { BATCH_ROWS, type Batch, type Producer } from '../batch.js';
 import { spanOf } from '../span.js';
 

@@ -1,7 +1,7 @@
 import { namesOf } from '#domain/reports/block.js';
 import { CHART_LINES, type ChartLine } from '#domain/reports/blocks/chart.js';
 import { LIMIT_RULES } from '#domain/compliance/rules.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import type { BlockOf } from '#domain/reports/block-kinds.js';
 import { drawLineChart, type ChartSeries, type Panel } from '../chart/line-chart.js';
 import type { RunFigures } from '../figures.js';

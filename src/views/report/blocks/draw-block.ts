@@ -1,5 +1,5 @@
 import type { BlockKindName, ReportBlock } from '#domain/reports/block-kinds.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { LaidBlock } from '../page/layout.js';
 import { drawBarChart } from './bar-chart.js';
 import { drawChart } from './chart.js';

@@ -1,4 +1,4 @@
-import { civilOf, dayOf, formatDay, weekdayOf, type Day } from '#domain/days.js';
+import { civilOf, dayOf, formatDay, weekdayOf, type Day } from '#domain/time/days.js';
 
 export interface DateTick {
   readonly day: Day;

@@ -1,4 +1,4 @@
-import { LIMITS } from '#domain/limits.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import type { DateSpan } from './date-axis.js';
 import { dateTicks } from './date-axis.js';
 import { simplifyLine } from './simplify.js';

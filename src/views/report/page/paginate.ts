@@ -1,5 +1,5 @@
-import { LIMITS } from '#domain/limits.js';
-import { Refusal } from '#domain/refusal.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { SPACE } from '../style-sheet.js';
 import type { AlignedBlock, LaidBlock, Part, Placement, Section } from './layout.js';
 

@@ -1,7 +1,7 @@
 import { fc } from '../../../fast-check.js';
 import { expect, test } from 'vitest';
-import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
-import { formatDay } from '#domain/days.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import { formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { RunRequest } from '../random-run.js';

@@ -1,9 +1,9 @@
 import { fc } from '../../../fast-check.js';
 import { expect, test } from 'vitest';
-import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
-import { formatDay } from '#domain/days.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import { formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { RebalanceSpec } from '#domain/documents/rebalance-spec.js';
+import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { openCalendars } from '#market/serving/calendar-files.js';

@@ -2,12 +2,12 @@ import { fc } from '../../../fast-check.js';
 import { expect } from 'vitest';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
-import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
 import type { Run } from '#domain/backtest/run.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { runResultJson } from '#views/run-json.js';
 import {
   type StoredRun,

@@ -1,6 +1,6 @@
 import { fc } from '../../../fast-check.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { RebalanceSpec } from '#domain/documents/rebalance-spec.js';
+import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { randomMarketOver } from '../random-market.js';
 
@@ -168,6 +168,7 @@ export const randomDerivation = fc
       { id: 'liquid', type: 'Liquidity', params: { notional: 1e5, days: 5, window: 8, soft: 1 } },
       { id: 'risen', type: 'WeightedAverage', params: { field: 'RETURN', lower: -0.2, soft: 1 } },
       { id: 'calm', type: 'Turnover', params: { limit: 0.01, reference: 'previous', priority: 2 } },
+      { id: 'drifted', type: 'Turnover', params: { limit: 0.1, reference: 'held', soft: 1 } },
       { id: 'even', type: 'ActiveShare', params: { limit: 0.02, priority: 1 } },
     ]),
   })
@@ -209,6 +210,7 @@ export const randomConstraints = fc.record({
         { id: 'turn', type: 'Turnover', params: { limit: 0.1, reference: 'previous', soft: 1 } },
         { id: 'liquid', type: 'Liquidity', params: { notional: 1e5, days: 5, window: 8, soft: 1 } },
         { id: 'risen', type: 'WeightedAverage', params: { field: 'RETURN', lower: -0.2, soft: 1 } },
+        { id: 'drifted', type: 'Turnover', params: { limit: 0.1, reference: 'held', soft: 1 } },
         { id: 'few', type: 'Cardinality', params: { maximum: 4 } },
         { id: 'calm', type: 'Turnover', params: { limit: 0.01, reference: 'previous', priority: 1 } },
       ],

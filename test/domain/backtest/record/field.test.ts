@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { CannotResume } from '#domain/backtest/extend/reasons.js';
+import { CannotResume } from '#domain/documents/full-run-reasons.js';
 import { fieldsOf, group, type Extending, type Packing, type Reading } from '#domain/backtest/record/field.js';
-import type { Numbers } from '#domain/backtest/numbers.js';
+import type { Numbers } from '#domain/numbers/number-types.js';
 
 interface Source {
   readonly name: string;

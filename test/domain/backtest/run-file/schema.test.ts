@@ -37,7 +37,7 @@ function richRun(): Uint8Array<ArrayBuffer> {
     rebalance: { frequency: 'daily', effective_lag: 1 },
     universe: { kind: 'list', identifiers: ['A', 'B', 'C'] },
     pipeline: {
-      treatment: { dividends: 'total', max_stale_sessions: 0 },
+      treatment: { dividends: 'total', stale_targets: 'defer' },
       weighting: { type: 'EqualWeight', cap: 0.5 },
     },
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { monthOf } from '#domain/days.js';
+import { monthOf } from '#domain/time/days.js';
 import { factorAttribution, type AttributionModel } from '#domain/risk/factors/factor-attribution.js';
 import { golden, N, names, styleMarket, styleWindow, T } from './style-market.js';
 

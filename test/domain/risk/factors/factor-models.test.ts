@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { RiskModelRequest } from '#domain/documents/risk-model-document.js';
-import { RiskEstimator } from '#domain/documents/risk-estimator.js';
+import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
+import { RiskEstimator } from '#domain/risk/risk-estimator.js';
 import { estimateRisk } from '#domain/optimisation/covariance.js';
 import { metricProduct } from '#domain/optimisation/metric-product.js';
 import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { RiskModelRequest } from '#domain/documents/risk-model-document.js';
-import { RiskValidationRequest } from '#domain/documents/risk-validation-request.js';
-import { Refusal } from '#domain/refusal.js';
+import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
+import { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { validateRiskModel, type ValidationInput } from '#domain/risk/validation/validate-risk-model.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import { randomReturns, windowOf } from '../window.js';

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import type { Finding } from '#domain/findings.js';
-import { createProblems } from '#market/content/problems.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { createProblems } from '#market/tables/problems.js';
 import { readImport } from '#market/import/read-import.js';
 import { temporaryFolder } from '../../../store/temporary-folder.js';
 import { readFolder, writeFiles } from '../../store-folder.js';

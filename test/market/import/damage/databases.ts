@@ -7,7 +7,7 @@ import { GOOD } from './parquet.js';
 import { ROWS } from './damage.js';
 import { expect } from 'vitest';
 import { readDatabase } from '#market/sources/databases/read-database.js';
-import { createProblems } from '#market/content/problems.js';
+import { createProblems } from '#market/tables/problems.js';
 import { writeFiles } from '../../store-folder.js';
 
 const database =

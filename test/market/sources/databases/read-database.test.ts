@@ -9,7 +9,7 @@ import { contentHash } from '#market/content/content.js';
 import type { DatabasePlace } from '#market/sources/databases/database-place.js';
 import { readDatabase } from '#market/sources/databases/read-database.js';
 import type { TableNames } from '#market/sources/databases/tables-to-read.js';
-import { createProblems } from '#market/content/problems.js';
+import { createProblems } from '#market/tables/problems.js';
 import { temporaryFolders } from '../../../store/temporary-folder.js';
 import { hashOf, places, writeFiles } from '../../store-folder.js';
 import { hasPostgresql, startPostgresql } from '../../../postgresql/postgresql-server.js';

@@ -48,6 +48,7 @@ export function describeChanging(): void {
       expect(await service.refusal('PATCH', '/data/stores/taker', { source: taken.location })).toMatchObject({
         status: 409,
         code: 'FOLDER_REGISTERED',
+        message: expect.not.stringContaining(service.root),
         detail: { store_id: 'taken' },
       });
       const next = await folderWith('next', { 'market.csv': marketCsv(['A']) });
@@ -67,6 +68,31 @@ export function describeChanging(): void {
       expect(
         (await service.ask<DataStore>('PATCH', '/data/stores/declare', { adjustment: 'total' })).body,
       ).toMatchObject({ adjustment: 'total', active: true });
+    });
+
+    test('changes the members of its mapping that are given, and keeps the others', async () => {
+      const mapping = {
+        identifier_from: 'file:{identifier}.csv',
+        columns: { date: 'Date', CLOSE: 'Close' },
+        adjusted_close: 'Adj Close',
+      };
+      const location = await folderWith('mapped', { 'A.csv': 'Date,Close,Adj Close\n2024-01-02,10,10\n' });
+      const request = { store_id: 'mapped', name: 'Mapped', kind: 'folder', location, mapping };
+      expect((await service.ask('POST', '/data/stores', request)).status).toBe(201);
+      const patch = async (change: object | null) =>
+        (await service.ask<DataStore>('PATCH', '/data/stores/mapped', { mapping: change })).body.mapping;
+      expect(await patch({ zero_prices: 'missing' })).toMatchObject({ ...mapping, zero_prices: 'missing' });
+      expect(await patch({ adjusted_close: null })).toMatchObject({
+        ...mapping,
+        zero_prices: 'missing',
+        adjusted_close: null,
+      });
+      expect(await patch({ columns: { date: 'Day' } })).toMatchObject({ columns: { date: 'Day' } });
+      expect(findingsOf(await service.refusal('PATCH', '/data/stores/mapped', { mapping: { colour: 'red' } }))).toEqual(
+        ['UNKNOWN_FIELD mapping.colour'],
+      );
+      expect(await patch(null)).toBeNull();
+      expect(await patch({ decimal: ',' })).toMatchObject({ decimal: ',', layout: 'long', adjusted_close: null });
     });
 
     test('deleting a folder store leaves its folder', async () => {

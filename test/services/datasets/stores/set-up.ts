@@ -4,7 +4,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import sqlite from 'node-sqlite3-wasm';
 import { afterAll, beforeAll, expect } from 'vitest';
 import type { DataStore, DataStoreCollection } from '#contract/stores/store.js';
-import type { Finding } from '#domain/findings.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import { type RunningService, runService } from '../../running-service.js';
 
 export let service: RunningService;

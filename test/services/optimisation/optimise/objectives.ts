@@ -260,7 +260,7 @@ export function describeObjectives(): void {
       expect(Object.keys(second!.weights).length).toBeGreaterThan(5);
     });
 
-    test('waits where its history is too short for an objective that chooses by covariance', async () => {
+    test('begins by the identity where its history is too short for a covariance, and says so', async () => {
       const early = {
         ...(await service.ask<object>('GET', '/indices/BROAD')).body,
         id: 'TOO-EARLY',
@@ -269,10 +269,12 @@ export function describeObjectives(): void {
       expect((await service.ask('POST', '/indices', early)).status).toBe(200);
       const body = { id: 'TOO-EARLY-LOW', name: 'Early', objective: 'min_variance' };
       expect((await service.ask('POST', '/indices/TOO-EARLY/optimise', body)).status).toBe(200);
-      const { body: job } = await service.ask<JobStatus>('POST', '/analytics/TOO-EARLY-LOW/backtest', {});
-      const { error } = await service.finished(job.job_id);
-      expect(error).toMatchObject({ code: 'RISK_INSUFFICIENT_DATA' });
-      expect(error!.message).toContain('20 are needed');
+      const { rebalances, findings } = await backtest('TOO-EARLY-LOW');
+      // The least sum of squares of eleven weights.
+      for (const weight of Object.values(rebalances[0]!.weights)) expect(weight).toBeCloseTo(1 / 11, 9);
+      expect(findings).toContainEqual(
+        expect.objectContaining({ code: 'RISK_FALLBACK_IDENTITY', message: expect.stringContaining('20 are needed') }),
+      );
     });
 
     test('chosen from the universe holds names that its parent does not, and so may one derived from it', async () => {

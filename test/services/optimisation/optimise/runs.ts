@@ -70,6 +70,15 @@ export function describeRuns(): void {
       expect(result).toMatchObject({ holdings: 5, heuristic: false, gap: 0 });
     });
 
+    test('with a short position counts weights above 0 as holdings, and every position beside them', async () => {
+      const result = await solved([
+        { id: 'short', type: 'PositionBounds', params: { lower: -0.1, upper: -0.05, identifiers: ['N10', 'N11'] } },
+      ]);
+      const long = result.weights.filter(({ weight }) => weight > 0).length;
+      expect(result.weights.filter(({ weight }) => weight < 0)).toHaveLength(2);
+      expect([result.holdings, result.gross_holdings]).toEqual([long, long + 2]);
+    });
+
     test('that cannot hold fails with a conflict whose every relaxation succeeds', async () => {
       const rows = [
         { id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.05 } },

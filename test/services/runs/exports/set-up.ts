@@ -7,7 +7,7 @@ import { expect } from 'vitest';
 import type { ExportView } from '#contract/exports.js';
 import { exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
 import { EXPORT_FORMATS, type ExportFormat } from '#domain/exports/formats.js';
-import { formatDay } from '#domain/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { liveService, type LiveService } from '../../../real/live.js';
 import { readWorkbook } from '../../../views/exports/read-workbook.js';
 

@@ -169,7 +169,8 @@ export function describeViewRows(): void {
         if (row['cost'] !== null) expect(row['cost']).toBeCloseTo(costs, 6);
         if (id === 'LAZY') continue;
         const held = Object.entries(snapshot!.weights).filter(([, weight]) => weight !== 0);
-        expect(row['constituents']).toBe(held.length);
+        expect(row['constituents']).toBe(held.filter(([, weight]) => Number(weight) > 0).length);
+        expect(row['gross_constituents']).toBe(held.length);
         expect(row['decision_date']).toBe(snapshot!.announced ?? row['date']);
         const before = i === 0 ? {} : snapshots.get(String(rebalances[i - 1]!['date']))!.weights;
         expect(row['added']).toBe(held.filter(([name]) => !(name in before)).length);

@@ -1,6 +1,6 @@
 import { fc } from '../../../fast-check.js';
 import { expect, test } from 'vitest';
-import { civilOf, dayFrom, weekdayOf } from '#domain/days.js';
+import { civilOf, dayFrom, weekdayOf } from '#domain/time/days.js';
 import { dateTicks, type DateTick } from '#views/report/chart/date-axis.js';
 
 const span = (first: string, last: string) => ({ first: dayFrom(first), last: dayFrom(last) });

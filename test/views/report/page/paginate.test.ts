@@ -1,6 +1,6 @@
 import { fc } from '../../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { LaidBlock, Part, Placement } from '#views/report/page/layout.js';
 import { paginate } from '#views/report/page/paginate.js';
 

@@ -180,6 +180,7 @@ export function describeLayout(): void {
           template: builtInTemplate('TEARSHEET-A4', 'SAMPLE'),
           figures: new Map([['SAMPLE', sample.figures]]),
           renderedAt: STAMP,
+          creator: 'Divisor',
           fonts,
           report: (fraction) => {
             if (fraction >= 0.5) throw stop;

@@ -35,6 +35,7 @@ export function render({ template, figures, renderedAt = STAMP, shelf = fonts }:
     template,
     figures: new Map(figures === undefined ? [] : [['SAMPLE', figures]]),
     renderedAt,
+    creator: 'Divisor',
     fonts: shelf,
     report: () => {},
   });

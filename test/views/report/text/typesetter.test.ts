@@ -6,7 +6,10 @@ import { createTypesetter, type Typesetter } from '#views/report/text/typesetter
 
 let typesetter: Typesetter;
 beforeAll(() => {
-  typesetter = createTypesetter(fontSetOf(createPdf({ title: 'Test', renderedAt: new Date(0) })), openFonts());
+  typesetter = createTypesetter(
+    fontSetOf(createPdf({ title: 'Test', creator: 'Divisor', renderedAt: new Date(0) })),
+    openFonts(),
+  );
 });
 
 const style = { size: 10 };
@@ -39,7 +42,7 @@ describe('fonts', () => {
   });
 
   test('the width of figures is that of the string as it is drawn', () => {
-    const pdf = createPdf({ title: 'Test', renderedAt: new Date(0) });
+    const pdf = createPdf({ title: 'Test', creator: 'Divisor', renderedAt: new Date(0) });
     const book = fontSetOf(pdf);
     book.register('regular', openFonts().bytes('regular'));
     for (const text of ['1,234.56%', '-0.71', '2024-11-17'])

@@ -1,0 +1,61 @@
+// Checks the subjects of new commits: `area: verb phrase`, at most 100 characters.
+//
+//   node scripts/commit-subjects.mjs             commits of this branch that main lacks
+//   node scripts/commit-subjects.mjs BASE..HEAD  those of a range
+import { execFileSync } from 'node:child_process';
+import { pathToFileURL } from 'node:url';
+
+/** As much as a line of a log shows. */
+const LENGTH_MAX = 100;
+const FORM = /^[a-z][a-z0-9/.-]*(, [a-z][a-z0-9/.-]*)*: (\S.*)$/;
+
+/** First words that begin a noun phrase or a sentence about somebody. */
+const NO_VERBS = new Set(
+  'a an the this that these those each every all some no not it its we one two new what which whether when where there in of on for with'.split(
+    ' ',
+  ),
+);
+/** Inflected forms: added, adding, adds. Verbs that end so by themselves are spelt out. */
+const INFLECTED = /(?:ed|ing|[^s]s)$/;
+const PLAIN = new Set(['bring', 'string', 'embed', 'feed', 'speed', 'need', 'seed', 'focus', 'bias', 'canvas']);
+
+/** The fault of a subject; undefined where it has none. */
+export function subjectFault(subject) {
+  if (subject.length > LENGTH_MAX) return `has ${subject.length} characters; at most ${LENGTH_MAX} are accepted`;
+  const phrase = FORM.exec(subject)?.[2];
+  if (phrase === undefined) return 'is not of the form `area: verb phrase`';
+  if (phrase.includes(';')) return 'says several things; split the commit or name what they have in common';
+  if (phrase.endsWith('.')) return 'ends in a full stop';
+  const [first] = phrase.split(/[\s,:]/);
+  if (!/^[a-z-]+$/.test(first) || NO_VERBS.has(first) || (INFLECTED.test(first) && !PLAIN.has(first)))
+    return `does not begin with a verb in its plain form: ${first}`;
+  return undefined;
+}
+
+const git = (...words) => execFileSync('git', words, { encoding: 'utf8' });
+
+/** Commits of a range, merges not counted. */
+function subjectsIn(range) {
+  const lines = git('log', '--no-merges', '--format=%h %s', range).split('\n').filter(Boolean);
+  return lines.map((line) => ({
+    commit: line.slice(0, line.indexOf(' ')),
+    subject: line.slice(line.indexOf(' ') + 1),
+  }));
+}
+
+/** The branch that changes go to, on this machine or where it came from. */
+function mainBranch() {
+  const names = git('for-each-ref', '--format=%(refname)', 'refs/heads/main', 'refs/remotes/origin/main').split('\n');
+  return names.filter(Boolean).at(-1) ?? 'HEAD';
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const faults = subjectsIn(process.argv[2] ?? `${mainBranch()}..HEAD`).flatMap(({ commit, subject }) => {
+    const fault = subjectFault(subject);
+    return fault === undefined ? [] : [`${commit} ${subject}\n  ${fault}`];
+  });
+  if (faults.length > 0) {
+    console.error(faults.join('\n'));
+    process.exit(1);
+  }
+}

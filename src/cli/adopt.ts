@@ -1,0 +1,73 @@
+import { parseArgs } from 'node:util';
+import { homeReport } from './home-report.js';
+import { moveToNewPlace, takeOver, type Adoption } from './moving/adopt-cluster.js';
+import { firstSentence } from './flag-words.js';
+import { readSettings } from './settings.js';
+import { right } from './terminal.js';
+import { UsageError } from './usage-error.js';
+
+export const ADOPT_HELP = `divisor adopt --take-over [--json]
+divisor adopt --new-place PLACE [--json]
+
+Settles which database owns a place of results. A service refuses to start (exit status 78) on a copy of a database whose
+original uses the same place: its housekeeping would remove the results of the original.
+
+--new-place gives the copy a place of its own: it copies every result that its documents name, compares each with its
+hash, and changes nothing in the old place. Start its services with --artifacts PLACE afterwards.
+--take-over makes the database the owner of the place that it names, and brings results back from the trash: after a
+restore of the database to an earlier time. Stop every service of the other database first.
+
+No service may run on the database meanwhile. An interrupted adoption can be run again.
+
+  --take-over   The other database is not used any more.
+  --new-place   file:///folder or s3://bucket/prefix: an empty folder or prefix.
+  --database    postgres://user:password@host:5432/name. Default: DATABASE_URL.
+  --artifacts   The place that the database names. Default: DIVISOR_ARTIFACTS.
+  --json        One JSON object a line, as in a pipe.
+
+Exit statuses: 0 done; 1 done, and some results are missing or damaged, which are named; 75 a service uses the database or
+the place; 78 the place is that of another store.
+`;
+
+const EXIT_MISSING = 1;
+
+/** `divisor adopt`: a database and the place of its results. */
+export async function adopt(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+  const { flags, newPlace, json } = parse(argv);
+  const { settings } = readSettings(flags, environment);
+  if (settings.database === undefined || settings.artifacts === undefined)
+    throw new UsageError(
+      `adopt needs the database and its place: --database (DATABASE_URL) and --artifacts (DIVISOR_ARTIFACTS).\n\n${ADOPT_HELP}`,
+    );
+  const adoption = await (newPlace === undefined
+    ? takeOver(settings)
+    : moveToNewPlace(settings, readSettings([...flags, '--artifacts', newPlace], environment).settings));
+  homeReport<Adoption>(json).print([adoption], ['store', 'results', 'missing'], ({ store_id: id, named, missing }) => [
+    id,
+    right(String(named)),
+    missing.join(', ') || 'none',
+  ]);
+  return adoption.missing.length > 0 ? EXIT_MISSING : 0;
+}
+
+function parse(argv: readonly string[]) {
+  const text = { type: 'string' } as const;
+  const options = {
+    'take-over': { type: 'boolean' },
+    'new-place': text,
+    database: text,
+    artifacts: text,
+    json: { type: 'boolean' },
+  } as const;
+  try {
+    const { values } = parseArgs({ args: [...argv], options, strict: true });
+    const { 'take-over': isTakeOver = false, 'new-place': newPlace, json } = values;
+    if (isTakeOver === (newPlace !== undefined)) throw new Error('Give one of --take-over and --new-place.');
+    const flags = (['database', 'artifacts'] as const).flatMap((name) =>
+      values[name] === undefined ? [] : [`--${name}`, values[name]],
+    );
+    return { flags, newPlace, json };
+  } catch (failure) {
+    throw new UsageError(`${firstSentence(failure, Object.keys(options))}\n\n${ADOPT_HELP}`, { cause: failure });
+  }
+}

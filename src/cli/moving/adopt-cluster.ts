@@ -1,0 +1,96 @@
+import { artifactsOf as artifactsIn } from '#store/lmdb/stored-entries.js';
+import {
+  markNewPlace,
+  newStoreId,
+  recordNewPlace,
+  takePlaceOver,
+  type AdoptOptions,
+} from '#store/place/adopt-place.js';
+import { assertPlace } from '#store/place/claim-place.js';
+import { DOCUMENT_KINDS } from '#store/document-kinds.js';
+import { openDatabaseDocuments, type DatabaseDocuments } from '#store/postgres/open-documents.js';
+import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
+import { artifactsOf } from '../places.js';
+import type { Settings } from '../settings.js';
+import { createFileMove, type FileMove } from './move-files.js';
+import { openFiles } from './open-place.js';
+
+/** What an adoption did with the results that documents name. */
+export interface Adoption {
+  readonly store_id: string;
+  /** Results that documents name. */
+  readonly named: number;
+  /** Names of those that are missing or damaged. */
+  readonly missing: readonly string[];
+}
+
+/**
+ * Makes a database the owner of the place that it names, and brings results that its documents name back from the
+ * trash: after the database was set back to an earlier time.
+ * @throws StartRefusal 75 while a service uses the place or the database, 78 when the place is another store
+ */
+export function takeOver(settings: Settings, options?: Pick<AdoptOptions, 'observeMs'>): Promise<Adoption> {
+  return onDatabase(settings, async (documents) => {
+    const place = artifactsOf(settings)!; // Given with the database.
+    const storeId = await takePlaceOver(documents, place, { ...options, identity: documents.identity });
+    const { files, close } = await openFiles(settings, storeId);
+    try {
+      const named = [...(await documents.referencedArtifacts())];
+      return { store_id: storeId, named: named.length, missing: await files.artifacts.restore(named) };
+    } finally {
+      await close();
+    }
+  });
+}
+
+/**
+ * Gives a database a place of its own: copies every result that its documents name, each compared with its hash, and
+ * changes nothing in the place that it named before.
+ * @param to its settings name the new place
+ * @throws StartRefusal 75, 78 when the new place is another store or the old one is not that of the database
+ */
+export function moveToNewPlace(settings: Settings, to: Settings): Promise<Adoption> {
+  return onDatabase(settings, async (documents) => {
+    const { identity } = documents;
+    const oldId = await assertPlace(documents, artifactsOf(settings)!);
+    if (oldId === undefined)
+      throw new StartRefusal(EXIT_CONFIGURATION, 'The database names no place of results yet: start a service on it.');
+    const storeId = newStoreId(oldId, identity, to.artifacts!);
+    await markNewPlace(artifactsOf(to)!, storeId);
+    const source = await openFiles(settings, oldId);
+    const target = await openFiles(to, storeId);
+    try {
+      const move = await createFileMove(source.files, target.files, true);
+      await copyNamed(documents, move);
+      await recordNewPlace(documents, storeId);
+      return { store_id: storeId, named: move.count, missing: move.damaged };
+    } finally {
+      await source.close();
+      await target.close();
+    }
+  });
+}
+
+async function copyNamed(documents: DatabaseDocuments, move: FileMove): Promise<void> {
+  for (const kind of DOCUMENT_KINDS)
+    for (const id of await documents.ids(kind)) {
+      const found = await documents.get(kind, id);
+      if (found !== undefined && !('unreadable' in found)) await move.copy(artifactsIn(found.body));
+    }
+}
+
+/** @throws StartRefusal 75 while a service works on the database, 78 without a database and a place of results */
+async function onDatabase<T>(settings: Settings, work: (documents: DatabaseDocuments) => Promise<T>): Promise<T> {
+  const place = { url: settings.database!, migrate: false, moves: 'from' as const };
+  const documents = await openDatabaseDocuments({
+    place,
+    onFailure(cause) {
+      throw cause;
+    },
+  });
+  try {
+    return await work(documents);
+  } finally {
+    await documents.close();
+  }
+}

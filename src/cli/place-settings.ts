@@ -1,0 +1,54 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { declare, whole, type Needs } from './setting-schemas.js';
+
+const BUCKET: Needs = { setting: 'artifacts', begins: 's3://' };
+
+/** Where the results of several machines are, and how long they stay. */
+export const PLACE_SETTINGS = {
+  artifacts: declare({
+    flag: 'artifacts',
+    variable: 'DIVISOR_ARTIFACTS',
+    otherwise: () => '',
+    otherwiseHelp: 'home',
+    help: 'Place of results that several machines share, with --database: file:///folder or s3://bucket/prefix.',
+    schema: z
+      .string()
+      .regex(/^((file:\/\/\/|s3:\/\/)[^\s@?#]+)?$/, 'must be like file:///mnt/shared or s3://bucket/prefix')
+      .transform((text) => (text === '' ? undefined : text)),
+    mayHoldSecret: true,
+  }),
+  trashHours: declare({
+    flag: 'trash-hours',
+    variable: 'DIVISOR_TRASH_HOURS',
+    otherwise: () => '24',
+    help: 'With --artifacts: hours for which results that no document names any more stay in its folder trash; 0 deletes them.',
+    schema: whole(0, 8760),
+    needs: { setting: 'artifacts' },
+  }),
+  readOnly: declare({
+    flag: 'read-only',
+    variable: 'DIVISOR_READ_ONLY',
+    otherwise: () => 'off',
+    help: 'With --artifacts: whether to serve a database and its results without changing either; jobs are not run.',
+    schema: z.enum(['on', 'off']).transform((word) => word === 'on'),
+    needs: { setting: 'artifacts' },
+  }),
+  cache: declare({
+    flag: 'cache',
+    variable: 'DIVISOR_CACHE',
+    otherwise: () => '',
+    otherwiseHelp: 'home/cache',
+    help: 'Folder for copies of objects of a bucket; services of one machine may share it.',
+    schema: z.string().transform((path) => (path === '' ? undefined : resolve(path))),
+    needs: BUCKET,
+  }),
+  cacheMegabytes: declare({
+    flag: 'cache-mb',
+    variable: 'DIVISOR_CACHE_MB',
+    otherwise: () => '10240',
+    help: 'Room of those copies, in MiB.',
+    schema: whole(64, 100_000_000),
+    needs: BUCKET,
+  }),
+};

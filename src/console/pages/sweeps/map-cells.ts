@@ -1,0 +1,56 @@
+import type { SweepRow } from '#clients/typescript/divisor.js';
+import type { JsonObject } from '../../words/paths.js';
+import { patchText } from './values.js';
+
+/** Parameters of a map, by pointer; `down` is empty where only one is varied. */
+export interface MapAxes {
+  readonly across: string;
+  readonly down: string;
+}
+
+/** Parameters that a map does not show, with the values of each in the order in which they were asked for. */
+export interface HiddenParameter {
+  readonly pointer: string;
+  readonly values: readonly string[];
+  /** The value that the map is cut at; null where a cell shows the first by rank over all of them. */
+  readonly fixed: string | null;
+}
+
+/** @param fixed values in words, by pointer */
+export function hiddenParameters(
+  rows: readonly SweepRow[],
+  pointers: readonly string[],
+  { across, down, fixed }: MapAxes & { readonly fixed: JsonObject },
+): readonly HiddenParameter[] {
+  return pointers
+    .filter((pointer) => pointer !== across && pointer !== down)
+    .map((pointer) => {
+      const values = valuesOf(rows, pointer);
+      return { pointer, values, fixed: values.find((value) => value === fixed[pointer]) ?? null };
+    });
+}
+
+/** Values of a parameter in the order in which they were asked for. */
+export function valuesOf(rows: readonly SweepRow[], pointer: string): readonly string[] {
+  const inOrder = rows.toSorted((a, b) => a.variant - b.variant);
+  return [...new Set(inOrder.filter(({ patch }) => pointer in patch).map(({ patch }) => patchText(patch[pointer])))];
+}
+
+interface Cell extends MapAxes {
+  readonly column: string;
+  readonly line: string;
+  readonly hidden: readonly HiddenParameter[];
+}
+
+/** The variant that a cell shows: the first by rank of those that it stands for. */
+export function shownIn(rows: readonly SweepRow[], { across, down, column, line, hidden }: Cell): SweepRow | undefined {
+  return rows
+    .filter(
+      ({ patch, rank }) =>
+        rank !== null &&
+        patchText(patch[across]) === column &&
+        (down === '' || patchText(patch[down]) === line) &&
+        hidden.every(({ pointer, fixed }) => fixed === null || patchText(patch[pointer]) === fixed),
+    )
+    .toSorted((a, b) => (a.rank ?? 0) - (b.rank ?? 0))[0];
+}

@@ -1,0 +1,29 @@
+import type { Engine } from '#kernels/engines/engine.js';
+import { referenceEngine } from '#kernels/engines/reference.js';
+import { isDerivedDocument, isRuleDocument } from '../documents/index-document.js';
+import { createDerivedDecider } from '../optimisation/derived-decider.js';
+import { createDecider, type DecisionSharing } from '../rules/decide.js';
+import type { DeciderFactory } from '../books/compositions.js';
+
+/**
+ * Deciders of stored definitions: by their rules, or by optimising the index they derive from.
+ * @param engine What multiplies matrices.
+ * @param sharing What their decisions share.
+ */
+export function indexDeciders(engine: Engine, sharing?: DecisionSharing): DeciderFactory {
+  /** @throws Refusal VALIDATION_FAILED when the market lacks a datapoint of the rules */
+  return (document, composer) => {
+    if (isDerivedDocument(document)) return createDerivedDecider({ document, composer, engine });
+    if (!isRuleDocument(document)) throw new Error(`the index ${document.id} has neither a pipeline nor a derivation`);
+    return createDecider({
+      document,
+      market: composer.market(document.id),
+      universe: (session) => composer.universe(document.id, session),
+      engine,
+      sharing,
+    });
+  };
+}
+
+/** Deciders on plain loops. */
+export const indexDecider: DeciderFactory = indexDeciders(referenceEngine);

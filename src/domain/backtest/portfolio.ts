@@ -1,0 +1,112 @@
+import { keptFloats, keptMemory } from '#base/memory/kept-memory.js';
+import { exchangeRates } from '../market/exchange-rates.js';
+import { effectOn, effectTable } from '../market/session-effects.js';
+import { shortTerms } from '../market/growth-terms.js';
+import type { Book, BookEvent, Gap } from '../books/book.js';
+import type { Compositions } from '../books/compositions.js';
+import { eventsOn, type EventTerms } from '../books/book-events.js';
+import { indexTerms } from '../books/index-run.js';
+import type { Run } from './run.js';
+
+/**
+ * Holdings at closes as columns, by date then slot; units, value and weight of a short position are negative. Units are
+ * on the share basis of the date, prices in the index currency.
+ */
+export interface Positions {
+  readonly count: number;
+  readonly session: Int32Array;
+  readonly slot: Int32Array;
+  readonly units: Float64Array;
+  readonly price: Float64Array;
+  readonly value: Float64Array;
+  readonly weight: Float64Array;
+  /** Rows of the whole panel. */
+  readonly total: number;
+}
+
+/** The most recent rows of the positions panel. */
+export function latestPositions(
+  { portfolio, document }: Pick<Run, 'portfolio' | 'document'>,
+  rowsMax: number,
+): Positions {
+  const { from, length, columns, weights, value, counts } = portfolio;
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  const count = Math.min(total, rowsMax);
+  const memory = keptMemory(40 * count);
+  const positions = {
+    count,
+    total,
+    units: new Float64Array(memory, 0, count),
+    price: new Float64Array(memory, 8 * count, count),
+    value: new Float64Array(memory, 16 * count, count),
+    weight: new Float64Array(memory, 24 * count, count),
+    session: new Int32Array(memory, 32 * count, count),
+    slot: new Int32Array(memory, 36 * count, count),
+  };
+  const priceOf = pricesIn(portfolio, document.currency);
+  let row = count;
+  for (let t = length - 1; row > 0; t--) {
+    for (let slot = columns.length - 1; slot >= 0 && row > 0; slot--) {
+      const weight = weights[t * columns.length + slot]!;
+      if (weight === 0) continue;
+      row--;
+      const price = priceOf(from + t, columns[slot]!);
+      const money = weight * value[t]!;
+      positions.session[row] = from + t;
+      positions.slot[row] = slot;
+      positions.units[row] = money / price;
+      positions.price[row] = price;
+      positions.value[row] = money;
+      positions.weight[row] = weight;
+    }
+  }
+  return positions;
+}
+
+/** Trades with the market and the terms that price them. */
+export interface TradedRun extends Pick<Run, 'portfolio' | 'document' | 'trades'> {
+  readonly index: { readonly compositions: Pick<Compositions, 'treatment' | 'document'> };
+}
+
+/**
+ * Prices of the trades of a run from one on, one per trade. A name that left is priced at what it brought, cash of the
+ * session included.
+ */
+export function tradePrices({ portfolio, index, document, trades }: TradedRun, first = 0): Float64Array {
+  const { sm, from, columns, events } = portfolio;
+  const rates = exchangeRates(sm, document.currency);
+  const priceOf = pricesIn(portfolio, document.currency);
+  const terms = { sm, rates, treatment: index.compositions.treatment, growth: indexTerms(index.compositions) };
+  const price = keptFloats(trades.count - first);
+  let e = 0;
+  for (let i = first; i < trades.count; i++) {
+    const at = trades.at[i]!;
+    const slot = trades.slot[i]!;
+    while (events[e]!.at < at) e++;
+    const left = trades.isFree[i] === 1 ? weightThatLeft(events[e]!, slot) : 0;
+    // What left is the other way round from what came.
+    price[i - first] = !(left * trades.notional[i]! < 0)
+      ? priceOf(from + at, columns[slot]!)
+      : priceOfLeaver(terms, { session: from + at, column: columns[slot]! }, left < 0);
+  }
+  return price;
+}
+
+/** Weight with which a name left the book or turned into another; 0 where it did neither. */
+function weightThatLeft({ conversions, exits }: BookEvent, slot: number): number {
+  const exit = exits.find((move) => move.slot === slot);
+  return (conversions.find((conversion) => conversion.slot === slot)?.weight ?? 0) - (exit?.change ?? 0);
+}
+
+function priceOfLeaver(terms: EventTerms, { session, column }: Gap, isShort: boolean): number {
+  const { sm, rates, growth } = terms;
+  const proceeds = eventsOn(terms, session)?.exits.get(column)?.proceeds ?? sm.carriedClose(session, column);
+  const cash = effectOn(effectTable(sm, isShort ? shortTerms(growth) : growth), session, column)?.cash ?? 0;
+  return (proceeds + cash) * rates.rateAt(session, column);
+}
+
+function pricesIn({ sm }: Book, currency: string): (session: number, column: number) => number {
+  const rates = exchangeRates(sm, currency);
+  if (!rates.isForeign) return sm.carriedClose;
+  return (session, column) => sm.carriedClose(session, column) * rates.rateAt(session, column);
+}

@@ -1,0 +1,203 @@
+import { pairOf, rateNotAboveZero, rateSeries, requireRatesAboveZero } from '../market/exchange-rates.js';
+import { growthOf } from '../market/growth.js';
+import type { MeasuredVariant } from '../market/market-data.js';
+import { variantOn } from '../market/price-basis.js';
+import { closeOn, type PriceSeries } from '../market/series.js';
+import { panelRow, type SessionMarket } from '../market/session-market.js';
+import { Refusal } from '../refusals/refusal.js';
+import { relativeMetrics, type DatedSeries, type RelativeMetrics } from '../analytics/relative.js';
+import type { Book } from './book.js';
+import type { Composer, Compositions } from './compositions.js';
+import { bookDays, indexBook, indexTerms } from './index-run.js';
+import type { BacktestRequest } from '../documents/backtest-plan.js';
+import { lastAtMost } from '../numbers/search.js';
+import type { Day } from '../time/days.js';
+import { currencyOf, notAboveZero, rateMissing } from './series-benchmark.js';
+import { coverageOf, type CalendarCoverage } from './window.js';
+
+/** An external benchmark over a run. */
+export interface BenchmarkRun {
+  readonly reference: NonNullable<BacktestRequest['benchmark']>;
+  readonly variant: MeasuredVariant;
+  readonly relative: RelativeMetrics;
+  /** The whole level series: index points for an index, 100 on its first date for an identifier. */
+  readonly level: DatedSeries;
+  /** Where a bare level series stands on the last date, null for an index. */
+  readonly end: SeriesEnd | null;
+  /** Null for a bare level series. */
+  readonly index: {
+    readonly compositions: Compositions;
+    readonly book: Book;
+    readonly coverage: CalendarCoverage | null;
+  } | null;
+}
+
+/** All that the later dates of a bare level series depend on. */
+export interface SeriesEnd {
+  /** Value of a unit since the first date, NaN before it. */
+  readonly level: number;
+  /** What its first date is rebased from, NaN before it. */
+  readonly first: number;
+}
+
+export interface BenchmarkInput {
+  readonly composer: Composer;
+  readonly reference: NonNullable<BacktestRequest['benchmark']>;
+  /** The tracked index. */
+  readonly compositions: Compositions;
+  /** Level of the portfolio on the dates of the run. */
+  readonly level: DatedSeries;
+  readonly from: number;
+  readonly to: number;
+  /** As asked for. */
+  readonly range: { readonly start: Day; readonly end: Day };
+}
+
+/** @throws Refusal BENCHMARK_NOT_FOUND, NO_COMMON_DATES, and whatever running a benchmark index refuses */
+export function runBenchmark(input: BenchmarkInput): BenchmarkRun {
+  const { reference, composer, level, range } = input;
+  if (reference.kind === 'identifier') return identifierBenchmark(input);
+  const compositions = composer.compositions(reference.id);
+  const to = lastAtMost(compositions.sm.sessions, level.days.at(-1)!);
+  const book = indexBook({ compositions, to });
+  const series = { days: bookDays(book), values: book.value };
+  const { sm } = compositions;
+  const coverage = coverageOf(sm.calendar, range);
+  return {
+    reference,
+    variant: variantOn(sm.market, compositions.treatment.dividends),
+    relative: relativeMetrics(level, series),
+    level: series,
+    end: null,
+    index: { compositions, book, coverage },
+  };
+}
+
+/** CLOSE grows by the index's own return variant; any other column is taken as it stands. */
+function identifierBenchmark({ reference, compositions, level, from, to }: BenchmarkInput): BenchmarkRun {
+  const { series, end, variant } = bareSeries(compositions, reference, {
+    from,
+    to,
+    begin: { level: Number.NaN, first: Number.NaN },
+  });
+  return { reference, variant, relative: relativeMetrics(level, series), level: series, end, index: null };
+}
+
+interface SeriesSpan {
+  readonly from: number;
+  readonly to: number;
+  readonly begin: SeriesEnd;
+}
+
+/** A bare level series over a span, rebased to 100 on its first date. @throws Refusal BENCHMARK_NOT_FOUND */
+export function bareSeries(
+  index: Pick<Compositions, 'sm' | 'treatment' | 'document'>,
+  reference: NonNullable<BacktestRequest['benchmark']>,
+  { from, to, begin }: SeriesSpan,
+) {
+  const { sm, treatment } = index;
+  const external = reference.kind === 'identifier' ? sm.market.series?.get(reference.id) : undefined;
+  if (external !== undefined)
+    return rebased(sm, {
+      levels: externalLevels(index, external, { from, to }),
+      level: Number.NaN,
+      from,
+      first: begin.first,
+      variant: 'raw',
+    });
+  const column = sm.columnOf(reference.id);
+  const panel = reference.kind === 'identifier' ? sm.market.fields.get(reference.price_column) : undefined;
+  if (reference.kind !== 'identifier' || column < 0 || !panel) {
+    throw new Refusal(
+      'BENCHMARK_NOT_FOUND',
+      `The served store holds no ${reference.kind === 'identifier' ? reference.price_column : 'CLOSE'} of ${reference.id}.`,
+    );
+  }
+  const isClose = reference.price_column === 'CLOSE';
+  const span = { column, from, to };
+  if (isClose) requireRatesAboveZero(sm, [column], { currency: indexTerms(index).currency, from, to });
+  const { levels, level } = isClose
+    ? growLevels(sm, growthOf(sm, indexTerms(index)), span, begin.level)
+    : { levels: rawLevels(sm, panel, span), level: Number.NaN };
+  return rebased(sm, {
+    levels,
+    level,
+    from,
+    first: begin.first,
+    variant: isClose ? variantOn(sm.market, treatment.dividends) : 'raw',
+  });
+}
+
+interface Levels {
+  /** NaN on sessions without one, from a session on. */
+  readonly levels: Float64Array;
+  readonly level: number;
+  readonly from: number;
+  /** What its first date is rebased from, NaN where that is among the levels. */
+  readonly first: number;
+  readonly variant: BenchmarkRun['variant'];
+}
+
+function rebased(sm: SessionMarket, { levels, level, from, first: given, variant }: Levels) {
+  const known = [...levels.keys()].filter((at) => levels[at] === levels[at]);
+  const first = given === given ? given : (levels[known[0] ?? 0] ?? Number.NaN);
+  const series: DatedSeries = {
+    days: Int32Array.from(known, (at) => sm.sessions[from + at]!),
+    values: Float64Array.from(known, (at) => (100 * levels[at]!) / first),
+  };
+  return { series, end: { level, first }, variant };
+}
+
+/**
+ * A series of the store in the currency of an index, NaN on sessions without a value of its own, [to - from + 1].
+ * @throws Refusal FX_MISSING, NUMERIC_FAILURE for a value of 0 or less, from which nothing can have grown
+ */
+function externalLevels(
+  { sm, document }: Pick<Compositions, 'sm' | 'document'>,
+  series: PriceSeries,
+  { from, to }: Pick<Span, 'from' | 'to'>,
+): Float64Array {
+  const { identifier } = series;
+  const currency = currencyOf(series, sm.market, document);
+  const rates = currency === document.currency ? null : rateSeries(sm, currency, document.currency);
+  return Float64Array.from({ length: to - from + 1 }, (_, at) => {
+    const day = sm.sessions[from + at]!;
+    const close = closeOn(series, day);
+    if (close <= 0) throw notAboveZero(identifier, close, day);
+    const rate = rates === null || close !== close ? 1 : rates?.[from + at];
+    if (rate !== undefined && rate === rate) return close * rate;
+    const way = { from: currency, to: document.currency, session: from + at };
+    throw rateNotAboveZero(sm, way) ?? rateMissing(identifier, pairOf(currency, document.currency), day);
+  });
+}
+
+interface Span {
+  readonly column: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * Value of one unit of a name over a span, NaN on sessions without a bar of its own, [to - from + 1], and its value at
+ * the end.
+ */
+function growLevels(
+  sm: SessionMarket,
+  growth: Float64Array,
+  { column, from, to }: Span,
+  begin: number,
+): { readonly levels: Float64Array; readonly level: number } {
+  const levels = new Float64Array(to - from + 1).fill(Number.NaN);
+  let level = begin;
+  for (let session = from; session <= to; session++) {
+    const hasBar = sm.lastBar[panelRow(sm, session) + column] === session;
+    if (level === level) level *= growth[panelRow(sm, session) + column]!;
+    else if (hasBar) level = 1;
+    if (hasBar) levels[session - from] = level;
+  }
+  return { levels, level };
+}
+
+function rawLevels(sm: SessionMarket, panel: Float64Array, { column, from, to }: Span): Float64Array {
+  return Float64Array.from({ length: to - from + 1 }, (_, at) => sm.valueAt(panel, from + at, column));
+}

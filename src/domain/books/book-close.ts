@@ -1,0 +1,329 @@
+import { formatDay } from '../time/days.js';
+import { requireRate } from '../market/exchange-rates.js';
+import { panelRow, type SessionMarket } from '../market/session-market.js';
+import { Refusal } from '../refusals/refusal.js';
+import type { Conversion, Fill, Gap, Move, PendingNames, Targets } from './book.js';
+import { fillableOn, fillOrder, frozenSlots, openOrder } from './book-orders.js';
+import {
+  append,
+  beginHoldingPeriod,
+  drop,
+  hold,
+  isHeldColumn,
+  rowOf,
+  waitFor,
+  writeRow,
+  type BookState,
+} from './book-state.js';
+import { assertAffordable } from './book-limits.js';
+import { spreadSides, type Sides } from './proceeds.js';
+import { trade, type TradeInput } from './trade.js';
+import { tradeBeyond } from './trade-beyond.js';
+
+/** Notes which of the names held into the session, and of its targets, have a gap. */
+export function findGaps(state: BookState, session: number, targets: Targets | undefined): void {
+  const { sm, gaps, absences, treatment } = state;
+  state.missing = NONE;
+  if (!targets && absences.starts[session] === absences.starts[session + 1]) return;
+  const missing: number[] = [];
+  for (let a = absences.starts[session]!; a < absences.starts[session + 1]!; a++) {
+    const column = absences.columns[a]!;
+    if (isHeldColumn(state, column)) missing.push(column);
+  }
+  if (targets) {
+    const { columns } = targets;
+    const { lastBar } = sm;
+    const bars = panelRow(sm, session);
+    for (let k = 0; k < columns.length; k++) {
+      const column = columns[k]!;
+      if (lastBar[bars + column] !== session && !missing.includes(column)) missing.push(column);
+    }
+  }
+  state.missing = missing.length === 0 ? NONE : missing.sort((a, b) => a - b);
+  for (const column of missing) {
+    if (!sm.isOpen(session, column)) continue;
+    if (treatment.missing_prices === 'fail') throw missingPrice(sm, { session, column });
+    gaps.push({ session, column });
+  }
+}
+
+const NONE: readonly number[] = [];
+const NOTHING: PendingNames = { children: [], renamed: [] };
+
+function missingPrice(sm: SessionMarket, { session, column }: Gap): Refusal {
+  const identifier = sm.identifiers[column]!;
+  const date = formatDay(sm.sessions[session]!);
+  return new Refusal(
+    'MISSING_PRICE',
+    `${identifier} has no price on ${date}, a session of its exchange, and missing_prices is fail.`,
+    { identifier, date },
+  );
+}
+
+/**
+ * Everything that happens at a close: names leave or turn into others, targets are taken, waiting orders are filled.
+ */
+export function closeSession(state: BookState, session: number, targets: Targets | undefined): void {
+  const { input, columns, weights, value, cash } = state;
+  const at = session - input.from;
+  if (at === 0) {
+    value[0] = input.initialValue;
+    cash[0] = 1;
+  }
+  const isQuiet =
+    !targets &&
+    state.today === undefined &&
+    state.missing.length === 0 &&
+    state.renamed.size === 0 &&
+    state.waiting.length === 0;
+  if (isQuiet) return;
+  const conversions = conversionsOn(state, session);
+  const leaving = leavingOn(state, session, { targets, conversions });
+  const fillable = targets ? [] : fillableOn(state, session);
+  if (!targets && conversions.size === 0 && leaving.length === 0 && fillable.length === 0) return;
+  if (state.rowSession !== session) writeRow(state, session);
+  const row = rowOf(state, session);
+  const before = input.isBrief ? null : weights.slice(row, row + columns.length);
+  const valueBefore = value[at]!;
+  const { converted, paid } = convertNames(state, conversions, row);
+  const exits = releaseNames(state, { leaving, paid }, session);
+  const fills: Fill[] = [];
+  if (targets) takeTargets(state, targets, session);
+  else {
+    spreadProceeds(state, session, {
+      exits,
+      selling: new Set(fillable.filter(({ side }) => side === 'sell').map(({ slot }) => slot)),
+    });
+    for (const order of fillable) fills.push(fillOrder(state, order, session));
+  }
+  beginHoldingPeriod(state, session);
+  state.costs[at] = valueBefore - value[at]!;
+  if (before === null) return;
+  state.events.push({
+    at,
+    valueBefore,
+    before,
+    exits,
+    conversions: converted,
+    rebalanced: targets !== undefined,
+    fills: fills.toSorted((a, b) => a.slot - b.slot),
+  });
+}
+
+/** Held names that turn into others at this close, by column. */
+function conversionsOn(state: BookState, session: number): Map<number, number> {
+  const { sm, today, treatment } = state;
+  const conversions = new Map<number, number>();
+  for (const [column, related] of today?.conversions ?? [])
+    if (isHeldColumn(state, column)) conversions.set(column, related);
+  for (const [column, related] of state.renamed) {
+    if (!isHeldColumn(state, column) || !sm.hasEnded(session, column)) state.renamed.delete(column);
+    else if (sm.isPriceable(session, related, treatment.max_stale_sessions)) {
+      conversions.set(column, related);
+      state.renamed.delete(column);
+    }
+  }
+  return conversions;
+}
+
+interface LeavingInput {
+  readonly targets: Targets | undefined;
+  readonly conversions: ReadonlyMap<number, number>;
+}
+
+/** Held columns that leave at this close, ascending. */
+function leavingOn(state: BookState, session: number, { targets, conversions }: LeavingInput): number[] {
+  const { sm, today, treatment } = state;
+  const leaving: number[] = [];
+  for (const column of today?.exits.keys() ?? []) {
+    if (isHeldColumn(state, column) && !conversions.has(column)) leaving.push(column);
+  }
+  for (const column of state.missing) {
+    if (!isHeldColumn(state, column) || leaving.includes(column) || conversions.has(column)) continue;
+    if (targets?.columns.includes(column)) continue;
+    const isSilent = sm.isSilent(session, column, treatment.max_stale_sessions);
+    const isExcluded = treatment.missing_prices === 'exclude' && sm.isOpen(session, column);
+    if (!isSilent && !isExcluded) continue;
+    leaving.push(column);
+    if (isSilent) state.silent.push({ session, column });
+  }
+  return leaving.length < 2 ? leaving : leaving.toSorted((a, b) => a - b);
+}
+
+interface Converted {
+  readonly converted: Conversion[];
+  /** Weights of what mergers pay in cash. */
+  readonly paid: Move[];
+}
+
+function convertNames(state: BookState, conversions: ReadonlyMap<number, number>, row: number): Converted {
+  const { slotOf, weights, today } = state;
+  const converted: Conversion[] = [];
+  const paid: Move[] = [];
+  for (const [column, related] of [...conversions].toSorted(([a], [b]) => a - b)) {
+    const slot = slotOf[column]!;
+    const into = slotOf[related]!;
+    const whole = weights[row + slot]!;
+    const cash = whole * (today?.conversions.has(column) ? today.exits.get(column)!.cashShare : 0);
+    const weight = whole - cash;
+    if (cash !== 0) paid.push({ slot, change: -cash });
+    converted.push({ slot, into, weight });
+    weights[row + into]! += weight;
+    drop(state, slot, row);
+    hold(state, into);
+  }
+  return { converted, paid };
+}
+
+interface Leaving {
+  /** Columns. */
+  readonly leaving: readonly number[];
+  readonly paid: readonly Move[];
+}
+
+/**
+ * Takes names out at their price. Market value leaves a long book with them: its divisor falls. In a book with short
+ * positions each side keeps its exposure, and no market value leaves.
+ */
+function releaseNames(state: BookState, { leaving, paid }: Leaving, session: number): Move[] {
+  const { input, slotOf, weights, cash, divisor } = state;
+  const at = session - input.from;
+  const row = rowOf(state, session);
+  const gone = leaving.map((column): Move => ({ slot: slotOf[column]!, change: -weights[row + slotOf[column]!]! }));
+  const exits = paid.length === 0 ? gone : [...paid, ...gone];
+  if (exits.length === 0) return exits;
+  const isLong = !hasShort(state, row) && paid.every(({ change }) => change < 0);
+  for (const { slot } of gone) drop(state, slot, row);
+  if (isLong && state.count > 0) divisor[at]! *= 1 - exitSides(exits).long / (1 - cash[at]!);
+  return exits;
+}
+
+function hasShort({ weights, held, count }: BookState, row: number): boolean {
+  for (let k = 0; k < count; k++) if (weights[row + held[k]!]! < 0) return true;
+  return false;
+}
+
+/** What names that left weighed, as fractions of the value. */
+export function exitSides(exits: readonly Move[]): Sides {
+  let long = 0;
+  let short = 0;
+  for (const { change } of exits) {
+    if (change < 0) long -= change;
+    else short += change;
+  }
+  return { long, short };
+}
+
+interface Proceeds {
+  readonly exits: readonly Move[];
+  /** Slots that are about to be sold themselves: nothing more is bought of them. */
+  readonly selling: ReadonlySet<number>;
+}
+
+/** Spreads what names that left brought or took over what is left of their side, paying for the trades. */
+function spreadProceeds(state: BookState, session: number, { exits, selling }: Proceeds): void {
+  const { input, weights, cash, value, held, count } = state;
+  const at = session - input.from;
+  const row = rowOf(state, session);
+  const left = exitSides(exits);
+  if (left.long === 0 && left.short === 0) return;
+  const rest = { long: 0, short: 0 };
+  for (let k = 0; k < count; k++) {
+    const weight = weights[row + held[k]!]!;
+    if (selling.has(held[k]!)) continue;
+    if (weight > 0) rest.long += weight;
+    else rest.short -= weight;
+  }
+  const {
+    long,
+    short,
+    cash: change,
+    retained,
+  } = spreadSides({ left, rest, cash: cash[at]!, costRate: input.costRate });
+  const isAllLong = cash[at] === 0 && selling.size === 0 && left.short === 0 && rest.short === 0 && rest.long > 0;
+  const scale = isAllLong ? 1 / rest.long : long / retained;
+  for (let k = 0; k < count; k++) {
+    const slot = row + held[k]!;
+    weights[slot]! *= selling.has(held[k]!) ? 1 / retained : weights[slot]! > 0 ? scale : short / retained;
+  }
+  cash[at] = (cash[at]! + change) / retained;
+  value[at]! *= retained;
+}
+
+/** Slots that are held or asked for, ascending. */
+function tradedSlots({ asked, before, slots }: BookState): Int32Array {
+  let count = 0;
+  for (let slot = 0; slot < slots.length; slot++) if (asked[slot] !== 0 || before[slot] !== 0) slots[count++] = slot;
+  return slots.subarray(0, count);
+}
+
+/** Takes target weights at the close, around whatever cannot be traded. */
+function takeTargets(state: BookState, targets: Targets, session: number): void {
+  const { input, sm, rates, columns, slotOf, weights, cash, value } = state;
+  const at = session - input.from;
+  const row = rowOf(state, session);
+  const { asked, before } = state;
+  asked.fill(0);
+  for (let k = 0; k < targets.columns.length; k++) {
+    const column = targets.columns[k]!;
+    if (rates.isForeign) requireRate(rates, sm, session, column);
+    asked[slotOf[column]!] = targets.weights[k]!;
+  }
+  before.set(weights.subarray(row, row + columns.length));
+  const slots = tradedSlots(state);
+  const { frozen, unpriced, waiting } = frozenSlots({ input, columns, session, slots, before, asked });
+  const order = { before, targets: asked, cash: targets.cash, slots, frozen, costRate: input.costRate };
+  const isAround = input.tolerance !== undefined || (frozen.size > 0 && hasShortSide(order));
+  const {
+    retained,
+    scale,
+    bought,
+    raised,
+    cash: left,
+  } = isAround ? { ...tradeBeyond(order, unpriced), scale: 1 } : { ...trade(order), bought: 1, raised: 0 };
+  assertAffordable(input, session, retained);
+  waitFor(state, session === input.from && input.pending ? input.pending : NOTHING);
+  for (const earlier of state.waiting) earlier.replacedAt = at;
+  state.waiting = [];
+  state.count = 0;
+  state.isHeld.fill(0);
+  if (frozen.size === 0 && bought === 1 && raised === 0) holdAsked(state, slots, { row, scale });
+  else {
+    for (let k = 0; k < slots.length; k++) {
+      const slot = slots[k]!;
+      const held = before[slot]! / retained;
+      const isPart = bought < 1 && asked[slot]! > held;
+      const traded = frozen.has(slot) ? held : isPart ? held + bought * (asked[slot]! - held) : asked[slot]! * scale;
+      const weight = raised > 0 && traded > 0 && !unpriced.has(slot) ? traded * (1 - raised) : traded;
+      weights[row + slot] = weight;
+      if (weight !== 0) append(state, slot);
+    }
+  }
+  value[at]! *= retained;
+  cash[at] = left;
+  for (const slot of waiting) openOrder(state, { session, slot, target: asked[slot]!, held: weights[row + slot]! });
+}
+
+/** Holds what was asked for of every slot: nothing stays as it was. */
+function holdAsked(
+  state: BookState,
+  slots: Int32Array,
+  { row, scale }: { readonly row: number; readonly scale: number },
+): void {
+  const { asked, weights, held, isHeld, everHeld } = state;
+  let count = 0;
+  for (let k = 0; k < slots.length; k++) {
+    const slot = slots[k]!;
+    const weight = asked[slot]! * scale;
+    weights[row + slot] = weight;
+    if (weight === 0) continue;
+    held[count++] = slot;
+    isHeld[slot] = 1;
+    everHeld[slot] = 1;
+  }
+  state.count = count;
+}
+
+function hasShortSide({ before, targets, slots }: Pick<TradeInput, 'before' | 'targets' | 'slots'>): boolean {
+  return slots.some((slot) => before[slot]! < 0 || targets[slot]! < 0);
+}

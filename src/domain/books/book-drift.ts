@@ -1,0 +1,221 @@
+import { formatDay } from '../time/days.js';
+import { requireRate } from '../market/exchange-rates.js';
+import { closeOfEffect, effectOn } from '../market/session-effects.js';
+import { shortTerms } from '../market/growth-terms.js';
+import { panelRow } from '../market/session-market.js';
+import { Refusal } from '../refusals/refusal.js';
+import { eventsOn, exitFactor, valueInUnitsOf } from './book-events.js';
+import {
+  beginHoldingPeriod,
+  clearRow,
+  dropAll,
+  hold,
+  isHeldColumn,
+  placeOf,
+  rowOf,
+  writeRow,
+  type BookState,
+  type Child,
+} from './book-state.js';
+import { assertWorth } from './book-limits.js';
+import { changeUnits, growUnits } from './book-growth.js';
+
+/** Moves the book from the close before to this close: growth, proceeds of names that leave, spun-off names. */
+export function driftTo(state: BookState, session: number): void {
+  const { input, sm, value, gross, cash, divisor } = state;
+  const at = session - input.from;
+  clearRow(state, session);
+  const isStructural = sm.actions.isStructural[session] === 1 || state.children.length > 0 || state.renamed.size > 0;
+  state.today = isStructural ? eventsOn(state, session) : undefined;
+  const spunOff = state.today === undefined ? NOTHING : spunOffOn(state, session);
+  if (state.inIndex) adjustCash(state, session);
+  if (state.ofShorts !== state.effects) adjustShorts(state, session);
+  const before = state.path;
+  const sum = isStructural ? growThroughEvents(state, session, spunOff) : growUnits(state, session);
+  if (!Number.isFinite(sum))
+    throw new Refusal(
+      'NUMERIC_FAILURE',
+      `The growth of the book is not finite on ${formatDay(sm.sessions[session]!)}.`,
+    );
+  assertWorth(state, session, state.periodValue * sum);
+  state.path = sum;
+  state.paths[at] = sum;
+  gross[at] = sum / before;
+  value[at] = state.periodValue * sum;
+  cash[at] = sum > 0 ? state.periodCash / sum : 1;
+  if (!(sum > 0)) dropAll(state, session);
+  else if (isStructural) scaleRow(state, session, 1 / sum);
+  else if (!input.isBrief && !input.isSparse) writeRow(state, session);
+  divisor[at] = divisor[at - 1]! * reinvested(state, session);
+  if (isStructural) beginHoldingPeriod(state, session);
+}
+
+const NOTHING: readonly Child[] = [];
+
+function scaleRow({ weights, columns, input, held, count }: BookState, session: number, factor: number): void {
+  const row = input.isBrief ? 0 : (session - input.from) * columns.length;
+  for (let k = 0; k < count; k++) weights[row + held[k]!]! *= factor;
+}
+
+/** Replaces the cash that the value index has on a session by that of the book's own terms. */
+function adjustCash(state: BookState, session: number): void {
+  const { sm, effects: own } = state;
+  const inIndex = state.inIndex!;
+  // Both tables are by column: they are read side by side.
+  let a = own.starts[session]!;
+  let b = inIndex.starts[session]!;
+  const endA = own.starts[session + 1]!;
+  const endB = inIndex.starts[session + 1]!;
+  while (a < endA || b < endB) {
+    const columnA = a < endA ? own.columns[a]! : Infinity;
+    const columnB = b < endB ? inIndex.columns[b]! : Infinity;
+    const column = Math.min(columnA, columnB);
+    const cash = columnA === column ? own.cash[a++]! : 0;
+    const cashInIndex = columnB === column ? inIndex.cash[b++]! : 0;
+    const place = placeOf(state, column);
+    if (place < 0 || isApart(state, place)) continue;
+    const price = columnA === column ? closeOfEffect(sm, own, a - 1) : closeOfEffect(sm, inIndex, b - 1);
+    changeUnits(state, place, (price + cash) / (price + cashInIndex));
+  }
+}
+
+/** Whether a place pays dividends on terms of its own: a short position under a withholding tax. */
+function isApart({ ofShorts, effects, units }: BookState, place: number): boolean {
+  return ofShorts !== effects && units[place]! < 0;
+}
+
+/** Replaces the cash that the value index has on a session by what short positions pay: dividends whole. */
+function adjustShorts(state: BookState, session: number): void {
+  const { sm, effects, inIndex, ofShorts } = state;
+  for (let e = ofShorts.starts[session]!; e < ofShorts.starts[session + 1]!; e++) {
+    const column = ofShorts.columns[e]!;
+    const cash = ofShorts.cash[e]!;
+    const place = placeOf(state, column);
+    if (place < 0 || !isApart(state, place)) continue;
+    const price = sm.carriedClose(session, column);
+    const inOthers = effectOn(inIndex ?? effects, session, column)?.cash ?? 0;
+    changeUnits(state, place, (price + cash) / (price + inOthers));
+  }
+}
+
+/**
+ * Grows the row of the session name by name, through whatever happens to the names; leaves values since the holding
+ * period began in it.
+ */
+function growThroughEvents(state: BookState, session: number, spunOff: readonly Child[]): number {
+  const { input, index, sm, units, heldColumns, held, weights, columns, periodCash } = state;
+  const row = rowOf(state, session);
+  state.rowSession = session;
+  if (input.isBrief) weights.fill(0, row, row + columns.length);
+  const from = panelRow(sm, session);
+  for (let k = 0; k < state.count; k++) weights[row + held[k]!] = units[k]! * index[from + heldColumns[k]!]!;
+  noteRenamed(state, session);
+  for (const [column, { proceeds }] of state.today?.exits ?? []) {
+    if (proceeds !== undefined && isHeldColumn(state, column)) valueAt(state, session, { column, proceeds });
+  }
+  enterChildren(state, session, spunOff);
+  let sum = periodCash;
+  for (let k = 0; k < state.count; k++) sum += weights[row + held[k]!]!;
+  return sum;
+}
+
+interface Worth {
+  readonly column: number;
+  /** Money per share. */
+  readonly proceeds: number;
+}
+
+/** Takes a held name at its proceeds instead of its close. */
+function valueAt(state: BookState, session: number, { column, proceeds }: Worth): void {
+  const { weights, slotOf, growth } = state;
+  const at = rowOf(state, session) + slotOf[column]!;
+  weights[at]! *= exitFactor({
+    ...state,
+    growth: weights[at]! < 0 ? shortTerms(growth) : growth,
+    session,
+    column,
+    proceeds,
+  });
+}
+
+/**
+ * A held name whose ticker changed without a bar of its own since is worth what its new one is once that has a price.
+ */
+function noteRenamed(state: BookState, session: number): void {
+  const { sm, treatment } = state;
+  const { all, starts } = sm.actions;
+  for (let a = starts[session]!; a < starts[session + 1]!; a++) {
+    const { column, action } = all[a]!;
+    const related = action.type === 'TICKER_CHANGE' && action.related !== null ? sm.columnOf(action.related) : -1;
+    const isPaid = state.today?.exits.get(column)?.proceeds !== undefined;
+    if (related >= 0 && related !== column && !isPaid && isHeldColumn(state, column))
+      state.renamed.set(column, related);
+  }
+  for (const [column, related] of state.renamed) {
+    if (
+      !isHeldColumn(state, column) ||
+      !sm.hasEnded(session, column) ||
+      !sm.isPriceable(session, related, treatment.max_stale_sessions)
+    )
+      continue;
+    const proceeds = valueInUnitsOf(state, session, { priced: related, quoted: column });
+    valueAt(state, session, { column, proceeds });
+  }
+}
+
+/** What holders of the close before are given of spun-off names. */
+function spunOffOn(state: BookState, session: number): Child[] {
+  const { sm, rates, slotOf, effects, units, index, today } = state;
+  return (today?.spinOffs ?? []).flatMap(({ parent, child, units: perUnit }): Child[] => {
+    const place = placeOf(state, parent);
+    if (place < 0) return [];
+    const share = units[place]! * index[panelRow(sm, session - 1) + parent]!;
+    const price = sm.carriedClose(session - 1, parent) * rates.rateAt(session - 1, parent);
+    const ratio = effectOn(effects, session, parent)?.ratio ?? 1;
+    return [{ slot: slotOf[child]!, column: child, since: session, units: (share / price) * ratio * perUnit }];
+  });
+}
+
+/** Spun-off names enter at zero; they are worth something from their first bar on. */
+function enterChildren(state: BookState, session: number, spunOff: readonly Child[]): void {
+  const { sm, rates, weights, treatment, effects } = state;
+  const row = rowOf(state, session);
+  for (const child of state.children) child.units *= effectOn(effects, session, child.column)?.ratio ?? 1;
+  state.children.push(...spunOff);
+  if (state.children.length === 0) return;
+  state.children = state.children.filter((child) => {
+    if (!sm.isPriceable(session, child.column, treatment.max_stale_sessions))
+      return session - child.since < treatment.max_stale_sessions;
+    requireRate(rates, sm, session, child.column);
+    weights[row + child.slot]! +=
+      child.units * sm.carriedClose(session, child.column) * rates.rateAt(session, child.column);
+    hold(state, child.slot);
+    return false;
+  });
+}
+
+/**
+ * Factor on the divisor for money that left or entered at this close without a price move and stays invested in its
+ * name.
+ */
+function reinvested(state: BookState, session: number): number {
+  const { sm, effects: own, ofShorts, slotOf, weights, units, index, path } = state;
+  const { columns, rights, starts } = ofShorts;
+  const isForAll = ofShorts === own;
+  let factor = 1;
+  for (let e = starts[session]!; e < starts[session + 1]!; e++) {
+    const column = columns[e]!;
+    const place = placeOf(state, column);
+    if (place < 0) continue;
+    const weight =
+      state.rowSession === session
+        ? weights[rowOf(state, session) + slotOf[column]!]!
+        : (units[place]! * index[panelRow(sm, session) + column]!) / path;
+    const cash = weight < 0 || isForAll ? ofShorts.cash[e]! : (effectOn(own, session, column)?.cash ?? 0);
+    if (cash > 0) factor -= (weight * cash) / (closeOfEffect(sm, ofShorts, e) + cash);
+    if (rights[e]! > 0)
+      factor +=
+        (weight * ofShorts.ratio[e]! * rights[e]! * ofShorts.subscription[e]!) / sm.carriedClose(session - 1, column);
+  }
+  return factor;
+}

@@ -1,0 +1,144 @@
+import type { TreatmentSpec } from '../documents/index-document.js';
+import type { ExchangeRates } from '../market/exchange-rates.js';
+import type { CorporateAction } from '../market/market-data.js';
+import { effectOn, effectTable } from '../market/session-effects.js';
+import type { GrowthTerms } from '../market/growth-terms.js';
+import type { SessionMarket } from '../market/session-market.js';
+
+/** What corporate actions do to a book on one session, by column. */
+export interface SessionEvents {
+  /** Names that leave at the close. */
+  readonly exits: ReadonlyMap<number, Exit>;
+  /** Names that turn into another at the close, and into which; what a share is worth then is in `exits`. */
+  readonly conversions: ReadonlyMap<number, number>;
+  /** Children of spin-offs. */
+  readonly spinOffs: readonly SpinOff[];
+}
+
+/** A name that ends. */
+export interface Exit {
+  readonly type: 'DELISTING' | 'ACQUISITION' | 'MERGER';
+  readonly action: CorporateAction;
+  /** What a share brings, shares and cash together; undefined for its last close. */
+  readonly proceeds: number | undefined;
+  /** Fraction of the proceeds that a merger pays in cash; the rest is shares of the other name. */
+  readonly cashShare: number;
+}
+
+export interface SpinOff {
+  readonly parent: number;
+  readonly child: number;
+  /** Units of the child per unit of the parent on the new share basis. */
+  readonly units: number;
+}
+
+/** What an action would do is the same for every book under the same terms. */
+export interface EventTerms {
+  readonly sm: SessionMarket;
+  readonly treatment: TreatmentSpec;
+  readonly growth: GrowthTerms;
+  readonly rates: ExchangeRates;
+}
+
+/** The structural actions of a session; undefined when there are none. Nothing here looks past the session. */
+export function eventsOn(terms: EventTerms, session: number): SessionEvents | undefined {
+  const { sm, treatment } = terms;
+  const { all, starts } = sm.actions;
+  if (starts[session] === starts[session + 1]) return undefined;
+  const exits = new Map<number, Exit>();
+  const conversions = new Map<number, number>();
+  const spinOffs: SpinOff[] = [];
+  for (let a = starts[session]!; a < starts[session + 1]!; a++) {
+    const { column, action } = all[a]!;
+    const related = action.related === null ? -1 : sm.columnOf(action.related);
+    switch (action.type) {
+      case 'DELISTING':
+      case 'ACQUISITION':
+        if (!conversions.has(column) && !paysMore(exits.get(column), action)) {
+          const proceeds = proceedsOf(action.value, action.type === 'DELISTING', treatment.delisting);
+          exits.set(column, { type: action.type, action, proceeds, cashShare: 0 });
+        }
+        break;
+      case 'MERGER': {
+        const priced =
+          related >= 0 &&
+          related !== column &&
+          action.value > 0 &&
+          sm.isPriceable(session, related, treatment.max_stale_sessions);
+        if (!priced && (exits.get(column)?.action.value ?? 0) > 0) break;
+        if (priced) conversions.set(column, related);
+        exits.set(column, { type: action.type, action, ...considerationOf(terms, session, { action, priced }) });
+        break;
+      }
+      case 'SPIN_OFF':
+        if (
+          treatment.spin_offs === 'zero_price' &&
+          sm.market.adjustment !== 'total' &&
+          related >= 0 &&
+          related !== column &&
+          action.value > 0
+        ) {
+          spinOffs.push({ parent: column, child: related, units: action.value });
+        }
+        break;
+      default:
+        break;
+    }
+  }
+  return exits.size === 0 && spinOffs.length === 0 ? undefined : { exits, conversions, spinOffs };
+}
+
+/** Whether an acquisition on the same session says more of what is paid than a delisting does. */
+function paysMore(before: Exit | undefined, { type, value }: CorporateAction): boolean {
+  return before?.type === 'ACQUISITION' && type === 'DELISTING' && (before.action.value > 0 || !(value > 0));
+}
+
+/** Shares and cash that a merger gives for a share; the last close where the shares have no price. */
+function considerationOf(
+  terms: EventTerms,
+  session: number,
+  { action, priced }: { readonly action: CorporateAction; readonly priced: boolean },
+): Pick<Exit, 'proceeds' | 'cashShare'> {
+  if (!priced) return { proceeds: undefined, cashShare: 0 };
+  const { sm } = terms;
+  const columns = { priced: sm.columnOf(action.related!), quoted: sm.columnOf(action.identifier) };
+  const shares = action.value * valueInUnitsOf(terms, session, columns);
+  const { cash } = action;
+  return cash === undefined
+    ? { proceeds: shares, cashShare: 0 }
+    : { proceeds: shares + cash, cashShare: cash / (shares + cash) };
+}
+
+/** Proceeds of a share, undefined for its last close. */
+export function proceedsOf(
+  value: number,
+  isDelisting: boolean,
+  treatment: TreatmentSpec['delisting'],
+): number | undefined {
+  if (treatment === 'last_price') return undefined;
+  if (value > 0) return value;
+  return isDelisting && treatment === 'zero' && value === 0 ? 0 : undefined;
+}
+
+interface ExitInput extends EventTerms {
+  readonly session: number;
+  readonly column: number;
+  /** Money per share on the session's basis. */
+  readonly proceeds: number;
+}
+
+/** What the growth to the close is multiplied by when a share is worth its proceeds instead. */
+export function exitFactor({ sm, growth, session, column, proceeds }: ExitInput): number {
+  const close = sm.carriedClose(session, column);
+  const cash = effectOn(effectTable(sm, growth), session, column)?.cash ?? 0;
+  return (proceeds + cash) / (close + cash);
+}
+
+/** Price of one name in the currency of another. */
+export function valueInUnitsOf(
+  { sm, rates }: EventTerms,
+  session: number,
+  { priced, quoted }: { readonly priced: number; readonly quoted: number },
+): number {
+  return (sm.carriedClose(session, priced) * rates.rateAt(session, priced)) / rates.rateAt(session, quoted);
+}

@@ -1,0 +1,40 @@
+import { SESSIONS_AT_ONCE } from '#kernels/engines/value-panel.js';
+import { holdingValue } from '#kernels/sums/holding-values.js';
+import { panelRow } from '../market/session-market.js';
+import type { BookState } from './book-state.js';
+
+/**
+ * Value of the book since the holding period began. Those of the sessions after are summed with it where the units stay
+ * the same as far as is known: what is held is read once for all of them.
+ */
+export function growUnits(state: BookState, session: number): number {
+  const { index, sm, heldColumns, units, count, isOneRun, ahead, panel } = state;
+  if (ahead.period === state.periods && session > ahead.from && session < ahead.to)
+    return ahead.values[session - ahead.from]!;
+  const row = panelRow(sm, session);
+  const holding = { columns: heldColumns, units, count, money: state.periodCash };
+  if (panel === undefined) return holdingValue(index, row, holding);
+  if (!panel.has(ahead, state.periods)) panel.load(holding, { isRun: isOneRun, owner: ahead, version: state.periods });
+  ahead.period = state.periods;
+  ahead.from = session;
+  ahead.to = staysSameUntil(state, session);
+  panel.values(row, ahead.to - session, ahead.values);
+  return ahead.values[0]!;
+}
+
+/** Changes the units at a place within a holding period. */
+export function changeUnits({ units, panel, ahead, periods }: BookState, place: number, factor: number): void {
+  units[place]! *= factor;
+  if (panel?.has(ahead, periods)) panel.setUnits(place, units[place]!);
+  ahead.to = ahead.from; // What was summed ahead was of other units.
+}
+
+/** The session before which the units of one stay unless something unforeseen happens at a close. */
+function staysSameUntil({ input, sm, targetsOn, inIndex, ofShorts, effects }: BookState, session: number): number {
+  if (inIndex !== null || ofShorts !== effects) return session + 1;
+  const { isStructural } = sm.actions;
+  const last = Math.min(input.to, session + SESSIONS_AT_ONCE - 1);
+  let until = session;
+  while (until < last && !targetsOn.has(until) && isStructural[until + 1] === 0) until++;
+  return until + 1;
+}

@@ -1,0 +1,32 @@
+import type { SessionMarket } from '../market/session-market.js';
+
+export interface BookNamesInput {
+  readonly sm: SessionMarket;
+  readonly targets: readonly { readonly columns: ArrayLike<number> }[];
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * Columns that a book can come to hold, ascending: its targets, and what they turn into by spin-offs, mergers and
+ * changes of ticker.
+ * @cost O(N + K), K the actions that name a related identifier
+ */
+export function bookNames({ sm, targets, from, to }: BookNamesInput): Int32Array {
+  const reached = new Uint8Array(sm.names);
+  for (const { columns } of targets) for (let k = 0; k < columns.length; k++) reached[columns[k]!] = 1;
+  let grew = true;
+  while (grew) {
+    grew = false;
+    for (const { session, column, action } of sm.actions.related) {
+      if (session < from || session > to || !reached[column]) continue;
+      const related = sm.columnOf(action.related!);
+      if (related < 0 || reached[related]) continue;
+      reached[related] = 1;
+      grew = true;
+    }
+  }
+  const columns: number[] = [];
+  for (let column = 0; column < sm.names; column++) if (reached[column]) columns.push(column);
+  return Int32Array.from(columns);
+}

@@ -1,0 +1,167 @@
+import type { SessionMarket } from '../market/session-market.js';
+import { firstAtLeast, lastAtMost } from '../numbers/search.js';
+import type { Book, BookEvent, BookOverlay, Gap, UnfilledOrder } from './book.js';
+import type { Composition } from './compositions.js';
+
+/**
+ * A book on the sessions of another calendar: where its own has none its last known level counts, and what happened on
+ * sessions that the other lacks counts on the next one there is.
+ * @param span sessions of the other calendar; from the first that the book has reached unless given
+ * @cost O(T H)
+ */
+export function bookOnSessions(
+  book: Book,
+  sm: SessionMarket,
+  { from: begin, to }: { readonly from?: number; readonly to: number },
+): Book {
+  const days = book.sm.sessions.subarray(book.from, book.from + book.length);
+  const from = begin ?? firstAtLeast(sm.sessions, days[0]!);
+  const length = to + 1 - from;
+  const positions = Int32Array.from({ length }, (_, t) => lastAtMost(days, sm.sessions[from + t]!));
+  const width = book.columns.length;
+  const isBrief = book.weights.length < book.length * width;
+  const known = (values: Float64Array): Float64Array => Float64Array.from(positions, (p) => values[p]!);
+  const gross = spanProducts(book.gross, positions);
+  const events = isBrief ? [] : eventsOn(book, positions, gross);
+  const placed = (session: number): number => firstAtLeast(sm.sessions, book.sm.sessions[session]!);
+  return {
+    ...book,
+    onOwnSessions: book,
+    sm,
+    from,
+    length,
+    value: known(book.value),
+    gross,
+    path: gross,
+    begins: new Uint8Array(length).fill(1),
+    divisor: known(book.divisor),
+    costs: new Float64Array(length),
+    weights: isBrief ? book.weights : rowsAt(book.weights, positions, width),
+    cash: known(book.cash),
+    counts: Int32Array.from(positions, (p) => book.counts[p]!),
+    events,
+    unfilled: book.unfilled
+      .map((order) => orderOn(order, (p) => placed(book.from + p) - from))
+      .filter(({ at }) => at < length),
+    gaps: gapsOn(book.gaps, placed, to),
+    silent: gapsOn(book.silent, placed, to),
+    pending: null,
+    ...(book.overlay ? { overlay: overlayOn(book, book.overlay, { positions, gross, events }) } : {}),
+  };
+}
+
+/** A composition on the sessions of another calendar, decided on the last one there that its decision had seen. */
+export function compositionOnSessions(of: SessionMarket, sm: SessionMarket): (composition: Composition) => Composition {
+  return (composition) => ({
+    ...composition,
+    session: firstAtLeast(sm.sessions, of.sessions[composition.session]!),
+    decision: lastAtMost(sm.sessions, of.sessions[composition.decision]!),
+  });
+}
+
+/** Products over what lies between two positions, the later one with it; 1 on the first, [T]. */
+function spanProducts(factors: Float64Array, positions: Int32Array): Float64Array {
+  return Float64Array.from(positions, (p, t) => {
+    let product = 1;
+    for (let s = t === 0 ? p + 1 : positions[t - 1]! + 1; s <= p; s++) product *= factors[s]!;
+    return product;
+  });
+}
+
+function rowsAt(rows: Float64Array, positions: Int32Array, width: number): Float64Array {
+  const placed = new Float64Array(positions.length * width);
+  positions.forEach((p, t) => placed.set(rows.subarray(p * width, (p + 1) * width), t * width));
+  return placed;
+}
+
+/** Events where they happened alone; those of a span of sessions as one, with the contributions of all of it. */
+function eventsOn(book: Book, positions: Int32Array, gross: Float64Array): BookEvent[] {
+  const byPosition = new Map(book.events.map((event) => [event.at, event]));
+  const placed: BookEvent[] = [];
+  for (let t = 1; t < positions.length; t++) {
+    const [begin, end] = [positions[t - 1]!, positions[t]!];
+    const own = Array.from({ length: end - begin }, (_, k) => byPosition.get(begin + 1 + k));
+    const happened = own.filter((event) => event !== undefined);
+    if (end - begin === 1) placed.push(...happened.map((event) => ({ ...event, at: t })));
+    // Between resets of an overlay on a span its weights do not drift by one factor.
+    else if (happened.length > 0 || (book.overlay !== undefined && end > begin))
+      placed.push(merged(book, { happened, own, at: t, begin, end, growth: gross[t]! }));
+  }
+  return placed;
+}
+
+interface EventSpan {
+  readonly happened: readonly BookEvent[];
+  /** Position after position. */
+  readonly own: readonly (BookEvent | undefined)[];
+  readonly at: number;
+  readonly begin: number;
+  readonly end: number;
+  readonly growth: number;
+}
+
+function merged(book: Book, { happened, own, at, begin, end, growth }: EventSpan): BookEvent {
+  const width = book.columns.length;
+  const row = (p: number): Float64Array => book.weights.subarray(p * width, (p + 1) * width);
+  const earned = row(begin).slice();
+  let grown = 1;
+  own.forEach((event, k) => {
+    const p = begin + 1 + k;
+    const drifted = event?.before ?? row(p);
+    const factor = (book.overlay?.drift ?? book.gross)[p]!;
+    for (let i = 0; i < width; i++) earned[i]! += grown * (drifted[i]! * factor - row(p - 1)[i]!);
+    grown *= book.gross[p]!;
+  });
+  const valueBefore = book.value[end]!;
+  const scaled = ({ valueBefore: then }: BookEvent): number => then / valueBefore;
+  return {
+    at,
+    rebalanced: happened.some(({ rebalanced }) => rebalanced),
+    valueBefore,
+    before: earned.map((weight) => weight / growth),
+    conversions: happened.flatMap((event) =>
+      event.conversions.map((one) => ({ ...one, weight: one.weight * scaled(event) })),
+    ),
+    exits: happened.flatMap((event) => event.exits.map((one) => ({ ...one, change: one.change * scaled(event) }))),
+    fills: happened.flatMap(({ fills }) => fills),
+    ...(happened.every(({ isUntraded }) => isUntraded === true) ? { isUntraded: true } : {}),
+  };
+}
+
+interface Placed {
+  readonly positions: Int32Array;
+  readonly gross: Float64Array;
+  readonly events: readonly BookEvent[];
+}
+
+/** What an overlay earned beside its names, over each span. */
+function overlayOn(book: Book, overlay: BookOverlay, { positions, gross, events }: Placed): BookOverlay {
+  const drift = Float64Array.from(positions, (p, t) =>
+    t > 0 && positions[t - 1] === p - 1 ? overlay.drift[p]! : gross[t]!,
+  );
+  for (const { at } of events) drift[at] = gross[at]!;
+  const parts = overlay.parts.map((part) => ({
+    ...part,
+    contributions: Float64Array.from(positions, (p, t) => {
+      let [sum, grown] = [0, 1];
+      for (let s = t === 0 ? p + 1 : positions[t - 1]! + 1; s <= p; s++) {
+        sum += grown * part.contributions[s]!;
+        grown *= book.gross[s]!;
+      }
+      return sum;
+    }),
+  }));
+  return { ...overlay, drift, parts };
+}
+
+function orderOn(order: UnfilledOrder, placedAt: (position: number) => number): UnfilledOrder {
+  const { at, filledAt, replacedAt } = order;
+  const later = (position: number | null): number | null => (position === null ? null : placedAt(position));
+  return { ...order, at: placedAt(at), filledAt: later(filledAt), replacedAt: later(replacedAt) };
+}
+
+function gapsOn(gaps: readonly Gap[], placed: (session: number) => number, to: number): Gap[] {
+  return gaps
+    .map(({ session, column }) => ({ session: placed(session), column }))
+    .filter(({ session }) => session <= to);
+}

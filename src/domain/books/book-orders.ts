@@ -1,0 +1,113 @@
+import { panelRow } from '../market/session-market.js';
+import type { BookInput, Fill } from './book.js';
+import { drop, hold, rowOf, type BookState, type Order } from './book-state.js';
+
+export interface Frozen {
+  readonly frozen: ReadonlySet<number>;
+  /** Those among them without a price to trade at. */
+  readonly unpriced: ReadonlySet<number>;
+  /**
+   * Those among these that are further from their target than the tolerance: what was asked for is an order that waits.
+   */
+  readonly waiting: readonly number[];
+}
+
+export interface FrozenInput {
+  readonly input: Pick<BookInput, 'sm' | 'from' | 'fills' | 'tolerance' | 'treatment'>;
+  readonly columns: Int32Array;
+  readonly session: number;
+  /** Slots held or asked for. */
+  readonly slots: Int32Array;
+  readonly before: Float64Array;
+  readonly asked: Float64Array;
+}
+
+/** Oldest price that a trade may have, in sessions of the name's own calendar. */
+function staleMax({ fills, treatment }: FrozenInput['input']): number {
+  if (treatment.stale_targets === 'defer') return 0;
+  return fills === 'all' ? Infinity : treatment.max_stale_sessions;
+}
+
+/** Slots that stay as they are held: without a price to trade at, or close enough to their target. */
+export function frozenSlots({ input, columns, session, slots, before, asked }: FrozenInput): Frozen {
+  const { sm, from } = input;
+  const oldest = staleMax(input);
+  const tolerance = session === from ? undefined : input.tolerance;
+  const frozen = new Set<number>();
+  const unpriced = new Set<number>();
+  const waiting: number[] = [];
+  if (oldest === Infinity && tolerance === undefined) return { frozen, unpriced, waiting };
+  for (let k = 0; k < slots.length; k++) {
+    const slot = slots[k]!;
+    const column = columns[slot]!;
+    const hasBar = sm.lastBar[panelRow(sm, session) + column] === session;
+    const distance = Math.abs(asked[slot]! - before[slot]!);
+    if (oldest < Infinity && !hasBar && !sm.isPriceable(session, column, oldest)) {
+      frozen.add(slot);
+      unpriced.add(slot);
+      if (distance > (tolerance ?? 0)) waiting.push(slot);
+    } else if (tolerance !== undefined && distance <= tolerance) {
+      frozen.add(slot);
+    }
+  }
+  return { frozen, unpriced, waiting };
+}
+
+interface OpenOrderInput {
+  readonly session: number;
+  readonly slot: number;
+  readonly target: number;
+  readonly held: number;
+}
+
+export function openOrder(state: BookState, { session, slot, target, held }: OpenOrderInput): void {
+  const { input, sm, columns, value } = state;
+  const at = session - input.from;
+  const column = columns[slot]!;
+  const bar = sm.lastBar[panelRow(sm, session) + column]!;
+  const order: Order = {
+    at,
+    slot,
+    target,
+    held,
+    side: target > held ? 'buy' : 'sell',
+    notional: Math.abs(target - held) * value[at]!,
+    reason: sm.hasEnded(session, column) ? 'delisted' : bar < 0 ? 'no_price' : 'stale_price',
+    filledAt: null,
+    replacedAt: null,
+  };
+  state.orders.push(order);
+  state.waiting.push(order);
+}
+
+/** Waiting orders whose name has a bar on the session. */
+export function fillableOn({ sm, columns, waiting }: BookState, session: number): Order[] {
+  if (waiting.length === 0) return waiting;
+  return waiting.filter(({ slot }) => {
+    const column = columns[slot]!;
+    return sm.lastBar[panelRow(sm, session) + column] === session && !sm.hasEnded(session, column);
+  });
+}
+
+/** Fills an order with what waits for it, or sells down to the weight that was asked for. */
+export function fillOrder(state: BookState, order: Order, session: number): Fill {
+  const { input, columns, weights, cash, value } = state;
+  const at = session - input.from;
+  const row = rowOf(state, session);
+  const { slot, side, target } = order;
+  const weight = weights[row + slot]!;
+  const spend = side === 'buy' ? Math.min(order.notional / value[at]!, cash[at]!) : 0;
+  const bought = spend / (1 + input.costRate);
+  const sold = side === 'sell' ? Math.max(0, weight - target) : 0;
+  const retained = 1 - input.costRate * (bought + sold);
+  const notional = (bought - sold) * value[at]!;
+  for (let k = 0; k < columns.length; k++) weights[row + k]! /= retained;
+  weights[row + slot] = (weight + bought - sold) / retained;
+  cash[at] = (cash[at]! - spend + sold * (1 - input.costRate)) / retained;
+  value[at]! *= retained;
+  if (weights[row + slot] !== 0) hold(state, slot);
+  else drop(state, slot, row);
+  order.filledAt = at;
+  state.waiting = state.waiting.filter((other) => other !== order);
+  return { slot, notional };
+}

@@ -1,0 +1,251 @@
+import type { ValuePanel } from '#kernels/engines/value-panel.js';
+import type { Absences } from '../market/absences.js';
+import type { EffectTable } from '../market/session-effects.js';
+import { panelRow } from '../market/session-market.js';
+import type { BookEnd, BookEvent, BookInput, Gap, PendingNames, Targets, UnfilledOrder } from './book.js';
+import type { EventTerms, SessionEvents } from './book-events.js';
+
+export interface BookState extends EventTerms {
+  readonly input: BookInput;
+  /** Value index, [S - first x N]. */
+  readonly index: Float64Array;
+  readonly effects: EffectTable;
+  /** Effects that the value index has in it, when those differ. */
+  readonly inIndex: EffectTable | null;
+  /** Effects on short positions; the same table where nothing is withheld. */
+  readonly ofShorts: EffectTable;
+  readonly absences: Absences;
+  readonly columns: Int32Array;
+  readonly slotOf: Int32Array;
+  readonly targetsOn: ReadonlyMap<number, Targets>;
+  readonly value: Float64Array;
+  readonly gross: Float64Array;
+  readonly paths: Float64Array;
+  readonly begins: Uint8Array;
+  readonly divisor: Float64Array;
+  readonly costs: Float64Array;
+  readonly weights: Float64Array;
+  readonly cash: Float64Array;
+  readonly counts: Int32Array;
+  readonly everHeld: Uint8Array;
+  readonly events: BookEvent[];
+  readonly gaps: Gap[];
+  readonly silent: Gap[];
+  readonly orders: Order[];
+  /** Orders of the latest rebalance that wait for a bar. */
+  waiting: Order[];
+  /** Slots held, ascending, in the first `count` places. */
+  readonly held: Int32Array;
+  /** 1 for the slots among them, [H]. */
+  readonly isHeld: Uint8Array;
+  count: number;
+  /** Units of the value index and column of each place: what is held since the holding period began. */
+  readonly units: Float64Array;
+  readonly heldColumns: Int32Array;
+  /** Place of each slot held since the holding period began, [H]. */
+  readonly places: Int32Array;
+  /** Whether what is held lies side by side in the market and in the rows of weights. */
+  isOneRun: boolean;
+  /**
+   * Weights asked for and held, and the slots with either, of the targets being taken; reused between rebalances for
+   * their memory, [H].
+   */
+  readonly asked: Float64Array;
+  readonly before: Float64Array;
+  readonly slots: Int32Array;
+  /** Value and cash at the beginning of the holding period, and growth since. */
+  periodValue: number;
+  periodCash: number;
+  path: number;
+  /** Holding periods begun. */
+  periods: number;
+  /** Sums over the value index, where there are kernels for them. */
+  readonly panel: ValuePanel | undefined;
+  /** What the units of a holding period are worth on sessions to come, `to` exclusive. */
+  readonly ahead: { from: number; to: number; period: number; readonly values: Float64Array };
+  /** Session whose row of weights was written last. */
+  rowSession: number;
+  /** Columns among the held ones, and targets, that have no bar on the session. */
+  missing: readonly number[];
+  /** Spun-off names that have had no price yet. */
+  children: Child[];
+  /** Held names whose ticker has changed but whose new one had no price yet. */
+  renamed: Map<number, number>;
+  /** Structural events of the session being closed. */
+  today: SessionEvents | undefined;
+}
+
+export type Order = { -readonly [K in keyof UnfilledOrder]: UnfilledOrder[K] };
+
+export interface Child {
+  readonly slot: number;
+  readonly column: number;
+  readonly since: number;
+  /**
+   * Per unit of value at the beginning of the holding period, so that books of any initial value have the same bits.
+   */
+  units: number;
+}
+
+/** Waits for the prices that another book waits for, with the same holdings per unit of value. */
+export function waitFor(state: BookState, { children, renamed }: PendingNames): void {
+  state.children = children.map((child) => ({ ...child, slot: state.slotOf[child.column]! }));
+  state.renamed = new Map(renamed);
+}
+
+/** What a book waits for. */
+export function pendingOf({ children, renamed }: BookState): PendingNames {
+  return { children: children.map(({ column, since, units }) => ({ column, since, units })), renamed: [...renamed] };
+}
+
+/** Where a book stands after a session. */
+export function endOf(state: BookState, session: number): BookEnd {
+  const {
+    columns,
+    held,
+    count,
+    units,
+    weights,
+    value,
+    cash,
+    divisor,
+    orders,
+    waiting,
+    periodValue,
+    periodCash,
+    path,
+    input,
+  } = state;
+  const at = session - input.from;
+  const row = rowOf(state, session);
+  const heldNow = new Int32Array(count);
+  const weightsNow = new Float64Array(count);
+  for (let k = 0; k < count; k++) {
+    heldNow[k] = columns[held[k]!]!;
+    weightsNow[k] = weights[row + held[k]!]!;
+  }
+  return {
+    held: heldNow,
+    units: units.slice(0, count),
+    weights: weightsNow,
+    value: value[at]!,
+    cash: cash[at]!,
+    divisor: divisor[at]!,
+    stretchValue: periodValue,
+    stretchCash: periodCash,
+    path,
+    ...pendingOf(state),
+    waiting: waiting.map((order) => orders.indexOf(order)),
+  };
+}
+
+export const NONE: readonly number[] = [];
+
+/** Beginning of a session's row of weights. */
+export function rowOf({ input, columns }: BookState, session: number): number {
+  return input.isBrief ? 0 : (session - input.from) * columns.length;
+}
+
+export function isHeldColumn({ slotOf, isHeld }: BookState, column: number): boolean {
+  const slot = slotOf[column]!;
+  return slot >= 0 && isHeld[slot] === 1;
+}
+
+/** Place of a column among those held since the holding period began, -1 when it is not held. */
+export function placeOf({ slotOf, isHeld, places }: BookState, column: number): number {
+  const slot = slotOf[column]!;
+  return slot >= 0 && isHeld[slot] === 1 ? places[slot]! : -1;
+}
+
+/** Leaves nothing of what was in the memory of a session's row. Where all names are held each cell is written anyway. */
+export function clearRow(state: BookState, session: number): void {
+  const { input, count, columns, weights } = state;
+  if (input.roomForWeights === undefined || input.isBrief || input.isSparse || count === columns.length) return;
+  const row = rowOf(state, session);
+  weights.fill(0, row, row + columns.length);
+}
+
+/** Writes the weights of the session from the units. */
+export function writeRow(state: BookState, session: number): void {
+  const { input, index, sm, units, heldColumns, held, count, weights, columns, path } = state;
+  if (state.rowSession === session) return;
+  state.rowSession = session;
+  const from = panelRow(sm, session);
+  const row = rowOf(state, session);
+  if (input.isBrief) weights.fill(0, row, row + columns.length);
+  if (state.isOneRun) {
+    const to = row + held[0]!;
+    const at = from + heldColumns[0]!;
+    for (let k = 0; k < count; k++) weights[to + k] = (units[k]! * index[at + k]!) / path;
+  } else {
+    for (let k = 0; k < count; k++) weights[row + held[k]!] = (units[k]! * index[from + heldColumns[k]!]!) / path;
+  }
+}
+
+/** From this close on, holdings are units of what they are worth now. */
+export function beginHoldingPeriod(state: BookState, session: number): void {
+  const { input, index, sm, units, heldColumns, held, places, count, weights, columns, value, cash } = state;
+  const at = session - input.from;
+  const row = rowOf(state, session);
+  const from = panelRow(sm, session);
+  for (let k = 0; k < count; k++) {
+    const slot = held[k]!;
+    const column = columns[slot]!;
+    heldColumns[k] = column;
+    places[slot] = k;
+    units[k] = weights[row + slot]! / index[from + column]!;
+  }
+  // Without costs the first quotient is exactly 1.
+  const scale = value[at]! > 0 ? (state.periodValue * state.path) / value[at]! / state.path : 1;
+  for (const child of state.children) child.units *= scale;
+  state.isOneRun = isOneRunOf(heldColumns, count);
+  state.begins[at] = 1;
+  state.periods++;
+  state.periodValue = value[at]!;
+  state.periodCash = cash[at]!;
+  state.path = 1;
+}
+
+/** Columns and slots both ascend, and slots are never further apart than columns. */
+export function isOneRunOf(heldColumns: Int32Array, count: number): boolean {
+  return count > 0 && count - 1 === heldColumns[count - 1]! - heldColumns[0]!;
+}
+
+/** Adds the slot behind all that are held. */
+export function append(state: BookState, slot: number): void {
+  state.held[state.count++] = slot;
+  state.isHeld[slot] = 1;
+  state.everHeld[slot] = 1;
+}
+
+export function hold(state: BookState, slot: number): void {
+  if (state.isHeld[slot] === 1) return;
+  const { held } = state;
+  let k = state.count;
+  while (k > 0 && held[k - 1]! > slot) k--;
+  held.copyWithin(k + 1, k, state.count);
+  held[k] = slot;
+  state.count++;
+  state.isHeld[slot] = 1;
+  state.everHeld[slot] = 1;
+}
+
+export function drop(state: BookState, slot: number, row: number): void {
+  const { held, weights } = state;
+  weights[row + slot] = 0;
+  if (state.isHeld[slot] === 0) return;
+  const k = held.subarray(0, state.count).indexOf(slot);
+  held.copyWithin(k, k + 1, state.count);
+  state.count--;
+  state.isHeld[slot] = 0;
+}
+
+/** Nothing is worth anything any more. */
+export function dropAll(state: BookState, session: number): void {
+  const { weights, columns } = state;
+  const row = rowOf(state, session);
+  weights.fill(0, row, row + columns.length);
+  state.count = 0;
+  state.isHeld.fill(0);
+  beginHoldingPeriod(state, session);
+}

@@ -1,0 +1,177 @@
+import { breachRuleOf, breachWatch } from '../compliance/breach-watch.js';
+import type { LimitRuleName } from '../compliance/rules.js';
+import type { Day } from '../time/days.js';
+import type { Finding } from '../refusals/findings.js';
+import type { SessionMarket } from '../market/session-market.js';
+import { firstAtLeast } from '../numbers/search.js';
+import type { Book } from './book.js';
+import { inForce, type Composer, type Composition, type Compositions } from './compositions.js';
+import { decideOne } from './decide-one.js';
+import { hasAnyBar, type DueRebalance } from './due-rebalances.js';
+import { indexTerms } from './index-run.js';
+import { resumeOf, storedAfter, storedBook, type StoredBook } from './resumed-book.js';
+import { simulateBook } from './simulate-book.js';
+
+/** Sessions simulated at a time: what a breach makes simulate again. */
+const SPAN_SESSIONS = 32;
+
+export interface WatchInput {
+  readonly indexId: string;
+  readonly rule: LimitRuleName;
+  /** Rebalances of the schedule, ascending; the first is that of the first session. */
+  readonly due: readonly DueRebalance[];
+  readonly first: number;
+  readonly last: number;
+  readonly tick?: ((fraction: number) => void) | undefined;
+}
+
+export type Watched = Pick<Compositions, 'list' | 'findings' | 'called'>;
+
+/**
+ * Decides the rebalances of a schedule, and those that breaches of a rule call for. A breach is known at the close of
+ * the session on which drift or a corporate action takes the weights beyond a bound: the composition is decided on that
+ * close and takes effect as many sessions later as the schedule's lag. A rebalance that is itself beyond a bound calls
+ * for none; nor does a breach while one is on its way.
+ * @cost O(T H), and SPAN_SESSIONS more for each breach
+ */
+export function decideWatched(composer: Composer, input: WatchInput): Watched {
+  const { due, first, last, tick } = input;
+  const known: Composition[] = [];
+  const findings: Finding[] = [];
+  const decide = (rebalance: DueRebalance): Composition | undefined => {
+    const decided = decideOne(composer, { indexId: input.indexId, rebalance, known });
+    findings.push(...decided.findings);
+    const { composition } = decided;
+    if (composition)
+      known.splice(known.findLastIndex(({ session }) => session <= composition.session) + 1, 0, composition);
+    return composition;
+  };
+  const state: WatchState = { open: new Set(), calledUntil: first };
+  let stored: StoredBook | null = null;
+  let at = first - 1;
+  let position = 0;
+  while (at < last) {
+    tick?.((at - first + 1) / (last - first + 1));
+    const next = due[position];
+    // Decisions are made in the order of their sessions: what deciders carry from one to the next is of earlier ones.
+    if (next !== undefined && next.decision <= at + 1) {
+      decide(next);
+      position++;
+      continue;
+    }
+    const to = Math.min(at + SPAN_SESSIONS, (next?.decision ?? Infinity) - 1, last);
+    const span: Span = { stored, at, to, known, decide };
+    const book = watchSpan(composer, input, span, state);
+    stored = stored === null ? storedBook(book) : storedAfter(stored, book);
+    at = to;
+  }
+  return { list: known, findings, ...(state.called === undefined ? {} : { called: state.called }) };
+}
+
+interface WatchState {
+  readonly open: Set<string>;
+  /** Effective session of the latest rebalance that a breach called for. */
+  calledUntil: number;
+  /** There where that lies after the last session. */
+  called?: Compositions['called'];
+}
+
+/** Sessions between two decisions of the schedule: one that is decided may take effect within them. */
+interface Span {
+  /** Where the book stands at the close of `at`; null before the first session. */
+  readonly stored: StoredBook | null;
+  readonly at: number;
+  readonly to: number;
+  readonly known: readonly Composition[];
+  readonly decide: (rebalance: DueRebalance) => Composition | undefined;
+}
+
+/** The book of a span with the rebalances that its breaches call for. */
+function watchSpan(composer: Composer, input: WatchInput, span: Span, state: WatchState): Book {
+  const { at, to, decide } = span;
+  const { rebalance } = composer.document(input.indexId);
+  const sm = composer.market(input.indexId);
+  let book = bookOf(composer, input, span);
+  let from = at + 1;
+  for (;;) {
+    const breach = nextBreach(book, { rule: input.rule, from, to, span, state });
+    if (breach === null) return book;
+    from = breach + 1;
+    const session = effectiveSession(sm, breach + rebalance.effective_lag, input.last);
+    state.calledUntil = session;
+    if (session > input.last) {
+      state.called = { session: breach, effective: dayBehind(sm, input.last, session - input.last) };
+      continue;
+    }
+    const isScheduled = input.due.some((one) => one.session === session);
+    if (isScheduled) continue;
+    const composition = decide({
+      date: sm.sessions[session]!,
+      also: [],
+      session,
+      decision: breach,
+      announced: session > breach ? sm.sessions[breach]! : null,
+      cause: 'breach',
+    });
+    if (composition === undefined || session > to) continue;
+    book = bookOf(composer, input, span);
+    if (session === breach) from = breach; // Its close is another now.
+  }
+}
+
+/** The first session on or after one on which anything trades; beyond the last where none does. */
+function effectiveSession(sm: SessionMarket, earliest: number, last: number): number {
+  let session = earliest;
+  while (session <= last && !hasAnyBar(sm, session)) session++;
+  return session;
+}
+
+/** The day some sessions behind one, by the calendar; null beyond its coverage. */
+function dayBehind({ sessions, calendar }: SessionMarket, session: number, count: number): Day | null {
+  return calendar.sessions[firstAtLeast(calendar.sessions, sessions[session]!) + count] ?? null;
+}
+
+interface WatchedSpan {
+  readonly rule: LimitRuleName;
+  readonly from: number;
+  readonly to: number;
+  readonly span: Span;
+  readonly state: WatchState;
+}
+
+/** The first session whose close begins a breach that calls for a rebalance. */
+function nextBreach(book: Book, { rule, from, to, span, state }: WatchedSpan): number | null {
+  const { sm, columns, weights } = book;
+  const names = Array.from(columns, (column) => sm.identifiers[column]!);
+  const watch = breachWatch({ rule, market: sm.market, names, open: state.open });
+  const H = columns.length;
+  for (let session = from; session <= to; session++) {
+    const row = (session - book.from) * H;
+    const begins = watch.begins(sm.sessions[session]!, weights.subarray(row, row + H));
+    if (begins && session > state.calledUntil && inForce(span.known, session)?.session !== session) return session;
+  }
+  return null;
+}
+
+function bookOf(composer: Composer, { indexId, first }: WatchInput, { stored, at, to, known }: Span): Book {
+  const document = composer.document(indexId);
+  const treatment = composer.treatment(indexId);
+  return simulateBook({
+    title: `The index ${indexId}`,
+    sm: composer.market(indexId),
+    treatment,
+    growth: indexTerms({ treatment, document }),
+    from: stored === null ? first : at,
+    to,
+    targets: known.filter(({ session }) => session > at && session <= to),
+    initialValue: document.base_value,
+    costRate: 0,
+    fills: 'all',
+    ...(stored === null ? {} : { resume: resumeOf(stored, at) }),
+  });
+}
+
+/** The rule that calls for rebalances of an index. */
+export function ruleOf(composer: Composer, indexId: string): LimitRuleName | null {
+  return breachRuleOf(composer.document(indexId).pipeline?.treatment);
+}

@@ -1,0 +1,112 @@
+import { dayFrom, formatDay, type Day } from '../time/days.js';
+import type { Finding } from '../refusals/findings.js';
+import { panelRow } from '../market/session-market.js';
+import { Refusal } from '../refusals/refusal.js';
+import { firstAtLeast, lastAtMost } from '../numbers/search.js';
+import { type DueRebalance, dueRebalances } from './due-rebalances.js';
+import { decideOne } from './decide-one.js';
+import { decideWatched, ruleOf } from './breach-rebalances.js';
+import type { Composition, Compositions, Composer, ResumedIndex } from './compositions.js';
+
+interface ComposeInput {
+  readonly indexId: string;
+  readonly until: Day;
+  readonly tick: ((fraction: number) => void) | undefined;
+}
+
+export function compose(composer: Composer, { indexId, until, tick }: ComposeInput): Compositions {
+  const document = composer.document(indexId);
+  const sm = composer.market(indexId);
+  const treatment = composer.treatment(indexId);
+  const last = lastAtMost(sm.sessions, until);
+  const first = firstPriced(composer, { indexId, until });
+  const due = dueRebalances(document, sm, { first, last });
+  const rule = ruleOf(composer, indexId);
+  const decided =
+    rule === null
+      ? decideAll(composer, { indexId, due, before: [], tick })
+      : decideWatched(composer, { indexId, rule, due, first, last, tick });
+  return { document, treatment, sm, first, ...decided, memory: composer.left(indexId) };
+}
+
+/** The first rebalance of an index, whether or not anything comes of it. @throws Refusal NO_DATA_IN_RANGE */
+export function firstRebalance(composer: Composer, { indexId, until }: Omit<ComposeInput, 'tick'>): DueRebalance {
+  const first = firstPriced(composer, { indexId, until });
+  return dueRebalances(composer.document(indexId), composer.market(indexId), { first, last: first })[0]!; // begins there
+}
+
+interface ComposeOnInput {
+  readonly indexId: string;
+  readonly known: ResumedIndex;
+  readonly tick: ((fraction: number) => void) | undefined;
+}
+
+/** The compositions that come after those known. */
+export function composeOn(
+  composer: Composer,
+  { indexId, known: { first, before, due, memory }, tick }: ComposeOnInput,
+): Compositions {
+  const { list, findings } = decideAll(composer, { indexId, due, before, tick });
+  const context = {
+    document: composer.document(indexId),
+    treatment: composer.treatment(indexId),
+    sm: composer.market(indexId),
+  };
+  // A decider that is not asked is not made.
+  return {
+    ...context,
+    first,
+    list,
+    findings,
+    memory: due.length === 0 ? memory : composer.left(indexId),
+  };
+}
+
+interface DueInput {
+  readonly indexId: string;
+  /** Ascending. */
+  readonly due: readonly DueRebalance[];
+  /** The compositions before them: as many as those that were in force when they are decided. */
+  readonly before: readonly Composition[];
+  readonly tick?: ((fraction: number) => void) | undefined;
+}
+
+/**
+ * Decides rebalances one after the other.
+ * @throws Refusal as `decideOne`
+ */
+function decideAll(
+  composer: Composer,
+  { indexId, due, before, tick }: DueInput,
+): Pick<Compositions, 'list' | 'findings'> {
+  const list: Composition[] = [];
+  const known = [...before];
+  const findings: Finding[] = [];
+  due.forEach((rebalance, position) => {
+    tick?.(position / due.length);
+    const { composition, findings: told } = decideOne(composer, { indexId, rebalance, known });
+    findings.push(...told);
+    if (composition === undefined) return;
+    list.push(composition);
+    known.push(composition);
+  });
+  return { list, findings };
+}
+
+/** The first session on or after the base date with a bar of a name of the universe. */
+function firstPriced(composer: Composer, { indexId, until }: Pick<ComposeInput, 'indexId' | 'until'>): number {
+  const document = composer.document(indexId);
+  const sm = composer.market(indexId);
+  const last = lastAtMost(sm.sessions, until);
+  for (let session = firstAtLeast(sm.sessions, dayFrom(document.base_date)); session <= last; session++) {
+    if (sm.rowOf[session]! < 0) continue;
+    const bars = panelRow(sm, session);
+    for (const column of composer.universe(indexId, session)) if (sm.lastBar[bars + column] === session) return session;
+  }
+  const day = formatDay(until);
+  const why =
+    day < document.base_date
+      ? `The base date ${document.base_date} of ${indexId} is after ${day}`
+      : `The store holds no price of the universe of ${indexId} from ${document.base_date} to ${day}`;
+  throw new Refusal('NO_DATA_IN_RANGE', `${why}.`);
+}

@@ -1,0 +1,128 @@
+import type { Day } from '../time/days.js';
+import type { IndexDocument, TreatmentSpec } from '../documents/index-document.js';
+import type { Finding } from '../refusals/findings.js';
+import type { SessionMarket } from '../market/session-market.js';
+import type { StoredModel } from '../risk/stored-model.js';
+import type { Decider, DecisionMemory } from './decider.js';
+import type { OverlaySpec } from '../overlays/catalogue.js';
+import type { Book } from './book.js';
+import type { DueRebalance } from './due-rebalances.js';
+
+/** What an index consists of from one rebalance to the next. */
+export interface Composition {
+  /** Effective date by the schedule. */
+  readonly date: Day;
+  /**
+   * Later dates of the schedule, on closed days, that it executes as well because they map to the same session.
+   */
+  readonly also: readonly Day[];
+  /** Session at whose close the weights take effect and whose prices the trades use. */
+  readonly session: number;
+  /** Session whose data the composition was decided from. */
+  readonly decision: number;
+  /** Decision day when it lies before the effective date by an effective lag, else null. */
+  readonly announced: Day | null;
+  /** Columns of its names, ascending, [n]. */
+  readonly columns: Int32Array;
+  /** Applied weights, fractions, [n]. */
+  readonly weights: Float64Array;
+  /** Weights before capping, [n]. */
+  readonly uncapped: Float64Array;
+  /** Effective maximum weight, null without a cap. */
+  readonly cap: number | null;
+  /** Columns of the names held at the cap, ascending. */
+  readonly capped: Int32Array;
+  /** Weight moved off capped names, a fraction. */
+  readonly redistributed: number;
+  /** As its decision had it. */
+  readonly trackingError?: number;
+  /** What called for it, where that is not the schedule. */
+  readonly cause?: 'breach';
+}
+
+export interface Compositions {
+  readonly document: IndexDocument;
+  readonly treatment: TreatmentSpec;
+  readonly sm: SessionMarket;
+  /** Session of the first composition: the base date, or the first session with a price after it. */
+  readonly first: number;
+  /** Ascending by session; a rebalance that was skipped is absent. */
+  readonly list: readonly Composition[];
+  /** Warnings of the decisions and of skipped rebalances. */
+  readonly findings: readonly Finding[];
+  /** State that its decisions carry over to later ones; null where they carry none. */
+  readonly memory: DecisionMemory | null;
+  /** Of an overlay. */
+  readonly overlay?: ComposedOverlay;
+  /**
+   * There where a breach has called for a rebalance after the last day: session of the breach, and the day of the
+   * rebalance by the calendar, null beyond its coverage.
+   */
+  readonly called?: { readonly session: number; readonly effective: Day | null };
+}
+
+/** An overlay with what lies beneath it. */
+export interface ComposedOverlay {
+  readonly spec: OverlaySpec;
+  readonly sources: readonly Compositions[];
+  /** Up to the last day of the composer; absent while it is made. */
+  readonly book?: Book;
+}
+
+/** Runs definitions: an index, the parents of its universe or derivation, a benchmark, each once. */
+export interface Composer {
+  document(indexId: string): IndexDocument;
+  /** The market on the sessions of the index's calendar. */
+  market(indexId: string): SessionMarket;
+  treatment(indexId: string): TreatmentSpec;
+  /** Columns of the index's universe that are priceable on a session, ascending. */
+  universe(indexId: string, session: number): Int32Array;
+  decider(indexId: string): Decider;
+  /**
+   * Every composition effective on or before the composer's last day.
+   * @throws Refusal EMPTY_INDEX, NO_DATA_IN_RANGE, CALENDAR_NOT_COVERED, and what deciders refuse
+   */
+  compositions(indexId: string): Compositions;
+  /** The composition in force at the close of a session; those that were known before count as well. */
+  inForce(indexId: string, session: number): Composition | undefined;
+  /** The latest composition decided on or before a session, of all that are known. */
+  decidedOn(indexId: string, session: number): Composition | undefined;
+  /** State carried over from earlier decisions of an index; null where all of them are made here. */
+  memory(indexId: string): DecisionMemory | null;
+  /** Columns of the latest composition effective before a session: the incumbents of a decision on it. */
+  incumbents(indexId: string, session: number): Int32Array | null;
+  /** A stored risk model that definitions use. */
+  riskModel(modelId: string): StoredModel;
+  /** The compositions of every index that was asked for. */
+  composed(): readonly Compositions[];
+  /**
+   * Where a decision of an index on a session is made: here, unless another content of the market was known then.
+   * @throws Refusal NO_DATA_KNOWN
+   */
+  seatOf(indexId: string, session: number): DecisionSeat;
+  /** State that the decisions made so far leave to those to come; null where they leave none. */
+  left(indexId: string): DecisionMemory | null;
+}
+
+/** The content that a decision sees, and its last session of it. */
+export interface DecisionSeat {
+  readonly composer: Composer;
+  readonly session: number;
+}
+
+/** An index of which some compositions are known: only those due after them are decided. */
+export interface ResumedIndex {
+  /** Session of the first composition of all. */
+  readonly first: number;
+  readonly before: readonly Composition[];
+  readonly due: readonly DueRebalance[];
+  readonly memory: DecisionMemory | null;
+}
+
+export type DeciderFactory = (document: IndexDocument, composer: Composer) => Decider;
+
+/** The composition in force at the close of a session: the latest effective at or before it. */
+export function inForce<C extends Pick<Composition, 'session'>>(list: readonly C[], session: number): C | undefined {
+  for (let i = list.length - 1; i >= 0; i--) if (list[i]!.session <= session) return list[i];
+  return undefined;
+}

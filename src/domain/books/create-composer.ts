@@ -1,0 +1,129 @@
+import type { Calendars } from '../calendars/calendar.js';
+import type { Day } from '../time/days.js';
+import { isOverlayDocument, sourcesOf, type IndexDocument } from '../documents/index-document.js';
+import { treatmentOver } from '../documents/treatment.js';
+import type { MarketData } from '../market/market-data.js';
+import type { SessionMarket } from '../market/session-market.js';
+import { Refusal } from '../refusals/refusal.js';
+import type { StoredModel, StoredModels } from '../risk/stored-model.js';
+import type { Decider } from './decider.js';
+import { marketOn } from './market-on.js';
+import { compose, composeOn } from './compose.js';
+import { overlayCompositions } from './overlay-compositions.js';
+import { createSeats, type KnownMarkets } from './known-seats.js';
+import { membersIn, universeOn } from './universe-on.js';
+import {
+  type Composition,
+  type Compositions,
+  type Composer,
+  type ResumedIndex,
+  type DeciderFactory,
+  inForce,
+} from './compositions.js';
+
+export interface ComposerInput {
+  readonly market: MarketData;
+  readonly calendars: Calendars;
+  /** The index and every document it reaches, by id. */
+  readonly documents: Readonly<Record<string, IndexDocument>>;
+  /** The stored risk models that those use; absent where none do. */
+  readonly models?: StoredModels | undefined;
+  /** Last day of which anything is known. */
+  readonly until: Day;
+  /** Makes the decider of a document; asked once per index. */
+  readonly createDecider: DeciderFactory;
+  /** By calendar, the market as it is aligned where that is not what `marketOn` gives. */
+  readonly aligned?: ReadonlyMap<string, SessionMarket>;
+  /** By index, what is not to be decided again. */
+  readonly resumed?: ReadonlyMap<string, ResumedIndex>;
+  /** What was known of the market at decisions; the market itself where it is absent. */
+  readonly known?: KnownMarkets | undefined;
+  /** Called between decisions; stops the work by throwing. */
+  readonly tick?: (fraction: number) => void;
+}
+
+export function createComposer({
+  market,
+  calendars,
+  documents,
+  models = notGiven,
+  until,
+  createDecider,
+  aligned: given,
+  resumed,
+  known,
+  tick,
+}: ComposerInput): Composer {
+  const byId = new Map(Object.entries(documents));
+  const deciders = new Map<string, Decider>();
+  const composed = new Map<string, Compositions>();
+  const running = new Set<string>();
+  const membersOf = membersIn(market);
+
+  const composer: Composer = {
+    document(indexId) {
+      const document = byId.get(indexId);
+      if (!document) throw new Error(`the plan lacks the document ${indexId}`);
+      return document;
+    },
+    market(indexId) {
+      const { calendar: code } = composer.document(indexId);
+      return given?.get(code) ?? marketOn({ market, calendars, code });
+    },
+    treatment(indexId) {
+      const document = composer.document(indexId);
+      if (document.pipeline) return document.pipeline.treatment;
+      if (isOverlayDocument(document)) return treatmentOver(document, composer.treatment(sourcesOf(document)[0]!));
+      return composer.treatment(document.derivation!.source_index_id);
+    },
+    universe: (indexId, session) => universeOn(composer, membersOf, { indexId, session }),
+    decider(indexId) {
+      let decider = deciders.get(indexId);
+      if (!decider) deciders.set(indexId, (decider = createDecider(composer.document(indexId), composer)));
+      return decider;
+    },
+    compositions(indexId) {
+      let result = composed.get(indexId);
+      if (result) return result;
+      if (running.has(indexId))
+        throw new Refusal(
+          'VALIDATION_FAILED',
+          `The index ${indexId} reaches itself through its universe or derivation.`,
+        );
+      running.add(indexId);
+      result = composeIndex(indexId);
+      running.delete(indexId);
+      composed.set(indexId, result);
+      return result;
+    },
+    inForce(indexId, session) {
+      const { list } = composer.compositions(indexId);
+      return inForce(list, session) ?? inForce(resumed?.get(indexId)?.before ?? [], session);
+    },
+    decidedOn(indexId, session) {
+      const { list } = composer.compositions(indexId);
+      const isDecided = ({ decision }: Composition): boolean => decision <= session;
+      return list.findLast(isDecided) ?? resumed?.get(indexId)?.before.findLast(isDecided);
+    },
+    memory: (indexId) => resumed?.get(indexId)?.memory ?? null,
+    incumbents: (indexId, session) => composer.inForce(indexId, session - 1)?.columns ?? null,
+    riskModel: models,
+    composed: () => [...composed.values()],
+    seatOf: (indexId, session) => seats?.of(indexId, session) ?? { composer, session },
+    left: (indexId) => (seats ? seats.memory(indexId) : (composer.decider(indexId).memory?.() ?? null)),
+  };
+  const seats = known && createSeats({ composer, known, calendars, createDecider });
+  const composeIndex = (indexId: string): Compositions => {
+    const document = composer.document(indexId);
+    if (isOverlayDocument(document)) return overlayCompositions(composer, document, until);
+    const known = resumed?.get(indexId);
+    return known === undefined
+      ? compose(composer, { indexId, until, tick })
+      : composeOn(composer, { indexId, known, tick });
+  };
+  return composer;
+}
+
+function notGiven(modelId: string): StoredModel {
+  throw new Error(`the plan lacks the risk model ${modelId}`);
+}

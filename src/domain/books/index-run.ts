@@ -1,0 +1,162 @@
+import { growthTerms, type GrowthTerms } from '../market/growth-terms.js';
+import type { ReturnVariant } from '../market/market-data.js';
+import { lastAtMost } from '../numbers/search.js';
+import type { Book, Targets } from './book.js';
+import { bookOnSessions } from './book-on-sessions.js';
+import type { Compositions } from './compositions.js';
+import { overlayBook } from './overlay-book.js';
+import { simulateBook } from './simulate-book.js';
+import type { CalendarCoverage } from './window.js';
+
+/** An index from its first composition to the end of the run. */
+export interface IndexRun {
+  readonly compositions: Compositions;
+  readonly book: Book;
+  readonly days: Int32Array;
+  readonly coverage: CalendarCoverage | null;
+}
+
+/** Terms on which an index grows: its treatment in its currency, in its own variant unless another is asked for. */
+export function indexTerms(
+  { treatment, document }: Pick<Compositions, 'treatment' | 'document'>,
+  variant: ReturnVariant = treatment.dividends,
+): GrowthTerms {
+  return growthTerms(treatment, document.currency, variant);
+}
+
+export interface IndexBookInput {
+  readonly compositions: Compositions;
+  /** Last session. */
+  readonly to: number;
+  /** Another variant than the index's own. */
+  readonly variant?: ReturnVariant;
+  /** Runs on the weights before capping. */
+  readonly uncapped?: boolean;
+  /** Keeps levels and divisor alone. */
+  readonly isBrief?: boolean;
+  /** Keeps few rows of weights: see `BookInput`. */
+  readonly isSparse?: boolean;
+  /** First session of a portfolio that follows the index. */
+  readonly followedFrom?: number;
+  /** Memory for the weights: see `BookInput`. */
+  readonly roomForWeights?: (cells: number) => Float64Array;
+  readonly tick?: (fraction: number) => void;
+}
+
+/** The index as a book without costs, from its first composition on, starting at its base value. @cost O(T H) */
+export function indexBook(input: IndexBookInput): Book {
+  const { compositions, to, variant, isBrief = false } = input;
+  const { overlay } = compositions;
+  if (overlay === undefined) return simulatedBook(input);
+  const { book } = overlay;
+  if (book !== undefined && variant === undefined && to === book.from + book.length - 1) return book;
+  const { sm } = compositions;
+  const bookOf = (source: Compositions): Book => {
+    const last = source.sm === sm ? to : lastAtMost(source.sm.sessions, sm.sessions[to]!);
+    const held = variant ?? heldVariant(compositions, source);
+    const own = indexBook({ compositions: source, to: last, isBrief, ...(held ? { variant: held } : {}) });
+    return source.sm === sm ? own : bookOnSessions(own, sm, { to });
+  };
+  return overlayBook({ compositions: { ...compositions, overlay }, to, isBrief, bookOf });
+}
+
+/** Return variant in which an overlay holds an index beneath it: its own, undefined where it is that of the index too. */
+export function heldVariant(
+  { treatment: { dividends } }: Pick<Compositions, 'treatment'>,
+  source: Pick<Compositions, 'treatment'>,
+): ReturnVariant | undefined {
+  return source.treatment.dividends === dividends ? undefined : dividends;
+}
+
+function simulatedBook({
+  compositions,
+  to,
+  variant,
+  uncapped = false,
+  isBrief = false,
+  isSparse = false,
+  followedFrom,
+  roomForWeights,
+  tick,
+}: IndexBookInput): Book {
+  const { sm, treatment, document, first, list } = compositions;
+  return simulateBook({
+    title: `The index ${document.id}`,
+    sm,
+    treatment,
+    growth: indexTerms(compositions, variant),
+    ...(variant ? { indexTerms: indexTerms(compositions) } : {}),
+    isBrief,
+    isSparse,
+    ...(followedFrom === undefined ? {} : { followedFrom }),
+    from: first,
+    to,
+    targets: list
+      .filter(({ session }) => session <= to)
+      .map(({ session, columns, weights, uncapped: raw }) => ({ session, columns, weights: uncapped ? raw : weights })),
+    initialValue: document.base_value,
+    costRate: 0,
+    fills: 'all',
+    ...(roomForWeights ? { roomForWeights } : {}),
+    ...(tick ? { tick } : {}),
+  });
+}
+
+/** Whether a definition can move weights by a cap, a floor or group caps. */
+export function isCapped({ document }: Pick<Compositions, 'document'>): boolean {
+  const weighting = document.pipeline?.weighting;
+  return (
+    weighting !== undefined && (weighting.cap !== null || weighting.floor !== null || weighting.group_caps.length > 0)
+  );
+}
+
+/** Days of a book, [T]. */
+export function bookDays({ sm, from, length }: Book): Int32Array {
+  return sm.sessions.slice(from, from + length);
+}
+
+/** What a book holds after a close, long and short: columns ascending, and their weights. */
+export function heldAt(
+  { from, columns, weights }: Book,
+  session: number,
+): { readonly columns: Int32Array; readonly weights: Float64Array } {
+  const row = (session - from) * columns.length;
+  const held = { columns: new Int32Array(columns.length), weights: new Float64Array(columns.length) };
+  let count = 0;
+  for (let slot = 0; slot < columns.length; slot++) {
+    const weight = weights[row + slot]!;
+    if (weight === 0) continue;
+    held.columns[count] = columns[slot]!;
+    held.weights[count++] = weight;
+  }
+  return { columns: held.columns.slice(0, count), weights: held.weights.slice(0, count) };
+}
+
+/**
+ * The same with the names that it waits to buy, as far as its cash goes, and what is left of that where it is known to
+ * the last bit.
+ */
+export function askedAt(book: Book, session: number): Omit<Targets, 'session'> {
+  const at = session - book.from;
+  const held = { ...heldAt(book, session), cash: book.cash[at]! };
+  const waiting = book.unfilled.filter(
+    (order) => order.side === 'buy' && order.at <= at && !(isPast(order.filledAt, at) || isPast(order.replacedAt, at)),
+  );
+  if (waiting.length === 0) return held;
+  const share = ({ notional }: { readonly notional: number }): number => notional / book.value[at]!;
+  const scale = Math.min(1, book.cash[at]! / waiting.reduce((sum, order) => sum + share(order), 0));
+  const asked = new Map(Array.from(held.columns, (column, k) => [column, held.weights[k]!]));
+  for (const order of waiting) {
+    const column = book.columns[order.slot]!;
+    asked.set(column, (asked.get(column) ?? 0) + scale * share(order));
+  }
+  const entries = [...asked].toSorted(([a], [b]) => a - b);
+  return {
+    columns: Int32Array.from(entries, ([column]) => column),
+    weights: Float64Array.from(entries, ([, weight]) => weight),
+  };
+}
+
+function isPast(position: number | null, at: number): boolean {
+  return position !== null && position <= at;
+}

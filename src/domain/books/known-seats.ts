@@ -1,0 +1,110 @@
+import { breachRuleOf } from '../compliance/breach-watch.js';
+import type { Calendars } from '../calendars/calendar.js';
+import type { Day } from '../time/days.js';
+import type { IndexDocument } from '../documents/index-document.js';
+import type { MarketData } from '../market/market-data.js';
+import { Refusal } from '../refusals/refusal.js';
+import type { Composer, DeciderFactory, DecisionSeat } from './compositions.js';
+import type { Decider, DecisionMemory } from './decider.js';
+import { hasAnyBar } from './due-rebalances.js';
+import { marketOn } from './market-on.js';
+import { membersIn, universeOn } from './universe-on.js';
+
+/** The market as it was known at the ends of days. */
+export interface KnownMarkets {
+  /**
+   * What was known at the end of a day. Its names begin with those of the last content, in their order, and its first
+   * date is that of the last content: columns and sessions of one are those of the other.
+   * @throws Refusal NO_DATA_KNOWN
+   */
+  at(day: Day): MarketData;
+}
+
+/**
+ * Refuses an index that breaches rebalance: on which session there is one is read off levels, which see every correction.
+ * @throws Refusal LOOK_AHEAD
+ */
+export function assertScheduled(documents: Readonly<Record<string, IndexDocument>>): void {
+  const called = Object.values(documents).find(({ pipeline }) => breachRuleOf(pipeline?.treatment) !== null);
+  if (called === undefined) return;
+  const message = `The index ${called.id} is rebalanced on breaches of a rule, which are found on the data of the run: its decisions cannot be made on what was known.`;
+  throw new Refusal('LOOK_AHEAD', message, { index_id: called.id });
+}
+
+/** Where decisions are made, each on what was known at its time. */
+export interface DecisionSeats {
+  of(indexId: string, session: number): DecisionSeat;
+  /** What the latest decision of an index left. */
+  memory(indexId: string): DecisionMemory | null;
+}
+
+export interface SeatsInput {
+  /** On the content that levels are computed from; what was decided before is asked of it. */
+  readonly composer: Composer;
+  readonly known: KnownMarkets;
+  readonly calendars: Calendars;
+  readonly createDecider: DeciderFactory;
+}
+
+/** One content with the deciders that see it. */
+interface Seen {
+  readonly market: MarketData;
+  readonly composer: Composer;
+  /** Session of the decision on the axis of the last content. */
+  decision: number;
+}
+
+/** Decisions on what was known of the market: what a decider remembers passes from one content to the next. */
+export function createSeats({ composer, known, calendars, createDecider }: SeatsInput): DecisionSeats {
+  /** By index, the decider of its latest decision. */
+  const latest = new Map<string, Decider>();
+  let seen: Seen | undefined;
+
+  function seeing(market: MarketData): Seen {
+    const deciders = new Map<string, Decider>();
+    const membersOf = membersIn(market);
+    const own: Composer = {
+      ...composer,
+      market: (indexId) => marketOn({ market, calendars, code: composer.document(indexId).calendar }),
+      universe: (indexId, session) => universeOn(own, membersOf, { indexId, session }),
+      decider(indexId) {
+        let decider = deciders.get(indexId);
+        if (!decider) deciders.set(indexId, (decider = createDecider(composer.document(indexId), own)));
+        latest.set(indexId, decider);
+        return decider;
+      },
+      decidedOn(indexId, session) {
+        const found = composer.decidedOn(indexId, Math.max(session, made.decision));
+        return found && { ...found, decision: Math.min(found.decision, session) };
+      },
+      memory: seats.memory,
+      seatOf: (_, session) => ({ composer: own, session }),
+    };
+    const made: Seen = { market, composer: own, decision: -1 };
+    return made;
+  }
+
+  const seats: DecisionSeats = {
+    of(indexId, session) {
+      const market = known.at(composer.market(indexId).sessions[session]!);
+      if (seen?.market !== market) seen = seeing(market);
+      seen.decision = session;
+      return { composer: seen.composer, session: lastKnown(seen.composer, { indexId, session }) };
+    },
+    memory: (indexId) => latest.get(indexId)?.memory?.() ?? composer.memory(indexId),
+  };
+  return seats;
+}
+
+interface AskedSession {
+  readonly indexId: string;
+  readonly session: number;
+}
+
+/** The last session up to one of which any bar was known. */
+function lastKnown(composer: Composer, { indexId, session }: AskedSession): number {
+  const sm = composer.market(indexId);
+  let last = Math.min(session, sm.sessions.length - 1);
+  while (last > 0 && !hasAnyBar(sm, last)) last--;
+  return last;
+}

@@ -1,0 +1,132 @@
+import { SESSIONS_AT_ONCE, valuePanelOf } from '#kernels/engines/value-panel.js';
+import { absencesOf } from '../market/absences.js';
+import { exchangeRates, requireRatesAboveZero } from '../market/exchange-rates.js';
+import { valueIndexOf } from '../market/growth.js';
+import { effectTable } from '../market/session-effects.js';
+import { shortTerms } from '../market/growth-terms.js';
+import { keptFloats } from '#base/memory/kept-memory.js';
+import type { BookInput, BookResume } from './book.js';
+import { bookNames } from './book-names.js';
+import { type BookState, type Order, waitFor, NONE, isOneRunOf } from './book-state.js';
+
+/** @throws Refusal NUMERIC_FAILURE for an exchange rate of 0 or less */
+export function openBook(input: BookInput): BookState {
+  const { sm, from, to, growth, treatment, targets, indexTerms = growth } = input;
+  const { resume } = input;
+  const columns = resume
+    ? bookNames({ sm, targets: [...targets, resume], from: resume.first, to })
+    : bookNames({ sm, targets: [...targets, ...pendingColumns(input)], from, to });
+  requireRatesAboveZero(sm, columns, { currency: growth.currency, from, to });
+  const slotOf = new Int32Array(sm.names).fill(-1);
+  columns.forEach((column, slot) => (slotOf[column] = slot));
+  const H = columns.length;
+  const ofShorts = shortTerms(growth);
+  const index = valueIndexOf(sm, indexTerms);
+  const state: BookState = {
+    input,
+    sm,
+    treatment,
+    growth,
+    columns,
+    slotOf,
+    rates: exchangeRates(sm, growth.currency),
+    index,
+    panel: valuePanelOf(index),
+    effects: effectTable(sm, growth),
+    ofShorts: effectTable(sm, ofShorts),
+    inIndex: indexTerms === growth ? null : effectTable(sm, indexTerms),
+    absences: absencesOf(sm),
+    targetsOn: new Map(targets.map((entry) => [entry.session, entry])),
+    ...sessionArrays(input, H),
+    events: [],
+    gaps: [],
+    silent: [],
+    orders: [],
+    waiting: [],
+    ...slotArrays(H),
+    count: 0,
+    isOneRun: false,
+    periodValue: input.initialValue,
+    periodCash: 1,
+    path: 1,
+    periods: 0,
+    ahead: { from: 0, to: 0, period: -1, values: new Float64Array(SESSIONS_AT_ONCE) },
+    rowSession: from,
+    missing: NONE,
+    children: [],
+    renamed: new Map(),
+    today: undefined,
+  };
+  if (resume) resumeFrom(state, resume);
+  return state;
+}
+
+/** What a book has on every session, and its rows of weights. */
+function sessionArrays({ from, to, isBrief = false, roomForWeights }: BookInput, H: number) {
+  const length = to - from + 1;
+  const memory = keptFloats(6 * length);
+  const weights = roomForWeights?.(length * H) ?? new Float64Array((isBrief ? 1 : length) * H);
+  weights.fill(0, 0, H); // The other rows are cleared one by one, before they are written.
+  const series = (place: number): Float64Array => memory.subarray(place * length, (place + 1) * length);
+  return {
+    value: series(0),
+    gross: series(1).fill(1),
+    paths: series(2).fill(1),
+    begins: new Uint8Array(length),
+    divisor: series(3).fill(1),
+    costs: series(4),
+    weights,
+    cash: series(5),
+    counts: new Int32Array(length),
+  };
+}
+
+/** What a book has of every name that it may hold. */
+function slotArrays(H: number) {
+  return {
+    everHeld: new Uint8Array(H),
+    held: new Int32Array(H),
+    isHeld: new Uint8Array(H),
+    units: new Float64Array(H),
+    heldColumns: new Int32Array(H),
+    places: new Int32Array(H),
+    asked: new Float64Array(H),
+    before: new Float64Array(H),
+    slots: new Int32Array(H),
+  };
+}
+
+/** Stands where the book stood that is resumed. */
+function resumeFrom(state: BookState, { end, orders }: BookResume): void {
+  const { input, slotOf, columns, weights, held, heldColumns, places, units, isHeld, everHeld } = state;
+  state.count = end.held.length;
+  for (let k = 0; k < end.held.length; k++) {
+    const slot = slotOf[end.held[k]!]!;
+    held[k] = slot;
+    heldColumns[k] = columns[slot]!;
+    places[slot] = k;
+    units[k] = end.units[k]!;
+    weights[slot] = end.weights[k]!;
+    isHeld[slot] = 1;
+    everHeld[slot] = 1;
+  }
+  state.isOneRun = isOneRunOf(heldColumns, state.count);
+  state.value[0] = end.value;
+  state.cash[0] = end.cash;
+  state.divisor[0] = end.divisor;
+  state.counts[0] = state.count;
+  state.periodValue = end.stretchValue;
+  state.periodCash = end.stretchCash;
+  state.path = end.path;
+  state.paths[0] = end.path;
+  waitFor(state, end);
+  state.orders.push(...orders.map((order): Order => ({ ...order, slot: slotOf[order.slot]! })));
+  state.waiting = end.waiting.map((position) => state.orders[position]!);
+  state.rowSession = input.from;
+}
+
+function pendingColumns({ pending }: BookInput): { readonly columns: readonly number[] }[] {
+  return pending
+    ? [{ columns: [...pending.children.map(({ column }) => column), ...pending.renamed.map(([, into]) => into)] }]
+    : [];
+}

@@ -1,0 +1,311 @@
+import type { OverlayPath } from '../overlays/overlay-type.js';
+import { overlayTypeOf } from '../overlays/catalogue.js';
+import type { Book, BookEvent, BookOverlay, BookPart } from './book.js';
+import { ordersOf, type EarlierOrders, type Layer } from './overlay-orders.js';
+import type { Compositions } from './compositions.js';
+import { overlayContext, sharesIn } from './overlay-context.js';
+
+export interface OverlayBookInput {
+  readonly compositions: Compositions & Required<Pick<Compositions, 'overlay'>>;
+  /** Last session. */
+  readonly to: number;
+  /** Keeps levels alone. */
+  readonly isBrief: boolean;
+  /** Book of an index beneath. */
+  readonly bookOf: (source: Compositions) => Book;
+}
+
+/**
+ * An overlay as a book: what it holds of each name after each close, its own parts, and the level.
+ * @throws Refusal FX_MISSING, NO_DATA_AT_DATE, NUMERIC_FAILURE
+ * @cost O(T H) beside the books beneath
+ */
+export function overlayBook({ compositions, to, isBrief, bookOf }: OverlayBookInput): Book {
+  const { overlay, sm, first: from, document } = compositions;
+  const beneath = overlay.sources.map(bookOf);
+  const { currency } = overlay.sources[0]!.document;
+  const type = overlayTypeOf(overlay.spec);
+  const codes = type.weighed(overlay.spec);
+  // Every return variant is hedged by the weights of the index's own.
+  const shares = overlay.book?.overlay?.shares ?? sharesIn({ book: beneath[0]!, currency, codes, first: from, to });
+  const context = overlayContext({ sm, first: from, document, currency }, { beneath, shares, to });
+  const path = type.path(overlay.spec, context);
+  return pathBook({ path, beneath, shares, sm, from, level: document.base_value, isBrief, indexId: document.id });
+}
+
+export interface PathBookInput {
+  readonly path: OverlayPath;
+  readonly beneath: readonly Book[];
+  readonly shares: BookOverlay['shares'];
+  readonly sm: Book['sm'];
+  /** First session. */
+  readonly from: number;
+  /** Level on it. */
+  readonly level: number;
+  readonly isBrief: boolean;
+  readonly indexId: string;
+  /** Of an overlay that was held before the first session. */
+  readonly resumed?: Pick<BookOverlay, 'hasCurrencyPart'> & EarlierOrders;
+}
+
+/** What an overlay holds and earns along its path. */
+export function pathBook(input: PathBookInput): Book {
+  const { path, beneath, shares, sm, from, level, isBrief, indexId, resumed } = input;
+  const length = path.growth.length;
+  const value = new Float64Array(length);
+  for (let t = 0; t < length; t++) value[t] = t === 0 ? level : value[t - 1]! * path.growth[t]!;
+  const slots = slotsOf(beneath);
+  const layers = beneath.map((book, k) => layerOf(book, { slots, path, k, from }));
+  const isResumed = resumed !== undefined;
+  const rows = isBrief ? emptyRows(length) : rowsOf(layers, path, { width: slots.columns.length, value, isResumed });
+  const first = layers[0]!;
+  const hasCurrencyPart = resumed?.hasCurrencyPart === true || (!isBrief && path.exchange !== null && hasCash(layers));
+  return {
+    sm,
+    from,
+    length,
+    columns: slots.columns,
+    value,
+    gross: path.growth,
+    path: path.growth,
+    begins: new Uint8Array(length).fill(1),
+    divisor: new Float64Array(length).fill(1),
+    costs: new Float64Array(length),
+    ...rows,
+    unfilled: isBrief ? [] : ordersOf(layers, value, resumed),
+    gaps: gapsOf(beneath, from, 'gaps'),
+    silent: gapsOf(beneath, from, 'silent'),
+    pending: null,
+    end: { stretchValue: value.at(-1)!, value: value.at(-1)! },
+    overlay: {
+      beneath,
+      hasCurrencyPart,
+      drift: driftOf(path, first, rows.events),
+      shares,
+      parts: isBrief ? [] : partsOf(layers, path, { indexId, hasCurrencyPart }),
+    },
+  };
+}
+
+/** Columns of the books beneath, ascending, and their places in them. */
+interface Slots {
+  readonly columns: Int32Array;
+  /** [sources][columns of the book] */
+  readonly places: readonly Int32Array[];
+}
+
+function slotsOf(beneath: readonly Book[]): Slots {
+  const columns = Int32Array.from(new Set(beneath.flatMap((book) => [...book.columns]))).toSorted();
+  const placeOf = new Map(Array.from(columns, (column, slot) => [column, slot]));
+  return { columns, places: beneath.map((book) => book.columns.map((column) => placeOf.get(column)!)) };
+}
+
+interface LayerPlace {
+  readonly slots: Slots;
+  readonly path: OverlayPath;
+  readonly k: number;
+  readonly from: number;
+}
+
+function layerOf(book: Book, { slots, path, k, from }: LayerPlace): Layer {
+  return {
+    book,
+    places: slots.places[k]!,
+    shift: from - book.from,
+    exposure: path.exposures[k]!,
+    exchange: path.exchange,
+    drift: book.overlay?.drift ?? book.gross,
+  };
+}
+
+/** Drift of a layer over a session in the currency of the overlay. */
+function driftIn({ drift, shift, exchange }: Layer, t: number): number {
+  return drift[t + shift]! * (exchange === null ? 1 : exchange[t]!);
+}
+
+/** Growth of a layer over a session in the currency of the overlay. */
+function growthOf({ book, shift, exchange }: Layer, t: number): number {
+  return book.gross[t + shift]! * (exchange === null ? 1 : exchange[t]!);
+}
+
+/** Whether the weights of a layer drift otherwise than its level grows: it is an overlay that trades every session. */
+function isTrading({ book, shift, drift }: Layer, t: number): boolean {
+  return drift[t + shift] !== book.gross[t + shift];
+}
+
+type Rows = Pick<Book, 'weights' | 'cash' | 'counts' | 'everHeld' | 'events'>;
+
+function emptyRows(length: number): Rows {
+  return {
+    weights: new Float64Array(0),
+    cash: new Float64Array(length),
+    counts: new Int32Array(length),
+    everHeld: new Uint8Array(0),
+    events: [],
+  };
+}
+
+interface RowTerms {
+  readonly width: number;
+  readonly value: Float64Array;
+  /** Whether it was held before the first session. */
+  readonly isResumed: boolean;
+}
+
+function rowsOf(
+  layers: readonly Layer[],
+  { growth, resets }: OverlayPath,
+  { width, value, isResumed }: RowTerms,
+): Rows {
+  const length = growth.length;
+  const weights = new Float64Array(length * width);
+  const cash = new Float64Array(length).fill(1);
+  const counts = new Int32Array(length);
+  const everHeld = new Uint8Array(width);
+  const events: BookEvent[] = [];
+  const eventsOn = layers.map(({ book, shift }) => new Map(book.events.map((event) => [event.at - shift, event])));
+  for (let t = 0; t < length; t++) {
+    const row = weights.subarray(t * width, (t + 1) * width);
+    for (const layer of layers) addWeights(row, layer, t);
+    for (let slot = 0; slot < width; slot++) {
+      const weight = row[slot]!;
+      if (weight === 0) continue;
+      cash[t]! -= weight;
+      counts[t]!++;
+      everHeld[slot] = 1;
+    }
+    const own = eventsOn.map((of) => of.get(t));
+    if (t === 0) {
+      if (!isResumed) events.push(opening(width, value[0]!));
+      continue;
+    }
+    // Of several layers that drift by factors of their own the weights before are stored, as where something happened.
+    const hasOwnDrifts = layers.length > 1 && layers.some((layer) => isTrading(layer, t));
+    if (resets?.[t] === 1 || hasOwnDrifts || own.some((event) => event !== undefined))
+      events.push(eventAt({ t, own, layers, width, growth: growth[t]!, value: value[t]!, isReset: resets?.[t] === 1 }));
+  }
+  return { weights, cash, counts, everHeld, events };
+}
+
+function addWeights(row: Float64Array, { book, places, shift, exposure }: Layer, t: number): void {
+  const at = (t + shift) * places.length;
+  for (let i = 0; i < places.length; i++) row[places[i]!]! += exposure[t]! * book.weights[at + i]!;
+}
+
+function opening(width: number, valueBefore: number): BookEvent {
+  const before = new Float64Array(width);
+  return { at: 0, rebalanced: true, valueBefore, before, conversions: [], exits: [], fills: [] };
+}
+
+interface EventTerms {
+  readonly t: number;
+  /** Of the books beneath. */
+  readonly own: readonly (BookEvent | undefined)[];
+  readonly layers: readonly Layer[];
+  readonly width: number;
+  readonly growth: number;
+  readonly value: number;
+  readonly isReset: boolean;
+}
+
+/** What happened beneath on a session, in weights of the overlay before anything was traded. */
+function eventAt({ t, own, layers, width, growth, value, isReset }: EventTerms): BookEvent {
+  const before = new Float64Array(width);
+  const merged = {
+    conversions: [] as BookEvent['conversions'][number][],
+    exits: [] as BookEvent['exits'][number][],
+    fills: [] as BookEvent['fills'][number][],
+  };
+  layers.forEach((layer, k) => {
+    const { book, places, shift, exposure } = layer;
+    const event = own[k];
+    const held = (exposure[t - 1]! * growthOf(layer, t)) / growth;
+    const drifted =
+      event?.before ?? book.weights.subarray((t + shift) * places.length, (t + shift + 1) * places.length);
+    const part = isTrading(layer, t) ? (held * layer.drift[t + shift]!) / book.gross[t + shift]! : held;
+    for (let i = 0; i < places.length; i++) before[places[i]!]! += part * drifted[i]!;
+    if (event === undefined) return;
+    const money = (held * value) / event.valueBefore;
+    for (const { slot, into, weight } of event.conversions)
+      merged.conversions.push({ slot: places[slot]!, into: places[into]!, weight: held * weight });
+    for (const { slot, change } of event.exits) merged.exits.push({ slot: places[slot]!, change: held * change });
+    for (const { slot, notional } of event.fills)
+      merged.fills.push({ slot: places[slot]!, notional: money * notional });
+  });
+  const rebalanced = isReset || own.some((event) => event?.rebalanced === true);
+  const isUntraded = !isReset && own.every((event) => event === undefined || event.isUntraded === true);
+  return { at: t, rebalanced, valueBefore: value, before, ...merged, ...(isUntraded ? { isUntraded } : {}) };
+}
+
+/**
+ * What the weights after each close have to be multiplied by for what those before them grew to, [T]: growth where
+ * something happened, since what was held before that is stored, else that of the index beneath at the exposure before.
+ */
+function driftOf({ growth, exposures }: OverlayPath, layer: Layer, events: readonly BookEvent[]): BookOverlay['drift'] {
+  const exposure = exposures[0]!;
+  const drift = growth.map((own, t) =>
+    t === 0 || exposures.length > 1 || exposure[t] === 0 ? own : (driftIn(layer, t) * exposure[t - 1]!) / exposure[t]!,
+  );
+  for (const { at } of events) drift[at] = growth[at]!;
+  return drift;
+}
+
+/** Parts of the overlay, and those of overlays beneath it by what is held of them. */
+function partsOf(
+  layers: readonly Layer[],
+  path: OverlayPath,
+  { indexId, hasCurrencyPart }: { readonly indexId: string; readonly hasCurrencyPart: boolean },
+): BookPart[] {
+  const own = path.parts.map(({ part, contributions }) => ({ indexId, part, contributions }));
+  const inherited = layers.flatMap((layer) =>
+    (layer.book.overlay?.parts ?? []).map((part) => ({
+      ...part,
+      contributions: path.growth.map((_, t) =>
+        t === 0 ? 0 : layer.exposure[t - 1]! * (layer.exchange?.[t] ?? 1) * part.contributions[t + layer.shift]!,
+      ),
+    })),
+  );
+  const { exchange } = path;
+  if (exchange === null) return joined([...own, ...inherited]);
+  const currency = path.growth.map((_, t) => {
+    if (t === 0) return 0;
+    return layers.reduce(
+      (sum, { book, shift, exposure }) => sum + exposure[t - 1]! * book.cash[t - 1 + shift]! * (exchange[t]! - 1),
+      0,
+    );
+  });
+  const converted = hasCurrencyPart ? [{ indexId, part: 'currency' as const, contributions: currency }] : [];
+  return joined([...own, ...converted, ...inherited]);
+}
+
+/** Each part once: an overlay may lie beneath another by several ways. */
+function joined(parts: readonly BookPart[]): BookPart[] {
+  const byKey = new Map<string, BookPart>();
+  for (const part of parts) {
+    const key = `${part.indexId} ${part.part}`;
+    const same = byKey.get(key);
+    const contributions = same?.contributions.map((sum, t) => sum + part.contributions[t]!) ?? part.contributions;
+    byKey.set(key, { ...part, contributions });
+  }
+  return [...byKey.values()];
+}
+
+function hasCash(layers: readonly Layer[]): boolean {
+  return layers.some(({ book, shift }) => book.cash.subarray(shift).some((cash) => Math.abs(cash) > CASH_MIN));
+}
+
+/** What rounding leaves of 1 is no cash. */
+const CASH_MIN = 1e-12;
+
+function gapsOf(beneath: readonly Book[], from: number, which: 'gaps' | 'silent'): Book['gaps'] {
+  const seen = new Set<string>();
+  return beneath
+    .flatMap((book) => book[which])
+    .filter(({ session, column }) => {
+      const key = `${session} ${column}`;
+      const isNew = session >= from && !seen.has(key);
+      seen.add(key);
+      return isNew;
+    })
+    .toSorted((a, b) => a.session - b.session || a.column - b.column);
+}

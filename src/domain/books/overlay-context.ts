@@ -1,0 +1,123 @@
+import { civilOf, dayFrom, formatDay } from '../time/days.js';
+import { exchangeRates, majorUnit, pairOf, rateNotAboveZero, rateSeries } from '../market/exchange-rates.js';
+import { ratesOfSeries } from '../market/interest-rates.js';
+import { carriedCloses } from '../market/series.js';
+import type { OverlayContext } from '../overlays/overlay-type.js';
+import { Refusal } from '../refusals/refusal.js';
+import { rebalanceDates } from '../schedule/schedule.js';
+import { lastAtMost } from '../numbers/search.js';
+import type { Book, BookOverlay } from './book.js';
+import type { Compositions } from './compositions.js';
+
+interface OverlayTerms extends Pick<Compositions, 'sm' | 'first' | 'document'> {
+  /** Of what lies beneath. */
+  readonly currency: string;
+}
+
+interface Beneath {
+  readonly beneath: readonly Pick<Book, 'gross' | 'from'>[];
+  readonly shares: BookOverlay['shares'];
+  readonly to: number;
+}
+
+/** What an overlay may ask of the market and of the books beneath it. */
+export function overlayContext(
+  { sm, first, document, currency }: OverlayTerms,
+  { beneath, shares, to }: Beneath,
+): OverlayContext {
+  const days = sm.sessions.slice(first, to + 1);
+  const dateOf = (t: number): string => formatDay(days[t]!);
+  return {
+    indexId: document.id,
+    days,
+    dateOf,
+    baseValue: document.base_value,
+    sources: beneath.map(({ gross, from }) => ({
+      growth: gross.slice(first - from, to + 1 - from).fill(1, 0, 1),
+      before: gross.slice(1, first - from + 1),
+    })),
+    rate(id) {
+      const series = sm.market.series?.get(id);
+      if (series === undefined)
+        throw missing(`The served store holds no series ${id}, which the overlay ${document.id} needs.`, id);
+      const known = carriedCloses(series, days);
+      const at = known.findIndex((value) => Number.isNaN(value));
+      if (at >= 0)
+        throw missing(
+          `The series ${id} has no value on or before ${dateOf(at)}, which the overlay ${document.id} needs.`,
+          id,
+        );
+      return ratesOfSeries(series, known, days);
+    },
+    exchange(of = currency) {
+      const rates = rateSeries(sm, of, document.currency)?.slice(first, to + 1);
+      const at = rates?.findIndex((rate) => Number.isNaN(rate)) ?? 0;
+      if (rates !== undefined && at < 0) return rates;
+      const refusal = rates && rateNotAboveZero(sm, { from: of, to: document.currency, session: first + at });
+      if (refusal !== undefined) throw refusal;
+      const pair = pairOf(of, document.currency);
+      throw new Refusal(
+        'FX_MISSING',
+        `The overlay ${document.id} needs the exchange rate ${pair}, which the store does not hold on ${dateOf(at)}.`,
+        { pair },
+      );
+    },
+    weightIn: (of) => shares[of]!, // Its type declares it.
+    monthEnds: () => monthEnds(sm.calendar.sessions, days),
+    resets(rebalance) {
+      const dates = rebalanceDates({
+        rebalance,
+        calendar: sm.calendar,
+        baseDay: dayFrom(document.base_date),
+        from: days[0]! + 1,
+        to: days.at(-1)!,
+      });
+      const resets = new Uint8Array(days.length);
+      for (const { session } of dates) resets[lastAtMost(days, session)] = 1;
+      return resets;
+    },
+  };
+}
+
+/** What a book is asked for the currencies of its names. */
+export interface Weighed {
+  readonly book: Pick<Book, 'sm' | 'from' | 'columns' | 'weights'>;
+  /** Of the index; names without one are quoted in it. */
+  readonly currency: string;
+  readonly codes: readonly string[];
+  /** First and last session. */
+  readonly first: number;
+  readonly to: number;
+}
+
+/** Weights by currency of names after each close, [T] each; minor units count as the currency itself. @cost O(T H) */
+export function sharesIn({ book, currency, codes, first, to }: Weighed): BookOverlay['shares'] {
+  const { sm, from, columns, weights } = book;
+  const rates = exchangeRates(sm, currency);
+  const shares = codes.map((code) => [code, new Float64Array(to + 1 - first)] as const);
+  const of = new Map(shares.map(([code, share]) => [majorUnit(code), share]));
+  if (of.size === 0) return {};
+  for (let session = first; session <= to; session++)
+    for (let slot = 0, at = (session - from) * columns.length; slot < columns.length; slot++, at++) {
+      if (weights[at] === 0) continue;
+      const share = of.get(majorUnit(rates.currencyAt(session, columns[slot]!)));
+      if (share !== undefined) share[session - first]! += weights[at]!;
+    }
+  return Object.fromEntries(shares);
+}
+
+function missing(message: string, series: string): Refusal {
+  return new Refusal('NO_DATA_AT_DATE', message, { series });
+}
+
+/** Day of the first last-session-of-a-month after each day; the last one there is where no other follows, [T]. */
+function monthEnds(sessions: Int32Array, days: Int32Array): Int32Array {
+  const ends = sessions.filter(
+    (day, s) => s + 1 === sessions.length || civilOf(day).month !== civilOf(sessions[s + 1]!).month,
+  );
+  let at = 0;
+  return days.map((day) => {
+    while (at + 1 < ends.length && ends[at]! <= day) at++;
+    return ends[at]!;
+  });
+}

@@ -1,0 +1,187 @@
+import { refuseWithFindings } from '../refusals/refusal.js';
+import { heldAsOneFindings } from '../overlays/held-as-one.js';
+import type { OverlayPath } from '../overlays/overlay-type.js';
+import type { BacktestPlan } from '../documents/backtest-plan.js';
+import { movedOrder, type Book, type BookEvent, type StoredFollow } from './book.js';
+import { pathBook } from './overlay-book.js';
+import type { EarlierOrders } from './overlay-orders.js';
+
+interface Span {
+  readonly plan: Pick<BacktestPlan, 'request' | 'strategy' | 'runId'>;
+  /** First and last session. */
+  readonly from: number;
+  readonly to: number;
+  /** Sessions of the rebalances of a strategy. */
+  readonly rebalances: readonly number[];
+}
+
+/** A portfolio that holds an overlay, in money: all of it, or what a strategy does. */
+export function overlayPortfolio(book: Book, span: Span): Book {
+  const { plan, from, to, rebalances } = span;
+  if (plan.strategy === undefined) return heldWhole(book, span);
+  return strategyBook(book, { plan, from, to, rebalances, level: plan.request.initial_capital });
+}
+
+interface StrategySpan extends Span {
+  /** Value on the first session. */
+  readonly level: number;
+  /** Of a strategy that began before it. */
+  readonly resumed?: EarlierOrders & { readonly exposure: number };
+}
+
+function strategyBook(book: Book, span: StrategySpan): Book {
+  const { plan, from, level, resumed } = span;
+  const path = strategyPath(book, span);
+  const own = pathBook({
+    path,
+    beneath: [book],
+    shares: {},
+    sm: book.sm,
+    from,
+    level,
+    isBrief: false,
+    indexId: plan.runId,
+    ...(resumed ? { resumed: { ...resumed, hasCurrencyPart: false } } : {}),
+  });
+  const value = own.value.at(-1)!;
+  return { ...own, end: { stretchValue: value, value, exposure: path.exposures[0]!.at(-1)! } };
+}
+
+/** A fraction in the overlay, restored at the rebalances where it is further from its target than the tolerance. */
+function strategyPath(book: Book, { plan: { strategy }, from, to, rebalances, resumed }: StrategySpan): OverlayPath {
+  const { exposure: target, drift_tolerance: tolerance } = strategy!; // Asked of a strategy alone.
+  const due = new Set(rebalances);
+  const length = to - from + 1;
+  const growth = new Float64Array(length).fill(1);
+  const held = new Float64Array(length).fill(target);
+  held[0] = resumed?.exposure ?? target;
+  const resets = new Uint8Array(length);
+  for (let t = 1; t < length; t++) {
+    const own = book.gross[from - book.from + t]!;
+    growth[t] = 1 + held[t - 1]! * (own - 1);
+    const drifted = (held[t - 1]! * own) / growth[t]!;
+    const isTraded = due.has(from + t) && Math.abs(drifted - target) > (tolerance ?? 0);
+    resets[t] = isTraded ? 1 : 0;
+    held[t] = isTraded ? target : drifted;
+  }
+  return { growth, exposures: [held], exchange: null, parts: [], resets };
+}
+
+/** The levels of an overlay from a session on, in money. */
+function heldWhole(book: Book, { plan, from, to }: Span): Book {
+  const { initial_capital: capital } = plan.request;
+  const [shift, length, width] = [from - book.from, to - from + 1, book.columns.length];
+  const rows = <A extends Float64Array | Int32Array | Uint8Array>(of: A): A => of.subarray(shift, shift + length) as A; // The same kind of array.
+  const value = rows(book.value).map((level) => (capital * level) / book.value[shift]!);
+  const weights = book.weights.subarray(shift * width, (shift + length) * width);
+  const gross = rows(book.gross).slice().fill(1, 0, 1);
+  return {
+    ...book,
+    from,
+    length,
+    value,
+    weights,
+    gross,
+    path: gross,
+    begins: rows(book.begins),
+    divisor: rows(book.divisor),
+    costs: rows(book.costs),
+    cash: rows(book.cash).slice(),
+    counts: rows(book.counts),
+    events: eventsFrom(book, shift, value),
+    unfilled: book.unfilled.flatMap((order) => {
+      const at = order.at - shift;
+      const later = (position: number | null): number | null => (position === null ? null : position - shift);
+      const notional = (order.notional * capital) / book.value[shift]!;
+      return at < 0
+        ? []
+        : [{ ...order, at, notional, filledAt: later(order.filledAt), replacedAt: later(order.replacedAt) }];
+    }),
+    gaps: book.gaps.filter(({ session }) => session >= from),
+    silent: book.silent.filter(({ session }) => session >= from),
+    end: { stretchValue: value.at(-1)!, value: value.at(-1)! },
+    overlay: {
+      ...book.overlay!,
+      drift: rows(book.overlay!.drift).slice().fill(1, 0, 1), // Of an overlay.
+      parts: book.overlay!.parts.map((part) => ({
+        ...part,
+        contributions: rows(part.contributions).slice().fill(0, 0, 1),
+      })),
+    },
+  };
+}
+
+/** Events from a session on, in money; on the first everything is bought. */
+function eventsFrom({ columns, events, value: levels }: Book, shift: number, value: Float64Array): BookEvent[] {
+  const scale = value[0]! / levels[shift]!;
+  const first: BookEvent = {
+    at: 0,
+    rebalanced: true,
+    valueBefore: value[0]!,
+    before: new Float64Array(columns.length),
+    conversions: [],
+    exits: [],
+    fills: [],
+  };
+  const later = events
+    .filter(({ at }) => at > shift)
+    .map((event) => ({
+      ...event,
+      at: event.at - shift,
+      valueBefore: value[event.at - shift]!,
+      fills: event.fills.map((fill) => ({ ...fill, notional: fill.notional * scale })),
+    }));
+  return [first, ...later.filter(({ at }) => at < value.length)];
+}
+
+interface ResumedSpan {
+  readonly plan: BacktestPlan;
+  /** Sessions of the rebalances of a strategy. */
+  readonly rebalances: readonly number[];
+  readonly stored: StoredFollow;
+  /** First session of the portfolio, and the level of the overlay on it. */
+  readonly first: number;
+  readonly levelAtStart: number;
+}
+
+/** The portfolio over sessions that came later, of the book of those. */
+export function resumedOverlayPortfolio(book: Book, span: ResumedSpan): Book {
+  const { plan, rebalances, stored, first, levelAtStart } = span;
+  const { from, length } = book;
+  const heldFor = from - first;
+  const { value: level, exposure, orders = [] } = stored;
+  if (exposure !== undefined) {
+    const resumed = { exposure, heldFor, orders: orders.map((order) => movedOrder(order, -heldFor)) };
+    return strategyBook(book, { plan, from, to: from + length - 1, rebalances, level, resumed });
+  }
+  const { initial_capital: capital } = plan.request;
+  const value = book.value.map((own) => (capital * own) / levelAtStart);
+  const scale = (capital * levelAtStart) / levelAtStart / levelAtStart;
+  const gross = book.gross.slice().fill(1, 0, 1);
+  return {
+    ...book,
+    value,
+    gross,
+    path: gross,
+    events: book.events.map((event) => ({
+      ...event,
+      valueBefore: value[event.at]!,
+      fills: event.fills.map((fill) => ({ ...fill, notional: fill.notional * scale })),
+    })),
+    unfilled: book.unfilled
+      .filter(({ at }) => at >= -heldFor)
+      .map((order) => ({ ...order, notional: (order.notional * capital) / levelAtStart })),
+    end: { stretchValue: value.at(-1)!, value: value.at(-1)! },
+  };
+}
+
+/**
+ * A portfolio has an overlay as one holding, which nothing is charged for and nothing is optimised in.
+ * @throws Refusal VALIDATION_FAILED
+ */
+export function assertHeldAsOne({ request, strategy, indexId }: BacktestPlan): void {
+  const { transaction_cost_bps: transactionCostBps } = request;
+  const hasConstraints = strategy?.constraints !== undefined;
+  const findings = heldAsOneFindings({ indexId, transactionCostBps, hasConstraints });
+  if (findings.length > 0) throw refuseWithFindings('request', findings);
+}

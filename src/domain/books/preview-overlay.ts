@@ -1,0 +1,52 @@
+import { sourcesOf, type OverlayDocument } from '../documents/index-document.js';
+import { dayFrom, type Day } from '../time/days.js';
+import { sessionWithData } from './due-rebalances.js';
+import type { Composer } from './compositions.js';
+import { heldAt } from './index-run.js';
+import { knownCompositions, noRebalanceUntil } from './known-compositions.js';
+import type { SessionMarket } from '../market/session-market.js';
+
+/** Securities that an overlay holds after the close of a session, by way of the indices beneath it. */
+export interface OverlayPreview {
+  readonly document: OverlayDocument;
+  readonly sm: SessionMarket;
+  readonly session: number;
+  /** Columns, ascending. */
+  readonly columns: Int32Array;
+  /** Fractions of the overlay: what their sum leaves of 1 is cash, or borrowed. */
+  readonly weights: Float64Array;
+}
+
+/** @throws Refusal NO_DATA_AT_DATE before the overlay begins, and what the indices beneath refuse */
+export function previewOverlay(composer: Composer, document: OverlayDocument, asOf: Day): OverlayPreview {
+  const compositions = knownCompositions(composer, document.id);
+  const sm = composer.market(document.id);
+  const session = sessionWithData(sm, asOf);
+  if (compositions === undefined || session < compositions.first)
+    throw noRebalanceUntil(`The overlay ${document.id}`, document, asOf);
+  return { document, sm, session, ...heldAt(compositions.overlay!.book!, session) }; // composed as an overlay
+}
+
+export interface FirstOverlayPreview {
+  /** A composer that knows of nothing after a day. */
+  readonly composerUntil: (until: Day) => Composer;
+  readonly document: OverlayDocument;
+}
+
+/** Days after the base date within which the first session is looked for; the next search is four times as long. */
+const FIRST_SPAN = 14;
+
+/** The same on the first session: the base date, or the first session with a price of everything beneath after it. */
+export function previewFirstOverlay({ composerUntil, document }: FirstOverlayPreview): OverlayPreview {
+  const begin = composerUntil(0);
+  const last = begin.market(document.id).market.dates.at(-1) ?? 0;
+  const bases = [document, ...sourcesOf(document).map((id) => begin.document(id))].map((of) => dayFrom(of.base_date));
+  for (let span = FIRST_SPAN; ; span *= 4) {
+    const until = Math.min(Math.max(...bases) + span, last);
+    const composer = composerUntil(until);
+    const compositions = knownCompositions(composer, document.id);
+    if (compositions !== undefined)
+      return previewOverlay(composer, document, compositions.sm.sessions[compositions.first]!);
+    if (until === last) throw noRebalanceUntil(`The overlay ${document.id}`, document, last);
+  }
+}

@@ -1,0 +1,67 @@
+import type { Calendar } from '../calendars/calendar.js';
+import { formatDay, type Day } from '../time/days.js';
+import type { IndexDocument } from '../documents/index-document.js';
+import { isRateHeld, pairOf } from '../market/exchange-rates.js';
+import type { MarketData } from '../market/market-data.js';
+import type { PriceSeries } from '../market/series.js';
+import { Refusal } from '../refusals/refusal.js';
+import { firstAtLeast, lastAtMost } from '../numbers/search.js';
+
+type InCurrency = Pick<IndexDocument, 'currency'>;
+
+/** Currency of a series: its own, else that of the store, else that of the index. */
+export const currencyOf = (series: PriceSeries, market: MarketData, document: InCurrency): string =>
+  series.currency ?? market.currency ?? document.currency;
+
+/**
+ * What a series as a benchmark is refused for without running anything.
+ * @param range first and last day that were asked for
+ * @throws Refusal FX_MISSING where the store holds no rate at all, NUMERIC_FAILURE for a value of 0 or less on a session
+ */
+export function assertSeriesBenchmark(
+  series: PriceSeries,
+  document: InCurrency,
+  { market, calendar, range }: SeriesOn,
+): void {
+  const currency = currencyOf(series, market, document);
+  const holds = (pair: string) => market.identifiers.includes(pair) || market.series?.has(pair) === true;
+  if (currency !== document.currency && !isRateHeld(holds, currency, document.currency))
+    throw rateMissing(series.identifier, pairOf(currency, document.currency));
+  const { dates } = market;
+  const start = Math.max(range.start, dates[0] ?? range.start);
+  assertAboveZero(series, calendar, { start, end: Math.min(range.end, dates.at(-1) ?? range.end) });
+}
+
+/**
+ * @throws Refusal NUMERIC_FAILURE for a value of 0 or less on a session of a range, from which nothing can have grown
+ */
+export function assertAboveZero(
+  { identifier, days, closes }: PriceSeries,
+  { isSession }: Pick<Calendar, 'isSession'>,
+  { start, end }: SeriesOn['range'],
+): void {
+  const last = lastAtMost(days, end);
+  for (let at = firstAtLeast(days, start); at <= last; at++)
+    if (closes[at]! <= 0 && isSession(days[at]!)) throw notAboveZero(identifier, closes[at]!, days[at]!);
+}
+
+interface SeriesOn {
+  readonly market: MarketData;
+  readonly calendar: Pick<Calendar, 'isSession'>;
+  readonly range: { readonly start: Day; readonly end: Day };
+}
+
+/** Refusal of a value from which nothing can have grown. */
+export const notAboveZero = (identifier: string, close: number, day: Day): Refusal =>
+  new Refusal(
+    'NUMERIC_FAILURE',
+    `The benchmark ${identifier} is ${close} on ${formatDay(day)}; a level greater than 0 is needed.`,
+  );
+
+/** Refusal of a series that cannot be converted, on a day, or on none. */
+export const rateMissing = (identifier: string, pair: string, day?: Day): Refusal =>
+  new Refusal(
+    'FX_MISSING',
+    `The benchmark ${identifier} needs the exchange rate ${pair}, which the store does not hold${day === undefined ? '' : ` on ${formatDay(day)}`}.`,
+    { identifier, pair },
+  );

@@ -1,0 +1,105 @@
+import type { Day } from '../time/days.js';
+import type { Finding } from '../refusals/findings.js';
+import { panelRow } from '../market/session-market.js';
+import type { Book, BookEvent } from './book.js';
+import type { Composition } from './compositions.js';
+import { moveWeights, NOTIONAL_MIN } from './trades.js';
+
+/** Names that a rebalance traded at the price of an earlier session, by column. */
+export interface StaleFills {
+  readonly columns: Int32Array;
+  /** Day of the bar that each was traded at. */
+  readonly lastBars: Int32Array;
+  /** Sessions of the name's own calendar since then. */
+  readonly ages: Int32Array;
+}
+
+/**
+ * Trades of a book at carried prices, by the session of their rebalance. A name whose exchange was closed has the price
+ * of its latest session: that is not stale.
+ * @cost O(E H)
+ */
+export function staleFillsOf(book: Book): ReadonlyMap<number, StaleFills> {
+  const found = new Map<number, StaleFills>();
+  for (const event of book.events) {
+    const fills = event.rebalanced ? fillsOf(book, event) : null;
+    if (fills !== null) found.set(book.from + event.at, fills);
+  }
+  return found;
+}
+
+function fillsOf(book: Book, event: BookEvent): StaleFills | null {
+  const { sm, columns, from, weights } = book;
+  const { at, before, conversions, exits } = event;
+  const session = from + at;
+  const { lastBar } = sm;
+  const bars = panelRow(sm, session);
+  const row = at * columns.length;
+  // Without those nothing happened to a name that was not held and is not.
+  const areOthersIdle = conversions.length + exits.length === 0;
+  const unpriced: number[] = [];
+  for (let slot = 0; slot < columns.length; slot++) {
+    const column = columns[slot]!;
+    if (lastBar[bars + column] === session) continue;
+    if (areOthersIdle && weights[row + slot] === 0 && before[slot] === 0) continue;
+    if (sm.barAge(session, column) > 0) unpriced.push(slot);
+  }
+  const stale = unpriced.length === 0 ? [] : tradedOf(unpriced, book, event).map((slot) => columns[slot]!);
+  if (stale.length === 0) return null;
+  return {
+    columns: Int32Array.from(stale),
+    lastBars: Int32Array.from(stale, (column): Day => sm.sessions[sm.lastBar[bars + column]!]!),
+    ages: Int32Array.from(stale, (column) => sm.barAge(session, column)),
+  };
+}
+
+/** Those slots whose weight changed by more than rounding, beside what left them or came without a trade. */
+function tradedOf(slots: readonly number[], { columns, weights, value }: Book, event: BookEvent): number[] {
+  const { at, before, valueBefore } = event;
+  const held = before.slice();
+  moveWeights(held, event);
+  return slots.filter((slot) => {
+    const notional = weights[at * columns.length + slot]! * value[at]! - held[slot]! * valueBefore;
+    return Math.abs(notional) > NOTIONAL_MIN * Math.abs(valueBefore);
+  });
+}
+
+/**
+ * The stale fills of a portfolio by the session of each of its rebalances. Those of a first purchase between two
+ * rebalances belong to the one in force then.
+ */
+export function fillsByRebalance(
+  portfolio: Book,
+  rebalances: readonly Pick<Composition, 'session'>[],
+): ReadonlyMap<number, StaleFills> {
+  const fills = staleFillsOf(portfolio);
+  const opening = fills.get(portfolio.from);
+  const first = rebalances[0]?.session;
+  if (opening === undefined || first === undefined || first >= portfolio.from) return fills;
+  return new Map([[first, opening], ...[...fills].filter(([session]) => session !== portfolio.from)]);
+}
+
+/** How many trades of how many rebalances were filled at a price of an earlier session. */
+export interface StaleCount {
+  readonly fills: number;
+  readonly rebalances: number;
+}
+
+export function countStale(
+  fills: ReadonlyMap<number, StaleFills>,
+  before: StaleCount = { fills: 0, rebalances: 0 },
+): StaleCount {
+  return {
+    fills: [...fills.values()].reduce((sum, { columns }) => sum + columns.length, before.fills),
+    rebalances: before.rebalances + fills.size,
+  };
+}
+
+/** A warning with their number; none without any. */
+export function staleFindings({ fills, rebalances }: StaleCount): Finding[] {
+  if (fills === 0) return [];
+  const [trades, were] = fills === 1 ? ['trade', 'was'] : ['trades', 'were'];
+  const dates = rebalances === 1 ? '1 rebalance' : `${rebalances} rebalances`;
+  const message = `${fills} ${trades} of ${dates} ${were} filled at the price of an earlier session: stale_fills of each rebalance has the names.`;
+  return [{ severity: 'warning', code: 'STALE_FILL', message, path: 'pipeline.treatment.stale_targets', value: fills }];
+}

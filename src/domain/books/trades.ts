@@ -1,0 +1,117 @@
+import { keptMemory } from '#base/memory/kept-memory.js';
+import type { Book, BookEvent } from './book.js';
+
+/** Why a trade was made. */
+export const TRADE_REASONS = ['rebalance', 'retry', 'delisting'] as const;
+const [REBALANCE, RETRY, DELISTING] = [0, 1, 2];
+
+/** The trades of a book as columns, by date then slot. */
+export interface Trades {
+  readonly count: number;
+  /** Position of the date in the book. */
+  readonly at: Int32Array;
+  readonly slot: Int32Array;
+  /** Money bought, negative for a sale; to cover a short position is to buy. */
+  readonly notional: Float64Array;
+  /** Position in TRADE_REASONS. */
+  readonly reason: Uint8Array;
+  /** 1 for a name that left at its price or was received for another: that costs nothing. */
+  readonly isFree: Uint8Array;
+}
+
+/** Notional below this fraction of the value is rounding, not a trade. */
+export const NOTIONAL_MIN = 1e-12;
+
+/**
+ * What holdings changed by beside drift.
+ * @cost O(E H)
+ */
+export function tradesOf(book: Book): Trades {
+  const names = book.columns.length;
+  const events = book.events.filter(({ isUntraded }) => isUntraded !== true);
+  const most = events.reduce(
+    (sum, { conversions, exits, fills }) => sum + names + 2 * conversions.length + exits.length + fills.length,
+    0,
+  );
+  const memory = keptMemory(18 * most); // Some 20 MB of daily trades count for the collector no more than rows of a year.
+  const trades: MutableTrades = {
+    count: 0,
+    notional: new Float64Array(memory, 0, most),
+    at: new Int32Array(memory, 8 * most, most),
+    slot: new Int32Array(memory, 12 * most, most),
+    reason: new Uint8Array(memory, 16 * most, most),
+    isFree: new Uint8Array(memory, 17 * most, most),
+  };
+  for (const event of events) addTrades(trades, book, event);
+  return trades;
+}
+
+type MutableTrades = { -readonly [K in keyof Trades]: Trades[K] };
+
+function addTrades(trades: MutableTrades, { value, weights, columns }: Book, event: BookEvent): void {
+  const names = columns.length;
+  const { at, before, valueBefore } = event;
+  const row = at * names;
+  const valueAfter = value[at]!;
+  const moved = movedMoney(event, names);
+  const smallest = NOTIONAL_MIN * Math.abs(valueBefore);
+  const free: TradeKind = { at, reason: DELISTING!, isFree: 1 };
+  const usual: TradeKind = { at, reason: event.rebalanced ? REBALANCE! : DELISTING!, isFree: 0 };
+  const retry: TradeKind = { at, reason: RETRY!, isFree: 0 };
+  const filled =
+    event.fills.length > 0 ? new Map(event.fills.map(({ slot, notional }) => [slot, notional])) : undefined;
+  for (let slot = 0; slot < names; slot++) {
+    const given = moved === null ? 0 : moved[slot]!;
+    const notional = weights[row + slot]! * valueAfter - (before[slot]! * valueBefore + given);
+    if (Math.abs(given) > smallest) add(trades, free, { slot, notional: given });
+    // A name may be traded to replace one that left, and the other way by an earlier order.
+    const fill = filled?.get(slot);
+    const rest = fill === undefined ? notional : notional - fill;
+    const isOfFill = fill !== undefined && Math.abs(rest) <= smallest;
+    const retried = isOfFill ? notional : (fill ?? 0);
+    if (Math.abs(retried) > smallest) add(trades, retry, { slot, notional: retried });
+    if (!isOfFill && Math.abs(rest) > smallest) add(trades, usual, { slot, notional: rest });
+  }
+}
+
+/** What trades of one event have in common. */
+interface TradeKind {
+  readonly at: number;
+  readonly reason: number;
+  readonly isFree: 0 | 1;
+}
+
+interface NameTrade {
+  readonly slot: number;
+  readonly notional: number;
+}
+
+function add(trades: MutableTrades, { at, reason, isFree }: TradeKind, { slot, notional }: NameTrade): void {
+  const position = trades.count++;
+  trades.at[position] = at;
+  trades.slot[position] = slot;
+  trades.notional[position] = notional;
+  trades.reason[position] = reason;
+  trades.isFree[position] = isFree;
+}
+
+/** Money of names that left or came without being traded, [H]; null when there are none. */
+function movedMoney(event: BookEvent, names: number): Float64Array | null {
+  if (event.exits.length === 0 && event.conversions.length === 0) return null;
+  const money = new Float64Array(names);
+  moveWeights(money, event, event.valueBefore);
+  return money;
+}
+
+/** Adds what names that left or turned into others changed, times a value, [H]. */
+export function moveWeights(
+  into: Float64Array,
+  { conversions, exits }: Pick<BookEvent, 'conversions' | 'exits'>,
+  value = 1,
+): void {
+  for (const { slot, into: other, weight } of conversions) {
+    into[slot]! += -weight * value;
+    into[other]! += weight * value;
+  }
+  for (const { slot, change } of exits) into[slot]! += change * value;
+}

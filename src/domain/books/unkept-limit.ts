@@ -1,0 +1,19 @@
+import { breachRuleOf, headroomOf } from '../compliance/breach-watch.js';
+import { TOLERANCE } from '../compliance/measure.js';
+import { datedFindings, type Finding } from '../refusals/findings.js';
+import { formatDay } from '../time/days.js';
+import type { Composer, Composition } from './compositions.js';
+
+/** A warning where decided weights break the rule whose breaches call for them: a rebalance onto them ends none. */
+export function unkeptLimit(composer: Composer, indexId: string, { columns, weights, date }: Composition): Finding[] {
+  const rule = breachRuleOf(composer.document(indexId).pipeline?.treatment);
+  if (rule === null) return [];
+  const { market, identifiers } = composer.market(indexId);
+  const names = Array.from(columns, (column) => identifiers[column]!);
+  const headroom = headroomOf({ rule, market, names }, date, weights);
+  if (headroom >= -TOLERANCE) return [];
+  const beyond = Number((-headroom * 100).toPrecision(6));
+  const message = `The weights decided for ${formatDay(date)} are beyond ${rule} by ${beyond} percentage points: a rebalance onto them ends no breach.`;
+  const path = 'pipeline.treatment.on_breach';
+  return datedFindings([{ severity: 'warning', code: 'LIMIT_NOT_KEPT', message, path }], date);
+}

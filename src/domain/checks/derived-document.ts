@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import { assertNoErrors } from '../refusals/refusal.js';
+import { checkShape, Id } from '../schema/shape.js';
+import { checkRows } from '../documents/constraint-set.js';
+import type { IndexDocument } from '../documents/index-document.js';
+import { ConstraintRow } from '../constraints/constraint-row.js';
+import { optimisationFields, optimisationFindings } from '../documents/optimisation-spec.js';
+import { INHERITED_FIELDS } from './validate-derivation.js';
+
+/** Fields that a client gives for a new derived index; the others are its parent's. */
+export const DerivationRequest = z.strictObject({
+  id: Id,
+  name: z.string().min(1).max(200),
+  description: z.string().max(10_000).nullable().default(null),
+  ...optimisationFields,
+  constraints: z.array(ConstraintRow).max(500).default([]),
+});
+export type DerivationRequest = z.infer<typeof DerivationRequest>;
+
+/** The request of a body. @throws Refusal VALIDATION_FAILED, a bad row named by its path */
+export function readDerivation(body: unknown): DerivationRequest {
+  const { value, findings } = checkShape(DerivationRequest, body);
+  const raw = (typeof body === 'object' && body !== null ? body : {}) as Readonly<Record<string, unknown>>; // Looked at before its shape is known.
+  const all = [...findings, ...optimisationFindings(raw, ''), ...checkRows(raw['constraints'], 'constraints')];
+  assertNoErrors('request', all);
+  if (value === undefined) throw new Error('a request without errors has a value');
+  return value;
+}
+
+/**
+ * The document of a new derived index: base date, base value, currency, calendar and cadence are its parent's at this
+ * moment.
+ */
+export function derivedDocument(
+  parent: IndexDocument,
+  { id, name, description, ...derivation }: DerivationRequest,
+): Record<string, unknown> {
+  return {
+    id,
+    name,
+    description,
+    ...Object.fromEntries(INHERITED_FIELDS.map((field) => [field, parent[field]])),
+    derivation: { source_index_id: parent.id, ...derivation },
+  };
+}

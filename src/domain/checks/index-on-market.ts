@@ -1,0 +1,77 @@
+import { dayFrom, formatDay } from '../time/days.js';
+import type { Finding } from '../refusals/findings.js';
+import type { MarketData } from '../market/market-data.js';
+import { missingRates } from './rates-needed.js';
+import { constraintFieldFindings, specFieldFindings } from '../optimisation/field-uses.js';
+import { bindPipeline, readsOf } from '../rules/bound-pipeline.js';
+import { fieldFindings } from '../rules/field-findings.js';
+import {
+  isDerivedDocument,
+  isOverlayDocument,
+  isRuleDocument,
+  type IndexDocument,
+  type UniverseSpec,
+} from '../documents/index-document.js';
+import { overlayOnMarket } from './overlay-on-market.js';
+import type { IndexContext } from './index-context.js';
+
+/**
+ * What a market lacks for a valid document: datapoints, a named universe, exchange rates.
+ * @param severity Warnings while the document is saved, since another store may have them; errors once it is computed.
+ *   Rates that names need stay warnings then: names that have them are computed.
+ * @param indexOf indices beneath it
+ */
+export function marketFindings(
+  document: IndexDocument,
+  market: MarketData,
+  { severity, indexOf }: { readonly severity: 'error' | 'warning'; readonly indexOf: IndexContext['indexOf'] },
+): Finding[] {
+  if (isOverlayDocument(document)) return overlayOnMarket(document, { market, indexOf, severity });
+  if (isDerivedDocument(document))
+    return [
+      ...specFieldFindings(document.derivation, market, { path: 'derivation.', severity }),
+      ...constraintFieldFindings(document.derivation.constraints, market, { path: 'derivation.constraints', severity }),
+    ];
+  if (!isRuleDocument(document)) return [];
+  return [
+    ...fieldFindings(readsOf(bindPipeline(document.pipeline)), market, severity),
+    ...(document.universe === undefined ? [] : universeOnMarket(document.universe, market, severity)),
+    ...missingRates(market, document).map((pair): Finding => ({
+      severity: 'warning',
+      code: 'FX_MISSING',
+      path: 'currency',
+      message: `The store has no exchange rate ${pair}, which names in that currency need.`,
+      value: pair,
+    })),
+  ];
+}
+
+/** A base date on which the served store has no prices yet, or no longer. */
+export function baseDateFindings({ base_date: base }: Pick<IndexDocument, 'base_date'>, market: MarketData): Finding[] {
+  const [first, last] = [market.dates[0], market.dates.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  const day = dayFrom(base);
+  if (day >= first && day <= last) return [];
+  const held = `the prices of the served store, ${formatDay(first)} to ${formatDay(last)}`;
+  const message =
+    day < first
+      ? `The base date ${base} is before ${held}: a run begins with the first of them.`
+      : `The base date ${base} is after ${held}: a run has no session.`;
+  return [{ severity: 'warning', code: 'OUT_OF_RANGE', path: 'base_date', message, value: base }];
+}
+
+function universeOnMarket({ kind, id }: UniverseSpec, market: MarketData, severity: 'error' | 'warning'): Finding[] {
+  if (kind !== 'named') return [];
+  const accepted = [...new Set(market.universes.map(({ universe }) => universe))].sort();
+  if (accepted.includes(id!)) return [];
+  return [
+    {
+      severity,
+      code: 'UNKNOWN_IDENTIFIER',
+      path: 'universe.id',
+      message: `The store has no universe ${id}; it has ${accepted.join(', ') || 'none'}.`,
+      accepted,
+      value: id,
+    },
+  ];
+}

@@ -1,0 +1,69 @@
+import type { Calendars } from '../calendars/calendar.js';
+import { dayFrom, type Day } from '../time/days.js';
+import type { Finding } from '../refusals/findings.js';
+import type { MarketData } from '../market/market-data.js';
+import { firstAtLeast } from '../numbers/search.js';
+import {
+  isOverlayDocument,
+  isRuleDocument,
+  listedNames,
+  sourcesOf,
+  type IndexDocument,
+  type OverlayDocument,
+} from '../documents/index-document.js';
+import { lateFindings } from './overlay-on-market.js';
+
+interface Reached {
+  readonly documents: Readonly<Record<string, IndexDocument>>;
+  readonly market: MarketData;
+  readonly calendars: Pick<Calendars, 'get'>;
+}
+
+/** What begins only after the first session of an overlay that needs it, as far as that is known without a run. */
+export function lateRates(indexId: string, reached: Reached): Finding[] {
+  const { documents, market } = reached;
+  const document = documents[indexId];
+  const day = document !== undefined && isOverlayDocument(document) ? beginsBy(indexId, reached) : undefined;
+  if (day === undefined) return [];
+  return lateFindings(document as OverlayDocument, { market, severity: 'error', indexOf: (id) => documents[id] }, day); // As was just asked.
+}
+
+/**
+ * A session on or before which an index begins, if it does: for a universe of all names or of listed ones the first
+ * session on or after the base date on which one of them has a bar, for an overlay the first on which all beneath it
+ * have begun. Undefined where only a run tells.
+ * @cost O(names) of the rows before it
+ */
+function beginsBy(indexId: string, reached: Reached): Day | undefined {
+  const document = reached.documents[indexId];
+  const calendar = document && reached.calendars.get(document.calendar);
+  if (document === undefined || calendar === undefined) return undefined;
+  const base = dayFrom(document.base_date);
+  if (isRuleDocument(document)) return firstPriced(document, base, { ...reached, isSession: calendar.isSession });
+  if (!isOverlayDocument(document)) return undefined;
+  const beneath = sourcesOf(document).map((id) => beginsBy(id, reached));
+  if (beneath.some((day) => day === undefined)) return undefined;
+  const from = Math.max(base, ...(beneath as Day[])); // As was just asked.
+  return calendar.sessions[firstAtLeast(calendar.sessions, from)];
+}
+
+function firstPriced(
+  document: IndexDocument,
+  base: Day,
+  { market, isSession }: Reached & { readonly isSession: (day: Day) => boolean },
+): Day | undefined {
+  const kind = document.universe?.kind ?? 'all';
+  const listed = listedNames(document.universe);
+  if (listed === undefined && kind !== 'all') return undefined;
+  const { dates, identifiers, fields, reference } = market;
+  const names = new Set(listed ?? identifiers.filter((name) => reference.rows.has(name) || !PAIR.test(name)));
+  const columns = identifiers.flatMap((name, column) => (names.has(name) ? [column] : []));
+  const close = fields.get('CLOSE')!;
+  for (let row = firstAtLeast(dates, base); row < dates.length; row++)
+    if (isSession(dates[row]!) && columns.some((column) => !Number.isNaN(close[row * identifiers.length + column]!)))
+      return dates[row];
+  return undefined;
+}
+
+/** What may be an exchange rate is no constituent. */
+const PAIR = /^[A-Z]{6}$/;

@@ -1,0 +1,122 @@
+import type { z } from 'zod';
+import { assetsNamed, type NamedAsset } from '../catalogue/assets-named.js';
+import { findConstraintClass } from '../constraints/catalogue.js';
+import { findReturnsClass } from '../expected-returns/catalogue.js';
+import type { Finding } from '../refusals/findings.js';
+import type { MarketData } from '../market/market-data.js';
+import { didYouMean } from '#base/text/nearest-name.js';
+import { selectionClassOf, weightingClassOf } from '../rules/catalogue.js';
+import { unknownGroups } from '../constraints/groups-on-market.js';
+import {
+  listedNames,
+  UniverseSpec,
+  type DerivationPayload,
+  type IndexDocument,
+  type PipelineSpec,
+} from '../documents/index-document.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
+
+/** Names listed one by one; beyond it they are counted. */
+const NAMES_LISTED_MAX = 20;
+
+/** Of those, as many are compared with every name of the market. */
+const NAMES_COMPARED_MAX = 5;
+
+/** A name that a document lists. */
+interface ListedName extends NamedAsset {
+  /** Path of the list. */
+  readonly list: string;
+  readonly rowId: string | null;
+}
+
+/** Names and groups of a document that the market does not hold: warnings, since those that are there are computed. */
+export function unknownNames(document: IndexDocument, market: MarketData): Finding[] {
+  const { universe, pipeline, derivation } = document;
+  const names = strangers(
+    [
+      ...(listedNames(universe) === undefined ? [] : listed({ params: UniverseSpec }, universe, { path: 'universe' })),
+      ...(pipeline === null ? [] : pipelineNames(pipeline)),
+      ...(derivation === null ? [] : derivationNames(derivation)),
+    ],
+    market,
+  );
+  return [...names, ...unknownGroups(derivation?.constraints ?? [], market, 'derivation.constraints')];
+}
+
+/** The same of constraint rows, with their groups. @param path Of their list. */
+export function unknownRowNames(rows: readonly ConstraintRow[], market: MarketData, path: string): Finding[] {
+  return [...strangers(rowNames(rows, path), market), ...unknownGroups(rows, market, path)];
+}
+
+function pipelineNames({ selection, weighting }: PipelineSpec): ListedName[] {
+  return [
+    ...selection.flatMap(({ id, type, params }, i) =>
+      listed(selectionClassOf(type), params, { path: `pipeline.selection[${i}].params`, rowId: id }),
+    ),
+    ...listed(weightingClassOf(weighting.type), weighting.params, { path: 'pipeline.weighting.params' }),
+  ];
+}
+
+function derivationNames({ constraints, expected_returns: returns }: DerivationPayload): ListedName[] {
+  return [
+    ...rowNames(constraints, 'derivation.constraints'),
+    ...listed(findReturnsClass(returns?.type ?? ''), returns, { path: 'derivation.expected_returns' }),
+  ];
+}
+
+function rowNames(rows: readonly ConstraintRow[], path: string): ListedName[] {
+  return rows.flatMap(({ id, type, params }, i) =>
+    listed(findConstraintClass(type), params, { path: `${path}[${i}].params`, rowId: id === '' ? null : id }),
+  );
+}
+
+interface Place {
+  readonly path: string;
+  readonly rowId?: string | null;
+}
+
+/** Names in the parameters of a class, each in the list that is a parameter. */
+function listed(
+  entry: { readonly params: z.ZodObject } | undefined,
+  params: unknown,
+  { path, rowId = null }: Place,
+): ListedName[] {
+  if (entry === undefined) return [];
+  return assetsNamed(entry.params, params, path).map((name) => ({
+    ...name,
+    list: name.path.slice(0, path.length) + /^\.\w+/.exec(name.path.slice(path.length))![0],
+    rowId,
+  }));
+}
+
+/** @cost for each of a few names that are not there O(N) comparisons of words */
+function strangers(names: readonly ListedName[], market: MarketData): Finding[] {
+  if (names.length === 0) return [];
+  const held = new Set(market.identifiers);
+  const unknown = names.filter(({ identifier }) => !held.has(identifier));
+  const single = unknown.slice(0, NAMES_LISTED_MAX).map(({ identifier, path, rowId }, i): Finding => ({
+    severity: 'warning',
+    code: 'UNKNOWN_IDENTIFIER',
+    path,
+    row_id: rowId,
+    message: messageOf(identifier, i < NAMES_COMPARED_MAX ? held : [], market),
+    value: identifier,
+  }));
+  const rest = new Map<string, number>();
+  for (const { list } of unknown.slice(NAMES_LISTED_MAX)) rest.set(list, (rest.get(list) ?? 0) + 1);
+  return [
+    ...single,
+    ...Array.from(rest, ([path, count]): Finding => ({
+      severity: 'warning',
+      code: 'MORE_FINDINGS',
+      path,
+      message: `${count} further ${count === 1 ? 'identifier is' : 'identifiers are'} not in the store.`,
+    })),
+  ];
+}
+
+function messageOf(identifier: string, held: Iterable<string>, { series }: MarketData): string {
+  return series?.has(identifier) === true
+    ? `${identifier} is a series of the store, which is never a constituent.`
+    : `The store has no ${identifier}.${didYouMean(identifier, held)}`;
+}

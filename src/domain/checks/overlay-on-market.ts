@@ -1,0 +1,133 @@
+import { dayFrom, formatDay, type Day } from '../time/days.js';
+import type { Finding } from '../refusals/findings.js';
+import { firstRateDay, isCurrency, isRateHeld, majorUnit, pairIn, pairOf } from '../market/exchange-rates.js';
+import { beyondRates, rateBeyond } from '../market/interest-rates.js';
+import type { MarketData } from '../market/market-data.js';
+import { currenciesOf } from './rates-needed.js';
+import { overlayTypeOf } from '../overlays/catalogue.js';
+import type { IndexContext } from './index-context.js';
+import { sourcesOf, type OverlayDocument } from '../documents/index-document.js';
+
+interface OnMarket {
+  readonly market: MarketData;
+  readonly indexOf: IndexContext['indexOf'];
+  readonly severity: 'error' | 'warning';
+}
+
+/** Series of rates, and exchange rates, that a market lacks for an overlay; what it has too late is a warning. */
+export function overlayOnMarket(document: OverlayDocument, on: OnMarket): Finding[] {
+  const missing = [...missingSeries(document, on), ...otherCurrencies(document, on), ...missingPairs(document, on)];
+  if (on.severity === 'error') return missing;
+  const base = Math.max(dayFrom(document.base_date), on.market.dates[0] ?? 0);
+  return [...missing, ...lateFindings(document, on, base), ...unquoted(document, on)];
+}
+
+/** Series that a market lacks, and those whose values cannot be rates. */
+function missingSeries({ id: overlayId, overlay }: OverlayDocument, { market, severity }: OnMarket): Finding[] {
+  return overlayTypeOf(overlay)
+    .series(overlay)
+    .flatMap(({ path: member, series: id }): Finding[] => {
+      const path = `overlay.${member}`;
+      const held = market.series?.get(id);
+      if (held === undefined) {
+        const message = `The store has no series ${id}, which the overlay ${overlayId} needs.`;
+        return [{ severity, code: 'UNKNOWN_IDENTIFIER', path, message, value: id }];
+      }
+      if (severity === 'warning' && isPair(id)) {
+        const message = `overlay.${member} is to be a rate of interest in percent a year, and ${id} is called as an exchange rate is.`;
+        return [{ severity, code: 'VALUE_TYPE_MISMATCH', path, message, value: id }];
+      }
+      // What a run needs of them it refuses itself.
+      const beyond = severity === 'error' ? undefined : rateBeyond(held);
+      if (beyond === undefined) return [];
+      return [{ severity, code: 'OUT_OF_RANGE', path, message: beyondRates(beyond), value: beyond.value }];
+    });
+}
+
+const isPair = (id: string): boolean => pairIn(id)?.every(isCurrency) === true;
+
+/**
+ * Rates that say to be of another currency than the one they are used for. That of another one that the overlay has a
+ * rate for is refused where it is computed: the two are swapped. Any other may be meant, as for a pegged currency.
+ */
+function otherCurrencies(document: OverlayDocument, { market, indexOf, severity }: OnMarket): Finding[] {
+  const beneath = indexOf(sourcesOf(document)[0]!)?.currency ?? null;
+  const used = overlayTypeOf(document.overlay)
+    .series(document.overlay)
+    .flatMap(({ path, series: id, currency }) => {
+      const needed = currency === null ? beneath : (currency ?? null);
+      return needed === null ? [] : [{ path, id, needed: majorUnit(needed) }];
+    });
+  return used.flatMap(({ path, id, needed }): Finding[] => {
+    const said = market.series?.get(id)?.currency ?? null;
+    if (said === null || majorUnit(said) === needed) return [];
+    const isSwapped = used.some((other) => other.needed === majorUnit(said));
+    if (severity === 'error' && !isSwapped) return [];
+    const message = `overlay.${path} is to be the rate of ${needed}, and the series ${id} is in ${said}${isSwapped ? ', which has a field of its own: are the rates swapped?' : '.'}`;
+    return [{ severity, code: 'CURRENCIES_DIFFER', path: `overlay.${path}`, message, value: id }];
+  });
+}
+
+/**
+ * Series and exchange rates that begin after a day on which an overlay needs them.
+ * @param day on or before its first session, or that itself
+ */
+export function lateFindings(document: OverlayDocument, { market, indexOf, severity }: OnMarket, day: Day): Finding[] {
+  const type = overlayTypeOf(document.overlay);
+  const used = type.series(document.overlay).map(({ path, series: id }) => {
+    return { path: `overlay.${path}`, what: `series ${id}`, id, first: market.series?.get(id)?.days[0] };
+  });
+  const pairs = currenciesInto(document, indexOf).map((from) => {
+    const id = pairOf(from, document.currency);
+    const first = firstRateDay(market, from, document.currency);
+    return { path: 'overlay.to', what: `exchange rate ${id}`, id, first };
+  });
+  return [...used, ...pairs].flatMap(({ path, what, id, first }): Finding[] => {
+    if (first === undefined || first <= day) return [];
+    const message = `The ${what} begins on ${formatDay(first)}, and the overlay ${document.id} needs it from ${formatDay(day)} on.`;
+    return [{ severity, code: 'OUT_OF_RANGE', path, message, value: id }];
+  });
+}
+
+/** Exchange rates that a market lacks for a conversion. */
+function missingPairs(document: OverlayDocument, { market, indexOf, severity }: OnMarket): Finding[] {
+  const { id, currency } = document;
+  const holds = (pair: string): boolean => market.series?.has(pair) === true || market.identifiers.includes(pair);
+  return currenciesInto(document, indexOf).flatMap((from): Finding[] => {
+    if (isRateHeld(holds, from, currency)) return [];
+    const pair = pairOf(from, currency);
+    const message = `The store has no exchange rate ${pair}, which the overlay ${id} needs.`;
+    return [{ severity, code: 'FX_MISSING', path: 'overlay.to', message, value: pair }];
+  });
+}
+
+/** Currencies whose price in that of an overlay it needs. */
+export function currenciesInto(document: OverlayDocument, indexOf: IndexContext['indexOf']): string[] {
+  const { overlay } = document;
+  const type = overlayTypeOf(overlay);
+  if (type.currency(overlay) === null) return [];
+  const beneath = sourcesOf(document).flatMap((source) => indexOf(source)?.currency ?? []);
+  return [...new Set([...beneath, ...type.weighed(overlay)])];
+}
+
+/** Currencies that are hedged although no name of the market is quoted in them. */
+function unquoted(document: OverlayDocument, { market, indexOf, severity }: OnMarket): Finding[] {
+  const { overlay } = document;
+  const beneath = sourcesOf(document).flatMap((source) => indexOf(source)?.currency ?? []);
+  const quoted = new Set([...currenciesOf(market), ...beneath].map(majorUnit));
+  return overlayTypeOf(overlay)
+    .weighed(overlay)
+    .flatMap((code, k): Finding[] =>
+      quoted.has(majorUnit(code))
+        ? []
+        : [
+            {
+              severity,
+              code: 'NO_EFFECT',
+              path: `overlay.currencies[${k}]`,
+              message: `overlay.currencies[${k}] hedges ${code}, and no name of the store is quoted in it; there are ${[...quoted].sort().join(', ')}.`,
+              value: code,
+            },
+          ],
+    );
+}

@@ -1,0 +1,103 @@
+import { listedNames, type IndexDocument } from '../documents/index-document.js';
+import { isRateHeld, pairOf, pairsOf } from '../market/exchange-rates.js';
+import type { MarketData } from '../market/market-data.js';
+import { isBlank, referenceSpells, type ReferenceSpell } from '../market/reference-spells.js';
+
+/**
+ * Market identifiers of the exchange rates that names a universe lists (every name, when it lists none) need into the
+ * currency of an index and that the store holds neither directly nor crossed, ascending.
+ */
+export function missingRates(market: MarketData, document: IndexDocument): string[] {
+  const missing = currenciesNeeded(market, document).filter(
+    (from) => !isRateHeld((pair) => isHeld(market, pair), from, document.currency),
+  );
+  return [...new Set(missing.map((from) => pairOf(from, document.currency)))].sort();
+}
+
+/** Currencies of the names that a universe lists, of every name where it lists none. */
+export function currenciesNeeded(market: MarketData, { universe }: Pick<IndexDocument, 'universe'>): string[] {
+  const own = listedNames(universe);
+  const listed = own && new Set(own);
+  return [...namesByCurrency(market)].flatMap(([code, names]) =>
+    listed === undefined || names.some((name) => listed.has(name)) ? [code] : [],
+  );
+}
+
+/** Whether a market has a name or series that is called so. */
+export function isHeld(market: MarketData, name: string): boolean {
+  return namesHeld(market).has(name);
+}
+
+/** Currencies in which names of a market are quoted, that of the store among them. */
+export const currenciesOf = (market: MarketData): string[] => [
+  ...namesByCurrency(market).keys(),
+  ...(market.currency == null ? [] : [market.currency]),
+];
+
+const cache = new WeakMap<MarketData, ReadonlyMap<string, readonly string[]>>();
+const heldBy = new WeakMap<MarketData, ReadonlySet<string>>();
+
+/** Names and series of a market. @cost O(N) the first time */
+function namesHeld(market: MarketData): ReadonlySet<string> {
+  const known = heldBy.get(market) ?? new Set([...market.identifiers, ...(market.series?.keys() ?? [])]);
+  heldBy.set(market, known);
+  return known;
+}
+
+/** The names of a market that ever had a currency, by its code. @cost O(rows of the reference table) the first time */
+function namesByCurrency(market: MarketData): ReadonlyMap<string, readonly string[]> {
+  const known = cache.get(market);
+  if (known !== undefined) return known;
+  const names = new Map<string, string[]>();
+  for (const [column, spells] of referenceSpells(market, 'CURRENCY').entries()) {
+    for (const { value } of spells) {
+      if (typeof value !== 'string' || value === '') continue;
+      const own = names.get(value) ?? [];
+      names.set(value, own);
+      if (own.at(-1) !== market.identifiers[column]) own.push(market.identifiers[column]!);
+    }
+  }
+  cache.set(market, names);
+  return names;
+}
+
+/**
+ * Names a universe lists (every name, when it lists none) that have no currency on some day on which they have a bar,
+ * while the store declares none: their prices are taken to be in the currency of the index. Ascending; exchange rates
+ * are not among them.
+ */
+export function namesWithoutCurrency(market: MarketData, { currency, universe }: IndexDocument): string[] {
+  if (market.currency != null) return [];
+  const own = listedNames(universe);
+  const listed = own && new Set(own);
+  const pairs = pairsOf(market, [...namesByCurrency(market).keys(), currency]);
+  return blankNames(market).filter((name) => !pairs.has(name) && (listed === undefined || listed.has(name)));
+}
+
+const blank = new WeakMap<MarketData, readonly string[]>();
+
+/**
+ * Names that have no currency on some day on which they have a bar, ascending.
+ * @cost O(N), and O(T) for each name whose currency begins late, the first time
+ */
+function blankNames(market: MarketData): readonly string[] {
+  const known = blank.get(market);
+  if (known !== undefined) return known;
+  const spells = referenceSpells(market, 'CURRENCY');
+  const names = market.identifiers.filter((_, column) => {
+    const own = spells[column]!;
+    return own.length === 0 || own.some(({ value }) => isBlank(value)) || hasBarBefore(market, column, own[0]!);
+  });
+  blank.set(market, names);
+  return names;
+}
+
+/** Whether a name has a bar before its first spell begins. */
+function hasBarBefore({ dates, fields, identifiers }: MarketData, column: number, { from }: ReferenceSpell): boolean {
+  const close = fields.get('CLOSE')!;
+  for (let row = 0; row < dates.length && dates[row]! < from; row++) {
+    const price = close[row * identifiers.length + column]!;
+    if (price === price) return true;
+  }
+  return false;
+}

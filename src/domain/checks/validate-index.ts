@@ -1,0 +1,293 @@
+import type { z } from 'zod';
+import { checkParams } from '../catalogue/check-params.js';
+import { hasErrors, orderFindings, smallValue, type Finding } from '../refusals/findings.js';
+import { nonFiniteFindings } from '../schema/finite.js';
+import { didYouMean } from '#base/text/nearest-name.js';
+import { checkShape } from '../schema/shape.js';
+import { SELECTION_CLASSES, selectionClassOf, WEIGHTING_CLASSES, weightingClassOf } from '../rules/catalogue.js';
+import { breachFindings, unkeptFindings } from './breach-findings.js';
+import { validateRebalance } from '../schedule/validate-rebalance.js';
+import {
+  IndexDocument,
+  isDerivedDocument,
+  isOverlayDocument,
+  RESERVED_INDEX_IDS,
+  UniverseSpec,
+} from '../documents/index-document.js';
+import { RebalanceSpec } from '../schedule/rebalance-spec.js';
+import { assumptionFindings } from './assumptions.js';
+import { error, isObject, type IndexContext, type Raw } from './index-context.js';
+import type { MarketData } from '../market/market-data.js';
+import { baseDateFindings, marketFindings } from './index-on-market.js';
+import { statedIndex } from '../documents/row-settings.js';
+import { treatmentOf } from '../documents/treatment.js';
+import { blendDefaults, overlayFindings, overlayTermsFindings, withOverlayCurrency } from './validate-overlay.js';
+import { derivationFindings, inheritanceFindings, sourceDropped } from './validate-derivation.js';
+import { referenceFindings } from './validate-reference.js';
+
+export interface CheckedIndex {
+  /** The document with its defaults, unknown fields dropped; undefined when a finding is an error. */
+  readonly document: IndexDocument | undefined;
+  /** Every finding, in served order. */
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * Everything there is to say about an index document, in one pass: its shape, the parameters of every row, what the
+ * rows mean together, the documents it refers to, and (as warnings) what the served market lacks.
+ */
+export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
+  const body = withOverlayCurrency(sent, context);
+  const shaped = checkShape(IndexDocument, body, { unknownFields: 'warning', strictMember: 'overlay' });
+  const tooLarge = nonFiniteFindings(body);
+  const findings = [
+    ...tooLarge,
+    ...shaped.findings.filter(({ path }) => !tooLarge.some((finding) => finding.path === path)),
+    ...ownFindings(body, context),
+    ...(isObject(body['pipeline']) ? pipelineFindings(body['pipeline']) : []),
+    ...(isObject(body['derivation'])
+      ? derivationFindings(body['derivation'], body, context)
+      : sourceDropped(body, context)),
+    ...overlayFindings(body, context),
+    ...universeFindings(body, context),
+    ...rebalanceFindings(body['rebalance']),
+  ];
+  if (!hasErrors(findings) && shaped.value !== undefined) findings.push(...overlayTermsFindings(shaped.value, context));
+  const document = hasErrors(findings) || shaped.value === undefined ? undefined : accepted(shaped.value);
+  if (document !== undefined) {
+    findings.push(...inheritanceFindings(document, context), ...blendDefaults(sent), ...unkeptFindings(document));
+    if (context.market !== undefined)
+      findings.push(
+        ...baseDateFindings(document, context.market),
+        ...marketFindings(document, context.market, { severity: 'warning', indexOf: context.indexOf }),
+        ...assumptionsOf(document, context.market, context.indexOf),
+      );
+  }
+  return { document, findings: orderFindings(findings) };
+}
+
+/** Documents of bodies that cannot change. */
+const documentsOf = new WeakMap<object, IndexDocument>();
+
+/**
+ * A stored body as a document with its defaults, those of an earlier version where it was stored by one; undefined when it does not satisfy the schema.
+ * @cost one validation; nothing for a frozen body that was read before
+ */
+export function readIndex(body: unknown): IndexDocument | undefined {
+  const isConstant = typeof body === 'object' && body !== null && Object.isFrozen(body);
+  const known = isConstant ? documentsOf.get(body) : undefined;
+  if (known !== undefined) return known;
+  const parsed = IndexDocument.safeParse(body);
+  if (!parsed.success) return undefined;
+  const document = statedIndex(withDefaultUniverse(parsed.data), 'earlier');
+  if (isConstant) documentsOf.set(body, document);
+  return document;
+}
+
+/** A body as it would be stored, with today's defaults; undefined when it does not satisfy the schema. */
+export function acceptedIndex(body: unknown): IndexDocument | undefined {
+  const { data } = IndexDocument.safeParse(body);
+  return data && accepted(data);
+}
+
+const accepted = (document: IndexDocument): IndexDocument => statedIndex(withDefaultUniverse(document), 'today');
+
+/**
+ * An index that selects by rules has a universe: every name unless it says otherwise. A derived one has that of its
+ * source.
+ */
+function withDefaultUniverse(document: IndexDocument): IndexDocument {
+  return isDerivedDocument(document) || isOverlayDocument(document) || document.universe !== undefined
+    ? document
+    : { ...document, universe: { kind: 'all' } };
+}
+
+/** Assumptions about a market for a document; none if a source index is missing. */
+export function assumptionsOf(
+  document: IndexDocument,
+  market: MarketData,
+  indexOf: IndexContext['indexOf'],
+): Finding[] {
+  const treatment = treatmentOf(document, indexOf);
+  return treatment === undefined ? [] : assumptionFindings({ document, treatment, market, indexOf });
+}
+
+/** The id, the calendar, and which kind of index it is. */
+function ownFindings(body: Raw, { calendars }: IndexContext): Finding[] {
+  const findings: Finding[] = [];
+  const { id, calendar } = body;
+  if ((RESERVED_INDEX_IDS as readonly unknown[]).includes(id)) {
+    findings.push(
+      error(
+        'BAD_IDENTIFIER',
+        'id',
+        `The id ${String(id)} is a word of the routes; reserved are ${RESERVED_INDEX_IDS.join(', ')}.`,
+        { value: id },
+      ),
+    );
+  }
+  if (typeof calendar === 'string' && calendar !== '' && !calendars.some(({ code }) => code === calendar)) {
+    const accepted = calendars.map(({ code }) => code);
+    findings.push(
+      error(
+        'UNKNOWN_CALENDAR',
+        'calendar',
+        `The calendar ${calendar} is not known; the accepted set is ${accepted.join(', ')}.`,
+        { accepted, ...smallValue(calendar) },
+      ),
+    );
+  }
+  const has = (field: string) => body[field] !== undefined && body[field] !== null;
+  const given = ['pipeline', 'derivation', 'overlay'].filter(has);
+  if (given.length !== 1) {
+    const which =
+      given.length === 0 ? 'neither is given' : given.length === 2 ? 'both are given' : 'all three are given';
+    const kinds = given.includes('overlay') ? 'a pipeline, a derivation or an overlay' : 'a pipeline or a derivation';
+    findings.push(error('PIPELINE_XOR_DERIVATION', '', `An index has either ${kinds}; ${which}.`));
+  }
+  if ((body['kind'] === 'overlay') !== has('overlay'))
+    findings.push(
+      has('overlay')
+        ? error('REQUIRED', 'kind', 'kind must be overlay where an overlay is given.')
+        : error('PIPELINE_XOR_DERIVATION', 'kind', 'The kind overlay needs an overlay.'),
+    );
+  return findings;
+}
+
+/** Every row by its class, ids that repeat, and limits that contradict each other. */
+function pipelineFindings(pipeline: Raw): Finding[] {
+  const rows = Array.isArray(pipeline['selection']) ? pipeline['selection'] : [];
+  const findings = rows.flatMap((row: unknown, i) =>
+    isObject(row) ? rowFindings(row, `pipeline.selection[${i}]`, selectionClassOf, SELECTION_CLASSES) : [],
+  );
+  findings.push(...repeatedIds(rows), ...breachFindings(pipeline['treatment']));
+  const weighting = pipeline['weighting'];
+  if (!isObject(weighting)) return findings;
+  findings.push(...rowFindings(weighting, 'pipeline.weighting', weightingClassOf, WEIGHTING_CLASSES));
+  const { floor, cap } = weighting;
+  if (typeof floor === 'number' && typeof cap === 'number' && floor > cap) {
+    findings.push(
+      error('EMPTY_RANGE', 'pipeline.weighting.floor', `The floor of ${floor} is above the cap of ${cap}.`, {
+        value: floor,
+      }),
+    );
+  }
+  return findings;
+}
+
+interface RowClass {
+  readonly type: string;
+  readonly params: z.ZodObject;
+}
+
+function rowFindings(
+  row: Raw,
+  path: string,
+  classOf: (type: string) => RowClass | undefined,
+  classes: readonly RowClass[],
+): Finding[] {
+  const { type, params = {} } = row;
+  const rowId = typeof row['id'] === 'string' ? row['id'] : null;
+  if (typeof type !== 'string' || type === '') return [];
+  const entry = classOf(type);
+  if (entry === undefined) {
+    const accepted = classes.map((known) => known.type);
+    return [
+      error(
+        'UNKNOWN_TYPE',
+        `${path}.type`,
+        `The class ${type} is not known; the accepted set is ${accepted.join(', ')}.${didYouMean(type, accepted)}`,
+        { row_id: rowId, accepted, ...smallValue(type) },
+      ),
+    ];
+  }
+  return isObject(params) ? checkParams(entry.params, params, { path: `${path}.params`, rowId }).findings : [];
+}
+
+function repeatedIds(rows: readonly unknown[]): Finding[] {
+  const first = new Map<string, number>();
+  return rows.flatMap((row, i) => {
+    const id = isObject(row) ? row['id'] : undefined;
+    if (typeof id !== 'string') return [];
+    const earlier = first.get(id);
+    if (earlier === undefined) {
+      first.set(id, i);
+      return [];
+    }
+    return [
+      error(
+        'DUPLICATE_ROW_ID',
+        `pipeline.selection[${i}].id`,
+        `The id ${id} is taken by the rule at position ${earlier}.`,
+        { row_id: id, value: id },
+      ),
+    ];
+  });
+}
+
+function universeFindings(body: Raw, { indexOf }: IndexContext): Finding[] {
+  const universe = body['universe'];
+  if (universe === undefined) return [];
+  if ((isObject(body['derivation']) || isObject(body['overlay'])) && !isObject(body['pipeline'])) {
+    const which = isObject(body['derivation']) ? 'A derived index' : 'An overlay';
+    return [
+      error(
+        'PIPELINE_XOR_DERIVATION',
+        'universe',
+        `${which} has the constituents of its source and no universe of its own.`,
+      ),
+    ];
+  }
+  if (!isObject(universe)) return [];
+  const { kind, id, identifiers } = universe;
+  const foreign = Object.entries(KINDS_OF_MEMBER).filter(
+    ([member, kinds]) => isGiven(universe[member]) && !kinds.includes(kind as string),
+  );
+  if (kind === undefined && foreign.length > 0) return [withoutKind(...foreign[0]!)];
+  if (isKind(kind) && foreign.length > 0) return foreign.map(([member, kinds]) => ofAnotherKind(kind, member, kinds));
+  if (kind === 'list' && (!Array.isArray(identifiers) || identifiers.length === 0)) {
+    return [
+      error('REQUIRED', 'universe.identifiers', 'universe.identifiers must name at least 1 identifier for a list.'),
+    ];
+  }
+  if (kind === 'watchlist' && (universe['watchlist_id'] === undefined || universe['watchlist_id'] === null))
+    return [error('REQUIRED', 'universe.watchlist_id', 'universe.watchlist_id is required by the kind watchlist.')];
+  if ((kind === 'named' || kind === 'index') && (id === undefined || id === null))
+    return [error('REQUIRED', 'universe.id', `universe.id is required by the kind ${kind}.`)];
+  return kind === 'index' && typeof id === 'string' ? referenceFindings(id, body['id'], 'universe.id', indexOf) : [];
+}
+
+/** Kinds of universes that have a member. The names of a watchlist stand beside it in what is run. */
+const KINDS_OF_MEMBER: Readonly<Record<string, readonly string[]>> = {
+  id: ['named', 'index'],
+  watchlist_id: ['watchlist'],
+  identifiers: ['list', 'watchlist'],
+};
+
+const isKind = (kind: unknown): kind is UniverseSpec['kind'] => UniverseSpec.shape.kind.safeParse(kind).success;
+
+const isGiven = (value: unknown) =>
+  value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
+
+const withoutKind = (member: string, kinds: readonly string[]): Finding =>
+  error(
+    'REQUIRED',
+    'universe.kind',
+    `universe.kind is required beside universe.${member}: ${kinds.join(' or ')}. Without it the universe is all names.`,
+    { accepted: [...kinds] },
+  );
+
+const ofAnotherKind = (kind: string, member: string, kinds: readonly string[]): Finding =>
+  error(
+    'NOT_IN_CHOICES',
+    'universe.kind',
+    `universe.${member} belongs to the kind ${kinds.join(' or ')}, and universe.kind is ${kind}, which reads none.`,
+    { accepted: [...kinds], value: kind },
+  );
+
+/** Findings about a cadence, as far as its shape is readable. */
+function rebalanceFindings(rebalance: unknown): Finding[] {
+  if (!isObject(rebalance)) return [];
+  const { value } = checkShape(RebalanceSpec, rebalance, { unknownFields: 'warning' });
+  return value === undefined ? [] : validateRebalance(value, 'rebalance');
+}

@@ -1,0 +1,213 @@
+import { blendParts, OverlaySpec, overlayTypeOf } from '../overlays/catalogue.js';
+import type { Finding } from '../refusals/findings.js';
+import { refuseWithFindings } from '../refusals/refusal.js';
+import { validateRebalance } from '../schedule/validate-rebalance.js';
+import { error, isObject, type IndexContext, type Raw } from './index-context.js';
+import { isOverlayDocument, sourcesOf, type IndexDocument, type OverlayDocument } from '../documents/index-document.js';
+import { RebalanceSpec } from '../schedule/rebalance-spec.js';
+import { treatmentOf } from '../documents/treatment.js';
+import { referenceFindings } from './validate-reference.js';
+
+/** Weights of a blend may miss 1 by so much. */
+const WEIGHTS_TOLERANCE = 1e-9;
+
+/** The indices beneath an overlay as it was sent: whether they are stored, and lead nowhere back. */
+export function overlayFindings(body: Raw, { indexOf }: IndexContext): Finding[] {
+  const { overlay, source_index_id: source } = body;
+  // What is there and no object is refused by its type.
+  const isAbsent = overlay === undefined || overlay === null;
+  if (!isObject(overlay)) return source === undefined || !isAbsent ? [] : [strayField('source_index_id')];
+  if (overlay['type'] !== 'blend') {
+    if (source === undefined || source === null)
+      return [error('REQUIRED', 'source_index_id', 'source_index_id is required by an overlay.')];
+    return typeof source === 'string' ? referenceFindings(source, body['id'], 'source_index_id', indexOf) : [];
+  }
+  const parts = Array.isArray(overlay['parts']) ? overlay['parts'] : [];
+  return [
+    ...(source === undefined ? [] : [strayField('source_index_id')]),
+    ...parts.flatMap((part: unknown, k) =>
+      isObject(part) && typeof part['index_id'] === 'string'
+        ? referenceFindings(part['index_id'], body['id'], `overlay.parts[${k}].index_id`, indexOf)
+        : [],
+    ),
+  ];
+}
+
+function strayField(path: string): Finding {
+  return error('PIPELINE_XOR_DERIVATION', path, `${path} belongs to overlays on one index.`);
+}
+
+/**
+ * An overlay as it was sent, with its currency where it says none: that into which it converts, else that of what lies
+ * beneath.
+ */
+export function withOverlayCurrency(body: Raw, { indexOf }: IndexContext): Raw {
+  const { overlay, currency } = body;
+  const parsed = OverlaySpec.safeParse(overlay);
+  if (currency !== undefined || !parsed.success) return body;
+  const source = blendParts(parsed.data)?.[0]?.index_id ?? body['source_index_id'];
+  const own = overlayTypeOf(parsed.data).currency(parsed.data);
+  const taken = own ?? (typeof source === 'string' ? indexOf(source)?.currency : undefined);
+  return taken === undefined ? body : { ...body, currency: taken };
+}
+
+/** The schedule of a blend that was sent without one: what the weights of several parts are restored by. */
+export function blendDefaults({ overlay }: Raw): Finding[] {
+  if (!isObject(overlay) || overlay['type'] !== 'blend' || overlay['rebalance'] !== undefined) return [];
+  if (!Array.isArray(overlay['parts']) || overlay['parts'].length < 2) return [];
+  const { frequency, anchor } = RebalanceSpec.parse({});
+  const path = 'overlay.rebalance';
+  const message = `The weights are restored with the frequency ${frequency} and the anchor ${anchor}; ${path} says otherwise.`;
+  return [{ severity: 'info', code: 'DEFAULT_TAKEN', path, message, value: { frequency, anchor } }];
+}
+
+/** What the fields of an overlay mean together with those of the indices beneath it. */
+export function overlayTermsFindings(document: IndexDocument, { indexOf }: Pick<IndexContext, 'indexOf'>): Finding[] {
+  if (!isOverlayDocument(document)) return onOverlay(document, indexOf);
+  const { overlay } = document;
+  const sources = sourcesOf(document).flatMap((id) => indexOf(id) ?? []);
+  return [
+    ...currencyFindings(document, sources),
+    ...beginFindings(document, sources),
+    ...remarksOn(document, sources[0]),
+    ...ownRebalance(document),
+    ...(overlay.type === 'blend' ? [...blendFindings(overlay), ...returnFindings(overlay, sources, indexOf)] : []),
+  ];
+}
+
+/** What the kind of overlay says of its members together. */
+function remarksOn({ overlay, base_value: baseValue }: OverlayDocument, source: IndexDocument | undefined): Finding[] {
+  const remarks = overlayTypeOf(overlay).remarks(overlay, { currency: source?.currency, baseValue });
+  return remarks.map((remark) => ({ ...remark, path: `overlay.${remark.path}` }));
+}
+
+const USUAL_REBALANCE = JSON.stringify(RebalanceSpec.parse({}));
+
+/** An overlay is rebalanced by what lies beneath. */
+function ownRebalance({ rebalance, overlay }: OverlayDocument): Finding[] {
+  if (JSON.stringify(rebalance) === USUAL_REBALANCE) return [];
+  const instead =
+    overlay.type === 'blend'
+      ? 'overlay.rebalance says when the weights of a blend are restored'
+      : 'an overlay is rebalanced when the index beneath is';
+  return [
+    { severity: 'warning', code: 'NO_EFFECT', path: 'rebalance', message: `rebalance does nothing: ${instead}.` },
+  ];
+}
+
+type Blend = Extract<OverlayDocument['overlay'], { type: 'blend' }>;
+
+/** Parts that are indices of different returns, which a blend holds in one. */
+function returnFindings(
+  { variant }: Blend,
+  sources: readonly IndexDocument[],
+  indexOf: IndexContext['indexOf'],
+): Finding[] {
+  const own = sources.map((source) => ({ id: source.id, variant: treatmentOf(source, indexOf)?.dividends }));
+  const [first] = own;
+  if (variant !== undefined || own.every((part) => part.variant === first?.variant)) return [];
+  const named = own.map((part) => `${part.id} ${part.variant}`).join(', ');
+  const message = `The parts are of different returns (${named}): all are held as ${first?.variant}, that of the first. overlay.variant names another.`;
+  return [{ severity: 'warning', code: 'RETURNS_DIFFER', path: 'overlay.variant', message }];
+}
+
+function blendFindings({ parts, rebalance }: Blend): Finding[] {
+  const sum = parts.reduce((total, { weight }) => total + weight, 0);
+  return [
+    ...(Math.abs(sum - 1) <= WEIGHTS_TOLERANCE
+      ? []
+      : [
+          error('WEIGHTS_NOT_ONE', 'overlay.parts', `The weights sum to ${Number(sum.toPrecision(12))}; 1 is needed.`, {
+            value: Number(sum.toPrecision(12)),
+          }),
+        ]),
+    ...parts.flatMap(({ index_id: id }, k) =>
+      parts.findIndex((other) => other.index_id === id) < k
+        ? [error('DUPLICATE_ID', `overlay.parts[${k}].index_id`, `The index ${id} is a part twice.`, { value: id })]
+        : [],
+    ),
+    ...validateRebalance(rebalance, 'overlay.rebalance'),
+  ];
+}
+
+/** An overlay begins with the index beneath, of several with the one that begins last. */
+function beginFindings({ base_date: begin }: OverlayDocument, sources: readonly IndexDocument[]): Finding[] {
+  const [last] = sources.toSorted((a, b) => (a.base_date < b.base_date ? 1 : -1));
+  if (last === undefined || last.base_date <= begin) return [];
+  const message = `The base date is ${begin}, and the index ${last.id} beneath begins on ${last.base_date}: the overlay begins then, too.`;
+  return [{ severity: 'warning', code: 'OUT_OF_RANGE', path: 'base_date', message, value: begin }];
+}
+
+/** An overlay has the currency that it converts into, else that of what lies beneath. */
+function currencyFindings({ currency, overlay }: OverlayDocument, sources: readonly IndexDocument[]): Finding[] {
+  const to = overlayTypeOf(overlay).currency(overlay);
+  if (to !== null)
+    return currency === to
+      ? []
+      : [
+          error('NOT_IN_CHOICES', 'currency', `The currency ${currency} is not ${to}, into which it converts.`, {
+            accepted: [to],
+            value: currency,
+          }),
+        ];
+  const [first] = sources;
+  if (overlay.type === 'blend' && sources.some((source) => source.currency !== first?.currency))
+    return partCurrencies(overlay, sources);
+  return sources.flatMap((source) =>
+    source.currency === currency
+      ? []
+      : [
+          error(
+            'NOT_IN_CHOICES',
+            'currency',
+            `The currency ${currency} is not ${source.currency}, that of the index ${source.id} beneath.`,
+            { accepted: [source.currency], value: currency },
+          ),
+        ],
+  );
+}
+
+/** Parts in another currency than the first. */
+function partCurrencies({ parts }: Blend, sources: readonly IndexDocument[]): Finding[] {
+  const currencyOf = new Map(sources.map(({ id, currency }) => [id, currency]));
+  const first = parts[0]!.index_id;
+  const wanted = currencyOf.get(first)!;
+  return parts.flatMap(({ index_id: id }, k) => {
+    const own = currencyOf.get(id)!;
+    if (own === wanted) return [];
+    const message = `The parts of a blend are of one currency: ${id} is in ${own}, ${first} in ${wanted}. An overlay of type currency converts an index.`;
+    return [error('CURRENCIES_DIFFER', `overlay.parts[${k}].index_id`, message, { value: id })];
+  });
+}
+
+/** Selection and optimisation start from names, which an overlay has only as parts of what lies beneath. */
+function onOverlay(document: IndexDocument, indexOf: IndexContext['indexOf']): Finding[] {
+  const { derivation, universe } = document;
+  const path = derivation === null ? 'universe.id' : 'derivation.source_index_id';
+  const id = derivation?.source_index_id ?? (universe?.kind === 'index' ? universe.id : undefined);
+  const source = id == null ? undefined : indexOf(id);
+  if (source === undefined || !isOverlayDocument(source)) return [];
+  const beneath = sourcesOf(source);
+  return [
+    error(
+      'NOT_IN_CHOICES',
+      path,
+      `The index ${source.id} is an overlay; name the index beneath it: ${beneath.join(', ')}.`,
+      {
+        accepted: beneath,
+        value: source.id,
+      },
+    ),
+  ];
+}
+
+/**
+ * An overlay decides nothing: what is asked of decisions is asked of what lies beneath.
+ * @throws Refusal VALIDATION_FAILED
+ */
+export function assertDecides(document: IndexDocument): void {
+  if (!isOverlayDocument(document)) return;
+  const accepted = sourcesOf(document);
+  const message = `${document.id} is an overlay and decides no composition; ask of the index beneath: ${accepted.join(', ')}.`;
+  throw refuseWithFindings('request', [error('NOT_IN_CHOICES', 'index_id', message, { accepted, value: document.id })]);
+}

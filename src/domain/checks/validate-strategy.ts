@@ -1,0 +1,140 @@
+import { isReversed } from '../schema/assert-order.js';
+import { isOverlayDocument, RESERVED_INDEX_IDS, type IndexDocument } from '../documents/index-document.js';
+import { RebalanceSpec } from '../schedule/rebalance-spec.js';
+import { StrategyDocument } from '../documents/strategy-document.js';
+import { hasErrors, orderFindings, smallValue, type Finding } from '../refusals/findings.js';
+import { nonFiniteFindings } from '../schema/finite.js';
+import type { MarketData } from '../market/market-data.js';
+import { heldAsOneFindings } from '../overlays/held-as-one.js';
+import { validateRebalance } from '../schedule/validate-rebalance.js';
+import { checkShape } from '../schema/shape.js';
+
+/** What a strategy is checked against besides itself. */
+export interface StrategyContext {
+  /** A stored index, undefined when there is none that can be read. */
+  readonly indexOf: (id: string) => IndexDocument | undefined;
+  /** Whether an index, readable or not, is stored under an id. */
+  readonly isIndex: (id: string) => boolean;
+  /** Whether a constraint set that can be read is stored under an id. */
+  readonly isConstraintSet: (id: string) => boolean;
+  /** The market being served: what it lacks is a warning. */
+  readonly market?: MarketData | undefined;
+}
+
+export interface CheckedStrategy {
+  /** The document with its defaults, unknown fields dropped; undefined when a finding is an error. */
+  readonly document: StrategyDocument | undefined;
+  /** Every finding, in served order. */
+  readonly findings: readonly Finding[];
+}
+
+type Raw = Readonly<Record<string, unknown>>;
+
+/** Everything there is to say about a strategy document, in one pass. */
+export function validateStrategy(body: Raw, context: StrategyContext): CheckedStrategy {
+  const shaped = checkShape(StrategyDocument, body, { unknownFields: 'warning' });
+  const tooLarge = nonFiniteFindings(body);
+  const findings = [
+    ...tooLarge,
+    ...shaped.findings.filter(({ path }) => !tooLarge.some((finding) => finding.path === path)),
+    ...idFindings(body['id'], context),
+    ...cadenceFindings(body['rebalance']),
+    ...orderFindingsOf(body),
+    ...strategyProblems(body, context),
+  ];
+  return { document: hasErrors(findings) ? undefined : shaped.value, findings: orderFindings(findings) };
+}
+
+/** What a strategy refers to and does not find: an error when it is saved, a problem once it is stored. */
+export function strategyProblems(strategy: Raw, { indexOf, isConstraintSet, market }: StrategyContext): Finding[] {
+  const { index_id: indexId, constraint_set_id: constraintSetId, benchmark } = strategy;
+  const findings: Finding[] = [];
+  if (typeof indexId === 'string' && indexOf(indexId) === undefined) findings.push(unknownIndex(indexId, 'index_id'));
+  if (typeof constraintSetId === 'string' && !isConstraintSet(constraintSetId)) {
+    findings.push(
+      error(
+        'CONSTRAINT_SET_NOT_FOUND',
+        'constraint_set_id',
+        `No constraint set is stored under ${constraintSetId}.`,
+        smallValue(constraintSetId),
+      ),
+    );
+  }
+  findings.push(...overlayProblems(strategy, indexOf));
+  if (typeof benchmark !== 'object' || benchmark === null) return findings;
+  const { id, kind } = benchmark as { readonly id?: unknown; readonly kind?: unknown };
+  if (typeof id !== 'string') return findings;
+  if (kind === 'index' && indexOf(id) === undefined) findings.push(unknownIndex(id, 'benchmark.id'));
+  if (
+    kind === 'identifier' &&
+    market !== undefined &&
+    !market.identifiers.includes(id) &&
+    market.series?.has(id) !== true
+  ) {
+    findings.push({
+      severity: 'warning',
+      code: 'UNKNOWN_IDENTIFIER',
+      path: 'benchmark.id',
+      message: `The served store does not hold ${id}.`,
+      value: id,
+    });
+  }
+  return findings;
+}
+
+/** What is refused of a strategy on an overlay when it is run. */
+function overlayProblems(strategy: Raw, indexOf: StrategyContext['indexOf']): Finding[] {
+  const { index_id: indexId, constraint_set_id: constraintSetId, transaction_cost_bps: cost } = strategy;
+  const index = typeof indexId === 'string' ? indexOf(indexId) : undefined;
+  if (index === undefined || !isOverlayDocument(index)) return [];
+  return heldAsOneFindings({
+    indexId: index.id,
+    transactionCostBps: typeof cost === 'number' ? cost : 0,
+    hasConstraints: typeof constraintSetId === 'string',
+  });
+}
+
+function unknownIndex(id: string, path: string): Finding {
+  return error('UNKNOWN_INDEX', path, `No index is stored under ${id}.`, smallValue(id));
+}
+
+function error(code: Finding['code'], path: string, message: string, rest: Partial<Finding> = {}): Finding {
+  return { severity: 'error', code, path, message, ...rest };
+}
+
+/** Indices and strategies share their paths: an id names one of them, and no word of the routes. */
+function idFindings(id: unknown, { isIndex }: StrategyContext): Finding[] {
+  if (typeof id !== 'string') return [];
+  if ((RESERVED_INDEX_IDS as readonly string[]).includes(id)) {
+    return [
+      error(
+        'BAD_IDENTIFIER',
+        'id',
+        `The id ${id} is a word of the routes; reserved are ${RESERVED_INDEX_IDS.join(', ')}.`,
+        { value: id },
+      ),
+    ];
+  }
+  return isIndex(id)
+    ? [
+        error(
+          'DUPLICATE_ID',
+          'id',
+          `An index is stored under the id ${id}; a strategy needs an id of its own.`,
+          smallValue(id),
+        ),
+      ]
+    : [];
+}
+
+/** Findings about a cadence, as far as its shape is readable. */
+function cadenceFindings(rebalance: unknown): Finding[] {
+  if (typeof rebalance !== 'object' || rebalance === null || Array.isArray(rebalance)) return [];
+  const { value } = checkShape(RebalanceSpec, rebalance, { unknownFields: 'warning' });
+  return value === undefined ? [] : validateRebalance(value, 'rebalance');
+}
+
+function orderFindingsOf({ start, end }: Raw): Finding[] {
+  if (!isReversed({ start, end })) return [];
+  return [error('INVALID_RANGE', 'start', `start ${String(start)} is after end ${String(end)}.`, smallValue(start))];
+}

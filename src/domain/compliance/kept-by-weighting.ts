@@ -1,0 +1,45 @@
+import { issuerSums } from './issuer-sums.js';
+import { headroomAt, type LimitRow } from './limit-row.js';
+import { TOLERANCE } from './measure.js';
+import { LIMIT_RULES, type LimitRuleName } from './rules.js';
+
+/** A row of a rule that weights of a definition may be beyond on the day they are decided. */
+export interface UnkeptRow {
+  readonly row: LimitRow;
+  /** Its value under the most concentrated weights that the definition allows. */
+  readonly value: number;
+}
+
+/** Below every bound of the rules: smaller caps keep them too. */
+const LEAST_CAP = 0.001;
+
+/** The first row of a rule that weights of at most a cap may break; null where the cap keeps the rule. */
+export function unkeptUnderCap(rule: LimitRuleName, most: number): UnkeptRow | null {
+  const cap = Math.max(most, LEAST_CAP);
+  const count = Math.floor(1 / cap + TOLERANCE);
+  const rest = Math.max(1 - count * cap, 0);
+  return unkeptBy(rule, [...Array<number>(count).fill(cap), ...(rest > TOLERANCE ? [rest] : [])]);
+}
+
+/** The same of equal weights. */
+export function unkeptByEqual(rule: LimitRuleName, count: number): UnkeptRow | null {
+  return unkeptBy(rule, Array<number>(count).fill(1 / count));
+}
+
+function unkeptBy(rule: LimitRuleName, weights: readonly number[]): UnkeptRow | null {
+  for (const row of LIMIT_RULES[rule].rows) {
+    const value = row.measure.valueOf(issuerSums(weights.length)(Float64Array.from(weights), null));
+    if (headroomAt(row, value) < -TOLERANCE) return { row, value };
+  }
+  return null;
+}
+
+/** Caps tried, in the steps of published rules. */
+const CAPS = [0.35, 0.25, 0.2, 0.1, 0.05];
+
+/** The largest of some round caps that keeps a rule. */
+export function keepingCap(rule: LimitRuleName): number {
+  const keeps = CAPS.find((cap) => unkeptUnderCap(rule, cap) === null);
+  if (keeps === undefined) throw new Error(`no cap keeps the rule ${rule}`);
+  return keeps;
+}

@@ -1,0 +1,51 @@
+import { NO_GROUP } from './scope.js';
+import type { Finding } from '../refusals/findings.js';
+import type { MarketData } from '../market/market-data.js';
+import { referenceSpells } from '../market/reference-spells.js';
+import { nearestName } from '#base/text/nearest-name.js';
+import type { ConstraintRow } from './constraint-row.js';
+
+/** Groups listed in a message. */
+const LISTED_MAX = 10;
+
+/**
+ * Groups of rows that no name of the market ever had: warnings, since a later table may have them. What such a row
+ * limits is nobody.
+ * @param path Of the list of rows.
+ */
+export function unknownGroups(rows: readonly ConstraintRow[], market: MarketData, path: string): Finding[] {
+  return rows.flatMap(({ id, params }, position): Finding[] => {
+    const { field, groups } = params as { readonly field?: unknown; readonly groups?: unknown }; // Looked at before its shape is known.
+    if (typeof field !== 'string' || !Array.isArray(groups)) return [];
+    if (!market.reference.columns.includes(field)) return [];
+    const known = groupsOf(market, field);
+    return groups.flatMap((group: unknown, k): Finding[] =>
+      typeof group !== 'string' || group === NO_GROUP || known.has(group)
+        ? []
+        : [
+            {
+              severity: 'warning',
+              code: 'UNKNOWN_IDENTIFIER',
+              path: `${path}[${position}].params.groups[${k}]`,
+              row_id: id === '' ? null : id,
+              message: `No name of the store has the ${field} ${group}: the row limits nothing there. ${knownSentence(group, known)}`,
+              value: group,
+            },
+          ],
+    );
+  });
+}
+
+function groupsOf(market: MarketData, field: string): ReadonlySet<string> {
+  const known = new Set<string>();
+  for (const spells of referenceSpells(market, field))
+    for (const { value } of spells) if (value !== null && value !== '') known.add(String(value));
+  return known;
+}
+
+function knownSentence(group: string, known: ReadonlySet<string>): string {
+  const near = nearestName(group, known);
+  if (near !== undefined) return `Did you mean ${near}?`;
+  const listed = [...known].toSorted().slice(0, LISTED_MAX).join(', ');
+  return `There are ${listed}${known.size > LISTED_MAX ? ` and ${known.size - LISTED_MAX} more` : ''}.`;
+}

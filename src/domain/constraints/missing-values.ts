@@ -1,0 +1,28 @@
+import type { MissingValues } from './constraint-class.js';
+
+/** Securities without a value, and what they weigh. */
+export interface Lacking {
+  readonly identifiers: readonly string[];
+  readonly weight: number;
+}
+
+/** The securities of a portfolio that lack a value. @param of [N] each */
+export function lackingOf(
+  { values }: MissingValues,
+  of: { readonly identifiers: readonly string[]; readonly weights: Float64Array },
+): Lacking {
+  const places = Array.from(values.keys()).filter((place) => Number.isNaN(values[place]!));
+  return {
+    identifiers: places.map((place) => of.identifiers[place]!),
+    weight: places.reduce((sum, place) => sum + Math.abs(of.weights[place]!), 0),
+  };
+}
+
+/** How many securities, and how much weight, lack a value. @param whole What the weight is of, as `the index` */
+export function missingSentence(
+  { field, effect }: MissingValues,
+  { identifiers, weight }: Lacking,
+  { count, whole }: { readonly count: number; readonly whole: string },
+): string {
+  return `${identifiers.length} of ${count} securities, ${Number((weight * 100).toPrecision(4))} % of ${whole}, have no ${field}; ${effect}.`;
+}

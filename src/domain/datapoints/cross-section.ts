@@ -1,0 +1,276 @@
+import type { Day } from '../time/days.js';
+import type { ReferenceValue } from '../market/market-data.js';
+import { referenceSpells, spellAt, type ReferenceSpell } from '../market/reference-spells.js';
+import type { SessionMarket } from '../market/session-market.js';
+import { STATISTICS, type Statistic } from './aggregates.js';
+import { betas, createMarketReturns } from './beta.js';
+import { datapointRead, type DatapointRead } from './datapoint-read.js';
+import { GROWTH_BASED, isMoney, isText, sourceOf, trailingOf, type Shared } from './datapoint-sources.js';
+import { dividendHistory, type DividendHistory } from './dividends.js';
+import { DEFAULT_WINDOW, latest, requestKey, type FieldRequest } from './field-request.js';
+import { glanceAt } from './glance.js';
+import { datedGroups, groupsOfValues, type DatedGroups, type Grouping } from './groups.js';
+import type { WindowReader } from './laid-out.js';
+import { latestInto, latestValues } from './latest-values.js';
+import { allOf, ranked, withValue } from './ranking.js';
+import { referenceKind, type ValueKind } from './resolution.js';
+import { createRollingStatistics } from './rolling-statistics.js';
+import { createSeriesTable, type Series, type SeriesTerms } from './series.js';
+import { createTally, type Tally } from './tally.js';
+import { createTrail } from './trail.js';
+import { transformed } from './transforms.js';
+import { countOver, halfOf, overWindow } from './windows.js';
+
+/** Every datapoint of the market as known at the close of one session. */
+export interface CrossSection {
+  readonly session: number;
+  readonly day: Day;
+  readonly market: SessionMarket;
+  /** Names of the universe at the decision, columns ascending. */
+  readonly universe: Int32Array;
+  readonly dividends: DividendHistory;
+  /**
+   * A numeric datapoint for some names, NaN where missing; the values of another kind of column are missing.
+   * @param columns Survivors, ascending, [n]: a transform is taken across them.
+   * @returns       [n]
+   */
+  numbers(field: FieldRequest, columns: Int32Array): Float64Array;
+  /** As `numbers`, in index currency: a price read as money. */
+  money(field: FieldRequest, columns: Int32Array): Float64Array;
+  /** Any datapoint as stored, null where missing, [n]. */
+  values(field: FieldRequest, columns: Int32Array): readonly ReferenceValue[];
+  /**
+   * Positions of all of some values from the best to the worst, as `ranked` has them. Those that `numbers` or `money` gave
+   * are ranked once.
+   */
+  ordered(values: Float64Array, order: Ordering): Int32Array;
+  /** The groups that a datapoint splits the names into: each distinct value's text, names without one together. */
+  groups(field: FieldRequest, columns: Int32Array): Grouping;
+  /** Type of a datapoint's values. */
+  kindOf(field: FieldRequest): ValueKind;
+  /** Number of values of a datapoint over its trailing sessions, also where they are fewer than half of them, [n]. */
+  count(field: FieldRequest, columns: Int32Array): Float64Array;
+  /** A statistic of a datapoint that no request can name, over its trailing sessions. */
+  statistic(field: FieldRequest, statistic: Statistic, observationsMin: number, columns: Int32Array): Float64Array;
+  /** Growth factors of the total variant, [S - first x N], for the use of some names. */
+  growth(columns: Int32Array): Float64Array;
+  /** From which sessions a name's datapoint was read. */
+  read(field: FieldRequest, column: number): DatapointRead;
+}
+
+export interface Ordering {
+  readonly ascending: boolean;
+  /** Whether positions without a value are last; they are left out otherwise. */
+  readonly withMissing: boolean;
+}
+
+export interface CrossSections {
+  at(session: number, universe: Int32Array): CrossSection;
+  /**
+   * A datapoint's latest values session by session, as `numbers` of each has them; null for one over a window, whose
+   * sessions have to be asked one by one.
+   */
+  latest(name: string): LatestValues | null;
+}
+
+/** @param columns ascending, [n] @param out [n], overwritten; NaN where missing @throws Refusal FX_MISSING */
+export type LatestValues = (session: number, columns: Int32Array, out: Float64Array) => void;
+
+/** Cross-sections of one market; what does not depend on the session is computed once. */
+export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): CrossSections {
+  const table = createSeriesTable(sm, terms);
+  const spells = new Map<string, readonly (readonly ReferenceSpell[])[]>();
+  const groups = new Map<string, DatedGroups>();
+  const kinds = new Map<string, ValueKind>();
+  const trails = new Map<Series, WindowReader>();
+  const tallies = new Map<Series, Tally>();
+  const marketReturns = createMarketReturns();
+  let dividends: DividendHistory | undefined;
+  let firstSession: number | undefined;
+  const shared: Shared = {
+    sm,
+    table,
+    terms,
+    spellsOf(name) {
+      const known = spells.get(name) ?? referenceSpells(sm.market, name);
+      spells.set(name, known);
+      return known;
+    },
+    groupsOf(name) {
+      const known = groups.get(name) ?? datedGroups(shared.spellsOf(name));
+      groups.set(name, known);
+      return known;
+    },
+    referenceKindOf(name) {
+      const known = kinds.get(name) ?? referenceKind(sm.market, name);
+      kinds.set(name, known);
+      return known;
+    },
+    windowsOf(series, session) {
+      // Most questions are about one decision: windows are cached from the second decision on.
+      if (session === firstSession) return glanceAt(series);
+      const known = trails.get(series) ?? createTrail(series, sm.names);
+      trails.set(series, known);
+      return known;
+    },
+    tallyOf(series) {
+      const known = tallies.get(series) ?? createTally(series, sm.names);
+      tallies.set(series, known);
+      return known;
+    },
+    marketReturns,
+    rolling: terms.followed && createRollingStatistics(table, terms.followed),
+    dividends: () => (dividends ??= dividendHistory(sm.market)),
+  };
+  return {
+    at(session, universe) {
+      firstSession ??= session;
+      return crossSection(shared, session, universe);
+    },
+    latest(name) {
+      const source = sourceOf(shared, latest(name));
+      if (source.kind !== 'series') return null;
+      const { series, isClose: rebase } = source;
+      const { maxStaleSessions } = terms;
+      const needsRates = isInIndexCurrency(name);
+      return (session, columns, out) => {
+        if (needsRates) terms.requireRates(session, columns);
+        latestInto(out, { sm, series, end: session, columns, maxStaleSessions, rebase });
+      };
+    },
+  };
+}
+
+/** Whether the values of a datapoint are made with exchange rates. */
+const isInIndexCurrency = (name: string): boolean => isMoney(name) || GROWTH_BASED.has(name);
+
+function crossSection(shared: Shared, session: number, universe: Int32Array): CrossSection {
+  const { sm, table, terms } = shared;
+  const cache = new Map<string, { readonly columns: Int32Array; readonly values: Float64Array }>();
+  const orders = new WeakMap<Float64Array, Map<string, Int32Array>>();
+
+  /** Survivors only ever shrink, so a vector computed for earlier ones still holds the later ones. */
+  const cached = (key: string, columns: Int32Array, compute: () => Float64Array): Float64Array => {
+    const known = cache.get(key);
+    const picked = known === undefined ? undefined : pick(known.columns, known.values, columns);
+    if (picked !== undefined) return picked;
+    const values = compute();
+    cache.set(key, { columns, values });
+    orders.set(values, new Map());
+    return values;
+  };
+
+  const plain = (field: FieldRequest, columns: Int32Array, convert: boolean): Float64Array => {
+    const key = `${convert ? '$' : ''}${requestKey({ ...field, transform: 'none' })}`;
+    return cached(key, columns, () => compute(field, columns, convert));
+  };
+
+  const compute = (field: FieldRequest, columns: Int32Array, convert: boolean): Float64Array => {
+    const end = session - field.lag;
+    if (end < 0) return new Float64Array(columns.length).fill(NaN);
+    const source = sourceOf(shared, field);
+    if (convert || isInIndexCurrency(field.name)) terms.requireRates(session, columns);
+    const length = field.window ?? DEFAULT_WINDOW;
+    const from = Math.max(0, end - length + 1);
+    const window = { end, length, observationsMin: halfOf(length) };
+    if (source.kind === 'beta') {
+      const rolled = shared.rolling?.betas({ ...window, columns, universe });
+      if (rolled) return rolled;
+      const of = { returns: shared.windowsOf(table.returns(), session), from, end };
+      return betas(of, { market: shared.marketReturns(of, universe), length, columns });
+    }
+    if (source.kind === 'windowed') {
+      const rolled = source.isWhole ? shared.rolling?.growth : shared.rolling?.volatilities;
+      const values =
+        rolled?.({ ...window, columns }) ??
+        overWindow(shared.windowsOf(table.growth(), session), source.statistic, window, columns);
+      if (source.isWhole) {
+        terms.gaps().multiplyGrowth(values, columns, { from, to: end });
+        for (let k = 0; k < values.length; k++) values[k]! -= 1;
+      }
+      return values;
+    }
+    if (field.aggregate !== 'last') {
+      const series = convert ? table.inIndexCurrency(source.trailing) : source.trailing;
+      if (field.aggregate === 'count') return countOver(shared.tallyOf(series), window, columns);
+      return overWindow(shared.windowsOf(series, session), STATISTICS[field.aggregate], window, columns);
+    }
+    const series = convert ? table.inIndexCurrency(source.series) : source.series;
+    return latestValues({ sm, series, end, columns, maxStaleSessions: terms.maxStaleSessions, rebase: source.isClose });
+  };
+
+  const numbers = (field: FieldRequest, columns: Int32Array, convert: boolean) =>
+    transformed(plain(field, columns, convert), field.transform);
+
+  const values = (field: FieldRequest, columns: Int32Array): readonly ReferenceValue[] => {
+    if (isText(shared, field)) {
+      const day = sm.sessions[Math.max(0, session - field.lag)]!;
+      const rows = shared.spellsOf(field.name);
+      return Array.from(columns, (column) => (session < field.lag ? null : spellAt(rows[column]!, day)));
+    }
+    return Array.from(numbers(field, columns, false), (value) => (Number.isNaN(value) ? null : value));
+  };
+
+  return {
+    session,
+    day: sm.sessions[session]!,
+    market: sm,
+    universe,
+    get dividends() {
+      return shared.dividends();
+    },
+    numbers: (field, columns) => numbers(field, columns, false),
+    money: (field, columns) => numbers(field, columns, true),
+    values,
+    ordered(values, { ascending, withMissing }) {
+      const known = orders.get(values);
+      const key = `${ascending} ${withMissing}`;
+      const positions = allOf(values);
+      const order =
+        known?.get(key) ?? ranked(values, withMissing ? positions : withValue(values, positions), ascending);
+      known?.set(key, order);
+      return order;
+    },
+    groups(field, columns) {
+      if (!isText(shared, field) || session < field.lag) return groupsOfValues(values(field, columns));
+      return shared.groupsOf(field.name)(sm.sessions[session - field.lag]!, columns);
+    },
+    kindOf: (field) => (isText(shared, field) ? shared.referenceKindOf(field.name) : 'number'),
+    count(field, columns) {
+      const end = session - field.lag;
+      return countOver(
+        shared.tallyOf(trailingOf(shared, field)),
+        { end, length: field.window!, observationsMin: 0 },
+        columns,
+      );
+    },
+    statistic(field, statistic, observationsMin, columns) {
+      const series = trailingOf(shared, field);
+      if (GROWTH_BASED.has(field.name)) terms.requireRates(session, columns);
+      return overWindow(
+        shared.windowsOf(series, session),
+        statistic,
+        { end: session - field.lag, length: field.window!, observationsMin },
+        columns,
+      );
+    },
+    growth(columns) {
+      terms.requireRates(session, columns);
+      return terms.growth();
+    },
+    read: (field, column) => datapointRead(shared, { field, column, session }),
+  };
+}
+
+/** Values of a subset of columns, both ascending; undefined when a column is not among those known. */
+function pick(known: Int32Array, values: Float64Array, columns: Int32Array): Float64Array | undefined {
+  if (known === columns) return values;
+  const picked = new Float64Array(columns.length);
+  let position = 0;
+  for (let i = 0; i < columns.length; i++) {
+    while (position < known.length && known[position]! < columns[i]!) position++;
+    if (known[position] !== columns[i]) return undefined;
+    picked[i] = values[position]!;
+  }
+  return picked;
+}

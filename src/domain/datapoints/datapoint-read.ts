@@ -1,0 +1,85 @@
+import { formatDay } from '../time/days.js';
+import { firstAtLeast } from '../numbers/search.js';
+import type { SessionMarket } from '../market/session-market.js';
+import { GROWTH_BASED, sourceOf, type Shared, type Source } from './datapoint-sources.js';
+import { DEFAULT_WINDOW, type FieldRequest } from './field-request.js';
+import { latestSession } from './latest-values.js';
+import { resolve } from './resolution.js';
+import { halfOf } from './windows.js';
+
+/** The dates behind one value: of the bars, rows or events it was read from. */
+export interface DatapointRead {
+  /** First date read; equals `to` for a single value; null when nothing was found. */
+  readonly from: string | null;
+  readonly to: string | null;
+  /** Values found between them. */
+  readonly observations: number;
+  /**
+   * First session on which the history of the name can be long enough, that being after the one asked about; null where
+   * it is not too short.
+   */
+  readonly knownFrom: string | null;
+}
+
+export function datapointRead(
+  shared: Shared,
+  { field, column, session }: { readonly field: FieldRequest; readonly column: number; readonly session: number },
+): DatapointRead {
+  const { sm, terms } = shared;
+  const end = session - field.lag;
+  const source = sourceOf(shared, field);
+  const earliest = earliestOf(sm, { field, source, column });
+  const knownFrom = earliest > session ? dayAt(sm, earliest) : null;
+  const nothing: DatapointRead = { from: null, to: null, observations: 0, knownFrom };
+  if (end < 0) return nothing;
+  const dateOf = (position: number) => formatDay(sm.sessions[position]!);
+  const found = resolve(sm.market, field);
+  if ('dataset' in found && found.dataset === 'reference' && field.aggregate === 'last') {
+    const spell = shared.spellsOf(field.name)[column]!.findLast(({ from }) => from <= sm.sessions[end]!);
+    if (spell === undefined || spell.value === null) return { ...nothing, knownFrom: null };
+    const since = spell.from === -Infinity ? null : formatDay(spell.from);
+    return { from: since, to: since, observations: 1, knownFrom: null };
+  }
+  if (source.kind === 'series' && field.aggregate === 'last') {
+    const { series } = source;
+    const at = latestSession({ sm, series, end, column, maxStaleSessions: terms.maxStaleSessions });
+    return at < 0 ? nothing : { from: dateOf(at), to: dateOf(at), observations: 1, knownFrom: null };
+  }
+  const trailing = source.kind === 'series' ? source.trailing : shared.table.returns();
+  const length = field.window ?? DEFAULT_WINDOW;
+  const cell = new Float64Array(1);
+  const one = Int32Array.of(column);
+  const read: number[] = [];
+  for (let position = Math.max(0, end - length + 1); position <= end; position++) {
+    trailing.fill(position, one, cell);
+    if (!Number.isNaN(cell[0]!)) read.push(position);
+  }
+  if (read.length === 0) return nothing;
+  return { from: dateOf(read[0]!), to: dateOf(read.at(-1)!), observations: read.length, knownFrom };
+}
+
+/**
+ * First session on which a name that trades on every session from its first bar on has a datapoint: a statistic needs
+ * half of its window. NaN before its first bar.
+ */
+function earliestOf(
+  sm: SessionMarket,
+  { field, source, column }: { readonly field: FieldRequest; readonly source: Source; readonly column: number },
+): number {
+  const isStatistic = source.kind !== 'series' || field.aggregate !== 'last';
+  const needed = isStatistic ? Math.max(1, halfOf(field.window ?? DEFAULT_WINDOW)) : 1;
+  const begin = firstBar(sm, column) + (GROWTH_BASED.has(field.name) ? 1 : 0); // a return needs a bar before it
+  return begin + needed - 1 + field.lag;
+}
+
+function firstBar({ lastBar, names }: SessionMarket, column: number): number {
+  for (let cell = column; cell < lastBar.length; cell += names) if (lastBar[cell]! >= 0) return lastBar[cell]!;
+  return NaN;
+}
+
+/** Day of a session that may be beyond the data; null beyond the calendar. */
+function dayAt({ sessions, calendar }: SessionMarket, session: number): string | null {
+  const from = firstAtLeast(calendar.sessions, sessions[0]!);
+  const day = calendar.sessions[from + session];
+  return day === undefined ? null : formatDay(day);
+}

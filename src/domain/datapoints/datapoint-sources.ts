@@ -1,0 +1,96 @@
+import { LIMITS } from '../refusals/limits.js';
+import type { ReferenceSpell } from '../market/reference-spells.js';
+import type { SessionMarket } from '../market/session-market.js';
+import { deviation, product, type Statistic } from './aggregates.js';
+import type { MarketReturns } from './beta.js';
+import type { DividendHistory } from './dividends.js';
+import type { DerivedName, FieldRequest } from './field-request.js';
+import type { DatedGroups } from './groups.js';
+import type { WindowReader } from './laid-out.js';
+import { resolve, type ValueKind } from './resolution.js';
+import type { RollingStatistics } from './rolling-statistics.js';
+import type { Series, SeriesTable, SeriesTerms } from './series.js';
+import type { Tally } from './tally.js';
+
+/** Shared state of the cross-sections of all sessions. */
+export interface Shared {
+  readonly sm: SessionMarket;
+  readonly table: SeriesTable;
+  readonly terms: SeriesTerms;
+  spellsOf(name: string): readonly (readonly ReferenceSpell[])[];
+  groupsOf(name: string): DatedGroups;
+  referenceKindOf(name: string): ValueKind;
+  /** Windows for a decision on a session. */
+  windowsOf(series: Series, session: number): WindowReader;
+  tallyOf(series: Series): Tally;
+  /** What BETA is relative to. */
+  readonly marketReturns: MarketReturns;
+  /** Statistics of windows that roll on; null where each is worked out by itself. */
+  readonly rolling: RollingStatistics | null;
+  dividends(): DividendHistory;
+}
+
+/** Whether the datapoint is a reference column read as it stands, whose values need not be numbers. */
+export function isText({ sm, referenceKindOf }: Shared, field: FieldRequest): boolean {
+  const found = resolve(sm.market, field);
+  return (
+    'dataset' in found &&
+    found.dataset === 'reference' &&
+    field.aggregate === 'last' &&
+    field.transform === 'none' &&
+    referenceKindOf(field.name) !== 'number'
+  );
+}
+
+/** Source of a datapoint. */
+export type Source =
+  | {
+      readonly kind: 'series';
+      readonly series: Series;
+      /** Series of its windows. */
+      readonly trailing: Series;
+      readonly isClose: boolean;
+    }
+  | {
+      readonly kind: 'windowed';
+      readonly statistic: Statistic;
+      /** Whether it is of the growth over gaps as well. */
+      readonly isWhole: boolean;
+    }
+  | { readonly kind: 'beta' };
+
+/** Datapoints that are amounts of money: converted to index currency wherever they come from. */
+const MONEY: ReadonlySet<string> = new Set(['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'VALUE_TRADED']);
+export const isMoney = (name: string): boolean => MONEY.has(name);
+
+/** Datapoints made of growth factors, which are in index currency. */
+export const GROWTH_BASED: ReadonlySet<string> = new Set(['RETURN', 'VOLATILITY', 'MOMENTUM', 'BETA']);
+
+const annualised: Statistic = (windows, out) => {
+  deviation(windows, out);
+  for (let k = 0; k < out.length; k++) out[k]! *= Math.sqrt(LIMITS.PERIODS_PER_YEAR);
+};
+
+export function sourceOf({ sm, table }: Shared, field: FieldRequest): Source {
+  const found = resolve(sm.market, field);
+  if ('missing' in found) throw new Error(`the market has no ${found.missing}: fields are checked before a decision`);
+  if (found.dataset !== 'derived') {
+    const stored = found.dataset === 'market' ? table.market(field.name) : table.reference(field.name);
+    const series = isMoney(field.name) ? table.inIndexCurrency(stored) : stored;
+    return { kind: 'series', series, trailing: series, isClose: field.name === 'CLOSE' };
+  }
+  const name = field.name as DerivedName; // resolved as derived
+  if (name === 'BETA') return { kind: 'beta' };
+  // A return is its growth factor less one, so both deviate alike.
+  if (name === 'VOLATILITY') return { kind: 'windowed', statistic: annualised, isWhole: false };
+  if (name === 'MOMENTUM') return { kind: 'windowed', statistic: product, isWhole: true };
+  const series = table.derived(name);
+  return { kind: 'series', series, trailing: name === 'RETURN' ? table.returns() : series, isClose: false };
+}
+
+/** Series for windows over a datapoint that is not a statistic itself. */
+export function trailingOf(shared: Shared, field: FieldRequest): Series {
+  const source = sourceOf(shared, field);
+  if (source.kind !== 'series') throw new Error(`${field.name} is a statistic already`);
+  return source.trailing;
+}

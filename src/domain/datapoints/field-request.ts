@@ -1,0 +1,133 @@
+import { z } from 'zod';
+
+/** Longest trailing window and largest lag of a datapoint: ten years of sessions. */
+export const SESSIONS_BACK_MAX = 2520;
+
+/** Window of VOLATILITY, MOMENTUM and BETA where none is asked for: a year of sessions. */
+export const DEFAULT_WINDOW = 252;
+
+export const DATASETS = ['market', 'reference', 'derived'] as const;
+export type Dataset = (typeof DATASETS)[number];
+
+export const AGGREGATES = ['last', 'mean', 'median', 'sum', 'min', 'max', 'std', 'count'] as const;
+export type Aggregate = (typeof AGGREGATES)[number];
+
+export const TRANSFORMS = ['none', 'rank', 'percentile', 'zscore'] as const;
+export type Transform = (typeof TRANSFORMS)[number];
+
+/** Datapoints computed from columns, by the names under which rules read them. */
+export const DERIVED_NAMES = [
+  'MARKET_CAP',
+  'FREE_FLOAT_MARKET_CAP',
+  'VALUE_TRADED',
+  'RETURN',
+  'VOLATILITY',
+  'MOMENTUM',
+  'DIVIDEND_YIELD',
+  'BETA',
+  'AGE',
+] as const;
+export type DerivedName = (typeof DERIVED_NAMES)[number];
+
+/**
+ * Whether the value of a datapoint depends on the universe that it is asked for in, unless the store has a column of its
+ * name.
+ */
+export const isRelative = (name: string): boolean => name === ('BETA' satisfies DerivedName);
+
+/** Derived datapoints that are statistics over a window of their own and therefore take no aggregate. */
+const WINDOWED: ReadonlySet<string> = new Set<DerivedName>(['VOLATILITY', 'MOMENTUM', 'BETA']);
+
+const fields = {
+  name: z.string().min(1).max(64).meta({ description: 'Column or derived datapoint, matched exactly.' }),
+  dataset: z
+    .enum(DATASETS)
+    .nullable()
+    .default(null)
+    .meta({ description: 'Null resolves in the order market, reference, derived.' }),
+  lag: z.int().min(0).max(SESSIONS_BACK_MAX).default(0).meta({ description: 'Sessions back from the decision date.' }),
+  window: z.int().min(1).max(SESSIONS_BACK_MAX).nullable().default(null).meta({
+    description:
+      'Trailing sessions, of which those without a bar are left out; required when the aggregate is not last.',
+  }),
+  aggregate: z.enum(AGGREGATES).default('last'),
+  transform: z
+    .enum(TRANSFORMS)
+    .default('none')
+    .meta({ description: 'Across the current survivors that have a value.' }),
+};
+
+/** Refuses what a window and an aggregate cannot mean together. */
+function checkWindow(field: Omit<FieldRequest, 'transform'>, context: z.RefinementCtx): void {
+  if (isWindowed(field)) {
+    if (field.aggregate === 'last') return;
+    context.addIssue({
+      code: 'custom',
+      path: ['aggregate'],
+      input: field.aggregate,
+      params: { finding: 'NOT_IN_CHOICES' },
+      message: `must be last for ${field.name}, which is already a statistic over its window`,
+    });
+  } else if (field.aggregate !== 'last' && field.window === null)
+    context.addIssue({
+      code: 'custom',
+      path: ['window'],
+      input: field.window,
+      params: { finding: 'REQUIRED' },
+      message: `is required by the aggregate ${field.aggregate}`,
+    });
+}
+
+/** One datapoint of an expression. */
+export const FieldNode = z
+  .strictObject({ node: z.literal('field'), ...fields })
+  .superRefine(checkWindow)
+  .meta({ id: 'FieldNode', description: 'A datapoint, read for every name on or before the decision date.' });
+
+/** One datapoint of a ranking or weighting. */
+export const Datapoint = z.strictObject(fields).superRefine(checkWindow).meta({
+  id: 'Datapoint',
+  description:
+    'A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date.',
+});
+
+/** A datapoint that a rule reads for every name. */
+export interface FieldRequest {
+  readonly name: string;
+  readonly dataset: Dataset | null;
+  readonly lag: number;
+  readonly window: number | null;
+  readonly aggregate: Aggregate;
+  readonly transform: Transform;
+}
+
+/** The latest value of a datapoint; the rest as given. */
+export function latest(name: string, rest: Partial<FieldRequest> = {}): FieldRequest {
+  return { name, dataset: null, lag: 0, window: null, aggregate: 'last', transform: 'none', ...rest };
+}
+
+/** Whether the request names a derived datapoint that reads `window` itself. */
+export function isWindowed(field: Pick<FieldRequest, 'name' | 'dataset'>): boolean {
+  return WINDOWED.has(field.name) && (field.dataset === null || field.dataset === 'derived');
+}
+
+/** One text per distinct request: the key of caches. */
+export function requestKey(field: FieldRequest): string {
+  return `${field.dataset ?? ''}|${field.name}|${field.lag}|${field.window ?? ''}|${field.aggregate}|${field.transform}`;
+}
+
+/** The request in words: `median VALUE_TRADED over 60 sessions, 1 session back`. */
+export function requestText(field: FieldRequest): string {
+  const window = field.window ?? DEFAULT_WINDOW;
+  const parts = [
+    field.aggregate === 'last' ? field.name : `${field.aggregate} of ${field.name}`,
+    isWindowed(field) || field.aggregate !== 'last' ? ` over ${sessions(window)}` : '',
+    field.lag > 0 ? `, ${sessions(field.lag)} back` : '',
+  ];
+  const text = parts.join('');
+  return field.transform === 'none' ? text : `${field.transform} of ${text}`;
+}
+
+export function sessions(count: number): string {
+  return `${count} ${count === 1 ? 'session' : 'sessions'}`;
+}

@@ -1,0 +1,38 @@
+import { allOf } from './ranking.js';
+import { layOut, type WindowReader } from './laid-out.js';
+import type { Series } from './series.js';
+
+/** Cells laid out at a time: 256 KB, which stay in the cache of a core until they are read. */
+const CELLS = 32_768;
+
+/** The same cells for every glance of the thread: an answer holds none of them. */
+let cells = new Float64Array(0);
+
+/**
+ * Windows for a decision that none follows: laid out so many names at a time, and nothing is kept.
+ * @param cellsMax Cells that are laid out at a time, where one window is not longer.
+ */
+export function glanceAt(series: Series, cellsMax = CELLS): WindowReader {
+  return {
+    windows(from, end, columns, visit) {
+      const gaps = series.panel?.gaps?.of(columns, { from, to: end });
+      const stride = (end - from + 1) | 1; // odd, so that names never share a cache set
+      const step = Math.min(columns.length, Math.max(1, Math.floor(cellsMax / stride)));
+      if (cells.length < step * stride) cells = new Float64Array(Math.max(CELLS, step * stride));
+      const places = allOf({ length: step });
+      const starts = places.map((place) => place * stride);
+      const until = new Int32Array(step);
+      for (let first = 0; first < columns.length; first += step) {
+        const asked = columns.subarray(first, first + step);
+        until.fill(from - 1);
+        layOut({ series, cells, stride, origin: from, until, end, columns: asked, places });
+        if (gaps !== undefined) {
+          for (let k = 0; k < asked.length; k++)
+            for (let g = gaps.starts[first + k]!; g < gaps.starts[first + k + 1]!; g++)
+              cells[k * stride + gaps.sessions[g]! - from] = NaN;
+        }
+        visit({ cells, starts: starts.subarray(0, asked.length), first });
+      }
+    },
+  };
+}

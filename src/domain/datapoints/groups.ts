@@ -1,0 +1,71 @@
+import type { Day } from '../time/days.js';
+import type { ReferenceValue } from '../market/market-data.js';
+import { spellAt, type ReferenceSpell } from '../market/reference-spells.js';
+import { groupOf } from './field-use.js';
+
+/** Names by group. */
+export interface Grouping {
+  /** Group of each name, [n]. */
+  readonly of: Int32Array;
+  /** The groups in the order of their first members; null for the one of the names without a value. */
+  readonly names: readonly (string | null)[];
+}
+
+/** Groups of dated values by the day: names whose value never changes are looked up once. */
+export type DatedGroups = (day: Day, columns: Int32Array) => Grouping;
+
+/** @param spells Of each column of the market. */
+export function datedGroups(spells: readonly (readonly ReferenceSpell[])[]): DatedGroups {
+  const numbers = numbering();
+  const changing = -1;
+  const steady = Int32Array.from(spells, (own) => {
+    if (own.length === 0) return numbers.of(null);
+    return own.length === 1 && own[0]!.from === -Infinity ? numbers.of(own[0]!.value) : changing;
+  });
+  return (day, columns) => {
+    const codes = new Int32Array(columns.length);
+    for (let i = 0; i < columns.length; i++) {
+      const code = steady[columns[i]!]!;
+      codes[i] = code === changing ? numbers.of(spellAt(spells[columns[i]!]!, day)) : code;
+    }
+    return inOrderMet(codes, numbers.texts);
+  };
+}
+
+/** Groups of values at hand. */
+export function groupsOfValues(values: readonly ReferenceValue[]): Grouping {
+  const numbers = numbering();
+  return { of: Int32Array.from(values, numbers.of), names: numbers.texts };
+}
+
+interface Numbering {
+  readonly texts: (string | null)[];
+  of(value: ReferenceValue): number;
+}
+
+/** Numbers texts in the order they are met. */
+function numbering(): Numbering {
+  const known = new Map<string | null, number>();
+  const texts: (string | null)[] = [];
+  return {
+    texts,
+    of(value) {
+      const text = groupOf(value);
+      const number = known.get(text) ?? texts.push(text) - 1;
+      known.set(text, number);
+      return number;
+    },
+  };
+}
+
+/** Renumbers codes, in place, by their first occurrence. */
+function inOrderMet(codes: Int32Array, texts: readonly (string | null)[]): Grouping {
+  const renumbered = new Int32Array(texts.length).fill(-1);
+  const names: (string | null)[] = [];
+  for (let i = 0; i < codes.length; i++) {
+    const code = codes[i]!;
+    if (renumbered[code]! < 0) renumbered[code] = names.push(texts[code]!) - 1;
+    codes[i] = renumbered[code]!;
+  }
+  return { of: codes, names };
+}

@@ -1,0 +1,69 @@
+import { panelRow, type SessionMarket } from '../market/session-market.js';
+import type { Series } from './series.js';
+
+interface Latest {
+  readonly sm: SessionMarket;
+  readonly series: Series;
+  readonly end: number;
+  readonly columns: Int32Array;
+  readonly maxStaleSessions: number;
+  /** Carry a close on the share basis of the session. */
+  readonly rebase: boolean;
+}
+
+/** The latest value of each name on or before a session, missing when it is too old to price the name. */
+export function latestValues(latest: Latest): Float64Array {
+  const values = new Float64Array(latest.columns.length);
+  latestInto(values, latest);
+  return values;
+}
+
+/** The same into memory of the caller's, [n]. */
+export function latestInto(values: Float64Array, latest: Latest): void {
+  const { series, end, columns } = latest;
+  series.fill(end, columns, values);
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]!;
+    if (value !== value) values[i] = carriedValue(latest, columns[i]!);
+  }
+}
+
+/** The latest value of a name that has none on the session, NaN when there is none that counts. */
+function carriedValue({ rebase, ...latest }: Latest, column: number): number {
+  const { sm, series, end } = latest;
+  const session = latestSession({ ...latest, column });
+  if (session < 0) return NaN;
+  const cell = new Float64Array(1);
+  series.fill(session, Int32Array.of(column), cell);
+  return rebase ? cell[0]! * shareBasis(sm, { session, end, column }) : cell[0]!;
+}
+
+/**
+ * Session of the latest value that still counts: at most so many sessions old, or of the latest bar while that prices
+ * the name (its own exchange may have been closed for longer); -1 when there is none.
+ */
+export function latestSession({
+  sm,
+  series,
+  end,
+  column,
+  maxStaleSessions,
+}: Omit<Latest, 'columns' | 'rebase'> & { readonly column: number }): number {
+  const one = Int32Array.of(column);
+  const cell = new Float64Array(1);
+  const has = (session: number): boolean => {
+    series.fill(session, one, cell);
+    return !Number.isNaN(cell[0]!);
+  };
+  for (let session = end; session >= Math.max(0, end - maxStaleSessions); session--) if (has(session)) return session;
+  const bar = sm.lastBar[panelRow(sm, end) + column]!;
+  return bar >= 0 && sm.barAge(end, column) <= maxStaleSessions && has(bar) ? bar : -1;
+}
+
+/** Carried close on the share basis of `end` over the close as traded at `session`. */
+function shareBasis(
+  sm: SessionMarket,
+  { session, end, column }: { readonly session: number; readonly end: number; readonly column: number },
+): number {
+  return sm.carriedClose(end, column) / sm.closeAt(session, column);
+}

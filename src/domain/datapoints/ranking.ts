@@ -1,0 +1,103 @@
+import { sortedByBits } from '../numbers/sorted-by-bits.js';
+
+/** Values sorted by insertion before they are merged. */
+const RUN = 12;
+
+/** Values from which on they are sorted by their bits: fewer are sooner merged. */
+const BITS_MIN = 1500;
+
+/**
+ * Positions from the best value to the worst, equal values in the order given, those without a value last.
+ * Positions ascend with identifiers: given in order, ties fall to the earlier identifier.
+ *
+ * @param positions [n] into the values.
+ * @returns         [n]
+ * @cost            O(n log n), on typed arrays
+ */
+export function ranked(values: Float64Array, positions: Int32Array, ascending: boolean): Int32Array {
+  const n = positions.length;
+  const sign = ascending ? 1 : -1;
+  let order = new Int32Array(n);
+  let keys = new Float64Array(n);
+  let present = 0;
+  let missingFrom = n;
+  for (let i = n - 1; i >= 0; i--) if (Number.isNaN(values[positions[i]!]!)) order[--missingFrom] = positions[i]!;
+  for (let i = 0; i < n; i++) {
+    const value = values[positions[i]!]!;
+    if (Number.isNaN(value)) continue;
+    order[present] = positions[i]!;
+    keys[present++] = sign * value + 0; // one zero
+  }
+  if (present >= BITS_MIN) {
+    order.set(sortedByBits(keys.subarray(0, present), order));
+    return order;
+  }
+  sortRuns(keys, order, present);
+  let nextOrder = new Int32Array(n);
+  let nextKeys = new Float64Array(n);
+  for (let width = RUN; width < present; width *= 2) {
+    merge({ keys, order, nextKeys, nextOrder, count: present, width });
+    nextOrder.set(order.subarray(missingFrom), missingFrom);
+    [keys, nextKeys] = [nextKeys, keys];
+    [order, nextOrder] = [nextOrder, order];
+  }
+  return order;
+}
+
+function sortRuns(keys: Float64Array, order: Int32Array, count: number): void {
+  for (let start = 0; start < count; start += RUN) {
+    const stop = Math.min(count, start + RUN);
+    for (let i = start + 1; i < stop; i++) {
+      const key = keys[i]!;
+      const position = order[i]!;
+      let j = i - 1;
+      for (; j >= start && keys[j]! > key; j--) {
+        keys[j + 1] = keys[j]!;
+        order[j + 1] = order[j]!;
+      }
+      keys[j + 1] = key;
+      order[j + 1] = position;
+    }
+  }
+}
+
+interface Merge {
+  readonly keys: Float64Array;
+  readonly order: Int32Array;
+  readonly nextKeys: Float64Array;
+  readonly nextOrder: Int32Array;
+  readonly count: number;
+  /** Length of the sorted runs. */
+  readonly width: number;
+}
+
+function merge({ keys, order, nextKeys, nextOrder, count, width }: Merge): void {
+  for (let start = 0; start < count; start += 2 * width) {
+    const middle = Math.min(start + width, count);
+    const stop = Math.min(middle + width, count);
+    let left = start;
+    let right = middle;
+    for (let out = start; out < stop; out++) {
+      const isLeft = right >= stop || (left < middle && keys[left]! <= keys[right]!);
+      const from = isLeft ? left++ : right++;
+      nextKeys[out] = keys[from]!;
+      nextOrder[out] = order[from]!;
+    }
+  }
+}
+
+/** Every position of an array, ascending. */
+export function allOf({ length }: ArrayLike<unknown>): Int32Array {
+  const positions = new Int32Array(length);
+  for (let i = 0; i < length; i++) positions[i] = i;
+  return positions;
+}
+
+/** The positions that have a value, in order. */
+export function withValue(values: Float64Array, positions: Int32Array): Int32Array {
+  let count = 0;
+  const present = new Int32Array(positions.length);
+  for (let i = 0; i < positions.length; i++)
+    if (!Number.isNaN(values[positions[i]!]!)) present[count++] = positions[i]!;
+  return present.subarray(0, count);
+}

@@ -1,0 +1,75 @@
+import type { MarketData, ReferenceTable, ReferenceValue } from '../market/market-data.js';
+import { DERIVED_NAMES, type Dataset, type DerivedName, type FieldRequest } from './field-request.js';
+
+/** Source of a datapoint in one market, or the column that the market lacks. */
+export type Resolution = { readonly dataset: Dataset } | { readonly missing: string };
+
+/** Market first, then reference, then derived, unless the request names its dataset. @cost O(reference columns) */
+export function resolve(market: MarketData, { name, dataset }: Pick<FieldRequest, 'name' | 'dataset'>): Resolution {
+  const asks = (candidate: Dataset) => dataset === null || dataset === candidate;
+  if (asks('market') && market.fields.has(name)) return { dataset: 'market' };
+  if (asks('reference') && market.reference.columns.includes(name)) return { dataset: 'reference' };
+  if (!asks('derived') || !isDerived(name)) return { missing: name };
+  const missing = COLUMNS_NEEDED[name].find((column) => !isHeld(market, column));
+  return missing === undefined ? { dataset: 'derived' } : { missing };
+}
+
+export function isDerived(name: string): name is DerivedName {
+  return (DERIVED_NAMES as readonly string[]).includes(name);
+}
+
+/** Columns without which a derived datapoint has no value for any name. FREE_FLOAT is optional: missing counts as 1. */
+const COLUMNS_NEEDED: Readonly<Record<DerivedName, readonly string[]>> = {
+  MARKET_CAP: ['SHARES_OUTSTANDING'],
+  FREE_FLOAT_MARKET_CAP: ['MARKET_CAP'],
+  VALUE_TRADED: ['VOLUME'],
+  RETURN: [],
+  VOLATILITY: [],
+  MOMENTUM: [],
+  DIVIDEND_YIELD: [],
+  BETA: [],
+  AGE: [],
+};
+
+function isHeld(market: MarketData, column: string): boolean {
+  if (market.fields.has(column) || market.reference.columns.includes(column)) return true;
+  return column === 'MARKET_CAP' && isHeld(market, 'SHARES_OUTSTANDING');
+}
+
+/** Every name a rule can read in a market: for messages about one that it cannot. */
+export function namesOf(market: MarketData): string[] {
+  const derived = DERIVED_NAMES.filter((name) => !('missing' in resolve(market, { name, dataset: 'derived' })));
+  return [...new Set([...market.fields.keys(), ...market.reference.columns, ...derived])].sort();
+}
+
+export type ValueKind = 'number' | 'string' | 'boolean';
+
+/** Kinds of columns found so far: they stay with the table. */
+const kinds = new WeakMap<ReferenceTable, Map<string, ValueKind>>();
+
+/**
+ * Kind of the values of a reference column: that of all of them, `string` where they differ.
+ * @cost O(rows) the first time
+ */
+export function referenceKind({ reference }: MarketData, column: string): ValueKind {
+  const known = kinds.get(reference) ?? new Map<string, ValueKind>();
+  kinds.set(reference, known);
+  const kind = known.get(column) ?? kindOf(reference, column);
+  known.set(column, kind);
+  return kind;
+}
+
+function kindOf({ columns, rows: table }: ReferenceTable, column: string): ValueKind {
+  const position = columns.indexOf(column);
+  let kind: ValueKind | undefined;
+  for (const rows of table.values()) {
+    for (const row of rows) {
+      const value: ReferenceValue = row.values[position] ?? null;
+      if (value === null) continue;
+      const found = typeof value as ValueKind;
+      if (kind !== undefined && kind !== found) return 'string';
+      kind = found;
+    }
+  }
+  return kind ?? 'string';
+}

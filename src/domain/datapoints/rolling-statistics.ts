@@ -1,0 +1,182 @@
+import { LIMITS } from '../refusals/limits.js';
+import { createRollingBetas, type RollingBetas } from './rolling-betas.js';
+import { addAll, createRollingFolds, type Folding } from './rolling-folds.js';
+import type { Series, SeriesTable } from './series.js';
+import type { Window } from './windows.js';
+
+export interface StatisticWindow extends Window {
+  /** Names, ascending, [n]: the same array as long as they do not change. */
+  readonly columns: Int32Array;
+}
+
+export interface MarketWindow extends StatisticWindow {
+  /** Names that BETA is relative to, equally weighted: the same array as long as they do not change. */
+  readonly universe: Int32Array;
+}
+
+/**
+ * BETA, VOLATILITY and what MOMENTUM multiplies, for sessions that follow each other; null where room is lacking or a name
+ * is not followed.
+ */
+export interface RollingStatistics {
+  volatilities(window: StatisticWindow): Float64Array | null;
+  /** Products of the growth factors. */
+  growth(window: StatisticWindow): Float64Array | null;
+  betas(window: MarketWindow): Float64Array | null;
+}
+
+/** Numbers kept for one statistic: a year of 6,000 names. */
+const CELLS_MAX = 8_000_000;
+
+/** Of each name on each session of the window of BETA: its return, two sums, and room for its absence. */
+const BETA_CELLS = 4;
+
+/**
+ * Sums of squares that cancel to less than this share of themselves are noise: the returns are constant.
+ */
+const CONSTANT = 1e-12;
+
+/**
+ * Statistics of windows that roll on from session to session.
+ * @param followed names that are asked for at some time, ascending
+ * @source the definitions of `aggregates.ts` and `beta.ts`, which these agree with up to rounding
+ */
+export function createRollingStatistics(
+  table: Pick<SeriesTable, 'returns' | 'growth'>,
+  followed: Int32Array,
+): RollingStatistics {
+  // Names that come and go move nothing where all are followed: each costs a session what one held costs a window.
+  const placesOf = placesAmong(followed);
+  const ofVolatility = createRolling(followed);
+  const ofGrowth = createRolling(followed);
+  const returnsOn = rowsOf(() => table.returns());
+  let squares: Folding | undefined;
+  let factors: Folding | undefined;
+  const betas = new Map<number, RollingBetas>();
+  return {
+    volatilities({ columns, ...window }) {
+      const places = placesOf(columns);
+      const sums = places && ofVolatility(window, null, (squares ??= squaresOf(returnsOn)));
+      return sums && volatilitiesOf(sums, places, Math.max(2, window.observationsMin));
+    },
+    growth({ columns, ...window }) {
+      const places = placesOf(columns);
+      const folds = places && ofGrowth(window, null, (factors ??= factorsOf(rowsOf(() => table.growth()))));
+      return folds && productsOf(folds, places, Math.max(1, window.observationsMin));
+    },
+    betas({ columns, universe, ...window }) {
+      const { length } = window;
+      const places = placesOf(columns);
+      const placesOfUniverse = placesOf(universe);
+      if (places === null || placesOfUniverse === null || BETA_CELLS * followed.length * length > CELLS_MAX)
+        return null;
+      const rolling = betas.get(length) ?? createRollingBetas(table.returns(), followed, length);
+      betas.set(length, rolling);
+      return rolling({ ...window, places, universe: placesOfUniverse });
+    },
+  };
+}
+
+/** Places of names among those that are followed; null where one is not. */
+function placesAmong(followed: Int32Array): (columns: Int32Array) => Int32Array | null {
+  const placeOf = new Map(Array.from(followed, (column, place) => [column, place]));
+  const known = new WeakMap<Int32Array, Int32Array | null>();
+  return (columns) => {
+    let places = known.get(columns);
+    if (places === undefined) {
+      places = columns.map((column) => placeOf.get(column) ?? -1);
+      if (places.includes(-1)) places = null;
+      known.set(columns, places);
+    }
+    return places;
+  };
+}
+
+/** @param sums count, sum and sum of squares of each name */
+function volatilitiesOf(sums: Float64Array, places: Int32Array, enough: number): Float64Array {
+  const values = new Float64Array(places.length);
+  const year = Math.sqrt(LIMITS.PERIODS_PER_YEAR);
+  for (let i = 0; i < values.length; i++) {
+    const at = 3 * places[i]!;
+    const count = sums[at]!;
+    const square = sums[at + 2]!;
+    const about = square - (sums[at + 1]! * sums[at + 1]!) / count;
+    if (count < enough) values[i] = NaN;
+    else values[i] = about <= CONSTANT * square ? 0 : Math.sqrt(about / (count - 1)) * year;
+  }
+  return values;
+}
+
+/** @param folds count and product of each name */
+function productsOf(folds: Float64Array, places: Int32Array, enough: number): Float64Array {
+  const values = new Float64Array(places.length);
+  for (let i = 0; i < values.length; i++) {
+    const at = 2 * places[i]!;
+    values[i] = folds[at]! < enough ? NaN : folds[at + 1]!;
+  }
+  return values;
+}
+
+type Rolling = (window: Window, version: unknown, folding: Folding) => Float64Array | null;
+
+/** Folds of the windows of names; null where they are too wide to be kept. */
+function createRolling(columns: Int32Array): Rolling {
+  const rolling = createRollingFolds();
+  return ({ end, length }, version, folding) => {
+    if (columns.length * length * folding.empty.length > CELLS_MAX) return null;
+    return rolling.over({ from: Math.max(0, end - length + 1), end, length, columns, version }, folding);
+  };
+}
+
+/** Count, return and square. */
+function squaresOf(valuesOn: ValuesOn): Folding {
+  return {
+    empty: [0, 0, 0],
+    add(sums, session, columns) {
+      const values = valuesOn(session, columns);
+      for (let i = 0, at = 0; i < values.length; i++, at += 3) {
+        const value = values[i]!;
+        if (value !== value) continue;
+        sums[at]! += 1;
+        sums[at + 1]! += value;
+        sums[at + 2]! += value * value;
+      }
+    },
+    join: addAll,
+  };
+}
+
+/** Count, and product of the growth factors. */
+function factorsOf(valuesOn: ValuesOn): Folding {
+  return {
+    empty: [0, 1],
+    add(folds, session, columns) {
+      const values = valuesOn(session, columns);
+      for (let i = 0, at = 0; i < values.length; i++, at += 2) {
+        const value = values[i]!;
+        if (value !== value) continue;
+        folds[at]! += 1;
+        folds[at + 1]! *= value;
+      }
+    },
+    join(out, folds, others) {
+      for (let at = 0; at < out.length; at += 2) {
+        out[at] = folds[at]! + others[at]!;
+        out[at + 1] = folds[at + 1]! * others[at + 1]!;
+      }
+    },
+  };
+}
+
+type ValuesOn = (session: number, columns: Int32Array) => Float64Array;
+
+/** Values of a series on a session, [n]; valid until the next question. */
+function rowsOf(seriesOf: () => Series): ValuesOn {
+  let series: Series | undefined;
+  let row = new Float64Array(0);
+  return (session, columns) => {
+    if (row.length !== columns.length) row = new Float64Array(columns.length);
+    (series ??= seriesOf()).fill(session, columns, row);
+    return row;
+  };
+}

@@ -1,0 +1,343 @@
+import type { Day } from '../time/days.js';
+import { growthRow } from '../market/growth.js';
+import { referenceSpells } from '../market/reference-spells.js';
+import type { ReturnGaps } from '../market/return-gaps.js';
+import type { SessionMarket } from '../market/session-market.js';
+import { lastAtMost } from '../numbers/search.js';
+import { dividendHistory, type DividendHistory } from './dividends.js';
+import type { DerivedName } from './field-request.js';
+import { resolve } from './resolution.js';
+
+/** A numeric datapoint as dated values: what each session itself says, nothing carried. */
+export interface Series {
+  /**
+   * The values of one session for some columns, NaN where it has none.
+   * @param columns Columns, ascending, [n].
+   * @param out     [n], overwritten.
+   */
+  fill(session: number, columns: Int32Array, out: Float64Array): void;
+  /** The panel the values are cells of, when they are: windows then read them where they lie. */
+  readonly panel?: SeriesPanel;
+}
+
+export interface SeriesPanel {
+  readonly cells: Float64Array;
+  /** Position of a session's first cell, negative when it has none. */
+  rowAt(session: number): number;
+  /** Constant to subtract from a cell to get the value. */
+  readonly less: number;
+  /** Which cells are no values, besides those that are NaN; null where all others are. */
+  readonly gaps: Pick<ReturnGaps, 'of' | 'clear'> | null;
+}
+
+export interface SeriesTerms {
+  /** Refuses the decision when the store lacks the exchange rate of one of the names. @throws Refusal FX_MISSING */
+  requireRates(session: number, columns: Int32Array): void;
+  /**
+   * Units of index currency per unit of a name's own currency, NaN where the rate is missing; null when every name has
+   * that currency.
+   */
+  readonly exchange: Series | null;
+  /** Growth factors of the total variant, [S - first x N]; computed at the first use. */
+  readonly growth: () => Float64Array;
+  /** Where they are no returns between two bars; computed at the first use. */
+  readonly gaps: () => ReturnGaps;
+  /** Names whose VOLATILITY, MOMENTUM and BETA are summed as their windows roll on, ascending; null where none are. */
+  readonly followed: Int32Array | null;
+  /** Sessions that a FREE_FLOAT stays good for. */
+  readonly maxStaleSessions: number;
+}
+
+/** Series of one market by name, each made once. */
+export interface SeriesTable {
+  market(name: string): Series;
+  reference(name: string): Series;
+  derived(name: Exclude<DerivedName, 'VOLATILITY' | 'MOMENTUM' | 'BETA'>): Series;
+  /** Returns of the total variant that windows read: those between bars on two sessions in a row. */
+  returns(): Series;
+  /** Their growth factors: what a product of returns multiplies. */
+  growth(): Series;
+  /** The value as stored, in the currency of the name: CLOSE times the exchange rate is its price in index currency. */
+  inIndexCurrency(series: Series): Series;
+}
+
+export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): SeriesTable {
+  const made = new Map<string, Series>();
+  const converted = new Map<Series, Series>();
+  const once = (key: string, make: () => Series): Series => {
+    const known = made.get(key);
+    if (known !== undefined) return known;
+    const series = make();
+    made.set(key, series);
+    return series;
+  };
+  const table: SeriesTable = {
+    market: (name) => once(`market ${name}`, () => panelSeries(sm, name)),
+    reference: (name) => once(`reference ${name}`, () => referenceSeries(sm, name)),
+    derived: (name) => once(`derived ${name}`, () => derivedSeries(name)),
+    returns: () => once('returns', () => betweenBars(sm, terms, 1)),
+    growth: () => once('growth', () => betweenBars(sm, terms, 0)),
+    inIndexCurrency(series) {
+      if (terms.exchange === null) return series;
+      const known = converted.get(series) ?? product(series, terms.exchange);
+      converted.set(series, known);
+      return known;
+    },
+  };
+  const held = (name: string): Series => (sm.market.fields.has(name) ? table.market(name) : table.reference(name));
+
+  function derivedSeries(name: Exclude<DerivedName, 'VOLATILITY' | 'MOMENTUM' | 'BETA'>): Series {
+    switch (name) {
+      case 'MARKET_CAP':
+        return table.inIndexCurrency(product(table.market('CLOSE'), held('SHARES_OUTSTANDING')));
+      case 'FREE_FLOAT_MARKET_CAP':
+        return product(marketCap(), freeFloat());
+      case 'VALUE_TRADED':
+        return table.inIndexCurrency(product(table.market('CLOSE'), held('VOLUME')));
+      case 'RETURN':
+        return returnSeries(sm, terms.growth());
+      case 'DIVIDEND_YIELD':
+        return yieldSeries(sm, dividendHistory(sm.market));
+      case 'AGE':
+        return ageSeries(sm);
+    }
+  }
+
+  function marketCap(): Series {
+    const ownColumn = resolve(sm.market, { name: 'MARKET_CAP', dataset: null });
+    return 'dataset' in ownColumn && ownColumn.dataset !== 'derived'
+      ? table.inIndexCurrency(held('MARKET_CAP'))
+      : table.derived('MARKET_CAP');
+  }
+
+  function freeFloat(): Series {
+    const own: Series[] = [];
+    if (sm.market.fields.has('FREE_FLOAT')) own.push(carried(table.market('FREE_FLOAT'), terms.maxStaleSessions));
+    if (sm.market.reference.columns.includes('FREE_FLOAT')) own.push(table.reference('FREE_FLOAT'));
+    return firstOf([...own, constant(1)]);
+  }
+
+  return table;
+}
+
+function panelSeries({ market, rowOf, names }: SessionMarket, name: string): Series {
+  const panel = market.fields.get(name)!;
+  return {
+    panel: { cells: panel, rowAt: (session) => rowOf[session]! * names, less: 0, gaps: null },
+    fill(session, columns, out) {
+      const row = rowOf[session]!;
+      if (row < 0) {
+        out.fill(NaN);
+        return;
+      }
+      const offset = row * names;
+      for (let i = 0; i < columns.length; i++) out[i] = panel[offset + columns[i]!]!;
+    },
+  };
+}
+
+/** Values known on the day of the session, point in time. */
+function referenceSeries({ market, sessions }: SessionMarket, name: string): Series {
+  const spells = referenceSpells(market, name);
+  /** Spell of each name that was asked for last: sessions follow each other. */
+  const latest = new Int32Array(spells.length);
+  return {
+    fill(session, columns, out) {
+      const day = sessions[session]!;
+      for (let i = 0; i < columns.length; i++) {
+        const column = columns[i]!;
+        const own = spells[column]!;
+        let at = latest[column]!;
+        while (at >= 0 && at < own.length && own[at]!.from > day) at--;
+        while (at + 1 < own.length && own[at + 1]!.from <= day) at++;
+        const value = at < 0 || own.length === 0 ? null : own[at]!.value;
+        latest[column] = Math.max(0, at);
+        out[i] = typeof value === 'number' ? value : NaN;
+      }
+    },
+  };
+}
+
+function product(left: Series, right: Series): Series {
+  if (isWholePanel(left) && isWholePanel(right)) return panelProduct(left.panel, right.panel);
+  let scratch = new Float64Array(0);
+  return {
+    fill(session, columns, out) {
+      if (scratch.length < columns.length) scratch = new Float64Array(columns.length);
+      const factor = scratch.subarray(0, columns.length);
+      left.fill(session, columns, out);
+      right.fill(session, columns, factor);
+      for (let i = 0; i < columns.length; i++) out[i]! *= factor[i]!;
+    },
+  };
+}
+
+interface OfPanel {
+  readonly panel: SeriesPanel;
+}
+
+/** Whether the values are the cells of a panel, all of them. */
+function isWholePanel(series: Series): series is Series & OfPanel {
+  return series.panel?.less === 0 && series.panel.gaps === null;
+}
+
+function panelProduct(left: SeriesPanel, right: SeriesPanel): Series {
+  const [lefts, rights] = [left.cells, right.cells];
+  return {
+    fill(session, columns, out) {
+      const [a, b] = [left.rowAt(session), right.rowAt(session)];
+      if (a < 0 || b < 0) out.fill(NaN);
+      else multiplyCells({ lefts, a, rights, b }, columns, out);
+    },
+  };
+}
+
+interface TwoRows {
+  readonly lefts: Float64Array;
+  /** Where the row of the left panel begins. */
+  readonly a: number;
+  readonly rights: Float64Array;
+  readonly b: number;
+}
+
+function multiplyCells({ lefts, a, rights, b }: TwoRows, columns: Int32Array, out: Float64Array): void {
+  for (let i = 0; i < columns.length; i++) {
+    const column = columns[i]!;
+    out[i] = lefts[a + column]! * rights[b + column]!;
+  }
+}
+
+function constant(value: number): Series {
+  return { fill: (_session, _columns, out) => void out.fill(value) };
+}
+
+/** The first of several series that has a value. */
+function firstOf(series: readonly Series[]): Series {
+  if (series.length === 1) return series[0]!;
+  let scratch = new Float64Array(0);
+  return {
+    fill(session, columns, out) {
+      if (scratch.length < columns.length) scratch = new Float64Array(columns.length);
+      const next = scratch.subarray(0, columns.length);
+      series[0]!.fill(session, columns, out);
+      for (let k = 1; k < series.length; k++) {
+        if (!out.some(Number.isNaN)) return;
+        series[k]!.fill(session, columns, next);
+        for (let i = 0; i < out.length; i++) if (Number.isNaN(out[i]!)) out[i] = next[i]!;
+      }
+    },
+  };
+}
+
+/** The latest value at most `sessionsMax` sessions old. */
+function carried(series: Series, sessionsMax: number): Series {
+  let scratch = new Float64Array(0);
+  return {
+    fill(session, columns, out) {
+      if (scratch.length < columns.length) scratch = new Float64Array(columns.length);
+      const earlier = scratch.subarray(0, columns.length);
+      series.fill(session, columns, out);
+      for (let back = 1; back <= sessionsMax && session - back >= 0 && out.some(Number.isNaN); back++) {
+        series.fill(session - back, columns, earlier);
+        for (let i = 0; i < out.length; i++) if (Number.isNaN(out[i]!)) out[i] = earlier[i]!;
+      }
+    },
+  };
+}
+
+/** g - 1: also on a session without a bar, whose growth is the cash of its actions over the carried price. */
+function returnSeries(sm: SessionMarket, growth: Float64Array): Series {
+  return {
+    fill(session, columns, out) {
+      const offset = growthRow(sm, session);
+      for (let i = 0; i < columns.length; i++) out[i] = growth[offset + columns[i]!]! - 1;
+    },
+  };
+}
+
+/** Growth over the sessions that have a bar as the one before has, each less a number: 1 for returns, 0 for factors. */
+function betweenBars(sm: SessionMarket, terms: SeriesTerms, less: number): Series {
+  const growth = terms.growth();
+  const { lastBar, names } = sm;
+  return {
+    panel: { cells: growth, rowAt: (session) => growthRow(sm, session), less, gaps: terms.gaps() },
+    fill(session, columns, out) {
+      const offset = growthRow(sm, session);
+      for (let i = 0; i < columns.length; i++) {
+        const at = offset + columns[i]!;
+        const isReturn = lastBar[at] === session && lastBar[at - names] === session - 1;
+        out[i] = isReturn ? growth[at]! - less : NaN;
+      }
+    },
+  };
+}
+
+/** Ordinary dividends of the twelve months before the session over its close; 0 for a name that never paid. */
+function yieldSeries({ market, rowOf, sessions, names }: SessionMarket, dividends: DividendHistory): Series {
+  const close = market.fields.get('CLOSE')!;
+  /** Sums of the names, and the days before which they hold: sessions follow each other. */
+  const sums = new Float64Array(names);
+  const until = new Float64Array(names).fill(-Infinity);
+  let [first, latest] = [Infinity, -Infinity];
+  const sumOn = (column: number, day: Day): void => {
+    if (day === first) {
+      // Most questions are about one day.
+      sums[column] = dividends.trailing(column, day);
+      until[column] = day + 1;
+      return;
+    }
+    const steps = dividends.steps(column);
+    const at = lastAtMost(steps.days, day);
+    sums[column] = steps.sums[at] ?? 0;
+    until[column] = steps.days[at + 1] ?? Infinity;
+  };
+  return {
+    fill(session, columns, out) {
+      const row = rowOf[session]!;
+      const day = sessions[session]!;
+      if (row < 0) {
+        out.fill(NaN);
+        return;
+      }
+      dividends.assertCovers(day);
+      if (latest === -Infinity) first = day;
+      if (day < latest) until.fill(-Infinity);
+      latest = day;
+      for (let i = 0; i < columns.length; i++) {
+        const column = columns[i]!;
+        if (day >= until[column]!) sumOn(column, day);
+        out[i] = sums[column]! / close[row * names + column]!;
+      }
+    },
+  };
+}
+
+/** Sessions since the first bar: 0 on it, missing before it. */
+function ageSeries({ market, rowOf, names }: SessionMarket): Series {
+  const close = market.fields.get('CLOSE')!;
+  const first = new Int32Array(names).fill(UNKNOWN);
+  /**
+   * Read where the bars lie: a market that is there from a session on has names that are older.
+   * @cost the sessions before it
+   */
+  const firstBar = (column: number): number => {
+    for (let session = 0; session < rowOf.length; session++) {
+      const row = rowOf[session]!;
+      if (row >= 0 && !Number.isNaN(close[row * names + column]!)) return session;
+    }
+    return rowOf.length;
+  };
+  return {
+    fill(session, columns, out) {
+      for (let i = 0; i < columns.length; i++) {
+        const column = columns[i]!;
+        if (first[column] === UNKNOWN) first[column] = firstBar(column);
+        const since = first[column]!;
+        out[i] = since > session ? NaN : session - since;
+      }
+    },
+  };
+}
+
+/** A name whose first bar has not been looked for. */
+const UNKNOWN = -1;

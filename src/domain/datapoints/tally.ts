@@ -1,0 +1,59 @@
+import { allOf } from './ranking.js';
+import type { Series } from './series.js';
+
+/**
+ * How many values each name has over a window that moves through time: only the sessions that enter and leave it are
+ * read.
+ */
+export interface Tally {
+  /**
+   * Values of every name from one session to another, both included; valid until the next question.
+   * @param from not negative.
+   * @returns    [N]
+   * @cost       sessions entering and leaving * N, or the whole window where that is less
+   */
+  counts(from: number, end: number): Int32Array;
+}
+
+/** @param names Columns of the market. */
+export function createTally(series: Series, names: number): Tally {
+  const counts = new Int32Array(names);
+  const columns = allOf(counts);
+  const panel = series.panel?.gaps === null ? series.panel : undefined;
+  const row = new Float64Array(panel === undefined ? names : 0);
+  let first = 0;
+  let last = -1;
+
+  const add = (start: number, end: number, sign: 1 | -1): void => {
+    for (let session = start; session <= end; session++) {
+      const at = panel === undefined ? 0 : panel.rowAt(session);
+      if (at < 0) continue;
+      if (panel === undefined) series.fill(session, columns, row);
+      addRow(counts, panel?.cells ?? row, at, sign);
+    }
+  };
+  return {
+    counts(from, end) {
+      const moved = Math.abs(from - first) + Math.abs(end - last);
+      if (from > last || end < first || moved > end - from) {
+        counts.fill(0);
+        add(from, end, 1);
+      } else {
+        add(from, first - 1, 1);
+        add(first, from - 1, -1);
+        add(last + 1, end, 1);
+        add(end + 1, last, -1);
+      }
+      first = from;
+      last = end;
+      return counts;
+    },
+  };
+}
+
+function addRow(counts: Int32Array, cells: Float64Array, from: number, sign: 1 | -1): void {
+  for (let column = 0; column < counts.length; column++) {
+    const value = cells[from + column]!;
+    if (value === value) counts[column]! += sign;
+  }
+}

@@ -1,0 +1,54 @@
+import { allOf, ranked, withValue } from './ranking.js';
+import type { Transform } from './field-request.js';
+
+/**
+ * A cross-sectional transform of the values of the current survivors, missing ones left missing.
+ *
+ * @param values [n], NaN where missing.
+ * @returns      [n]: rank = 1 + count of strictly larger values; percentile = (m - rank)/(m - 1) over the m values, 1 when m = 1;
+ *               z-score with the population deviation, 0 when that is 0.
+ * @cost         O(n log n) for ranks, O(n) for z-scores.
+ */
+export function transformed(values: Float64Array, transform: Transform): Float64Array {
+  switch (transform) {
+    case 'none':
+      return values;
+    case 'rank':
+      return ranks(values);
+    case 'percentile':
+      return percentiles(values);
+    case 'zscore':
+      return zScores(values);
+  }
+}
+
+function ranks(values: Float64Array): Float64Array {
+  const result = new Float64Array(values.length).fill(NaN);
+  const order = ranked(values, withValue(values, allOf(values)), false);
+  let rank = 0;
+  for (let i = 0; i < order.length; i++) {
+    const value = values[order[i]!]!;
+    if (i === 0 || value !== values[order[i - 1]!]!) rank = i + 1;
+    result[order[i]!] = rank;
+  }
+  return result;
+}
+
+function percentiles(values: Float64Array): Float64Array {
+  const result = ranks(values);
+  const present = withValue(values, allOf(values)).length;
+  for (let i = 0; i < result.length; i++)
+    result[i] = present === 1 && result[i] === 1 ? 1 : (present - result[i]!) / (present - 1);
+  return result;
+}
+
+/** Population z-scores over the values that are there. */
+export function zScores(values: Float64Array): Float64Array {
+  const present = values.filter((value) => !Number.isNaN(value));
+  if (present.length === 0) return values;
+  const origin = present[0]!;
+  const mean = origin + present.reduce((total, value) => total + (value - origin), 0) / present.length;
+  const variance = present.reduce((total, value) => total + (value - mean) ** 2, 0) / present.length;
+  const deviation = Math.sqrt(variance);
+  return values.map((value) => (Number.isNaN(value) ? NaN : deviation === 0 ? 0 : (value - mean) / deviation));
+}

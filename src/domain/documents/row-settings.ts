@@ -1,0 +1,51 @@
+import type { IndexDocument } from './index-document.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
+
+/**
+ * A parameter whose default has changed. Accepted rows state it, so that a row without it was stored by an earlier
+ * version and has the default of that: the one of its class.
+ */
+interface ChangedDefault {
+  readonly type: string;
+  readonly parameter: string;
+  readonly earlier: string;
+  readonly today: string;
+  /** Whether the default is that of derived indices alone. */
+  readonly isOfDerivations: boolean;
+}
+
+/** Changed after version 0.2.0. */
+const CHANGED: readonly ChangedDefault[] = [
+  { type: 'Turnover', parameter: 'reference', earlier: 'index', today: 'held', isOfDerivations: true },
+  { type: 'WeightedAverage', parameter: 'missing', earlier: 'zero', today: 'renormalise', isOfDerivations: false },
+];
+
+type Version = 'earlier' | 'today';
+
+/** Rows that state the parameters whose defaults have changed. @param version Of the defaults that are filled in. */
+export function statedRows<R extends readonly ConstraintRow[]>(
+  rows: R,
+  version: Version,
+  { isDerivation = false } = {},
+): R {
+  const missingOf = ({ type, params }: ConstraintRow) =>
+    CHANGED.filter(
+      (entry) =>
+        entry.type === type && params[entry.parameter] === undefined && (isDerivation || !entry.isOfDerivations),
+    );
+  if (rows.every((row) => missingOf(row).length === 0)) return rows;
+  return rows.map((row) => {
+    const missing = missingOf(row).map((entry) => [entry.parameter, entry[version]]);
+    return missing.length === 0 ? row : { ...row, params: { ...row.params, ...Object.fromEntries(missing) } };
+  }) as readonly ConstraintRow[] as R; // As many rows of the same form.
+}
+
+/** An index with rows that state those parameters. */
+export function statedIndex(document: IndexDocument, version: Version): IndexDocument {
+  const { derivation } = document;
+  if (derivation === null) return document;
+  const constraints = statedRows(derivation.constraints, version, { isDerivation: true });
+  return constraints === derivation.constraints
+    ? document
+    : { ...document, derivation: { ...derivation, constraints } };
+}

@@ -1,0 +1,63 @@
+import { compareText } from '../refusals/findings.js';
+import { Refusal } from '../refusals/refusal.js';
+
+/**
+ * JSON with keys in code-point order and no white space, so that equal documents are equal bytes.
+ * Negative zero is written 0.
+ * @cost that of JSON.stringify where the keys are in order, else twice that
+ * @throws Refusal NUMERIC_FAILURE for a number that is not finite
+ */
+export function canonicalJson(value: unknown): string {
+  return isCanonical(value) ? JSON.stringify(value) : textOf(value);
+}
+
+/** Whether `JSON.stringify` writes it as it has to be. @cost ends at the first object whose keys are not in order */
+function isCanonical(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (typeof value === 'string' || typeof value === 'boolean' || value === null) return true;
+  if (typeof value !== 'object' || 'toJSON' in value) return false;
+  if (Array.isArray(value)) return value.every(isCanonical);
+  const keys = Object.keys(value);
+  if (!isOrdered(keys)) return false;
+  const members = value as Readonly<Record<string, unknown>>; // No array.
+  return keys.every((key) => members[key] === undefined || isCanonical(members[key]));
+}
+
+function textOf(value: unknown): string {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return JSON.stringify(value);
+    case 'number':
+      if (!Number.isFinite(value)) throw new Refusal('NUMERIC_FAILURE', `A result is not a JSON number: ${value}.`);
+      return JSON.stringify(value);
+    case 'object':
+      if (value === null) return 'null';
+      return Array.isArray(value) ? arrayText(value) : objectText(value as Readonly<Record<string, unknown>>); // No array.
+    default:
+      throw new Error(`not a JSON value: ${typeof value}`);
+  }
+}
+
+function arrayText(items: readonly unknown[]): string {
+  if (items.every((item) => typeof item === 'string')) return JSON.stringify(items);
+  let text = '';
+  for (const item of items) text += `${text === '' ? '[' : ','}${textOf(item ?? null)}`;
+  return `${text}]`;
+}
+
+function objectText(members: Readonly<Record<string, unknown>>): string {
+  const keys = Object.keys(members);
+  if (!isOrdered(keys)) keys.sort(compareText);
+  let text = '';
+  for (const key of keys) {
+    const member = members[key];
+    if (member !== undefined) text += `${text === '' ? '{' : ','}${JSON.stringify(key)}:${textOf(member)}`;
+  }
+  return text === '' ? '{}' : `${text}}`;
+}
+
+function isOrdered(keys: readonly string[]): boolean {
+  for (let i = 1; i < keys.length; i++) if (compareText(keys[i - 1]!, keys[i]!) > 0) return false;
+  return true;
+}

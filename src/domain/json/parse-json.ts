@@ -1,0 +1,37 @@
+import { scanJson } from './json-scan.js';
+import { Refusal } from '../refusals/refusal.js';
+
+export interface ParsedJson {
+  /** Undefined when there was no body and none is needed. */
+  readonly value: unknown;
+  /** The text holds a number that no double can: some number of `value` is infinite. */
+  readonly overflows: boolean;
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * The JSON value of the bytes of a body.
+ * @throws Refusal MALFORMED_REQUEST with the place of the fault
+ */
+export function parseJson(bytes: Uint8Array): ParsedJson {
+  const text = decode(bytes);
+  const { fault, overflows } = scanJson(text);
+  if (fault !== undefined)
+    throw new Refusal('MALFORMED_REQUEST', `The body is refused at ${placeOf(text, fault.offset)}: ${fault.reason}.`);
+  return { value: JSON.parse(text) as unknown, overflows };
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    throw new Refusal('MALFORMED_REQUEST', 'The body is not UTF-8.');
+  }
+}
+
+function placeOf(text: string, offset: number): string {
+  const before = text.slice(0, offset);
+  const line = before.split('\n').length;
+  return `line ${line}, column ${offset - before.lastIndexOf('\n')}`;
+}

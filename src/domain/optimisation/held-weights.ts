@@ -1,0 +1,46 @@
+import { heldAt, indexTerms } from '../books/index-run.js';
+import type { Outgoing } from '../books/decider.js';
+import { simulateBook } from '../books/simulate-book.js';
+import type { IndexDocument, TreatmentSpec } from '../documents/index-document.js';
+import type { SessionMarket } from '../market/session-market.js';
+import type { SolvedWeights } from './solved-weights.js';
+
+export interface HeldInput {
+  readonly document: IndexDocument;
+  readonly sm: SessionMarket;
+  readonly treatment: TreatmentSpec;
+  readonly outgoing: Outgoing;
+  readonly decision: number;
+}
+
+/**
+ * The weights of an index just before a rebalance, as far as its decision can know them: those of its book at the close
+ * of the decision, before anything trades there. A composition that takes effect after the decision counts as it was
+ * decided.
+ * @cost O(T K) over the sessions since the composition took effect
+ */
+export function weightsBefore({ document, sm, treatment, outgoing, decision }: HeldInput): SolvedWeights {
+  const { session: from, columns, weights, effective } = outgoing;
+  if (decision <= from) return { columns, weights };
+  const book = simulateBook({
+    title: `The index ${document.id}`,
+    sm,
+    treatment,
+    growth: indexTerms({ treatment, document }),
+    isSparse: true,
+    from,
+    to: decision,
+    targets: [{ session: from, columns, weights }],
+    initialValue: document.base_value,
+    costRate: 0,
+    fills: 'all',
+  });
+  const event = book.events.at(-1);
+  // What leaves at the close of a rebalance is sold by it.
+  if (event?.at !== book.length - 1 || effective !== decision) return heldAt(book, decision);
+  const slots = Array.from(book.columns.keys()).filter((slot) => event.before[slot] !== 0);
+  return {
+    columns: Int32Array.from(slots, (slot) => book.columns[slot]!),
+    weights: Float64Array.from(slots, (slot) => event.before[slot]!),
+  };
+}

@@ -1,0 +1,54 @@
+import type { Metric } from '#kernels/optimisation/program/metric.js';
+import type { Reference, ReferencePortfolio, RowContext } from '../constraints/constraint-class.js';
+import { lackingOf, missingSentence } from '../constraints/missing-values.js';
+import { metricProduct } from './metric-product.js';
+
+/** Datapoints of the names as of the rebalance. */
+export type Datapoints = Pick<RowContext, 'numbers' | 'categories' | 'medianValueTraded'>;
+
+/** What rows of a problem are made from. */
+export interface ContextInput {
+  /** Names in code-point order, [N]. */
+  readonly identifiers: readonly string[];
+  /** Index weights, [N]. */
+  readonly index: Float64Array;
+  /** Previous solved weights, null where there are none yet. */
+  readonly previous: ReferencePortfolio | null;
+  /** Weights just before the trades; null where nothing is held yet, by default those of the index. */
+  readonly held?: ReferencePortfolio | null;
+  /** Annualised covariance. */
+  readonly metric: Metric;
+  readonly datapoints: Datapoints;
+}
+
+interface Asked extends Pick<RowContext, 'tail'> {
+  /** Told of what the row that asks lacks. */
+  warn(message: string): void;
+}
+
+/** What classes ask when they translate rows of a problem. */
+export function rowContext(
+  { identifiers, index, previous, held, metric, datapoints }: ContextInput,
+  { tail, warn }: Asked,
+): RowContext {
+  let product: Float64Array | undefined;
+  const ofIndex: ReferencePortfolio = { weights: index, outside: 0 };
+  const portfolios: Record<Reference, ReferencePortfolio | null> = {
+    index: ofIndex,
+    previous: previous ?? ofIndex,
+    held: held === undefined ? ofIndex : held,
+  };
+  return {
+    ...datapoints,
+    identifiers,
+    index,
+    reference: (reference) => portfolios[reference],
+    covarianceTimesIndex: () => (product ??= metricProduct(metric, index)),
+    tail,
+    missing(lack) {
+      const lacking = lackingOf(lack, { identifiers, weights: index });
+      if (lacking.identifiers.length === 0) return;
+      warn(missingSentence(lack, lacking, { count: identifiers.length, whole: 'the index' }));
+    },
+  };
+}

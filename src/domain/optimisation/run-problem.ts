@@ -1,0 +1,155 @@
+import type { Engine } from '#kernels/engines/engine.js';
+import { inForce, type Composer, type Composition } from '../books/compositions.js';
+import { formatDay, type Day } from '../time/days.js';
+import { validateConstraints } from '../constraints/validate.js';
+import { unknownGroups } from '../constraints/groups-on-market.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
+import { optimisationFindings, type OptimisationSpec } from '../documents/optimisation-spec.js';
+import type { Finding } from '../refusals/findings.js';
+import { growthOf } from '../market/growth.js';
+import { growthTerms } from '../market/growth-terms.js';
+import type { SessionMarket } from '../market/session-market.js';
+import { Refusal } from '../refusals/refusal.js';
+import { coverageOf } from '../risk/return-panel.js';
+import { crossSectionsOf } from '../rules/decide.js';
+import { firstAtLeast } from '../numbers/search.js';
+import { candidatesAt, type Candidates } from './candidates.js';
+import { estimateRisk, storedRisk, type RiskEstimate } from './covariance.js';
+import { constraintFieldFindings, specFieldFindings } from './field-uses.js';
+import { identifiersOf } from './derived-solve.js';
+import { insufficientRisk } from './insufficient-risk.js';
+import { jointFindings } from './joint-estimate.js';
+import type { Problem } from './problem.js';
+import { statedProblem } from './stated-problem.js';
+import { uncoveredSentence } from './uncovered.js';
+
+/** What a run optimises, and a preview of it. */
+export interface ProblemQuestion {
+  readonly composer: Composer;
+  readonly engine: Engine;
+  readonly indexId: string;
+  readonly constraints: readonly ConstraintRow[];
+  /** Objective of the weights. */
+  readonly spec: OptimisationSpec;
+  /** Rebalance to target: the latest on or before this day; null takes the latest there is. */
+  readonly asOf: Day | null;
+  /** Window of the risk model; never past the decision. */
+  readonly start: Day | null;
+  readonly end: Day | null;
+}
+
+/** Sessions of the risk model. */
+export interface Window {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The problem of a run, and where it comes from. */
+export interface RunProblem {
+  readonly sm: SessionMarket;
+  readonly target: Composition;
+  readonly window: Window;
+  readonly candidates: Candidates;
+  readonly problem: Problem;
+  readonly risk: RiskEstimate;
+  /** What is known before anything is solved. */
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * The problem of an index at one of its rebalances, with the risk model over a window.
+ * @throws Refusal NO_DATA_AT_DATE, NO_DATA_IN_RANGE, RISK_INSUFFICIENT_DATA, LOOK_AHEAD, MODEL_LACKS_NAMES,
+ *   VALIDATION_FAILED, and what the rules of the index refuse
+ */
+export function problemOfRun(
+  question: ProblemQuestion,
+  report: (fraction: number, message: string) => void = () => undefined,
+): RunProblem {
+  const { composer, engine, indexId, constraints, spec, start } = question;
+  report(0, 'composing the index');
+  const target = targetOf(question);
+  const sm = composer.market(indexId);
+  const window = windowOf(sm, target, question);
+  report(0.3, 'estimating risk');
+  const candidates = candidatesAt(composer, indexId, target, spec.candidates ?? 'parent');
+  const { columns, index } = candidates;
+  const treatment = composer.treatment(indexId);
+  const { currency } = composer.document(indexId);
+  const growth = growthOf(sm, growthTerms(treatment, currency, 'total'));
+  const datapoints = crossSectionsOf({ market: sm, treatment, currency });
+  const returns = { sm, growth, datapoints, start, ...window };
+  const { risk_model: model } = spec;
+  const risk =
+    typeof model === 'string'
+      ? storedRisk(composer.riskModel(model), { window: returns, decision: target.decision, byFactors: true }, columns)
+      : estimateRisk(engine, returns, columns, { estimator: model });
+  if (risk.isIdentity) throw insufficientRisk(risk.coverage, columns.length, { window: returns });
+  const problem = statedProblem({
+    spec,
+    rows: constraints,
+    columns,
+    identifiers: identifiersOf(sm, columns),
+    index,
+    previous: null,
+    // A run has no book: its trades count from the index.
+    held: { weights: index, leavers: [] },
+    risk,
+    cross: datapoints.at(target.decision, columns),
+    algebra: engine,
+    path: '',
+  });
+  const uncovered = uncoveredSentence(sm, risk, problem);
+  const findings = [
+    ...optimisationFindings(spec, ''),
+    ...validateConstraints(constraints, { path: 'constraints', identifiers: new Set(problem.identifiers) }),
+    ...unknownGroups(constraints, sm.market, 'constraints'),
+    ...(uncovered === '' ? [] : [noData(uncovered, '')]),
+    ...jointFindings({
+      spec,
+      held: target.columns.length,
+      candidates: columns.length,
+      coverage: risk.coverage,
+      alone: () => coverageOf(returns, target.columns),
+    }),
+    ...problem.warnings.map(({ message, path }) => noData(message, path)),
+  ];
+  return { sm, target, window, candidates, problem, risk, findings };
+}
+
+const noData = (message: string, path: string): Finding => ({
+  severity: 'warning',
+  code: 'NO_WEIGHT_DATA',
+  message,
+  path,
+});
+
+/** The composition to optimise. */
+function targetOf({ composer, indexId, asOf, constraints, spec }: ProblemQuestion): Composition {
+  const sm = composer.market(indexId);
+  const findings = [
+    ...constraintFieldFindings(constraints, sm.market, { path: 'constraints', severity: 'error' }),
+    ...specFieldFindings(spec, sm.market, { path: '', severity: 'error' }),
+  ];
+  if (findings.length > 0) {
+    const message = `${findings.length} of the rows and settings read fields that the store lacks.`;
+    throw new Refusal('VALIDATION_FAILED', message, { findings });
+  }
+  const session = asOf === null ? sm.sessions.length - 1 : sm.sessionAt(asOf);
+  const target = session < 0 ? undefined : inForce(composer.compositions(indexId).list, session);
+  if (target !== undefined) return target;
+  throw new Refusal(
+    'NO_DATA_AT_DATE',
+    `The index ${indexId} has no rebalance on or before ${asOf === null ? 'the last date of the store' : formatDay(asOf)}.`,
+  );
+}
+
+/** Sessions of the risk model: those asked for, up to the decision. */
+function windowOf(sm: SessionMarket, { decision }: Composition, { start, end }: ProblemQuestion): Window {
+  const from = start === null ? 0 : firstAtLeast(sm.sessions, start);
+  const to = end === null ? decision : Math.min(decision, sm.sessionAt(end));
+  if (to >= from) return { from, to };
+  throw new Refusal(
+    'NO_DATA_IN_RANGE',
+    `The window holds no session on or before the decision of ${formatDay(sm.sessions[decision]!)}.`,
+  );
+}

@@ -1,0 +1,24 @@
+import { objectiveOf, objectiveType, type OptimisationSpec } from '../documents/optimisation-spec.js';
+import { historicalReturns } from '../expected-returns/classes/historical.js';
+import { TRACKING } from '../objectives/objective.js';
+import { sessionsOf } from './stated-problem.js';
+
+/**
+ * What a decision with too few returns optimises, with the identity as covariance. An objective that reads the returns
+ * themselves, as scenarios or as their means, has none to read: the weights nearest to the parent take its place.
+ */
+export function withoutReturns(spec: OptimisationSpec): OptimisationSpec {
+  return readsReturns(spec)
+    ? { ...spec, objective: TRACKING.entry.type, expected_returns: null, uncertainty: null }
+    : spec;
+}
+
+function readsReturns({ objective, expected_returns: returns }: OptimisationSpec): boolean {
+  const { params } = objectiveOf(objective);
+  return ('scenarios' in params && sessionsOf(params).length > 0) || returns?.type === historicalReturns.type;
+}
+
+/** Whether an objective gives its place to the nearest weights. */
+export function isReplaced(asked: OptimisationSpec, used: OptimisationSpec): boolean {
+  return objectiveType(asked.objective) !== objectiveType(used.objective);
+}

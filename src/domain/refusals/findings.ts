@@ -1,0 +1,172 @@
+import { formatDay, type Day } from '../time/days.js';
+import { withoutUrlPasswords } from '#base/text/url-passwords.js';
+
+/** What a check has to say about one place of a document, a request or a dataset. */
+export interface Finding {
+  readonly severity: Severity;
+  readonly code: FindingCode;
+  /** One sentence: the offending value and what was needed, both numbers where numbers are compared. */
+  readonly message: string;
+  /** Where, as the client wrote it: `pipeline.selection[0].params.count`; empty for the whole document. */
+  readonly path: string;
+  /** Id of the rule or constraint row concerned. */
+  readonly row_id?: string | null;
+  /** Accepted values when the set is closed. */
+  readonly accepted?: readonly string[] | null;
+  /** The refused value, when small: see `smallValue`. */
+  readonly value?: unknown;
+  /** How many problems this one stands for, where it is not one alone. */
+  readonly count?: number;
+  /** The first places of them. */
+  readonly places?: readonly string[];
+  /** Of a run, the first and the last of the rebalances concerned, YYYY-MM-DD. */
+  readonly first_date?: string;
+  readonly last_date?: string;
+  /** File, sheet or member of an archive that it is in, as it is called where it lies. */
+  readonly file?: string;
+}
+
+export type Severity = 'error' | 'warning' | 'info';
+
+export const FINDING_CODES = [
+  'REQUIRED',
+  'WRONG_TYPE',
+  'OUT_OF_RANGE',
+  'NOT_IN_CHOICES',
+  'UNKNOWN_FIELD',
+  'UNKNOWN_TYPE',
+  'UNKNOWN_PARAMETER',
+  'MISSING_PARAMETER',
+  'DUPLICATE_ID',
+  'DUPLICATE_ROW_ID',
+  'BAD_DATE',
+  'BAD_IDENTIFIER',
+  'ID_MISMATCH',
+  'INVALID_RANGE',
+  'PIPELINE_XOR_DERIVATION',
+  'IMMUTABLE_FIELD',
+  'UNKNOWN_OBJECTIVE',
+  'UNKNOWN_CALENDAR',
+  'UNKNOWN_INDEX',
+  'RUN_NOT_FOUND',
+  'RISK_MODEL_NOT_FOUND',
+  'NO_DATA_IN_RANGE',
+  'CIRCULAR_REFERENCE',
+  'EMPTY_RANGE',
+  'NO_EFFECT',
+  'DEFAULT_TAKEN',
+  'WEIGHTS_NOT_ONE',
+  'RETURNS_DIFFER',
+  'CURRENCIES_DIFFER',
+  'VALUE_TYPE_MISMATCH',
+  'UNKNOWN_FIELD_NAME',
+  'CAP_INFEASIBLE',
+  'NOT_IN_INDEX',
+  'UNKNOWN_IDENTIFIER',
+  'BENCHMARK_IS_SELF',
+  'UNKNOWN_BLOCK_KIND',
+  'PARENT_CHANGED',
+  'NO_WEIGHT_DATA',
+  'REBALANCE_HELD',
+  'CONSTRAINT_RELAXED',
+  'LIMIT_NOT_KEPT',
+  'SILENT_DELISTING',
+  'RISK_FALLBACK_IDENTITY',
+  'FX_MISSING',
+  'RIGHTS_NOT_ADJUSTED',
+  'MISSING_COLUMN',
+  'COLUMN_IGNORED',
+  'ADJUSTMENT_UNEXPLAINED',
+  'NOT_A_NUMBER',
+  'NON_POSITIVE_PRICE',
+  'DUPLICATE_KEY',
+  'UNKNOWN_ACTION_TYPE',
+  'BAD_RATIO',
+  'OVERLAPPING_MEMBERSHIP',
+  'EMPTY_DATASET',
+  'UNREADABLE_FILE',
+  'LOCATION_NOT_ALLOWED',
+  'CALLBACK_NOT_ALLOWED',
+  'LOCATION_NOT_FOUND',
+  'MORE_FINDINGS',
+  'CONSTRAINT_SET_NOT_FOUND',
+  'WATCHLIST_NOT_FOUND',
+  'PRICE_JUMP',
+  'GAP_LONG',
+  'ACTION_WITHOUT_PRICE',
+  'ACTION_CONFLICT',
+  'ACTION_DATES',
+  'ACTION_SIZE',
+  'UNKNOWN_CURRENCY',
+  'STALE_TAIL',
+  'PARTIAL_DATE',
+  'PRICE_BASIS',
+  'NO_DIVIDENDS',
+  'CURRENCY_ASSUMED',
+  'FX_CROSSED',
+  'HISTORY_CHANGED',
+  'DATES_ADDED',
+  'SPLIT_RESTATED',
+  'LATE_BARS',
+  'NOT_A_SESSION',
+  'DIFFERENT_DATA',
+  'WINDOW_CUT',
+  'STALE_FILL',
+  'NOT_ANNOUNCED',
+  'TOO_FEW_NAMES',
+  'JOINT_ESTIMATE',
+  'FRONTIER_SCOPE',
+  'LOOK_AHEAD',
+  'MODEL_LACKS_NAMES',
+] as const;
+export type FindingCode = (typeof FINDING_CODES)[number];
+
+const RANK: Record<Severity, number> = { error: 0, warning: 1, info: 2 };
+
+/**
+ * Findings in served order: severity, then path, then code; one that counts the rest comes after those it continues.
+ */
+export function orderFindings(findings: readonly Finding[]): Finding[] {
+  const isRest = ({ code }: Finding) => Number(code === 'MORE_FINDINGS');
+  return findings.toSorted(
+    (a, b) =>
+      RANK[a.severity] - RANK[b.severity] ||
+      isRest(a) - isRest(b) ||
+      compareText(a.path, b.path) ||
+      compareText(a.code, b.code),
+  );
+}
+
+/** Findings about one rebalance of a run. */
+export function datedFindings(findings: readonly Finding[], rebalance: Day): Finding[] {
+  const date = formatDay(rebalance);
+  return findings.map((finding) => ({ ...finding, first_date: date, last_date: date }));
+}
+
+export function hasErrors(findings: readonly Finding[]): boolean {
+  return findings.some((finding) => finding.severity === 'error');
+}
+
+/**
+ * The refused value as a finding carries it: itself while its JSON has at most 200 characters and no password of a URL,
+ * otherwise absent.
+ */
+export function smallValue(value: unknown): { readonly value?: unknown } {
+  const text = JSON.stringify(value);
+  return text !== undefined && text.length <= 200 && withoutUrlPasswords(text) === text ? { value } : {};
+}
+
+/** Code-point order, the one order of identifiers, ids and paths on the wire. */
+export function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  const shorter = Math.min(a.length, b.length);
+  for (let i = 0; i < shorter; i++) {
+    const x = a.charCodeAt(i);
+    const y = b.charCodeAt(i);
+    if (x !== y) {
+      const bothPlain = x < 0xd800 && y < 0xd800;
+      return bothPlain ? x - y : (a.codePointAt(i) ?? 0) - (b.codePointAt(i) ?? 0) || x - y;
+    }
+  }
+  return a.length - b.length;
+}

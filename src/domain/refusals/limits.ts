@@ -1,0 +1,117 @@
+interface Limit {
+  readonly value: number;
+  /** What it limits, and where the number comes from. */
+  readonly help: string;
+}
+
+/**
+ * Every limit that a client can meet, by the name under which `GET /health` publishes it.
+ * Sizes are bytes, durations carry their unit in the name.
+ */
+export const LIMIT_SPECS = {
+  MAX_REBALANCES: { value: 400, help: 'Rebalance snapshots served per book; 33 years of monthly rebalances.' },
+  MAX_WEIGHT_DATES: { value: 756, help: 'Rows of a served weights panel: three years of sessions.' },
+  MAX_POSITION_ROWS: { value: 20_000, help: 'Rows of a served positions table.' },
+  PERIODS_PER_YEAR: { value: 252, help: 'Annualisation constant, on every calendar.' },
+  SCHEDULE_LOOKAHEAD_DAYS: { value: 366, help: 'How far a schedule looks ahead of its `asof` date.' },
+  MAX_STALE_SESSIONS: {
+    value: 5,
+    help: 'Default age, in sessions of its own calendar, past which a bar no longer prices a name.',
+  },
+  MIN_NAME_OBSERVATIONS: { value: 20, help: 'Returns a name needs to take part in a covariance estimate.' },
+  MIN_MODEL_OBSERVATIONS: { value: 20, help: 'Complete rows a covariance estimate needs.' },
+  MAX_SCENARIOS: { value: 5000, help: 'Scenarios of an objective: twenty years of sessions.' },
+  MAX_DRAWN_SCENARIOS: { value: 100_000, help: 'Simulated scenarios of an objective or a constraint row.' },
+  MAX_SCENARIO_VALUES: {
+    value: 50_000_000,
+    help: 'Names times simulated scenarios of an objective or a constraint row: 400 MB.',
+  },
+  MAX_FRONTIER_DRAWS: { value: 1000, help: 'Draws of a resampled frontier: one is as long as a frontier.' },
+  DERIVED_RISK_SESSIONS: { value: 504, help: 'Trailing returns behind the risk model of a derived index.' },
+  MAX_BODY_BYTES: { value: 1_048_576, help: 'Body of every route but the import.' },
+  MAX_IMPORT_BYTES: { value: 67_108_864, help: 'Body of `POST /data/import`.' },
+  MAX_IMPORT_TABLE_BYTES: {
+    value: 4_294_967_296,
+    help: 'A table that is the body of `POST /data/import`: it lies on disk, and 4 GiB are 100 million rows of market data.',
+  },
+  MAX_SYNTHETIC_BARS: {
+    value: 31_500_000,
+    help: 'Assets times sessions of `POST /data/synthetic`: 5000 assets over 25 years.',
+  },
+  MAX_COPIED_CONTENT_BYTES: {
+    value: 2_147_483_648,
+    help: 'Panels of a content that is copied when it is served: 7000 names x 25 years x 6 columns.',
+  },
+  MAX_JSON_DEPTH: { value: 64, help: 'Nesting of a JSON body.' },
+  HEARTBEAT_TIMEOUT_SECONDS: { value: 60, help: 'Age of a heartbeat past which a running job is queued again.' },
+  MAX_JOB_SECONDS: { value: 3600, help: 'Wall time of one attempt of a job.' },
+  CANCEL_GRACE_SECONDS: { value: 2, help: 'Time a cancelled job has to give its worker back.' },
+  MAX_BATCH_IDS: { value: 500, help: 'Indices of `POST /analytics/backtests`: as many answers as a listing of jobs.' },
+  MAX_COMPARE_IDS: { value: 32, help: 'Runs of `GET /analytics/compare`.' },
+  MAX_ATTEMPTS: { value: 3, help: 'Starts of one job before it counts as poison.' },
+  MAX_QUEUED_JOBS: { value: 10_000, help: 'Jobs waiting for a worker.' },
+  MAX_KEY_QUEUED_JOBS: { value: 100, help: 'Jobs of one key that may wait.' },
+  MAX_KEY_RUNNING_JOBS: {
+    value: 4,
+    help: 'Heavy jobs of one key that run at once; half of the workers where that is more.',
+  },
+  MAX_KEY_REQUESTS_PER_SECOND: {
+    value: 1000,
+    help: 'Requests of one key a second, in the long run: a tenth of what one process answers.',
+  },
+  MAX_KEY_REQUEST_BURST: {
+    value: 10_000,
+    help: 'Requests of one key at once, after it has been silent: ten seconds of them.',
+  },
+  MAX_ENDED_JOBS: {
+    value: 20_000,
+    help: 'Ended jobs that are remembered; the oldest make room. What starts in two seconds with room to spare.',
+  },
+  MAX_LISTED_JOBS: { value: 500, help: 'Jobs of one listing.' },
+  MAX_WAIT_SECONDS: { value: 60, help: "Longest `wait` of a job's status." },
+  MAX_STREAM_SECONDS: {
+    value: 3600,
+    help: 'Longest stream of the events of all jobs: a client that wants more comes back.',
+  },
+  MAX_EVENT_STREAMS: { value: 1000, help: 'Streams of job events that are open at once.' },
+  MAX_KEY_EVENT_STREAMS: {
+    value: 20,
+    help: 'Streams of job events of one key: a browser opens six connections to a service, a desk has some screens.',
+  },
+  MAX_ADDRESS_CONNECTIONS: {
+    value: 500,
+    help: 'Connections of one address, those of `--trusted-proxies` excepted: a quarter of all.',
+  },
+  MAX_OPEN_EXPORTS: { value: 100, help: 'Exports that are read at once: each holds 4 MiB.' },
+  MAX_QUERY_SECONDS: { value: 60, help: 'Wall time of a computation that is answered at once (previews, what-if).' },
+  MAX_SIMULATION_SESSIONS: { value: 2520, help: 'Sessions of a simulated path: ten years.' },
+  MAX_SIMULATION_PATHS: { value: 1_000_000, help: 'Paths of a simulation: four numbers of each are kept.' },
+  MAX_SWEEP_VARIANTS: { value: 2000, help: 'Variants of a sweep: twice what is measured to fit in a minute.' },
+  MAX_SWEEP_SPLITS: { value: 1000, help: 'Splits of time that a choice among variants is tested by.' },
+  MAX_JOB_CALLBACKS: { value: 10, help: 'Callbacks of one job: so many clients may ask for the same work.' },
+  MAX_WAITING_CALLBACKS: {
+    value: 10_000,
+    help: 'Messages of callbacks that wait to be delivered: one for each job that may wait.',
+  },
+  MAX_CALLBACK_ATTEMPTS: {
+    value: 16,
+    help: 'Attempts to deliver one message: five hours of a receiver that does not answer.',
+  },
+  MAX_CALLBACK_SECONDS: { value: 10, help: 'Time that a receiver has for its answer.' },
+  MAX_EXPRESSION_DEPTH: { value: 16, help: 'Depth of an expression tree.' },
+  MAX_EXPRESSION_NODES: { value: 256, help: 'Nodes of an expression tree.' },
+  MAX_REPORT_BLOCKS: { value: 100, help: 'Blocks of a report template.' },
+  MAX_REPORT_PAGES: { value: 200, help: 'Pages of a rendered report.' },
+  MAX_REPORT_POINTS: {
+    value: 20_000,
+    help: "Points drawn in one chart: four for every half point of an A3 page's width.",
+  },
+  MAX_RENDER_SECONDS: { value: 30, help: 'Wall time of one rendering.' },
+} as const satisfies Readonly<Record<string, Limit>>;
+
+export type LimitName = keyof typeof LIMIT_SPECS;
+
+/** Their values by name. */
+export const LIMITS = Object.fromEntries(Object.entries(LIMIT_SPECS).map(([name, { value }]) => [name, value])) as {
+  readonly [N in LimitName]: (typeof LIMIT_SPECS)[N]['value'];
+}; // A value for each of the names.

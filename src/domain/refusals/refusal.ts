@@ -1,0 +1,218 @@
+import { hasErrors, orderFindings, type Finding } from './findings.js';
+
+/**
+ * Every error code of the service, declared once: the status it travels under and what it means to a client.
+ * A failed job carries the same codes; `status: null` marks those that only jobs can carry.
+ */
+export const ERRORS = {
+  MALFORMED_REQUEST: {
+    status: 400,
+    help: 'The body is not JSON, is nested too deeply, repeats a key, or has another content type.',
+  },
+  BODY_TOO_LARGE: { status: 400, help: 'The body is longer than the route accepts.' },
+  UNAUTHENTICATED: { status: 401, help: 'The key is missing, unknown, revoked, expired or wrong.' },
+  FORBIDDEN_SCOPE: { status: 403, help: 'The key is valid but lacks the scope of the route.' },
+  FORBIDDEN_ID: { status: 403, help: 'The id does not begin with a prefix of the key; see detail.prefixes.' },
+  READ_ONLY: { status: 403, help: 'The service runs with --read-only on: it changes nothing and starts no job.' },
+  FORBIDDEN_ORIGIN: { status: 403, help: 'A keyless service was addressed by a foreign host name or web origin.' },
+  ROUTE_NOT_FOUND: { status: 404, help: 'No route has this path.' },
+  INDEX_NOT_FOUND: { status: 404, help: 'No index (or strategy) is stored under the id.' },
+  RUN_NOT_FOUND: { status: 404, help: 'The index has no stored run.' },
+  ASSET_NOT_IN_RUN: { status: 404, help: 'The stored run never held the name.' },
+  BENCHMARK_NOT_FOUND: {
+    status: 404,
+    help: 'The benchmark is neither a stored index nor an identifier of the served store: a name of its market or a series.',
+  },
+  CONSTRAINT_SET_NOT_FOUND: { status: 404, help: 'No constraint set is stored under the id.' },
+  RISK_MODEL_NOT_FOUND: { status: 404, help: 'No risk model is stored under the id.' },
+  STRATEGY_NOT_FOUND: { status: 404, help: 'No strategy is stored under the id.' },
+  TEMPLATE_NOT_FOUND: { status: 404, help: 'No report template has the id.' },
+  RENDER_NOT_FOUND: { status: 404, help: 'No finished render has the id.' },
+  NOTHING_PUBLISHED: { status: 404, help: 'No close of the index was ever published.' },
+  VERSION_NOT_FOUND: { status: 404, help: 'The document has no version of the number, or it is a deletion.' },
+  WATCHLIST_NOT_FOUND: { status: 404, help: 'No watchlist is stored under the id.' },
+  STORE_NOT_FOUND: { status: 404, help: 'No data store is registered under the id.' },
+  IDENTIFIER_NOT_FOUND: { status: 404, help: 'The served store does not hold the identifier.' },
+  JOB_NOT_FOUND: { status: 404, help: 'No job is stored under the id.' },
+  DOCUMENT_UNREADABLE: { status: 404, help: 'The stored document cannot be read; it can still be deleted.' },
+  METHOD_NOT_ALLOWED: { status: 405, help: 'The path exists but not with this method; see Allow.' },
+  NOT_ACCEPTABLE: { status: 406, help: 'None of the media types in Accept is offered; see detail.accepted.' },
+  INDEX_EXISTS: { status: 409, help: 'An index is already stored under the requested id.' },
+  STRATEGY_EXISTS: { status: 409, help: 'A strategy is already stored under the id.' },
+  TEMPLATE_EMPTY: { status: 409, help: 'The stored template has no blocks.' },
+  STORE_EXISTS: { status: 409, help: 'A data store is already registered under the id.' },
+  STORE_ACTIVE: { status: 409, help: 'The store is the one being served.' },
+  STORE_PUBLISHED: {
+    status: 409,
+    help: 'Published runs were made on the contents of the store; see detail.indices. `purge=true` (scope admin) deletes it all the same.',
+  },
+  STORE_LOADING: {
+    status: 409,
+    help: 'A store is already loading, or that of before a restart is being read; retry after `Retry-After` seconds.',
+  },
+  STORE_REFRESHING: { status: 409, help: 'The store is already refreshing; retry after `Retry-After` seconds.' },
+  FOLDER_REGISTERED: {
+    status: 409,
+    help: 'The folder (or the file of it that is the market), or the same tables of the database, are already registered as a store.',
+  },
+  NOTHING_TO_REFRESH: { status: 409, help: 'The store has no source to refresh from.' },
+  STORE_NOT_SERVED: {
+    status: 409,
+    help: 'Only the served store re-reads its folder or database; another is read on activation.',
+  },
+  STORE_MISMATCH: { status: 409, help: 'The run was made on another data store than the one being served.' },
+  JOB_RUNNING: { status: 409, help: 'A job with the id runs with a different request.' },
+  RESTATEMENT: {
+    status: 409,
+    help: 'The run disagrees with closes that are published; see detail.dates, and detail.largest for the largest change of a level. Nothing was appended.',
+  },
+  NO_CURRENT_RUN: {
+    status: 409,
+    help: 'No stored run of the index is what a run would give now: run it again, or name the run by `run_id`. `detail` has the newest and why it is not.',
+  },
+  PARTIAL_CLOSES: {
+    status: 409,
+    help: 'Closes to be published rest on prices of only some names; see detail.closes. Nothing was appended; `allow_partial` publishes them.',
+  },
+  PRECONDITION_FAILED: { status: 412, help: 'The stored document is not the one named by If-Match.' },
+  VALIDATION_FAILED: { status: 422, help: 'The request or document has errors; see detail.findings.' },
+  INVALID_IDENTIFIER: {
+    status: 422,
+    help: 'An id in the path is not 1 to 64 letters, digits, dashes and underscores.',
+  },
+  VERSION_NOT_RESTORABLE: {
+    status: 422,
+    help: 'The version is a deletion, or of a data store whose files went with it.',
+  },
+  ID_MISMATCH: { status: 422, help: 'The id in the body is not the id in the path.' },
+  INVALID_RANGE: { status: 422, help: 'The start lies after the end.' },
+  RANGE_TOO_SHORT: { status: 422, help: 'The range holds fewer sessions than the computation needs.' },
+  CALENDAR_NOT_COVERED: { status: 422, help: 'The calendar covers nothing of the range.' },
+  NO_DATA_IN_RANGE: { status: 422, help: 'The served store holds no price in the range.' },
+  NO_DATA_AT_DATE: { status: 422, help: 'There is nothing at or before the date.' },
+  NO_DATA_KNOWN: {
+    status: 422,
+    help: 'No content of the data store was known at the time, or that of the version cannot be had again.',
+  },
+  NO_COMMON_DATES: { status: 422, help: 'The series share fewer than two dates.' },
+  UNIVERSE_REQUIRED: { status: 422, help: 'Neither identifiers nor an index were given.' },
+  EXPIRY_NOT_AFTER_AS_OF: { status: 422, help: 'The expiry is not after the valuation date.' },
+  EXPIRY_ORDER: { status: 422, help: 'The back expiry is not after the front expiry.' },
+  RATE_OUT_OF_RANGE: {
+    status: 422,
+    help: 'A rate is larger than 1 in magnitude (probably percent), or a series used as one has a value beyond 100 percent.',
+  },
+  INDEX_REQUIRED: { status: 422, help: 'Blocks of a template that name no index need one.' },
+  TEMPLATE_BUILT_IN: { status: 422, help: 'A built-in template cannot be changed or deleted.' },
+  VARIANT_NOT_AVAILABLE: {
+    status: 422,
+    help: 'The run has no level of the return variant: its prices include dividends, so only the total return exists.',
+  },
+  TOTAL_LOSS: { status: 422, help: 'A period lost everything, so contributions cannot be linked over it.' },
+  INFEASIBLE: { status: 422, help: 'The constraints cannot hold together; see detail.conflict.' },
+  OBJECTIVE_UNATTAINABLE: {
+    status: 422,
+    help: 'The constraints hold together, and no weights within them have what the objective asks for.',
+  },
+  EMPTY_INDEX: { status: 422, help: 'Nothing survives the rules, or nothing has a weight, on the first date.' },
+  FX_MISSING: { status: 422, help: 'The store lacks an exchange rate that the index needs.' },
+  RISK_INSUFFICIENT_DATA: { status: 422, help: 'Too few complete observations for a covariance estimate.' },
+  LOOK_AHEAD: {
+    status: 422,
+    help: 'A stored risk model is estimated on returns after the decision it is used for; `detail.observed_end` has its last day. Or decisions on what was known are asked of an index that breaches rebalance.',
+  },
+  MODEL_LACKS_NAMES: {
+    status: 422,
+    help: 'A stored risk model has no estimate of a name it is used for; `detail.identifiers` lists them.',
+  },
+  NUMERIC_FAILURE: { status: 422, help: 'A result is not finite.' },
+  SOLVER_FAILED: { status: 422, help: 'The solver neither solved the problem nor proved it infeasible.' },
+  MISSING_PRICE: { status: 422, help: 'A constituent has no price and the treatment asks to fail.' },
+  RATE_LIMITED: {
+    status: 429,
+    help: 'The key has as many jobs waiting, or sends as many requests a second, as one key may; retry after `Retry-After` seconds.',
+  },
+  INTERNAL: { status: 500, help: 'A defect of the service; quote detail.request_id.' },
+  NOT_SUPPORTED: { status: 501, help: 'This build has no driver for the kind.' },
+  NO_DATA_SOURCE: {
+    status: 503,
+    help: 'No data store is active, or the active one could not be read: `detail.error` says why.',
+  },
+  STORE_UNAVAILABLE: {
+    status: 503,
+    help: 'The document store does not answer, or the active data store is still loading after a restart; retry after `Retry-After` seconds.',
+  },
+  OVERLOADED: { status: 503, help: 'The queue or the memory budget is full; retry later.' },
+  DRAINING: { status: 503, help: 'The service is stopping.' },
+  STORAGE_FULL: { status: 503, help: 'The disk is at its low-water mark; nothing was written.' },
+  UNCLASSIFIED_FAILURE: { status: null, help: 'The job failed before codes were recorded.' },
+  RISK_MODEL_CHANGED: {
+    status: null,
+    help: 'A stored risk model was estimated again or deleted while the job that uses it waited; ask again.',
+  },
+  WORKER_CRASHED: { status: null, help: 'The job took its worker or the process down too many times.' },
+  WORKER_OUT_OF_MEMORY: { status: null, help: 'The worker ran out of memory.' },
+  JOB_TIMEOUT: { status: null, help: 'The job ran longer than a job may.' },
+  INDEX_DELETED: { status: null, help: 'The index was deleted while the job waited or ran.' },
+  RENDER_FAILED: { status: null, help: 'The report could not be rendered.' },
+  STORE_READ_FAILED: { status: null, help: 'The data store could not be read.' },
+  REFRESH_REJECTED: {
+    status: null,
+    help: 'The refresh has a finding that fail_on names; nothing was stored or served. See detail.findings.',
+  },
+  STORE_WRITE_FAILED: { status: null, help: 'The data store could not be written.' },
+} as const satisfies Record<string, { status: number | null; help: string }>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** The one error object of the service: the body of a refusal and the `error` of a failed job. */
+export interface ErrorDetail {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly detail: Readonly<Record<string, unknown>> | null;
+}
+
+/** An outcome the caller can act on. Anything else that is thrown is a defect of the service. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+  readonly code: ErrorCode;
+  readonly detail: Readonly<Record<string, unknown>> | null;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    detail: Readonly<Record<string, unknown>> | null = null,
+    options: ErrorOptions = {},
+  ) {
+    super(message, options);
+    this.code = code;
+    this.detail = detail;
+  }
+
+  toDetail(): ErrorDetail {
+    return { code: this.code, message: this.message, detail: this.detail };
+  }
+}
+
+/** Whether something failed because what is asked for is away, and may be there again. */
+export const isUnavailable = (thrown: unknown): thrown is Refusal =>
+  thrown instanceof Refusal && thrown.code === 'STORE_UNAVAILABLE';
+
+/** A refusal that carries findings, under any of the 422 codes; `VALIDATION_FAILED` when none is named. */
+export function refuseWithFindings(
+  subject: string,
+  findings: readonly Finding[],
+  code: ErrorCode = 'VALIDATION_FAILED',
+): Refusal {
+  const errors = findings.filter(({ severity }) => severity === 'error');
+  const counted = errors.filter(({ code, count: stands }) => code !== 'MORE_FINDINGS' || stands !== undefined);
+  const total = counted.reduce((sum, { count: stands = 1 }) => sum + stands, 0);
+  const count = counted.length < errors.length ? `More than ${total}` : String(total);
+  const message = `${count} ${count === '1' ? 'error' : 'errors'} in the ${subject}.`;
+  return new Refusal(code, message, { findings: orderFindings(findings) });
+}
+
+/** Throws the refusal when any finding is an error. */
+export function assertNoErrors(subject: string, findings: readonly Finding[]): void {
+  if (hasErrors(findings)) throw refuseWithFindings(subject, findings);
+}

@@ -1,0 +1,173 @@
+import { z } from 'zod';
+import { STRUCTURED_ESTIMATORS } from '#kernels/moments/estimators/structured-covariance.js';
+import { SHRINKAGE_TARGETS } from '#kernels/moments/shrinkage-target.js';
+import { ESTIMATOR_SETTINGS, settingHelp } from './estimator-settings.js';
+import { FACTOR_ESTIMATORS } from './factor-model.js';
+import { AsKnownOn } from '../schema/as-known-on.js';
+import { AssetIdentifier, Id, IsoDate } from '../schema/shape.js';
+
+/** Estimators by their names on the wire. */
+export const ESTIMATORS = ['shrinkage', ...STRUCTURED_ESTIMATORS, ...FACTOR_ESTIMATORS] as const;
+export type Estimator = (typeof ESTIMATORS)[number];
+
+/** Most autocovariances that an estimate takes. */
+const LAGS_MAX = 20;
+
+/** Most principal components of an estimate. */
+const FACTORS_MAX = 100;
+
+/** Most samples behind an adjustment of eigenvalues. */
+const SIMULATIONS_MAX = 1_000;
+
+/** Which estimator, and settings that only some of them read. */
+export const estimatorFields = {
+  estimator: z.enum(ESTIMATORS).default('shrinkage').meta({
+    description:
+      'shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend.',
+  }),
+  factors: z
+    .int()
+    .min(1)
+    .max(FACTORS_MAX)
+    .optional()
+    .meta({ description: settingHelp('factors') }),
+  eigenvalue_simulations: z
+    .int()
+    .min(1)
+    .max(SIMULATIONS_MAX)
+    .optional()
+    .meta({ description: settingHelp('eigenvalue_simulations') }),
+  threshold: z
+    .number()
+    .min(0)
+    .max(10)
+    .default(0.5)
+    .meta({ description: settingHelp('threshold') }),
+  lags: z
+    .int()
+    .min(0)
+    .max(LAGS_MAX)
+    .default(5)
+    .meta({ description: settingHelp('lags') }),
+};
+
+/** Request of an estimate; stored with the model, so that it can be repeated. */
+export const RiskModelRequest = z
+  .strictObject({
+    identifiers: z.array(AssetIdentifier).default([]).meta({
+      description:
+        'Names to estimate over, duplicates counting once; empty uses the index named by index_id. Sessions are then the days of the store on which one of them has a price, whatever its exchange, not those of a calendar.',
+    }),
+    index_id: Id.nullable().default(null).meta({
+      description:
+        "Take the names that this index's latest run held last; sessions are those of the calendar of the index.",
+    }),
+    start: IsoDate.nullable()
+      .default(null)
+      .meta({ description: 'First day of the window; the whole stored history by default.' }),
+    end: IsoDate.nullable().default(null).meta({ description: 'Last day of the window.' }),
+    as_known_on: AsKnownOn,
+    ...estimatorFields,
+    intensity: z
+      .number()
+      .min(0)
+      .max(1)
+      .nullable()
+      .default(null)
+      .meta({ description: settingHelp('intensity') }),
+    target: z
+      .enum(SHRINKAGE_TARGETS)
+      .default('constant_correlation')
+      .meta({ description: settingHelp('target') }),
+    repair: z.boolean().default(false).meta({
+      description: 'Clip negative eigenvalues if the result is not positive semi-definite; the diagonal is kept.',
+    }),
+    intensity_method: z
+      .enum(ESTIMATOR_SETTINGS.intensity_method.choices)
+      .default('shape')
+      .meta({ description: settingHelp('intensity_method') }),
+    half_life: z
+      .number()
+      .gt(0)
+      .max(1e6)
+      .nullable()
+      .default(null)
+      .meta({ description: settingHelp('half_life') }),
+    returns: z.enum(['total', 'price']).default('total').meta({ description: 'Whether dividends count.' }),
+  })
+  .meta({ id: 'RiskModelRequest' });
+export type RiskModelRequest = z.infer<typeof RiskModelRequest>;
+
+export const RiskDiagnosticsPayload = z
+  .strictObject({
+    assets: z.int(),
+    observations: z.int().meta({
+      description: 'Sessions used after dropping incomplete ones; of a model by identifiers, days of the store.',
+    }),
+    average_correlation: z.number().meta({
+      description: 'Mean off-diagonal correlation of the served matrix; 0 of one name, which has none.',
+    }),
+    condition_number: z.number().meta({
+      description:
+        'Largest over smallest eigenvalue. 1e300 stands for a singular matrix, whose smallest is at most 1e-15 times names times the largest: it has no inverse to working precision.',
+    }),
+    intensity: z
+      .number()
+      .nullable()
+      .meta({ description: 'Weight on the target; 0 is the sample covariance, null without a target.' }),
+    positive_semi_definite: z.boolean(),
+    repaired: z.boolean(),
+    smallest_eigenvalue: z.number(),
+    target: z.enum(SHRINKAGE_TARGETS).nullable(),
+  })
+  .meta({ id: 'RiskDiagnosticsPayload' });
+export type RiskDiagnosticsPayload = z.infer<typeof RiskDiagnosticsPayload>;
+
+export const FactorModelPayload = z
+  .strictObject({
+    r_squared: z.number().meta({
+      description:
+        'Mean share of the cross-sectional variance that the factors explain; of principal components their share of all variances.',
+    }),
+    factors: z
+      .array(
+        z.strictObject({
+          factor: z.string().meta({ description: 'MARKET, a sector, a style or a principal component.' }),
+          volatility: z.number().meta({ description: 'Annualised, of the return of the factor.' }),
+          mean_t_statistic: z.number().nullable().meta({
+            description: 'Mean magnitude over the sessions; null of a principal component.',
+          }),
+          significant_share: z.number().nullable().meta({
+            description: 'Share of the sessions on which that is above 2; null of a principal component.',
+          }),
+        }),
+      )
+      .meta({ description: 'In the order of the model.' }),
+  })
+  .meta({ id: 'FactorModelPayload' });
+export type FactorModelPayload = z.infer<typeof FactorModelPayload>;
+
+const storedArtifact = z.strictObject({ name: z.string(), bytes: z.int().min(0), sha256: z.string() });
+
+/** A stored risk model: all but its matrix, which lies beside it as the float64 upper triangle, row by row. */
+export const RiskModelDocument = z.strictObject({
+  model_id: z.string(),
+  /** Names estimated, ascending, [N]. */
+  asset_ids: z.array(z.string()),
+  diagnostics: RiskDiagnosticsPayload,
+  /** Absent of an estimator without factors. */
+  factor_model: FactorModelPayload.optional(),
+  request: RiskModelRequest,
+  /** Names left out, with the reason. */
+  excluded: z.record(z.string(), z.string()),
+  /** First and last date of the returns used. */
+  observed_start: z.string(),
+  observed_end: z.string(),
+  content_hash: z.string(),
+  precision: z.enum(['float64', 'float32']),
+  store_content_hash: z.string(),
+  covariance: storedArtifact,
+  /** Exposures, factor covariance and specific variances as float64; absent without factors, and of models stored before. */
+  factors: storedArtifact.optional(),
+});
+export type RiskModelDocument = z.infer<typeof RiskModelDocument>;

@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import { IsoDate } from '../schema/shape.js';
+
+/** Frequencies whose periods are cut by months and that read an anchor. */
+export const ANCHORED = ['monthly', 'quarterly', 'semi_annual', 'annual'] as const;
+
+/** When an index is rebalanced. */
+export const RebalanceSpec = z
+  .strictObject({
+    frequency: z
+      .enum(['none', 'daily', 'weekly', ...ANCHORED, 'custom'])
+      .default('quarterly')
+      .meta({ label: 'Frequency', help: 'How often the index is rebalanced.' }),
+    anchor: z
+      .enum(['first_session', 'last_session', 'third_friday', 'nth_weekday', 'day_of_month'])
+      .default('last_session')
+      .meta({ label: 'Day', help: 'Day inside each period.', when: [{ frequency: ANCHORED }] }),
+    months: z
+      .array(z.int().min(1).max(12))
+      .min(1)
+      .max(12)
+      .nullable()
+      .default(null)
+      .meta({
+        label: 'Months',
+        help: '1 to 12; those that go with the frequency unless given.',
+        when: [{ frequency: ANCHORED }],
+      }),
+    weekday: z
+      .int()
+      .min(0)
+      .max(4)
+      .nullable()
+      .default(null)
+      .meta({
+        label: 'Weekday',
+        help: '0 Monday to 4 Friday.',
+        when: [{ frequency: ['weekly'] }, { frequency: ANCHORED, anchor: ['nth_weekday'] }],
+      }),
+    nth: z
+      .int()
+      .min(1)
+      .max(5)
+      .nullable()
+      .default(null)
+      .meta({
+        label: 'Which weekday',
+        help: 'Of the month, from 1; 5 is the last.',
+        when: [{ frequency: ANCHORED, anchor: ['nth_weekday'] }],
+      }),
+    day: z
+      .int()
+      .min(1)
+      .max(31)
+      .nullable()
+      .default(null)
+      .meta({
+        label: 'Day of the month',
+        help: 'Clipped to its end.',
+        when: [{ frequency: ANCHORED, anchor: ['day_of_month'] }],
+      }),
+    roll: z
+      .enum(['following', 'preceding', 'unadjusted'])
+      .default('following')
+      .meta({
+        label: 'Where it is no session',
+        help: 'The session after or before it; `unadjusted` keeps the day and prices from the session before.',
+        when: [{ frequency: ['weekly', ...ANCHORED, 'custom'] }],
+      }),
+    effective_lag: z
+      .int()
+      .min(0)
+      .max(60)
+      .default(0)
+      .meta({ label: 'Notice', help: 'From the decision to the effective date.', unit: 'sessions' }),
+    dates: z
+      .array(IsoDate)
+      .max(10_000)
+      .default([])
+      .meta({ label: 'Dates', help: 'Effective dates, YYYY-MM-DD.', when: [{ frequency: ['custom'] }] }),
+  })
+  .meta({ id: 'RebalanceSpec' });
+export type RebalanceSpec = z.infer<typeof RebalanceSpec>;

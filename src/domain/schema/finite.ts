@@ -1,0 +1,23 @@
+import type { Finding } from '../refusals/findings.js';
+import { pathText } from './shape.js';
+
+/**
+ * One finding per number of a JSON value that is not finite: `1e999` in a text parses to infinity.
+ * @cost a walk of the whole value
+ */
+export function nonFiniteFindings(value: unknown, path: readonly PropertyKey[] = []): Finding[] {
+  if (typeof value === 'number') return Number.isFinite(value) ? [] : [tooLarge(pathText('', path))];
+  if (Array.isArray(value)) return value.flatMap((item, i) => nonFiniteFindings(item, [...path, i]));
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, member]) => nonFiniteFindings(member, [...path, key]));
+}
+
+function tooLarge(path: string): Finding {
+  const name = path === '' ? 'The value' : path;
+  return {
+    severity: 'error',
+    code: 'OUT_OF_RANGE',
+    message: `${name} is beyond the range of a double; at most ${Number.MAX_VALUE} in magnitude is accepted.`,
+    path,
+  };
+}

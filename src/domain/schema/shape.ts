@@ -1,0 +1,292 @@
+import { z } from 'zod';
+import { parseDay } from '../time/days.js';
+import { smallValue, type Finding, type FindingCode } from '../refusals/findings.js';
+import { didYouMean } from '#base/text/nearest-name.js';
+import { withoutUrlPasswords } from '#base/text/url-passwords.js';
+
+/** Letters, digits, dash and underscore, at most 64: every id of the service. */
+export const ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
+
+// oxlint-disable-next-line no-control-regex -- control characters are what is refused here
+const ASSET_PATTERN = /^[^\u0000-\u001f\u007f/]{1,64}$/u;
+
+/** An id as a schema. */
+export const Id = z
+  .string()
+  .refine((text) => ID_PATTERN.test(text), {
+    params: { finding: 'BAD_IDENTIFIER' },
+    error: 'must be 1 to 64 letters, digits, dashes and underscores, as CORE-100',
+  })
+  .meta({ pattern: ID_PATTERN.source, example: 'CORE-100' });
+
+/** Whether an asset can be called so: 1 to 64 characters without control characters or `/`. */
+export function isAssetIdentifier(text: string): boolean {
+  return ASSET_PATTERN.test(text);
+}
+
+/** An asset identifier: 1 to 64 characters without control characters or `/`. */
+export const AssetIdentifier = z
+  .string()
+  .refine(isAssetIdentifier, {
+    params: { finding: 'BAD_IDENTIFIER' },
+    error: 'must be 1 to 64 characters without control characters or /',
+  })
+  .meta({ minLength: 1, maxLength: 64, example: 'AAPL' });
+
+/** A real calendar day, `YYYY-MM-DD`. */
+export const IsoDate = z
+  .string()
+  .refine((text) => parseDay(text) !== undefined, {
+    params: { finding: 'BAD_DATE' },
+    error: 'must be a real day, YYYY-MM-DD, as 2024-01-31',
+  })
+  .meta({ format: 'date', example: '2024-01-02' });
+
+/** A currency by its ISO 4217 code, or a minor unit as GBX. */
+export const CurrencyCode = z.string().regex(/^[A-Z]{3}$/, { error: 'must be an upper-case ISO 4217 code, as EUR' });
+
+export interface Shaped<T> {
+  /** The value, defaults filled in and unknown fields dropped; undefined when a finding is an error. */
+  readonly value: T | undefined;
+  readonly findings: Finding[];
+}
+
+export interface ShapeOptions {
+  /** Path of the value in what the client sent; findings are placed below it. */
+  readonly path?: string;
+  /** Severity of a field the schema does not know: documents drop it with a warning, requests refuse it. */
+  readonly unknownFields?: 'error' | 'warning';
+  /** Code of an unknown field; parameters of catalogue rows have their own. */
+  /** Member of the value whose unknown fields are errors in any case. */
+  readonly strictMember?: string;
+  readonly unknownCode?: FindingCode;
+  readonly rowId?: string | null;
+}
+
+/**
+ * Parses a value by its schema and says every problem of its shape in one pass.
+ * Objects in the schema are strict; `options.unknownFields` decides what an unknown field means.
+ */
+export function checkShape<S extends z.ZodType>(
+  schema: S,
+  value: unknown,
+  options: ShapeOptions = {},
+): Shaped<z.output<S>> {
+  const { unknownFields = 'error' } = options;
+  const first = schema.safeParse(value, { reportInput: true, error: acceptedKeys });
+  if (first.success) return { value: first.data, findings: [] };
+  const issues = withoutConsequences(flatten(first.error.issues));
+  const outermost = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+  const findings = issues.flatMap((issue) => toFindings(issue, value, { ...options, outermost }));
+  const unknown = issues.filter((issue) => issue.code === 'unrecognized_keys');
+  if (unknownFields === 'error' || unknown.length === 0) return { value: undefined, findings };
+  const second = schema.safeParse(withoutUnknown(value, unknown), { reportInput: true });
+  return { value: second.success ? second.data : undefined, findings };
+}
+
+type Issue = z.core.$ZodIssue;
+
+/** The message of unknown keys: those that the object accepts, for the issue does not say its schema. */
+const acceptedKeys: z.core.$ZodErrorMap = ({ code, inst }) => {
+  if (code !== 'unrecognized_keys') return undefined;
+  return inst instanceof z.ZodObject ? Object.keys(inst.shape).join(' ') : '';
+};
+
+/** A relation is not told of a value that is at fault itself, or in one of its own. */
+function withoutConsequences(issues: readonly Issue[]): Issue[] {
+  const own = issues.filter(({ code }) => code === 'too_small' || code === 'too_big');
+  const isWithin = (outer: Issue) => (inner: Issue) => outer.path.every((key, k) => inner.path[k] === key);
+  return issues.filter((issue) => issue.code !== 'custom' || issue.path.length === 0 || !own.some(isWithin(issue)));
+}
+
+/** Issues of a union are those of its nearest branch: the one whose discriminator or shape fits best. */
+function flatten(issues: readonly Issue[]): Issue[] {
+  return issues.flatMap((issue) => {
+    if (issue.code !== 'invalid_union' || issue.errors.length === 0) return [issue];
+    const branches = issue.errors.map((branch) => flatten(branch as Issue[]));
+    const depth = (branch: Issue[]) => Math.max(...branch.map((inner) => inner.path.length));
+    const wrongType = (branch: Issue[]) =>
+      branch.some((inner) => inner.path.length === 0 && inner.code === 'invalid_type');
+    const fitting = branches.filter((branch) => !wrongType(branch));
+    if (fitting.length === 0) return [{ ...issue, errors: [] } as Issue];
+    const fixed = fitting.map(([first, ...others]) =>
+      first?.code === 'invalid_value' && first.path.length === 0 && others.length === 0 ? first.values : null,
+    );
+    if (fixed.every((values) => values !== null)) {
+      const { path, message } = issue;
+      return [{ code: 'invalid_value', path, message, values: fixed.flat() }];
+    }
+    const order = (a: Issue[], b: Issue[]) => depth(b) - depth(a) || a.length - b.length;
+    const best = fitting.toSorted(order)[0]!;
+    return anyOfMissing(fitting.filter((branch) => order(branch, best) === 0)).map(
+      (inner) => ({ ...inner, path: [...issue.path, ...inner.path] }) as Issue,
+    );
+  });
+}
+
+/** Issues of the first of branches that fit alike; where each lacks a member of its own, any of these would do. */
+function anyOfMissing(branches: readonly Issue[][]): Issue[] {
+  const missing = branches.map((branch) => branch.filter(isMissing).map(({ path }) => path[0]!));
+  const own = missing.map((keys) => keys.filter((key) => !missing.every((others) => others.includes(key))));
+  const [first, ...others] = new Set(own.flat());
+  if (others.length === 0 || own.some((keys) => keys.length !== 1)) return branches[0]!;
+  const message = `${others.map((key) => `or ${String(key)}`).join(' ')} is required`;
+  return branches[0]!.map((issue) =>
+    isMissing(issue) && issue.path[0] === first
+      ? { code: 'custom', path: issue.path, params: { finding: 'REQUIRED' }, message }
+      : issue,
+  );
+}
+
+function isMissing({ code, path, input }: Issue): boolean {
+  return path.length === 1 && code !== 'custom' && input === undefined;
+}
+
+function withoutUnknown(value: unknown, unknown: readonly Issue[]): unknown {
+  const copy = structuredClone(value);
+  for (const issue of unknown) {
+    const holder = at(copy, issue.path) as Record<string, unknown>;
+    for (const key of (issue as z.core.$ZodIssueUnrecognizedKeys).keys) delete holder[key];
+  }
+  return copy;
+}
+
+function at(value: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown> | null | undefined)?.[key], value);
+}
+
+/** A JSON path the way a client reads it: `pipeline.selection[0].params.count`. */
+export function pathText(base: string, keys: readonly PropertyKey[]): string {
+  return keys.reduce<string>((text, key) => {
+    if (typeof key === 'number') return `${text}[${key}]`;
+    return text === '' ? String(key) : `${text}.${String(key)}`;
+  }, base);
+}
+
+interface FindingTerms extends ShapeOptions {
+  /** Fields of the value as a whole. */
+  readonly outermost: readonly string[];
+}
+
+function toFindings(issue: Issue, root: unknown, options: FindingTerms): Finding[] {
+  const { path: base = '', unknownCode = 'UNKNOWN_FIELD', rowId, strictMember } = options;
+  const isStrict = strictMember !== undefined && issue.path[0] === strictMember;
+  const unknownFields = isStrict ? 'error' : (options.unknownFields ?? 'error');
+  const row = rowId === undefined ? {} : { row_id: rowId };
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({
+      severity: unknownFields,
+      code: unknownCode,
+      message: isMisplaced(key, issue, root, options)
+        ? `The field ${key} belongs beside ${String(issue.path[0])}, not in it${unknownFields === 'warning' ? ', and was dropped' : ''}.`
+        : `The field ${key} is not known${unknownFields === 'warning' ? ' and was dropped' : ''}.${didYouMean(key, issue.message.split(' '))}`,
+      path: pathText(base, [...issue.path, key]),
+      ...row,
+    }));
+  }
+  const value = at(root, issue.path);
+  const path = pathText(base, issue.path);
+  const name = path === '' ? 'The value' : path;
+  const { code, message, accepted } = describe(issue, value, name);
+  return [{ severity: 'error', code, message, path, ...row, ...(accepted ? { accepted } : {}), ...smallValue(value) }];
+}
+
+/** Whether an unknown field is one of the value as a whole, which lacks it. */
+function isMisplaced(key: string, { path }: Issue, root: unknown, { outermost }: FindingTerms): boolean {
+  return path.length > 0 && outermost.includes(key) && at(root, [key]) === undefined;
+}
+
+interface Description {
+  readonly code: FindingCode;
+  readonly message: string;
+  readonly accepted?: readonly string[];
+}
+
+/** What a refinement says of its issue: `isWhole` where the message has the value already. */
+interface Told {
+  readonly finding?: FindingCode;
+  readonly isWhole?: boolean;
+}
+
+function describe(issue: Issue, value: unknown, name: string): Description {
+  const got = printable(value);
+  if (value === undefined && issue.code !== 'custom') return { code: 'REQUIRED', message: `${name} is required.` };
+  switch (issue.code) {
+    case 'invalid_type':
+      if (issue.expected === 'int')
+        return { code: 'WRONG_TYPE', message: `${name} must be a whole number, not ${got}.` };
+      return { code: 'WRONG_TYPE', message: `${name} must be ${article(issue.expected)}, not ${got}.` };
+    case 'invalid_union': {
+      const { options } = issue as { options?: readonly unknown[] }; // of a discriminated union, where the discriminator fits none
+      if (options !== undefined) {
+        const accepted = options.map(String);
+        return {
+          code: 'NOT_IN_CHOICES',
+          message: `${name} is ${got}; the accepted set is ${accepted.join(', ')}.`,
+          accepted,
+        };
+      }
+      return { code: 'WRONG_TYPE', message: `${name} has none of the accepted forms: ${got}.` };
+    }
+    case 'invalid_value': {
+      const accepted = issue.values.map(String);
+      return {
+        code: 'NOT_IN_CHOICES',
+        message: `${name} is ${got}; the accepted set is ${accepted.join(', ')}.`,
+        accepted,
+      };
+    }
+    case 'too_small':
+      return {
+        code: 'OUT_OF_RANGE',
+        message: `${name} ${measured(issue.origin, value)}; ${issue.inclusive === false ? 'more than' : 'at least'} ${bound(issue.origin, issue.minimum)} needed.`,
+      };
+    case 'too_big':
+      return {
+        code: 'OUT_OF_RANGE',
+        message: `${name} ${measured(issue.origin, value)}; ${issue.inclusive === false ? 'less than' : 'at most'} ${bound(issue.origin, issue.maximum)} accepted.`,
+      };
+    case 'not_multiple_of':
+      return { code: 'WRONG_TYPE', message: `${name} is ${got}; a multiple of ${issue.divisor} is needed.` };
+    default: {
+      const { finding, isWhole = false } = (issue as { params?: Told }).params ?? {};
+      const found = isWhole || value === undefined || value === null ? '' : `; it is ${got}`;
+      return { code: finding ?? 'WRONG_TYPE', message: `${name} ${issue.message}${found}.` };
+    }
+  }
+}
+
+function printable(value: unknown): string {
+  if (typeof value === 'number') return String(value);
+  const text = withoutUrlPasswords(JSON.stringify(value) ?? 'nothing');
+  return text.length <= 80 ? text : `${text.slice(0, 77)}...`;
+}
+
+function measured(origin: string, value: unknown): string {
+  if (origin === 'string') return `has ${counted((value as string).length, 'character')}`;
+  if (origin === 'array') return `has ${counted((value as unknown[]).length, 'entry')}`;
+  return `is ${printable(value)}`;
+}
+
+/** The limit and its verb: sizes are counted. */
+function bound(origin: string, limit: number | bigint): string {
+  const isCount = origin === 'string' || origin === 'array';
+  return `${limit} ${isCount && limit !== 1 ? 'are' : 'is'}`;
+}
+
+function counted(count: number, noun: 'character' | 'entry'): string {
+  if (count === 1) return `1 ${noun}`;
+  return `${count} ${noun === 'entry' ? 'entries' : 'characters'}`;
+}
+
+function article(expected: string): string {
+  const noun: Record<string, string> = {
+    record: 'an object',
+    object: 'an object',
+    array: 'an array',
+    string: 'a string',
+    number: 'a number',
+    boolean: 'true or false',
+  };
+  return noun[expected] ?? expected;
+}

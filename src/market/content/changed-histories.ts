@@ -1,0 +1,145 @@
+import { formatDay, type Day } from '#domain/time/days.js';
+import type { Panels } from '../panels/panels.js';
+import { holdsAny } from './market-changes.js';
+import type { Restatement, RowCounts } from './restatements.js';
+
+/** Differences between two versions of the bars of one security. */
+export interface ChangedBars {
+  added: number;
+  changed: number;
+  removed: number;
+  /** The first of them. */
+  readonly first: Restatement[];
+}
+
+/** Bars of a source that are other than those held, by security. */
+export interface ChangedHistories {
+  /** Securities whose bars up to their last one held differ, and those that are not held and have bars of held days. */
+  readonly changed: ReadonlyMap<string, ChangedBars>;
+  /** Securities of the first kind: they have bars that are held. */
+  readonly held: ReadonlySet<string>;
+  /** Bars of held days after the last one held of their security. */
+  readonly late: ReadonlyMap<string, number>;
+}
+
+/** Differences of one security that are listed. */
+export const DIFFERENCES_MAX = 3;
+
+/** Day of the last bar held of each security. @cost ends at the last bar of each */
+export function lastDays({ identifiers, dates, fields }: Panels): Int32Array {
+  const panels = [...fields.values()];
+  return Int32Array.from(identifiers, (_, n) => {
+    let t = dates.length - 1;
+    while (t > 0 && !holdsAny(panels, t * identifiers.length + n)) t -= 1;
+    return dates[t]!;
+  });
+}
+
+/**
+ * Compares the bars of a source with those held, in the columns held: each security up to its last bar held, and those
+ * that are not held up to the last day of the store.
+ * @param until last day of bars that are taken.
+ * @cost one pass over the cells of both
+ */
+export function changedHistories(held: Panels, fresh: Panels, lastOf: Int32Array, until: Day): ChangedHistories {
+  const axes = axesOf(held, fresh);
+  const changed = new Map<string, ChangedBars>();
+  const heldNames = new Set<string>();
+  const late = new Map<string, number>();
+  for (const [day, row] of axes.rows) {
+    for (const { identifier, from, to, n } of axes.columns) {
+      const was = row[0] < 0 || from < 0 ? -1 : row[0] + from;
+      const is = row[1] < 0 || to < 0 ? -1 : row[1] + to;
+      const kind = difference(axes.fields, was, is);
+      if (kind === undefined) continue;
+      if (n >= 0 && day > lastOf[n]!) {
+        if (day <= until) late.set(identifier, (late.get(identifier) ?? 0) + 1);
+        continue;
+      }
+      if (n >= 0) heldNames.add(identifier);
+      let bars = changed.get(identifier);
+      if (bars === undefined) changed.set(identifier, (bars = { added: 0, changed: 0, removed: 0, first: [] }));
+      bars[kind] += 1;
+      if (bars.first.length < DIFFERENCES_MAX)
+        bars.first.push(...valuesOf(axes.fields, [was, is], { identifier, day }));
+    }
+  }
+  for (const { first } of changed.values()) first.splice(DIFFERENCES_MAX);
+  return { changed, held: heldNames, late };
+}
+
+interface Column {
+  readonly identifier: string;
+  /** Column of each version, -1 where it has none; that of those held again. */
+  readonly from: number;
+  readonly to: number;
+  readonly n: number;
+}
+
+interface Field {
+  readonly name: string;
+  readonly was: Float64Array;
+  readonly is: Float64Array | undefined;
+}
+
+/** Both versions on the axes of both, up to the last day held: rows begin at a cell, -1 where a version lacks the day. */
+function axesOf(held: Panels, fresh: Panels) {
+  const [before, after] = [held.identifiers.length, fresh.identifiers.length];
+  const place = new Map(fresh.identifiers.map((identifier, n) => [identifier, n]));
+  const own = new Set(held.identifiers);
+  const columns: Column[] = [
+    ...held.identifiers.map((identifier, n) => ({ identifier, from: n, to: place.get(identifier) ?? -1, n })),
+    ...fresh.identifiers.flatMap((identifier, to) =>
+      own.has(identifier) ? [] : [{ identifier, from: -1, to, n: -1 }],
+    ),
+  ];
+  const lastDay = held.dates.at(-1)!;
+  const rows = new Map<Day, [number, number]>();
+  held.dates.forEach((day, t) => rows.set(day, [t * before, -1]));
+  fresh.dates.forEach((day, t) => {
+    const row = rows.get(day);
+    if (row !== undefined) row[1] = t * after;
+    else if (day <= lastDay) rows.set(day, [-1, t * after]);
+  });
+  const fields: Field[] = [...held.fields].map(([name, was]) => ({ name, was, is: fresh.fields.get(name) }));
+  return { columns, fields, rows: new Map([...rows].toSorted(([a], [b]) => a - b)) };
+}
+
+type Cells = readonly [was: number, is: number];
+
+const valueIn = (panel: Float64Array | undefined, cell: number): number =>
+  cell < 0 ? Number.NaN : (panel?.[cell] ?? Number.NaN);
+
+/** How a bar differs; undefined where it does not. */
+function difference(fields: readonly Field[], was: number, is: number): keyof RowCounts | undefined {
+  let [isOther, isHeld, isFresh] = [false, false, false];
+  for (const field of fields) {
+    const x = valueIn(field.was, was);
+    const y = valueIn(field.is, is);
+    if (x === x) isHeld = true;
+    if (y === y) isFresh = true;
+    if (x !== y && (x === x || y === y)) isOther = true;
+  }
+  if (!isOther) return undefined;
+  return isHeld && isFresh ? 'changed' : isHeld ? 'removed' : 'added';
+}
+
+/** The values that differ of a bar. */
+function valuesOf(
+  fields: readonly Field[],
+  [was, is]: Cells,
+  { identifier, day }: { readonly identifier: string; readonly day: Day },
+): Restatement[] {
+  return fields.flatMap(({ name, was: before, is: after }) => {
+    const [x, y] = [valueIn(before, was), valueIn(after, is)];
+    if (x === y || (x !== x && y !== y)) return [];
+    return {
+      dataset: 'market' as const,
+      identifier,
+      date: formatDay(day),
+      column: name,
+      before: x === x ? x : null,
+      after: y === y ? y : null,
+    };
+  });
+}

@@ -1,0 +1,255 @@
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
+import type { Adjustment, CorporateAction } from '#domain/market/market-data.js';
+import type { Panels } from '../panels/panels.js';
+import { compareActions } from './action-rows.js';
+import { changedHistories, DIFFERENCES_MAX, lastDays, type ChangedBars } from './changed-histories.js';
+import type { DividendError } from './dividend-errors.js';
+import { holdsAny } from './market-changes.js';
+import type { MarketContent } from './market-content.js';
+import type { Restatement, RowCounts } from './restatements.js';
+import { areRestated, splitRestatement, type SplitRestatement } from './split-restatement.js';
+import { compareTables } from './table-changes.js';
+
+/** A security whose history the source has changed: everything of it stays as it is held. */
+export interface Rejection {
+  readonly identifier: string;
+  /** Bars of its history, or of held days where it is not held. */
+  readonly bars: RowCounts;
+  /** Actions of its history. */
+  readonly actions: RowCounts;
+  /** Later bars that are not taken. */
+  readonly heldBack: number;
+  /** The first differences. */
+  readonly first: readonly Restatement[];
+}
+
+/** What a refresh does with each security; those that are in neither map keep their history and gain later bars. */
+export interface Judgement {
+  readonly rejected: ReadonlyMap<string, Rejection>;
+  /** Securities of which everything is taken. */
+  readonly restated: ReadonlyMap<string, SplitRestatement>;
+  /** Actions of all securities after the refresh. */
+  readonly actions: readonly CorporateAction[];
+  /** Bars of held days that are taken: after the last one held of their security. */
+  readonly late: number;
+  /** Day of the last bar held, by position of the security. */
+  readonly lastOf: Int32Array;
+}
+
+export interface JudgeOptions {
+  readonly until: Day | null;
+  /** Whether all bars of the source came. */
+  readonly isWhole: boolean;
+  readonly adjustment: Adjustment;
+  readonly dividendErrors: readonly DividendError[];
+}
+
+/**
+ * Decides on each security as a whole, its bars and its corporate actions: changed history is rejected unless a split
+ * explains it.
+ * @param actions of the source.
+ * @cost one pass over the cells of both where all bars came, and a comparison of the actions
+ */
+export function judgeSecurities(
+  held: MarketContent,
+  fresh: Panels,
+  actions: readonly CorporateAction[],
+  options: JudgeOptions,
+): Judgement {
+  const until = options.until ?? Infinity;
+  const lastOf = lastDays(held);
+  const nothing = { changed: new Map<string, ChangedBars>(), late: new Map<string, number>() };
+  const bars = options.isWhole ? changedHistories(held, fresh, lastOf, until) : nothing;
+  const lists = actionLists(held, actions, { lastOf, dividendErrors: options.dividendErrors });
+  const restated = new Map<string, SplitRestatement>();
+  for (const [identifier, counts] of bars.changed) {
+    const split = restatementOf(identifier, counts, { held, fresh, lastOf, lists, options });
+    if (split !== undefined) restated.set(identifier, split);
+  }
+  const rejected = new Map<string, Rejection>();
+  for (const identifier of [...new Set([...bars.changed.keys(), ...lists.changed.keys()])].toSorted(compareText)) {
+    if (restated.has(identifier)) continue;
+    const { counts, first } = lists.changed.get(identifier) ?? { counts: NO_ROWS, first: [] };
+    const { first: firstBars = [], ...barCounts } = bars.changed.get(identifier) ?? NO_ROWS;
+    rejected.set(identifier, {
+      identifier,
+      bars: barCounts,
+      actions: counts,
+      heldBack: laterBars(identifier, { held, fresh, lastOf, until }),
+      first: [...firstBars, ...first].slice(0, DIFFERENCES_MAX),
+    });
+  }
+  let late = 0;
+  for (const [identifier, count] of bars.late)
+    if (!rejected.has(identifier) && !restated.has(identifier)) late += count;
+  return { rejected, restated, actions: lists.taken(rejected, restated), late, lastOf };
+}
+
+const NO_ROWS: RowCounts & { readonly first?: readonly Restatement[] } = { added: 0, changed: 0, removed: 0 };
+
+interface ChangedActions {
+  readonly counts: RowCounts;
+  readonly first: readonly Restatement[];
+}
+
+interface ActionLists {
+  /** Actions of a security in both versions, as the source has them. */
+  of(identifier: string): { readonly held: readonly CorporateAction[]; readonly fresh: readonly CorporateAction[] };
+  /** Difference up to which two amounts of a derived dividend are one. */
+  errorOf(action: CorporateAction): number;
+  /** Securities whose actions of their history are others. */
+  readonly changed: ReadonlyMap<string, ChangedActions>;
+  taken(rejected: ReadonlyMap<string, unknown>, restated: ReadonlyMap<string, unknown>): readonly CorporateAction[];
+}
+
+/** The actions of each security in both versions. Derived dividends that differ by rounding are those held. */
+function actionLists(
+  held: MarketContent,
+  actions: readonly CorporateAction[],
+  { lastOf, dividendErrors }: { readonly lastOf: Int32Array; readonly dividendErrors: readonly DividendError[] },
+): ActionLists {
+  const errors = new Map(dividendErrors.map(({ identifier, exDay, error }) => [`${identifier} ${exDay}`, error]));
+  const errorOf = ({ identifier, exDay, type }: CorporateAction): number =>
+    type === 'DIVIDEND' ? (errors.get(`${identifier} ${exDay}`) ?? 0) : 0;
+  const [before, after] = [grouped(held.actions), grouped(actions)];
+  const settled = new Map<string, readonly CorporateAction[]>();
+  const changed = new Map<string, ChangedActions>();
+  held.identifiers.forEach((identifier, n) => {
+    const [was, is] = [before.get(identifier) ?? [], after.get(identifier) ?? []];
+    if (actions === held.actions || isSameList(was, is)) return;
+    const alike = is.map((action) => twinOf(action, was, errorOf(action)) ?? action);
+    if (alike.some((action, i) => action !== is[i])) settled.set(identifier, alike);
+    const differences = changesOf(identifier, [was, alike], { held, lastDay: lastOf[n]! });
+    if (differences !== undefined) changed.set(identifier, differences);
+  });
+  return {
+    of: (identifier) => ({ held: before.get(identifier) ?? [], fresh: after.get(identifier) ?? [] }),
+    errorOf,
+    changed,
+    taken(rejected, restated) {
+      const isReplaced = (identifier: string) =>
+        rejected.has(identifier) || (settled.has(identifier) && !restated.has(identifier));
+      const names = new Set([...rejected.keys(), ...settled.keys()].filter(isReplaced));
+      if (names.size === 0) return actions;
+      const replaced = [...names].flatMap((identifier) =>
+        rejected.has(identifier) ? (before.get(identifier) ?? []) : settled.get(identifier)!,
+      );
+      return [...actions.filter(({ identifier }) => !names.has(identifier)), ...replaced].toSorted(compareActions);
+    },
+  };
+}
+
+function grouped(actions: readonly CorporateAction[]): Map<string, CorporateAction[]> {
+  const lists = new Map<string, CorporateAction[]>();
+  for (const action of actions) {
+    const list = lists.get(action.identifier);
+    if (list === undefined) lists.set(action.identifier, [action]);
+    else list.push(action);
+  }
+  return lists;
+}
+
+const isSameList = (one: readonly CorporateAction[], other: readonly CorporateAction[]): boolean =>
+  one.length === other.length && one.every((action, i) => canonicalJson(action) === canonicalJson(other[i]));
+
+/** The dividend held of a day whose amount differs by no more than an error. */
+function twinOf(action: CorporateAction, held: readonly CorporateAction[], error: number): CorporateAction | undefined {
+  if (error === 0) return undefined;
+  return held.find(
+    ({ type, exDay, value }) =>
+      type === action.type && exDay === action.exDay && Math.abs(value - action.value) <= error,
+  );
+}
+
+/** What differs in the actions of a history; undefined where nothing does. */
+function changesOf(
+  identifier: string,
+  [was, is]: readonly [readonly CorporateAction[], readonly CorporateAction[]],
+  { held, lastDay }: { readonly held: MarketContent; readonly lastDay: Day },
+): ChangedActions | undefined {
+  const changesIn = (isLiteral: boolean) =>
+    compareTables(
+      { ...held, actions: was },
+      { ...held, actions: is },
+      { identifiers: [identifier], lastDay, ...(isLiteral ? { isLiteral } : {}) },
+    ).corporate_actions;
+  const counts = changesIn(false).history;
+  if (counts.added + counts.changed + counts.removed === 0) return undefined;
+  const told = changesIn(true).restatements.filter(({ date }) => date === null || date <= formatDay(lastDay));
+  return { counts, first: told.slice(0, DIFFERENCES_MAX) };
+}
+
+interface Versions {
+  readonly held: MarketContent;
+  readonly fresh: Panels;
+  readonly lastOf: Int32Array;
+}
+
+/** The split that a security was restated for, where that explains all that differs of its history. */
+function restatementOf(
+  identifier: string,
+  { added, removed }: RowCounts,
+  {
+    held,
+    fresh,
+    lastOf,
+    lists,
+    options: { adjustment },
+  }: Versions & { readonly lists: ActionLists; readonly options: JudgeOptions },
+): SplitRestatement | undefined {
+  const [n, m] = [held.identifiers.indexOf(identifier), fresh.identifiers.indexOf(identifier)];
+  if (n < 0 || m < 0 || added + removed > 0) return undefined;
+  const lastDay = lastOf[n]!;
+  const actions = lists.of(identifier);
+  const split = splitRestatement({
+    ...twoHistories({ held, fresh }, [n, m], lastDay),
+    actions: actions.fresh,
+    adjustment,
+  });
+  const isWhole = split !== undefined && areRestated(split, { ...actions, lastDay, errorOf: lists.errorOf });
+  return isWhole ? split : undefined;
+}
+
+/** The bars of a security in both versions, on the days of its history. */
+function twoHistories(
+  { held, fresh }: Pick<Versions, 'held' | 'fresh'>,
+  [n, m]: readonly [number, number],
+  lastDay: Day,
+) {
+  const [width, freshWidth] = [held.identifiers.length, fresh.identifiers.length];
+  const rowOf = new Map([...fresh.dates].map((day, t) => [day, t]));
+  const panels = [...held.fields.values()];
+  const rows = [...held.dates.keys()].filter((t) => held.dates[t]! <= lastDay && holdsAny(panels, t * width + n));
+  const freshAt = (panel: Float64Array | undefined, t: number): number => {
+    const row = rowOf.get(held.dates[t]!);
+    return row === undefined ? Number.NaN : (panel?.[row * freshWidth + m] ?? Number.NaN);
+  };
+  const fields = new Map(
+    [...held.fields].map(([name, panel]) => {
+      const other = fresh.fields.get(name);
+      return [
+        name,
+        { held: rows.map((t) => panel[t * width + n]!), fresh: rows.map((t) => freshAt(other, t)) },
+      ] as const;
+    }),
+  );
+  const close = fresh.fields.get('CLOSE');
+  const at = fresh.dates.findIndex((day, t) => day > lastDay && close !== undefined && close[t * freshWidth + m]! > 0);
+  const next = at < 0 ? null : { day: fresh.dates[at]!, close: close![at * freshWidth + m]! };
+  return { days: rows.map((t) => held.dates[t]!), fields, next };
+}
+
+/** Bars of a source after the history of a security. */
+function laterBars(identifier: string, { held, fresh, lastOf, until }: Versions & { readonly until: Day }): number {
+  const [n, m] = [held.identifiers.indexOf(identifier), fresh.identifiers.indexOf(identifier)];
+  if (m < 0) return 0;
+  const after = n < 0 ? held.dates.at(-1)! : lastOf[n]!;
+  const panels = [...fresh.fields.values()];
+  return fresh.dates.reduce(
+    (count, day, t) =>
+      day > after && day <= until && holdsAny(panels, t * fresh.identifiers.length + m) ? count + 1 : count,
+    0,
+  );
+}

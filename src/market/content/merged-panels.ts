@@ -1,0 +1,80 @@
+import type { Day } from '#domain/time/days.js';
+import { compareText } from '#domain/refusals/findings.js';
+import { growablePanel, withoutEmptyLines, type Panels } from '../panels/panels.js';
+import type { Judgement } from './judged-securities.js';
+
+/**
+ * Panels in which bars of held days are not all those held: each security is that of the source where it was restated,
+ * that of the store where it is rejected, and else the bars held with the later ones of the source behind them.
+ * @cost one pass over the cells of both, and a copy
+ */
+export function mergedPanels(held: Panels, fresh: Panels, judgement: Judgement, until: Day | null): Panels {
+  const last = until ?? Infinity;
+  const lastDay = held.dates.at(-1)!;
+  const identifiers = [...new Set([...held.identifiers, ...fresh.identifiers])].sort(compareText);
+  const dates = Int32Array.from(
+    new Set([...held.dates, ...fresh.dates.filter((day) => day <= Math.max(last, lastDay))]),
+  ).sort();
+  const [ownRows, freshRows] = [placesOf(dates, held.dates), placesOf(dates, fresh.dates)];
+  const spans = spansOf(identifiers, { held, fresh }, judgement, { last, lastDay });
+  const names = [...new Set([...held.fields.keys(), ...fresh.fields.keys()])];
+  const width = identifiers.length;
+  const fields = new Map<string, Float64Array>();
+  for (const name of names) {
+    const [was, is] = [held.fields.get(name), fresh.fields.get(name)];
+    const panel = new Float64Array(growablePanel(dates.length, width, names.length), 0, dates.length * width);
+    let isUsed = was !== undefined;
+    dates.forEach((day, t) => {
+      for (let i = 0; i < width; i++) {
+        const { n, m, from, to } = spans[i]!;
+        const isFresh = day > from && day <= to;
+        const value = isFresh
+          ? valueAt(is, freshRows[t]! * fresh.identifiers.length + m, freshRows[t]! >= 0 && m >= 0)
+          : valueAt(was, ownRows[t]! * held.identifiers.length + n, ownRows[t]! >= 0 && n >= 0);
+        panel[t * width + i] = value;
+        if (value === value) isUsed = true;
+      }
+    });
+    if (isUsed) fields.set(name, panel);
+  }
+  const panels = withoutEmptyLines({ identifiers, dates, fields });
+  const isSameAxis =
+    panels.identifiers.length === held.identifiers.length &&
+    panels.identifiers.every((identifier, n) => identifier === held.identifiers[n]);
+  return isSameAxis ? { ...panels, identifiers: held.identifiers } : panels;
+}
+
+const valueAt = (panel: Float64Array | undefined, cell: number, isHeld: boolean): number =>
+  isHeld && panel !== undefined ? panel[cell]! : Number.NaN;
+
+/** Position of each day in other days; -1 where it is not among them. */
+function placesOf(days: Int32Array, others: Int32Array): Int32Array {
+  const place = new Map([...others].map((day, t) => [day, t]));
+  return Int32Array.from(days, (day) => place.get(day) ?? -1);
+}
+
+/** The columns of a security, and the days after one up to another that are those of the source. */
+interface Span {
+  readonly n: number;
+  readonly m: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+function spansOf(
+  identifiers: readonly string[],
+  { held, fresh }: { readonly held: Panels; readonly fresh: Panels },
+  { rejected, restated, lastOf }: Judgement,
+  { last, lastDay }: { readonly last: number; readonly lastDay: Day },
+): Span[] {
+  const [own, other] = [held, fresh].map(
+    (panels) => new Map(panels.identifiers.map((identifier, place) => [identifier, place])),
+  ) as [Map<string, number>, Map<string, number>];
+  return identifiers.map((identifier) => {
+    const [n, m] = [own.get(identifier) ?? -1, other.get(identifier) ?? -1];
+    const end = n < 0 ? lastDay : lastOf[n]!;
+    if (rejected.has(identifier)) return { n, m, from: Infinity, to: -Infinity };
+    if (restated.has(identifier)) return { n, m, from: -Infinity, to: Math.max(last, end) };
+    return { n, m, from: end, to: last };
+  });
+}

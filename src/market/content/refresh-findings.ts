@@ -1,0 +1,92 @@
+import { formatDay, type Day } from '#domain/time/days.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import type { Rejection } from './judged-securities.js';
+import type { Restatement, RowCounts } from './restatements.js';
+
+/** A restatement for a split that was taken. */
+export interface SplitTaken {
+  readonly identifier: string;
+  /** Shares after the split for one before it. */
+  readonly ratio: number;
+  /** First date whose prices are not divided; null where there is none yet. */
+  readonly date: string | null;
+}
+
+/** Securities with a finding of their own; the others are counted in one. */
+const FINDINGS_MAX = 20;
+
+const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;
+
+/** One finding for each security whose restatement for a split was taken. */
+export function splitFindings(splits: readonly SplitTaken[]): Finding[] {
+  return limited(splits, 'SPLIT_RESTATED', ({ identifier, ratio, date }) => {
+    const [one, other] = ratio >= 1 ? [ratio, 1] : [1, 1 / ratio];
+    const until = date === null ? '' : ` before ${date}`;
+    return {
+      severity: 'info',
+      code: 'SPLIT_RESTATED',
+      path: `market.${identifier}`,
+      message: `The source restated ${identifier} for a ${rounded(one)}:${rounded(other)} split: prices${until} are divided by ${rounded(ratio)}. Its bars and corporate actions are those of the source.`,
+      value: ratio,
+    };
+  });
+}
+
+const rounded = (number: number): number => Number(number.toPrecision(6));
+
+/** One finding for each security that is rejected. */
+export function rejectionFindings(rejections: readonly Rejection[]): Finding[] {
+  return limited(rejections, 'HISTORY_CHANGED', ({ identifier, bars, actions, heldBack, first }) => {
+    const later = heldBack === 0 ? '' : `; ${counted(heldBack, 'later bar')} held back`;
+    return {
+      severity: 'warning',
+      code: 'HISTORY_CHANGED',
+      path: `market.${identifier}`,
+      message: `The source has another history of ${identifier}: ${differences(bars, actions)}${examplesOf(first)}. Its bars and corporate actions stay as they are${later}. Refresh with full: true (--full) to take the source as it is.`,
+    };
+  });
+}
+
+function differences(bars: RowCounts, actions: RowCounts): string {
+  const kinds = (counts: RowCounts, one: string) =>
+    (['changed', 'removed', 'added'] as const).flatMap((kind) =>
+      counts[kind] === 0 ? [] : [counted(counts[kind], `${kind} ${one}`)],
+    );
+  return [...kinds(bars, 'bar'), ...kinds(actions, 'corporate action')].join(', ');
+}
+
+function examplesOf(first: readonly Restatement[]): string {
+  const texts = first.map(
+    ({ column, date, before, after }) =>
+      `${column}${date === null ? '' : ` on ${date}`} ${before ?? 'none'} in the store, ${after ?? 'none'} in the source`,
+  );
+  return texts.length === 0 ? '' : ` (${texts.join('; ')})`;
+}
+
+/** Columns with values of held days that the store lacks. */
+export function columnFindings(columns: readonly string[], lastDay: Day): Finding[] {
+  if (columns.length === 0) return [];
+  const message = `The source has values of dates up to ${formatDay(lastDay)} in ${counted(columns.length, 'column')} that the store lacks (${columns.join(', ')}): not taken. Refresh with full: true (--full) to take them.`;
+  return [{ severity: 'warning', code: 'HISTORY_CHANGED', path: 'market', message }];
+}
+
+/** Bars that came after those of other securities. */
+export function lateFindings(late: number): Finding[] {
+  if (late === 0) return [];
+  const message = `${counted(late, 'bar')} of dates that the store has came after the last bar of ${late === 1 ? 'its security' : 'their securities'}, and ${late === 1 ? 'was' : 'were'} added: results of those dates change.`;
+  return [{ severity: 'info', code: 'LATE_BARS', path: 'market', message, count: late }];
+}
+
+/** Findings of the first items, and one that counts the others. */
+function limited<T extends { readonly identifier: string }>(
+  items: readonly T[],
+  code: 'SPLIT_RESTATED' | 'HISTORY_CHANGED',
+  findingOf: (item: T) => Finding,
+): Finding[] {
+  const findings = items.slice(0, FINDINGS_MAX).map(findingOf);
+  const others = items.length - findings.length;
+  if (others <= 0) return findings;
+  const names = items.slice(FINDINGS_MAX, 2 * FINDINGS_MAX).map(({ identifier }) => identifier);
+  const message = `So it is for ${counted(others, 'more security', 'more securities')}: ${names.join(', ')}${others > names.length ? ' and others' : ''}.`;
+  return [...findings, { severity: findings[0]!.severity, code, path: 'market', message, count: others }];
+}

@@ -1,0 +1,42 @@
+import type { ValueConflict } from '../tables/row-conflicts.js';
+
+/** What becomes of a second row of one security and date. */
+export type OnDuplicate = 'refuse' | 'identical' | 'first' | 'last';
+
+export interface RepetitionTerms {
+  readonly onDuplicate: OnDuplicate;
+  /** Rows of several files make one bar, where each has values of its own. */
+  readonly isJoined: boolean;
+}
+
+/** Whether a further row of a cell is accepted; what it changes is changed. */
+export function isMet(
+  { onDuplicate, isJoined }: RepetitionTerms,
+  panels: readonly Float64Array[],
+  cell: number,
+  valueOf: (field: number) => number,
+): boolean {
+  if (onDuplicate === 'refuse' && !isJoined) return false;
+  for (let field = 0; field < panels.length; field++) {
+    const panel = panels[field]!;
+    const value = valueOf(field);
+    const held = panel[cell]!;
+    if (isJoined && value !== value) continue;
+    if (onDuplicate === 'last' || (isJoined && held !== held)) panel[cell] = value;
+    else if (onDuplicate === 'refuse' || (onDuplicate === 'identical' && !Object.is(held, value))) return false;
+  }
+  return true;
+}
+
+/** The first value of a further row of a cell that differs; undefined where none does. */
+export function valueConflict(
+  {
+    fields,
+    panels,
+    cell,
+  }: { readonly fields: readonly string[]; readonly panels: readonly Float64Array[]; readonly cell: number },
+  valueOf: (field: number) => number,
+): Pick<ValueConflict, 'column' | 'first' | 'other'> | undefined {
+  const at = panels.findIndex((panel, field) => !Object.is(panel[cell], valueOf(field)));
+  return at < 0 ? undefined : { column: fields[at]!, first: panels[at]![cell]!, other: valueOf(at) };
+}

@@ -1,0 +1,179 @@
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import type { Day } from '#domain/time/days.js';
+import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
+import { SPLIT_RATIO_MIN, SPLIT_RATIOS } from './split-ratios.js';
+import { SINGLE_PRECISION, unitOf } from './written-precision.js';
+
+/** A history that a vendor has divided by the ratio of a split. */
+export interface SplitRestatement {
+  /** Shares after the split for one before it. */
+  readonly ratio: number;
+  /** First day whose prices are not divided; null where neither the store nor the source has one yet. */
+  readonly exDay: Day | null;
+  /** Last day whose prices are divided. */
+  readonly lastDivided: Day;
+}
+
+/** The bars of one security on the days of its stored history, in two versions. */
+export interface TwoHistories {
+  readonly days: readonly Day[];
+  /** Field to its values in both versions, NaN where there is none. */
+  readonly fields: ReadonlyMap<string, { readonly held: readonly number[]; readonly fresh: readonly number[] }>;
+  /** First close of the source after those days. */
+  readonly next: { readonly day: Day; readonly close: number } | null;
+  /** Actions of the source. */
+  readonly actions: readonly CorporateAction[];
+  readonly adjustment: Adjustment;
+}
+
+/** Fields that a split divides. */
+const PRICES: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE']);
+
+/** Bars of a history without a later close from which a ratio is believed. */
+const BARS_MIN = 3;
+
+/** Largest rounding of volumes, relative. */
+const VOLUME_ROUNDING_MAX = 0.01;
+
+/**
+ * The split that explains how one version of a history became another: before a date prices are divided by its ratio and
+ * volumes multiplied by it, within the vendor's rounding, and from that date on nothing differs. Other fields are divided,
+ * multiplied or as they were, each throughout. The close must continue across the date better than it did before.
+ * @returns undefined where no split explains it
+ * @cost a pass over the history for each ratio that the closes leave open, mostly one
+ */
+export function splitRestatement(histories: TwoHistories): SplitRestatement | undefined {
+  const { days, fields, next, actions, adjustment } = histories;
+  const close = fields.get('CLOSE')!; // every market has it
+  const last = close.held.findLastIndex((value, t) => !isSame(value, close.fresh[t]!));
+  if (last < 0) return undefined;
+  const ratio = ratiosIn(close, last).find((each) => fitsAll(fields, { ratio: each, last }));
+  const after = close.held.findIndex((value, t) => t > last && value === value);
+  const following = after >= 0 ? { day: days[after]!, close: close.held[after]! } : next;
+  if (ratio === undefined || !isContinued(close, { last, following })) return undefined;
+  const lastDivided = days[last]!;
+  const to = following?.day ?? Infinity;
+  const split = actions.find(
+    ({ type, exDay, status }) =>
+      ACTION_KINDS[type] === 'ratio' && status !== 'cancelled' && exDay > lastDivided && exDay <= to,
+  );
+  // As traded, a split beside prices that it has divided already would count twice.
+  if (split !== undefined && adjustment === 'none') return undefined;
+  return { ratio, exDay: split?.exDay ?? following?.day ?? null, lastDivided };
+}
+
+const isSame = (x: number, y: number): boolean => x === y || (x !== x && y !== y);
+
+interface Values {
+  readonly held: readonly number[];
+  readonly fresh: readonly number[];
+}
+
+/** Ratios of splits that the closes up to a position leave open, the simplest first. */
+function ratiosIn({ held, fresh }: Values, last: number): number[] {
+  const units = { held: unitOf(priced(held)), fresh: unitOf(priced(fresh)) };
+  let [low, high] = [0, Number.POSITIVE_INFINITY];
+  for (let t = 0; t <= last; t++) {
+    const [before, after] = [held[t]!, fresh[t]!];
+    if (before !== before && after !== after) continue;
+    if (!(before > 0 && after > 0)) return [];
+    const [own, other] = [slackOf(before, units.held), slackOf(after, units.fresh)];
+    low = Math.max(low, (before - own) / (after + other));
+    high = Math.min(high, after > other ? (before + own) / (after - other) : Number.POSITIVE_INFINITY);
+  }
+  return SPLIT_RATIOS.filter((ratio) => ratio >= low && ratio <= high && (ratio < 1 || ratio >= SPLIT_RATIO_MIN));
+}
+
+const priced = (values: readonly number[]): number[] => values.filter((value) => value === value);
+
+/** Difference that the rounding of a value leaves open. */
+const slackOf = (value: number, unit: number): number => unit / 2 + SINGLE_PRECISION * Math.abs(value);
+
+interface Split {
+  readonly ratio: number;
+  /** Position of the last bar before it. */
+  readonly last: number;
+}
+
+/** Whether every field is what the split makes of it. */
+function fitsAll(fields: TwoHistories['fields'], { ratio, last }: Split): boolean {
+  return [...fields].every(([name, values]) => {
+    const factors = PRICES.has(name) ? [1 / ratio] : name === 'VOLUME' ? [ratio] : [1, 1 / ratio, ratio];
+    return (
+      values.held.every((value, t) => t <= last || isSame(value, values.fresh[t]!)) &&
+      factors.some((factor) => isScaled(values, { factor, last, isVolume: name === 'VOLUME' }))
+    );
+  });
+}
+
+function isScaled(
+  { held, fresh }: Values,
+  { factor, last, isVolume }: { readonly factor: number; readonly last: number; readonly isVolume: boolean },
+): boolean {
+  const unit = isVolume ? volumeUnit : unitOf;
+  const units = { held: unit(priced(held)), fresh: unit(priced(fresh)) };
+  for (let t = 0; t <= last; t++) {
+    const [expected, value] = [held[t]! * factor, fresh[t]!];
+    if (isSame(expected, value)) continue;
+    if (expected !== expected || value !== value) return false;
+    const slack = factor * slackOf(held[t]!, units.held) + slackOf(value, units.fresh);
+    const most = isVolume ? Math.max(1, VOLUME_ROUNDING_MAX * Math.abs(value)) : Number.POSITIVE_INFINITY;
+    if (Math.abs(expected - value) > Math.min(slack, most)) return false;
+  }
+  return true;
+}
+
+/** As `unitOf`, of volumes that may be written in hundreds or thousands. */
+function volumeUnit(volumes: readonly number[]): number {
+  let unit = unitOf(volumes);
+  while (unit >= 1 && unit < 1e9 && volumes.every((volume) => volume % (unit * 10) === 0)) unit *= 10;
+  return unit;
+}
+
+/** Whether the close moves less across the date than it would on the old basis. */
+function isContinued(
+  { held, fresh }: Values,
+  { last, following }: { readonly last: number; readonly following: TwoHistories['next'] },
+): boolean {
+  if (following === null) return last + 1 >= BARS_MIN;
+  const moveFrom = (close: number): number => Math.abs(Math.log(following.close / close));
+  return moveFrom(fresh[last]!) < moveFrom(held[last]!);
+}
+
+export interface RestatedActions {
+  readonly held: readonly CorporateAction[];
+  readonly fresh: readonly CorporateAction[];
+  /** Last day of the stored history. */
+  readonly lastDay: Day;
+  /** Difference up to which two amounts of cash are one. */
+  errorOf(action: CorporateAction): number;
+}
+
+/** Whether the actions of a history are restated with its prices: cash of divided days is divided, the rest is as it was. */
+export function areRestated(
+  { ratio, lastDivided }: SplitRestatement,
+  { held, fresh, lastDay, errorOf }: RestatedActions,
+): boolean {
+  const inHistory = (actions: readonly CorporateAction[]) => actions.filter(({ exDay }) => exDay <= lastDay);
+  const [before, after] = [inHistory(held), inHistory(fresh)];
+  const cash = (actions: readonly CorporateAction[]) =>
+    actions.flatMap(({ type, value }) => (ACTION_KINDS[type] === 'cash' ? [value] : []));
+  const units = { held: unitOf(cash(before)), fresh: unitOf(cash(after)) };
+  const isOf = (was: CorporateAction, is: CorporateAction): boolean => {
+    const factor = was.exDay <= lastDivided ? 1 / ratio : 1;
+    const slack = factor * slackOf(was.value, units.held) + slackOf(is.value, units.fresh) + errorOf(is);
+    const isSameValue =
+      ACTION_KINDS[was.type] === 'cash' ? Math.abs(was.value * factor - is.value) <= slack : was.value === is.value;
+    const price = was.subscriptionPrice;
+    const isSamePrice =
+      price === null
+        ? is.subscriptionPrice === null
+        : is.subscriptionPrice !== null &&
+          Math.abs(price * factor - is.subscriptionPrice) <= slackOf(price, units.fresh);
+    return isSameValue && isSamePrice && termsOf(was) === termsOf(is);
+  };
+  return before.length === after.length && before.every((was, i) => isOf(was, after[i]!));
+}
+
+/** What a split does not change of an action. */
+const termsOf = (action: CorporateAction): string => canonicalJson({ ...action, value: 0, subscriptionPrice: null });

@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
+import type { SourceFile } from './source-file.js';
+
+/** A file as it was read. */
+export interface FileDigest {
+  readonly label: string;
+  readonly bytes: number;
+  /** SHA-256 of its bytes, hex. */
+  readonly sha256: string;
+}
+
+/** Bytes read at a time. */
+const CHUNK_BYTES = 1 << 20;
+
+/** Memory to read into, for one digest at a time: what is used again need not come from the system. */
+export const digestMemory = (): Buffer => Buffer.allocUnsafeSlow(CHUNK_BYTES);
+
+/**
+ * The size of a file and the SHA-256 of its bytes.
+ * @param path without links; one that has come since is not followed.
+ * @throws when it cannot be read
+ * @cost 1 ms a MiB
+ */
+export async function digestFile(path: string, label: string, memory = digestMemory()): Promise<FileDigest> {
+  const hash = createHash('sha256');
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    for (let bytes = 0; ;) {
+      const { bytesRead } = await file.read(memory, 0, memory.length);
+      if (bytesRead === 0) return { label, bytes, sha256: hash.digest('hex') };
+      hash.update(memory.subarray(0, bytesRead));
+      bytes += bytesRead;
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+export async function digestFiles(
+  files: readonly Pick<SourceFile, 'path' | 'label'>[],
+  digests: FileDigest[],
+): Promise<void> {
+  const memory = digestMemory();
+  for (const { path, label } of files) digests.push(await digestFile(path, label, memory));
+}

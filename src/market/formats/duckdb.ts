@@ -1,0 +1,208 @@
+import type * as DuckDbApi from '@duckdb/node-api';
+import type { DuckDBConnection, DuckDBDataChunk, DuckDBInstance as Instance, DuckDBValue } from '@duckdb/node-api';
+import type Bindings from '@duckdb/node-bindings';
+import { createRequire } from 'node:module';
+import { type Cell, TEXT_BYTES_MAX } from './cells.js';
+import { TEXT_BYTES } from './short-names.js';
+
+// Required, not imported: to import it takes 0.1 s more, for an import of CommonJS parses all its files for names, and
+// the first load waits for it.
+const require = createRequire(import.meta.url);
+const {
+  DuckDBInstance,
+  DuckDBTypeId,
+  DuckDBDateValue,
+  DuckDBDecimalValue,
+  DuckDBTimestampValue,
+  DuckDBTimestampTZValue,
+} = require('@duckdb/node-api') as typeof DuckDbApi;
+const bindings = require('@duckdb/node-bindings') as typeof Bindings;
+
+const TYPES: Readonly<Record<Kind, readonly DuckDbApi.DuckDBTypeId[]>> = {
+  integer: [DuckDBTypeId.INTEGER, DuckDBTypeId.DATE],
+  double: [DuckDBTypeId.DOUBLE],
+  text: [DuckDBTypeId.VARCHAR],
+};
+
+/** Memory DuckDB may use for itself; panels come on top. */
+const MEMORY_LIMIT = '1GiB';
+
+/** A DuckDB with one connection, and others where statements run side by side. */
+export interface DuckDb {
+  readonly connection: DuckDBConnection;
+  connect(): Promise<DuckDBConnection>;
+  /** Closes every connection, and the DuckDB. */
+  close(): void;
+}
+
+let prepared: Promise<Instance> | undefined;
+
+/** Makes ready what the next `openDuckDb` takes, unless that waits already: for a process that waits for work. @cost 10 ms */
+export function prepareDuckDb(): void {
+  prepared ??= DuckDBInstance.create(':memory:');
+  prepared.catch(() => {}); // thrown to whoever opens it
+}
+
+/**
+ * A DuckDB of its own in memory that can read the given files, or the database attached, and nothing else: no network,
+ * no other file, no extension, and no statement that could change that.
+ */
+export async function openDuckDb(readable: Readable): Promise<DuckDb> {
+  const coming = prepared ?? DuckDBInstance.create(':memory:');
+  prepared = undefined;
+  const instance = await coming;
+  const connections: DuckDBConnection[] = [];
+  async function connect(): Promise<DuckDBConnection> {
+    const connection = await instance.connect();
+    connections.push(connection);
+    return connection;
+  }
+  const close = () => {
+    for (const open of connections) open.closeSync();
+    instance.closeSync();
+  };
+  const connection = await connect();
+  await connection.run(settingsFor(readable)).catch((error: unknown) => {
+    close();
+    throw error;
+  });
+  return { connection, connect, close };
+}
+
+/** What a DuckDB may read. */
+interface Readable {
+  readonly files?: readonly string[];
+  readonly attach?: { readonly path: string; readonly name: string };
+}
+
+/**
+ * The statements that confine a DuckDB to what it may read. It keeps nothing of the files that it has read: the system does
+ * already, and memory that is touched for the first time costs more than to read again.
+ */
+export function settingsFor({ files = [], attach }: Readable): string {
+  return `
+    SET memory_limit = '${MEMORY_LIMIT}';
+    SET autoinstall_known_extensions = false;
+    SET autoload_known_extensions = false;
+    SET temp_directory = '';
+    SET enable_external_file_cache = false;
+    ${attach === undefined ? '' : `ATTACH ${sqlText(attach.path)} AS ${sqlName(attach.name)} (READ_ONLY);`}
+    SET allowed_paths = [${files.map(sqlText).join(', ')}];
+    SET enable_external_access = false;
+    SET lock_configuration = true`;
+}
+
+/** A text as a SQL literal. */
+export const sqlText = (text: string) => `'${text.replaceAll("'", "''")}'`;
+/** A name as a SQL identifier. */
+export const sqlName = (name: string) => `"${name.replaceAll('"', '""')}"`;
+
+/** Types whose values have a size of their own. */
+const BOUNDED_TYPE =
+  /^(?:BOOLEAN|U?(?:TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE|DECIMAL|DATE|TIME|TIMESTAMP|INTERVAL|UUID)\b(?!.*\[)/;
+
+/** SQL of a value that fails where its text is too long, before that leaves DuckDB. @param what as a message calls it */
+export const boundedText = (value: string, what: string) =>
+  `CASE WHEN strlen((${value})::VARCHAR) > ${TEXT_BYTES_MAX} THEN error(${sqlText(`${what} has a text of more than ${TEXT_BYTES_MAX} bytes`)}) ELSE ${value} END`;
+
+/** SQL of a column of a source whose texts are bounded. */
+export function boundedColumn({ name, type }: { readonly name: string; readonly type: string }): string {
+  const column = sqlName(name);
+  return BOUNDED_TYPE.test(type) ? column : `${boundedText(column, `The column ${name.slice(0, 80)}`)} AS ${column}`;
+}
+
+/** Chunks between two collections of those that were worked on: 8 MiB of eight columns. */
+const CHUNKS_BETWEEN_COLLECTIONS = 64;
+
+let chunksSince = 0;
+
+/** What a column holds whose values are read where they lie. */
+type Kind = 'integer' | 'double' | 'text';
+
+/**
+ * Rows of a query as they stream in, never a whole result at once: the next ones are fetched while those before are
+ * worked on.
+ * @param kinds of the columns that `integersOf`, `doublesOf` and `textsOf` will read; null for another.
+ */
+export async function* chunksOf(
+  connection: DuckDBConnection,
+  sql: string,
+  kinds: readonly (Kind | null)[] = [],
+): AsyncGenerator<DuckDBDataChunk> {
+  const result = await connection.stream(sql);
+  kinds.forEach((kind, column) => {
+    if (kind !== null && !TYPES[kind].includes(result.columnTypeId(column)))
+      throw new Error(`column ${column} of the query holds no ${kind}`);
+  });
+  let coming = result.fetchChunk();
+  try {
+    for (;;) {
+      const chunk = await coming;
+      if (chunk === null || chunk.rowCount === 0) return;
+      collectChunks();
+      coming = result.fetchChunk();
+      coming.catch(() => {}); // thrown when its turn comes
+      yield chunk;
+    }
+  } finally {
+    await coming.catch(() => {}); // the connection must not close under it; what it threw was thrown above, or has no reader
+  }
+}
+
+/**
+ * Collects unused chunks, where the process may ask for a collection: the engine does not know that each
+ * of them holds memory outside its heap, which then comes anew from the system, page by page, instead of being used
+ * again.
+ */
+function collectChunks(): void {
+  chunksSince = (chunksSince + 1) % CHUNKS_BETWEEN_COLLECTIONS;
+  if (chunksSince === 0) void globalThis.gc?.({ type: 'minor' });
+}
+
+/**
+ * The doubles of a column of a chunk where they lie, which the query was known to hold; NaN must stand for null
+ * already.
+ */
+export function doublesOf(chunk: DuckDBDataChunk, column: number): Float64Array {
+  const { buffer, byteOffset } = dataOf(chunk, column, Float64Array.BYTES_PER_ELEMENT);
+  return new Float64Array(buffer, byteOffset, chunk.rowCount);
+}
+
+/**
+ * The integers of a column of a chunk where they lie, which the query was known to hold, as days since 1970 if it is of
+ * dates; it must have no null.
+ */
+export function integersOf(chunk: DuckDBDataChunk, column: number): Int32Array {
+  const { buffer, byteOffset } = dataOf(chunk, column, Int32Array.BYTES_PER_ELEMENT);
+  return new Int32Array(buffer, byteOffset, chunk.rowCount);
+}
+
+/** The texts of a column of a chunk as `shortNames` reads them, where they lie. */
+export function textsOf(chunk: DuckDBDataChunk, column: number): Int32Array {
+  const { buffer, byteOffset } = dataOf(chunk, column, TEXT_BYTES);
+  return new Int32Array(buffer, byteOffset, (chunk.rowCount * TEXT_BYTES) / Int32Array.BYTES_PER_ELEMENT);
+}
+
+/**
+ * The bytes of a column where they lie: the vectors of the interface above would be made with them, four objects each.
+ */
+function dataOf({ chunk, rowCount }: DuckDBDataChunk, column: number, width: number): Uint8Array {
+  return bindings.vector_get_data(bindings.data_chunk_get_vector(chunk, column), rowCount * width);
+}
+
+/** A value as a cell: what DuckDB has a type of its own for becomes a number, a date or its text. */
+export function cellOf(value: DuckDBValue): Cell {
+  if (
+    value === null ||
+    typeof value === 'string' ||
+    typeof value === 'number' ||
+    typeof value === 'bigint' ||
+    typeof value === 'boolean'
+  )
+    return value;
+  if (value instanceof DuckDBDecimalValue) return value.toDouble();
+  if (value instanceof DuckDBDateValue) return new Date(value.days * 86_400_000);
+  if (value instanceof DuckDBTimestampValue || value instanceof DuckDBTimestampTZValue)
+    return new Date(Number(value.micros / 1000n));
+  return String(value);
+}

@@ -1,0 +1,41 @@
+import { createHash } from 'node:crypto';
+import { compareText } from '#domain/refusals/findings.js';
+import type { Panels } from './panels.js';
+
+/** Days that are hashed together: what is appended to a store changes the last block alone. */
+export const BLOCK_DAYS = 64;
+
+export const DIGEST_BYTES = 32;
+
+/** Digests of the blocks of the first days of a content, known before. */
+export interface KnownBlocks {
+  readonly digests: Uint8Array;
+  readonly days: number;
+}
+
+/** Digests of blocks of the panels with these fields, by the number of the block. */
+export interface MadeBlocks {
+  readonly fields: Panels['fields'];
+  readonly digests: ReadonlyMap<number, Uint8Array>;
+}
+
+/** SHA-256 for each block over its days and then its values, field by field in the order of their names. */
+export function blockDigests({ identifiers, dates, fields }: Panels): (block: number) => Uint8Array {
+  const assets = identifiers.length;
+  const panels = [...fields.keys()].toSorted(compareText).map((name) => fields.get(name)!);
+  return (block) => {
+    const from = block * BLOCK_DAYS;
+    const to = Math.min(from + BLOCK_DAYS, dates.length);
+    return blockDigest(
+      dates.subarray(from, to),
+      panels.map((panel) => panel.subarray(from * assets, to * assets)),
+    );
+  };
+}
+
+/** The digest of one block. @param values of its fields in the order of their names, [days x assets] each */
+export function blockDigest(days: Int32Array, values: readonly Float64Array[]): Uint8Array {
+  const hash = createHash('sha256').update(days);
+  for (const cells of values) hash.update(cells);
+  return hash.digest();
+}

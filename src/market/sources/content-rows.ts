@@ -1,0 +1,123 @@
+import { createActionRows } from '../content/action-rows.js';
+import type { Cell, Heading } from '../formats/cells.js';
+import type { ContentTables } from '../content/market-content.js';
+import type { CsvRecord } from './csv.js';
+import { createMarketRecords, raggedRow, textCells } from './csv.js';
+import { completeContent, marketRowsOn, PLAIN_TERMS, type CompleteContent } from '../mapping/mapped-content.js';
+import type { TableKind } from '../tables/table-kinds.js';
+import type { MarketFile, MarketRows } from '../content/market-rows.js';
+import { cellPath, type Problems } from '../tables/problems.js';
+import { createReferenceRows } from '../content/reference-rows.js';
+import { createSeriesRows, reportSeries } from '../content/series-rows.js';
+import type { TableRows } from '../content/table-rows.js';
+import { createUniverseRows } from '../content/universe-rows.js';
+import { seriesIn } from '../content/whole-content.js';
+
+/**
+ * What to do with the rows of one table, null being one that cannot be read; undefined when its columns are not those
+ * of the dataset.
+ */
+export type RowSink = ((cells: readonly (Cell | undefined)[] | null) => void) | undefined;
+
+/** What a table is called where it lies, and what stands above its header. */
+export interface TablePlace {
+  readonly name: string;
+  readonly heading?: Heading;
+}
+
+/** The rows of all datasets on their way to one content. */
+export interface ContentRows {
+  /** Begins a table of cells. @param table where it lies */
+  beginCells(tableKind: TableKind, label: string, columns: readonly string[], table?: TablePlace): RowSink;
+  /** Begins a CSV file; numbers of the market are read from its bytes. */
+  beginCsv(
+    tableKind: TableKind,
+    label: string,
+    columns: readonly string[],
+    table?: TablePlace,
+  ): ((record: CsvRecord) => void) | undefined;
+  /** Begins a table of the market whose numbers are set one by one. */
+  beginMarket(
+    label: string,
+    columns: readonly string[],
+    table?: string,
+  ): { readonly file: MarketFile; readonly market: MarketRows } | undefined;
+  rowsOf(tableKind: TableKind): number;
+  /** The tables beside the market. */
+  toTables(): ContentTables;
+  /** The content; undefined when anything was wrong. */
+  toContent(): CompleteContent | undefined;
+}
+
+export function createContentRows(problems: Problems, terms = PLAIN_TERMS): ContentRows {
+  const market = marketRowsOn(terms, problems);
+  const records = createMarketRecords(market);
+  const tables = {
+    reference: createReferenceRows(problems),
+    corporate_actions: createActionRows(problems),
+    universes: createUniverseRows(problems),
+    series: createSeriesRows(problems),
+  };
+
+  function beginCells(tableKind: TableKind, label: string, columns: readonly string[], table?: TablePlace): RowSink {
+    if (tableKind !== 'market') return tables[tableKind].beginFile(label, columns);
+    const file = market.beginFile(label, columns, table?.name, table?.heading);
+    return file && ((cells) => market.addCells(file, cells));
+  }
+
+  const toTables = (): ContentTables => ({
+    reference: tables.reference.toTable(),
+    actions: tables.corporate_actions.toTable(),
+    universes: tables.universes.toTable(),
+    ...seriesIn(tables.series.toTable()),
+  });
+
+  return {
+    beginCells,
+    beginCsv(tableKind, label, columns, table) {
+      return tableKind === 'market'
+        ? records(label, columns, table?.name, table?.heading)
+        : tableRecords(tables[tableKind], label, columns, problems);
+    },
+    rowsOf: (tableKind) => (tableKind === 'market' ? market.rows : tables[tableKind].rows),
+    beginMarket(label, columns, table) {
+      const file = market.beginFile(label, columns, table);
+      return file && { file, market };
+    },
+    toTables,
+    toContent() {
+      const held = toTables();
+      const panels = market.toPanels();
+      if (panels === undefined) reportSeries(market.names(), held.series, problems);
+      const content = panels && completeContent(panels, held, terms, problems);
+      return problems.errors === 0 ? content : undefined;
+    },
+  };
+}
+
+/** What to do with the records of a CSV file of a table. */
+export function tableRecords(
+  rows: TableRows<unknown>,
+  label: string,
+  columns: readonly string[],
+  problems: Problems,
+): ((record: CsvRecord) => void) | undefined {
+  const addRow = rows.beginFile(label, columns);
+  let row = 0;
+  return (
+    addRow &&
+    ((record) => {
+      row += 1;
+      if (record.cells === columns.length) {
+        addRow(textCells(record));
+        return;
+      }
+      addRow(null);
+      problems.error({
+        code: 'UNREADABLE_FILE',
+        path: cellPath(label, row, ''),
+        message: raggedRow(record.cells, columns.length),
+      });
+    })
+  );
+}

@@ -1,0 +1,350 @@
+import { ENCODINGS } from '#domain/documents/mapping.js';
+import { createByteTexts } from '../formats/byte-texts.js';
+import type { MarketFile, MarketRows } from '../content/market-rows.js';
+import type { Cell, Heading } from '../formats/cells.js';
+import { unprotectedText } from '../formats/formula-text.js';
+import { asUtf8, type TextEncoding } from '../formats/text-encoding.js';
+
+/** Longest record: a thousand columns of a hundred characters and room to spare. */
+const RECORD_BYTES_MAX = 1 << 20;
+
+/** Most columns of a record. */
+const COLUMNS_MAX = 4096;
+
+const QUOTE = 0x22;
+const LF = 0x0a;
+const CR = 0x0d;
+const SPACE = 0x20;
+const DELIMITERS = [',', ';', '\t', '|'] as const;
+const HEADING_BYTES_MAX = 1 << 16; // with a delimiter in it, if anywhere: a title above the header has none
+
+/** One record of a CSV file: its cells as ranges of bytes. */
+export interface CsvRecord {
+  readonly bytes: Uint8Array;
+  /** First byte of each cell, quotes excluded. */
+  readonly starts: Int32Array;
+  /** Byte after the last one of each cell. */
+  readonly ends: Int32Array;
+  /** 1 where the cell holds doubled quotes. */
+  readonly escaped: Uint8Array;
+  cells: number;
+}
+
+/** A CSV file that cannot be read on: what is wrong and at which record, the header being record 0. */
+export class CsvFault extends Error {
+  override readonly name = 'CsvFault';
+  readonly record: number;
+  /** What of a closed set would read it. */
+  readonly accepted: readonly string[] | undefined;
+  constructor(record: number, message: string, accepted?: readonly string[]) {
+    super(message);
+    this.record = record;
+    this.accepted = accepted;
+  }
+}
+
+interface CsvTerms {
+  /** Lines before the header, empty ones not counted. */
+  readonly skip?: number | undefined;
+  /** How the text is written where no byte order mark says it; null or absent: UTF-8. */
+  readonly encoding?: TextEncoding | null | undefined;
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * Reads records of comma-separated values (RFC 4180; the delimiter is the one the header uses, of comma, semicolon, tab and bar).
+ * Quoted cells may hold delimiters, line breaks and doubled quotes. Empty lines are passed over.
+ * @param onHeader receives the column names and the lines above them; returns what to do with each record, undefined to stop. A record may have
+ *   more or fewer cells than the header.
+ * @throws CsvFault when the text is not such a file.
+ * @cost one pass over the bytes; a record is a view that is valid during the call only.
+ */
+export async function readCsv(
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  onHeader: (columns: string[], heading: Heading) => ((record: CsvRecord) => void) | undefined,
+  { skip = 0, encoding = null }: CsvTerms = {},
+): Promise<void> {
+  const record: Omit<CsvRecord, 'bytes'> & { bytes: Uint8Array } = {
+    bytes: new Uint8Array(0),
+    starts: new Int32Array(COLUMNS_MAX),
+    ends: new Int32Array(COLUMNS_MAX),
+    escaped: new Uint8Array(COLUMNS_MAX),
+    cells: 0,
+  };
+  let rest = new Uint8Array(0);
+  let delimiter = 0;
+  let columns = 0;
+  let records = 0;
+  let isStarted = false;
+  const heading: string[][] = [];
+  let onRecord: ((record: CsvRecord) => void) | undefined;
+
+  /** Reads the records of `bytes`; returns where the first incomplete one begins. */
+  function readRecords(bytes: Uint8Array, last: boolean): number {
+    let position = 0;
+    record.bytes = bytes;
+    if (delimiter === 0) {
+      position = isStarted ? 0 : startOfText(bytes);
+      isStarted = true;
+      while (heading.length < skip) {
+        const next = afterLine(bytes, position);
+        if (next < 0) return position;
+        heading.push(headingCells(decodedText(bytes, position, next)));
+        position = next;
+      }
+      delimiter = delimiterOf(bytes, position, last);
+      if (delimiter === 0) return position;
+    }
+    for (;;) {
+      const next = readRecord(record, position, delimiter, last, records);
+      if (next < 0) return position;
+      position = next;
+      if (record.cells === 1 && record.starts[0] === record.ends[0]) continue;
+      if (columns === 0) {
+        columns = record.cells;
+        onRecord = onHeader(
+          Array.from({ length: columns }, (_, cell) => cellText(record, cell)),
+          heading,
+        );
+        if (onRecord === undefined) return -1;
+      } else onRecord!(record);
+      records += 1;
+    }
+  }
+
+  for await (const chunk of asUtf8(chunks, encoding)) {
+    const bytes = rest.length === 0 ? chunk : joined(rest, chunk);
+    const read = readRecords(bytes, false);
+    if (read < 0) return;
+    if (bytes.length - read > RECORD_BYTES_MAX)
+      throw new CsvFault(records, `The row is longer than ${RECORD_BYTES_MAX} bytes; a quote may be missing.`);
+    rest = bytes.slice(read);
+  }
+  readRecords(rest, true);
+  if (columns === 0) throw new CsvFault(0, 'The file is empty; a header is needed.');
+}
+
+/** Cuts one record into cells; returns the position after it, or -1 when the bytes end inside it. */
+function readRecord(
+  record: { bytes: Uint8Array; starts: Int32Array; ends: Int32Array; escaped: Uint8Array; cells: number },
+  from: number,
+  delimiter: number,
+  last: boolean,
+  records: number,
+): number {
+  const { bytes, starts, ends, escaped } = record;
+  const length = bytes.length;
+  let position = from;
+  let cells = 0;
+  if (position >= length) return -1;
+  for (;;) {
+    if (cells === COLUMNS_MAX) throw new CsvFault(records, `The row has more than ${COLUMNS_MAX} cells.`);
+    escaped[cells] = 0;
+    if (position < length && bytes[position] === QUOTE) {
+      starts[cells] = position + 1;
+      for (position += 1; ; position++) {
+        if (position >= length) {
+          if (!last) return -1;
+          throw new CsvFault(records, 'A quote is not closed before the end of the file.');
+        }
+        if (bytes[position] !== QUOTE) continue;
+        if (position + 1 >= length && !last) return -1;
+        if (bytes[position + 1] !== QUOTE) break;
+        escaped[cells] = 1;
+        position += 1;
+      }
+      ends[cells] = position;
+      position += 1;
+      const byte = bytes[position];
+      if (position < length && byte !== delimiter && byte !== LF && byte !== CR)
+        throw new CsvFault(records, 'Text follows a closing quote.');
+    } else {
+      starts[cells] = position;
+      let byte = -1;
+      while (position < length) {
+        byte = bytes[position]!;
+        if (byte === delimiter || byte === LF || byte === CR) break;
+        position += 1;
+      }
+      ends[cells] = position;
+    }
+    cells += 1;
+    if (position >= length) {
+      if (!last) return -1;
+      record.cells = cells;
+      return length;
+    }
+    const byte = bytes[position];
+    position += 1;
+    if (byte === delimiter) continue;
+    if (byte === CR) {
+      if (position >= length && !last) return -1;
+      if (bytes[position] === LF) position += 1;
+    }
+    record.cells = cells;
+    return position;
+  }
+}
+
+/** Texts of a line above the header: whatever stands between them, for the header alone decides the delimiter. */
+const headingCells = (line: string) => line.split(/[,;\t|]/).map((text) => text.trim().replaceAll(/^"|"$/g, ''));
+
+/** The position after the next line that is not empty, -1 where it is not complete. */
+function afterLine(bytes: Uint8Array, from: number): number {
+  let position = from;
+  while (bytes[position] === LF || bytes[position] === CR) position += 1;
+  const end = bytes.indexOf(LF, position);
+  return end < 0 ? -1 : end + 1;
+}
+
+const startOfText = ([a, b, c]: Uint8Array) => (a === 0xef && b === 0xbb && c === 0xbf ? 3 : 0);
+
+/** The delimiter of the first line that has one: the accepted one it holds most often outside quotes; 0 while that is not known. */
+function delimiterOf(bytes: Uint8Array, from: number, last: boolean): number {
+  const counts = DELIMITERS.map(() => 0);
+  let isQuoted = false;
+  let position = from;
+  for (; position < Math.min(bytes.length, from + HEADING_BYTES_MAX); position++) {
+    const byte = bytes[position]!;
+    if (byte === QUOTE) isQuoted = !isQuoted;
+    else if (!isQuoted && (byte === LF || byte === CR) && counts.some((count) => count > 0)) break;
+    else if (!isQuoted) {
+      const which = DELIMITERS.findIndex((text) => text.charCodeAt(0) === byte);
+      if (which >= 0) counts[which]! += 1;
+    }
+  }
+  if (position === bytes.length && !last) return 0;
+  return DELIMITERS[counts.indexOf(Math.max(...counts))]!.charCodeAt(0);
+}
+
+function joined(a: Uint8Array, b: Uint8Array): Uint8Array {
+  const both = new Uint8Array(a.length + b.length);
+  both.set(a);
+  both.set(b, a.length);
+  return both;
+}
+
+/** The text of a cell, surrounding spaces removed. @throws CsvFault when it is not UTF-8. */
+export function cellText(record: CsvRecord, cell: number): string {
+  const text = decodedText(record.bytes, record.starts[cell]!, record.ends[cell]!);
+  return record.escaped[cell] === 1 ? text.replaceAll('""', '"') : text;
+}
+
+function decodedText(bytes: Uint8Array, start: number, end: number): string {
+  try {
+    return utf8.decode(bytes.subarray(start, end)).trim();
+  } catch {
+    throw new CsvFault(
+      0,
+      'The text is not UTF-8; where it is written otherwise, encoding of a mapping says how.',
+      ENCODINGS,
+    );
+  }
+}
+
+/** The cells of a record as text, null where they are empty; an apostrophe that protects from formulas is not part of it. */
+export function textCells(record: CsvRecord): Cell[] {
+  return Array.from({ length: record.cells }, (_, cell) =>
+    record.starts[cell] === record.ends[cell] ? null : unprotectedText(cellText(record, cell)),
+  );
+}
+
+/** What to do with each record of a file; undefined when its columns are not those of a market file. */
+export type MarketRecords = (
+  label: string,
+  columns: readonly string[],
+  table?: string,
+  heading?: Heading,
+) => ((record: CsvRecord) => void) | undefined;
+
+/** Adds the records of market files to the rows, one file after another. Numbers are read from the bytes, identifiers and days once per spelling. */
+export function createMarketRecords(rows: MarketRows): MarketRecords {
+  let file: MarketFile;
+  const names = createByteTexts((bytes, start, end) => rows.codeOf(file, decodedText(bytes, start, end) || null));
+  const days = createByteTexts((bytes, start, end) => rows.dayOf(file, decodedText(bytes, start, end)));
+
+  return (label, columns, table, heading) => {
+    const opened = rows.beginFile(label, columns, table, heading);
+    if (opened === undefined) return undefined;
+    file = opened;
+    const { identifierColumn: name, dateColumn: date, fieldOf, code, isWide = false, hasOwnNumbers = false } = opened;
+
+    return (record) => {
+      if (record.cells !== columns.length) {
+        rows.beginRow(undefined, undefined);
+        rows.refuseRow(opened, raggedRow(record.cells, columns.length), cellText(record, 0));
+        return;
+      }
+      if (isWide || hasOwnNumbers) {
+        rows.addCells(opened, textCells(record));
+        return;
+      }
+      const { bytes, starts, ends } = record;
+      rows.beginRow(
+        name < 0 ? code : names(bytes, starts[name]!, ends[name]!),
+        date < 0 ? undefined : days(bytes, starts[date]!, ends[date]!),
+      );
+      for (let column = 0; column < record.cells; column++) {
+        if (fieldOf[column]! < 0) continue;
+        const value = numberOf(record, column);
+        if (value === value) rows.setNumber(opened, column, value);
+        else if (isBad) rows.refuseNumber(opened, column, cellText(record, column));
+      }
+    };
+  };
+}
+
+/** What is wrong with a row that has not one cell per column. */
+export const raggedRow = (cells: number, columns: number) => `The row has ${cells} cells; the header has ${columns}.`;
+
+/** Whether the last `numberOf` that gave NaN read something that is no number, rather than an empty cell. */
+let isBad = false;
+
+/** Powers of ten that a double holds exactly: a mantissa below 2^53 over one of them is correctly rounded. */
+const EXACT_POWERS = Float64Array.from({ length: 23 }, (_, k) => Number(`1e${k}`));
+const MANTISSA_MAX = Number.MAX_SAFE_INTEGER / 10 - 1;
+
+/**
+ * The number in a cell, NaN where it is empty, NaN with `isBad` where it is something else.
+ * @source Clinger (1990), How to read floating point numbers accurately: the exact fast path.
+ */
+function numberOf(record: CsvRecord, cell: number): number {
+  const { bytes } = record;
+  let position = record.starts[cell]!;
+  let end = record.ends[cell]!;
+  isBad = false;
+  while (position < end && bytes[position] === SPACE) position += 1;
+  while (end > position && bytes[end - 1] === SPACE) end -= 1;
+  if (position === end) return Number.NaN;
+  const first = bytes[position];
+  if (first === 0x2d || first === 0x2b) position += 1;
+  let mantissa = 0;
+  let digits = 0;
+  let decimals = 0;
+  let seenPoint = false;
+  for (; position < end; position++) {
+    const byte = bytes[position]!;
+    if (byte >= 0x30 && byte <= 0x39) {
+      if (mantissa > MANTISSA_MAX) return slowNumber(record, cell);
+      mantissa = mantissa * 10 + (byte - 0x30);
+      digits += 1;
+      if (seenPoint) decimals += 1;
+    } else if (byte === 0x2e && !seenPoint) seenPoint = true;
+    else return slowNumber(record, cell);
+  }
+  if (digits === 0 || decimals > 22) return slowNumber(record, cell);
+  const value = mantissa / EXACT_POWERS[decimals]!;
+  return first === 0x2d ? -value : value;
+}
+
+const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
+
+function slowNumber(record: CsvRecord, cell: number): number {
+  const text = cellText(record, cell);
+  if (text === '' || text.toLowerCase() === 'nan') return Number.NaN;
+  const value = NUMBER.test(text) ? Number(text) : Number.NaN;
+  if (Number.isFinite(value)) return value;
+  isBad = true;
+  return Number.NaN;
+}

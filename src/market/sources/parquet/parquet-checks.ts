@@ -1,0 +1,53 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import type { Problems } from '../../tables/problems.js';
+import { sqlText } from '../../formats/duckdb.js';
+import type { ParquetFile, TypedColumn } from './parquet.js';
+
+/** Digits of a decimal that the reader takes as they are: it makes wrong doubles of some longer ones. */
+const DECIMAL_DIGITS_MAX = 38;
+
+/** Columns that are named of all files. */
+const LISTED_MAX = 20;
+
+/**
+ * Reports columns that the reader would take for others without a word: decimals of more digits than it can read, and
+ * two columns of a file that differ in case alone, of which it renames the second.
+ * @param columns as the reader sees them
+ * @param table that paths begin with
+ * @cost one look at the footers of the files
+ */
+export async function reportColumns(
+  connection: DuckDBConnection,
+  files: readonly ParquetFile[],
+  { columns, table }: { readonly columns: readonly TypedColumn[]; readonly table: string },
+  problems: Problems,
+): Promise<void> {
+  const schema = `parquet_schema([${files.map(({ path }) => sqlText(path)).join(', ')}])`;
+  const labelOf = (path: unknown): string => files.find((file) => file.path === String(path))?.label ?? table;
+  const wide = await connection.runAndReadAll(
+    `SELECT name, precision, scale, min(file_name) FROM ${schema} WHERE precision > ${DECIMAL_DIGITS_MAX} GROUP BY ALL ORDER BY ALL LIMIT ${LISTED_MAX}`,
+  );
+  for (const [name, digits, scale, path] of wide.getRows())
+    problems.error({
+      code: 'NOT_A_NUMBER',
+      path: `${table}.${String(name)}`,
+      column: String(name),
+      message: `The column ${String(name)} of ${labelOf(path)} is of type DECIMAL(${String(digits)},${String(scale)}); decimals of at most ${DECIMAL_DIGITS_MAX} digits are read.`,
+    });
+  const names = new Set(columns.map(({ name }) => name.toLowerCase()));
+  const renamed = columns.flatMap(({ name }) => {
+    const stem = /^(.+)_\d+$/.exec(name.toLowerCase())?.[1];
+    return stem !== undefined && names.has(stem) ? [stem] : [];
+  });
+  if (renamed.length === 0) return;
+  const twins = await connection.runAndReadAll(
+    `SELECT first(name), last(name), min(file_name) FROM (SELECT name, file_name FROM ${schema} WHERE lower(name) IN (${renamed.map(sqlText).join(', ')})) GROUP BY file_name, lower(name) HAVING count(*) > 1 ORDER BY 3, 1 LIMIT ${LISTED_MAX}`,
+  );
+  for (const [name, other, path] of twins.getRows())
+    problems.error({
+      code: 'DUPLICATE_KEY',
+      path: `${labelOf(path)}.${String(other)}`,
+      column: String(other),
+      message: `${labelOf(path)} has the columns ${String(name)} and ${String(other)}, which are one name in any case; it may have one of them.`,
+    });
+}

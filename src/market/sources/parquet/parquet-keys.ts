@@ -1,0 +1,127 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { formatDay } from '#domain/time/days.js';
+import { columnName } from '../../tables/table-kinds.js';
+import type { Problems } from '../../tables/problems.js';
+import { cellOf, sqlName, boundedText } from '../../formats/duckdb.js';
+import { dayIn } from '../../formats/cells.js';
+import { scanOf, type ParquetFile, type TypedColumn } from './parquet.js';
+
+/** A key of a hive partition in the name of a folder, as `date=2024-01-02`. */
+interface FolderKey {
+  readonly name: string;
+  readonly value: string;
+  /** Label of the folder. */
+  readonly folder: string;
+}
+
+/** The keys of the folders that a file lies in, below that of its dataset. */
+function keysOf(label: string): FolderKey[] {
+  const parts = label.split('/');
+  return parts.slice(1, -1).flatMap((part, i): FolderKey[] => {
+    const at = part.indexOf('=');
+    if (at < 1) return [];
+    return [{ name: part.slice(0, at), value: decoded(part.slice(at + 1)), folder: parts.slice(0, i + 2).join('/') }];
+  });
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/**
+ * Files with those keys of their folders that are columns of the scan: the ones that are wanted and that no file has
+ * as a column of its own.
+ * @param own columns of the files
+ */
+export function withKeys<F extends ParquetFile>(
+  files: readonly F[],
+  own: readonly TypedColumn[],
+  isWanted: (key: string) => boolean,
+): { readonly files: readonly F[]; readonly columns: readonly TypedColumn[] } {
+  const held = new Set(own.map(({ name }) => name.trim().toLowerCase()));
+  const isTaken = ({ name }: FolderKey): boolean => isWanted(name) && !held.has(name.trim().toLowerCase());
+  const found = files.map(({ label }) => keysOf(label).filter(isTaken));
+  const names = [...new Set(found.flatMap((keys) => keys.map(({ name }) => name)))];
+  if (names.length === 0) return { files, columns: own };
+  return {
+    files: files.map((file, i) =>
+      found[i]!.length === 0 ? file : { ...file, keys: found[i]!.map(({ name }) => name) },
+    ),
+    columns: [...own, ...names.map((name) => ({ name, type: 'VARCHAR' }))],
+  };
+}
+
+/** Whether a key of folders says the name or the day of a bar. */
+export const isBarKey = (key: string): boolean => ['identifier', 'date'].includes(columnName('market', key));
+
+/**
+ * Reports folders of a market whose key is no date where one is needed, and warns of files that have the column
+ * themselves and say something else by it than their folder.
+ * @param columns of the files and of the keys that are taken
+ * @cost a scan of the column where files have what their folders' keys say
+ */
+export async function reportKeys(
+  connection: DuckDBConnection,
+  files: readonly ParquetFile[],
+  columns: readonly TypedColumn[],
+  problems: Problems,
+): Promise<void> {
+  const folders = new Map(
+    files.flatMap(({ label, keys = [] }) =>
+      keysOf(label).flatMap((key) =>
+        keys.includes(key.name) && columnName('market', key.name) === 'date' ? [[key.folder, key] as const] : [],
+      ),
+    ),
+  );
+  for (const { name, value, folder } of folders.values())
+    if (typeof dayIn(value) !== 'number')
+      problems.error({
+        code: 'BAD_DATE',
+        path: folder,
+        column: name,
+        message: `The folder key ${name}=${value.slice(0, 80)} is no date; YYYY-MM-DD is needed.`,
+        value,
+      });
+  for (const { name } of columns) if (isBarKey(name)) await warnOfOthers(connection, files, name, problems);
+}
+
+/** Warns of files whose column says something else than the key of their folder. */
+async function warnOfOthers(
+  connection: DuckDBConnection,
+  files: readonly ParquetFile[],
+  column: string,
+  problems: Problems,
+): Promise<void> {
+  const known = columnName('market', column);
+  const keyOf = new Map(
+    files.flatMap(({ path, label, keys = [] }) => {
+      const key = keysOf(label).findLast(({ name }) => columnName('market', name) === known && !keys.includes(name));
+      return key === undefined ? [] : [[path, { label, key }] as const];
+    }),
+  );
+  if (keyOf.size === 0) return;
+  const held = sqlName(column);
+  const bounded = (end: string) => boundedText(end, `The column ${column.slice(0, 80)}`);
+  const read = await connection.runAndReadAll(
+    `SELECT filename, ${bounded(`min(${held})`)}, ${bounded(`max(${held})`)} FROM ${scanOf(files, { withRows: true })} GROUP BY 1 ORDER BY 1`,
+  );
+  for (const [path, ...ends] of read.getRows()) {
+    const said = keyOf.get(String(path));
+    const written = known === 'date' ? dayIn(said?.key.value) : said?.key.value.trim();
+    if (said === undefined || (known === 'date' && typeof written !== 'number')) continue; // a year, say
+    const values = ends.map((end) => (known === 'date' ? dayIn(cellOf(end!)) : String(end).trim()));
+    const other = values.find((value) => value !== written) ?? undefined;
+    if (other === undefined) continue; // or empty, which is told of its row
+    const shown = typeof other === 'number' ? formatDay(other) : other.slice(0, 80);
+    problems.warning({
+      code: 'COLUMN_IGNORED',
+      path: said.label,
+      column,
+      message: `The folder key ${said.key.name}=${said.key.value.slice(0, 80)} is not read: the file has the column ${column} itself, with ${shown}.`,
+    });
+  }
+}

@@ -1,0 +1,210 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { isAssetIdentifier } from '#domain/schema/shape.js';
+import { dayIn } from '../../formats/cells.js';
+import { COUNT_COLUMNS, PRICE_COLUMNS } from '../../tables/table-kinds.js';
+import { cellOf, chunksOf, sqlName, sqlText, type DuckDb } from '../../formats/duckdb.js';
+import { badDay, badIdentifier, nonPositivePrice, repeatedKey } from '../../tables/key-problems.js';
+import {
+  dayExpressionIfAny,
+  type CheckedColumns,
+  type NumberColumn,
+  type ParquetFile,
+  type TypedColumn,
+} from './parquet.js';
+import { ALIKE_MAX, cellPath, type Problem, type Problems } from '../../tables/problems.js';
+
+/** A typed source that can say where its rows stand. */
+export interface NumberedSource {
+  readonly files: readonly ParquetFile[];
+  readonly numberedScan: string;
+  readonly columns: CheckedColumns;
+}
+
+/**
+ * Reports every problem of the rows of a typed market source: keys that are none, values that a field cannot have,
+ * rows that stand twice. Each kind is counted whole and listed as far as findings go.
+ * @cost a scan for each key and each field, and a sort of the keys
+ */
+export async function reportMarketProblems(duck: DuckDb, source: NumberedSource, problems: Problems): Promise<void> {
+  const { identifier, date, fields } = source.columns;
+  const connection = await duck.connect();
+  if (identifier !== undefined) await reportBadIdentifiers(connection, source, identifier, problems);
+  if (date !== undefined) await reportBadDays(connection, source, date, problems);
+  for (const field of fields) await reportBadValues(connection, source, field, problems);
+  if (identifier !== undefined && date !== undefined)
+    await reportRepeatedKeys(connection, source, { identifier, date, fields }, problems);
+}
+
+async function reportBadIdentifiers(
+  connection: DuckDBConnection,
+  source: NumberedSource,
+  column: string,
+  problems: Problems,
+): Promise<void> {
+  const text = shownText(sqlName(column));
+  const isBad = (value: unknown) => typeof value !== 'string' || !isAssetIdentifier(value.trim());
+  await reportBadKeys(connection, source, { value: text, text, isBad, problems }, (path, written) =>
+    badIdentifier(`${path}.${column}`, written === null ? null : written.trim() || null),
+  );
+}
+
+async function reportBadDays(
+  connection: DuckDBConnection,
+  source: NumberedSource,
+  { name, type }: TypedColumn,
+  problems: Problems,
+): Promise<void> {
+  const isBad = (value: Parameters<typeof cellOf>[0]) => typeof dayIn(cellOf(value)) !== 'number';
+  const text = shownText(sqlName(name));
+  const value = type === 'VARCHAR' ? text : sqlName(name);
+  await reportBadKeys(connection, source, { value, text, isBad, problems }, (path, written) =>
+    badDay(`${path}.${name}`, name, written === null || dayIn(written) === null ? null : written),
+  );
+}
+
+/** Characters of a key that is reported: longer ones are none, whatever comes behind. */
+const SHOWN_MAX = 1000;
+const shownText = (column: string) => `left(${column}::VARCHAR, ${SHOWN_MAX})`;
+
+interface KeyCheck {
+  /** SQL of the value to check, and of the text that distinguishes one from another. */
+  readonly value: string;
+  readonly text: string;
+  readonly isBad: (value: Parameters<typeof cellOf>[0]) => boolean;
+  readonly problems: Problems;
+}
+
+/** Reports the rows whose key is none: their distinct values are looked through first, which are few. */
+async function reportBadKeys(
+  connection: DuckDBConnection,
+  { numberedScan, files }: NumberedSource,
+  { value, text, isBad, problems }: KeyCheck,
+  problemAt: (path: string, written: string | null) => Problem,
+): Promise<void> {
+  await connection.run('CREATE OR REPLACE TEMP TABLE bad_keys (written VARCHAR)');
+  const bad = await connection.createAppender('bad_keys');
+  let count = 0;
+  for await (const chunk of chunksOf(connection, `SELECT DISTINCT ${value}, ${text} FROM ${numberedScan}`)) {
+    for (const [held, written] of chunk.getRows()) {
+      if (!isBad(held!)) continue;
+      count += 1;
+      if (typeof written === 'string') bad.appendVarchar(written);
+      else bad.appendNull();
+      bad.endRow();
+    }
+  }
+  bad.closeSync();
+  if (count === 0) return;
+  const isAmong = `${text} IS NULL OR ${text} IN (SELECT written FROM bad_keys WHERE written IS NOT NULL)`;
+  const condition = `(${isAmong}) AND EXISTS (SELECT 1 FROM bad_keys WHERE written IS NOT DISTINCT FROM ${text})`;
+  await reportRows(
+    connection,
+    { selected: text, from: `${numberedScan} WHERE ${condition}`, files },
+    problems,
+    (path, [written]) => problemAt(path, typeof written === 'string' ? written : null),
+  );
+}
+
+async function reportBadValues(
+  connection: DuckDBConnection,
+  { numberedScan, files }: NumberedSource,
+  { name, column }: NumberColumn,
+  problems: Problems,
+): Promise<void> {
+  const value = `${sqlName(column)}::DOUBLE`;
+  const sign = PRICE_COLUMNS.has(name) ? `OR ${value} <= 0` : COUNT_COLUMNS.has(name) ? `OR ${value} < 0` : '';
+  const from = `${numberedScan} WHERE (isinf(${value}) ${sign}) AND NOT isnan(${value})`;
+  await reportRows(connection, { selected: value, from, files }, problems, (place, [bad]) => {
+    const path = `${place}.${column}`;
+    if (!Number.isFinite(bad))
+      return { code: 'NOT_A_NUMBER', path, message: `${column} is ${String(bad)}, which is not a finite number.` };
+    if (PRICE_COLUMNS.has(name))
+      return {
+        code: 'NON_POSITIVE_PRICE',
+        path,
+        message: nonPositivePrice(column, Number(bad)),
+        value: bad,
+      };
+    return { code: 'OUT_OF_RANGE', path, message: `${column} is ${String(bad)}; at least 0 is needed.`, value: bad };
+  });
+}
+
+async function reportRepeatedKeys(
+  connection: DuckDBConnection,
+  { numberedScan, files }: NumberedSource,
+  { identifier, date, fields }: RowColumns,
+  problems: Problems,
+): Promise<void> {
+  const name = `trim(${shownText(sqlName(identifier))})`;
+  const numbered = `SELECT filename, file_row_number, ${name} AS name, ${dayExpressionIfAny(date)} AS day FROM ${numberedScan}`;
+  const from = `(SELECT *, row_number() OVER (PARTITION BY name, day ORDER BY filename, file_row_number) AS occurrence FROM (${numbered}) WHERE name <> '' AND day IS NOT NULL) WHERE occurrence > 1`;
+  const selected = 'name, day, filename, file_row_number';
+  const listed = await listedRows(connection, { selected, from, files });
+  if (listed.length === 0) return;
+  // A second look at the few keys that are listed: to carry values along would sort all of them.
+  const keys = listed.map(({ values: [key, day] }) => `(${sqlText(String(key))}, ${String(day)})`);
+  const values = fields.map(({ column }, i) => `, ${sqlName(column)}::DOUBLE AS value_${i}`).join('');
+  const same = await connection.runAndReadAll(
+    `SELECT * FROM (SELECT ${name} AS name, ${dayExpressionIfAny(date)} AS day, filename, file_row_number${values} FROM ${numberedScan}) AS numbered WHERE (name, day) IN (${keys.join(', ')}) ORDER BY 3, 4`,
+  );
+  const found = same.getRows().map(([key, day, ...rest]) => ({ key: `${String(day)} ${String(key)}`, rest }));
+  const textOf = (rest: readonly unknown[]): string => rest.slice(2).map(String).join();
+  for (const { path, times, values: row } of listed) {
+    const [key, day, file, at] = row.map(String) as [string, string, string, string];
+    const alike = found.filter((each) => each.key === `${day} ${key}`).map(({ rest }) => rest);
+    const own = alike.find(([filename, number]) => filename === file && String(number) === at);
+    const first = alike[0];
+    const earlier = first && own && { path: rowPath(files, first), isSame: textOf(first) === textOf(own) };
+    problems.error(repeatedKey(path, key, Number(day), earlier), times);
+  }
+}
+
+/** Columns of the keys and the numbers of rows. */
+interface RowColumns extends Pick<CheckedColumns, 'fields'> {
+  readonly identifier: string;
+  readonly date: TypedColumn;
+}
+
+/** Where a row stands that begins with its file and its number there. */
+function rowPath(files: readonly ParquetFile[], [file, row]: readonly unknown[]): string {
+  const label = files.find(({ path }) => path === String(file))?.label ?? 'market';
+  return cellPath(label, Number(row) + 1, '');
+}
+
+interface BadRows {
+  /** SQL of what the problem is made of. */
+  readonly selected: string;
+  /** SQL from its FROM on, of rows that have `filename` and `file_row_number`. */
+  readonly from: string;
+  readonly files: readonly ParquetFile[];
+}
+
+/** Reports the rows of a query: as many as are listed each, the last of them standing for all that follow. */
+async function reportRows(
+  connection: DuckDBConnection,
+  rows: BadRows,
+  problems: Problems,
+  problemOf: (path: string, values: readonly unknown[]) => Problem,
+): Promise<void> {
+  for (const { path, times, values } of await listedRows(connection, rows))
+    problems.error(problemOf(path, values), times);
+}
+
+interface ListedRow {
+  readonly path: string;
+  /** Rows that it stands for. */
+  readonly times: number;
+  readonly values: readonly unknown[];
+}
+
+async function listedRows(connection: DuckDBConnection, { selected, from, files }: BadRows): Promise<ListedRow[]> {
+  const listed = ALIKE_MAX + 1;
+  const result = await connection.runAndReadAll(
+    `SELECT filename, file_row_number, count(*) OVER (), ${selected} FROM ${from} ORDER BY 1, 2 LIMIT ${listed}`,
+  );
+  return result.getRows().map(([file, row, count, ...values], i) => ({
+    path: rowPath(files, [file, row]),
+    times: i === ALIKE_MAX ? Number(count) - ALIKE_MAX : 1,
+    values,
+  }));
+}

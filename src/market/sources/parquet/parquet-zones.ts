@@ -1,0 +1,88 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { sqlText } from '../../formats/duckdb.js';
+import { columnsOf, scanOf, type ParquetFile, type TypedColumn } from './parquet.js';
+import { withKeys } from './parquet-keys.js';
+import { assertTimeZone } from '../../formats/time-zones.js';
+
+const WITH_ZONE = 'TIMESTAMP WITH TIME ZONE';
+
+/** What a scan makes of them where a file has a zone. */
+const LOCAL = 'TIMESTAMP';
+
+/** Files with their time zones and the keys of their folders that are read, and the columns of the scan of them. */
+export interface ZonedFiles<F extends ParquetFile> {
+  readonly files: readonly F[];
+  readonly columns: readonly TypedColumn[];
+}
+
+/**
+ * Files with the time zones in which their columns were written: Parquet keeps moments, and midnight in Berlin is the day
+ * before in UTC. Pandas and Arrow write the zone beside the table; a file that does not say is read in UTC.
+ * @param isKey whether a key of their folders is a column where they lack it; by default all are
+ * @throws Error of a zone that is not known, and what DuckDB throws for a file that it cannot read
+ * @cost one look at the columns of all files; where one is of moments, their footers too
+ */
+export async function withZones<F extends ParquetFile>(
+  connection: DuckDBConnection,
+  listed: readonly F[],
+  isKey: (name: string) => boolean = () => true,
+): Promise<ZonedFiles<F>> {
+  const own = await columnsOf(connection, scanOf(listed, { withRows: false }));
+  const { files, columns } = withKeys(listed, own, isKey);
+  const moments = columns.flatMap(({ name, type }) => (type === WITH_ZONE ? [name] : []));
+  if (moments.length === 0) return { files, columns };
+  const paths = files.map(({ path }) => sqlText(path)).join(', ');
+  const read = await connection.runAndReadAll(
+    `SELECT file_name, decode(key), decode(value) FROM parquet_kv_metadata([${paths}]) WHERE decode(key) IN ('pandas', 'ARROW:schema')`,
+  );
+  const notes = new Map<string, { pandas?: string; arrow?: string }>();
+  for (const [path, key, value] of read.getRows().map((row) => row.map(String) as [string, string, string])) {
+    const note = notes.get(path) ?? {};
+    note[key === 'pandas' ? 'pandas' : 'arrow'] = value;
+    notes.set(path, note);
+  }
+  const zoned = await Promise.all(
+    files.map(async (file) => {
+      const { pandas, arrow } = notes.get(file.path) ?? {};
+      const written = arrow === undefined ? pandasZones(pandas) : await arrowZones(arrow);
+      const zones = new Map([...written].filter(([name, zone]) => moments.includes(name) && zone !== 'UTC'));
+      for (const [name, zone] of zones) assertTimeZone(zone, name);
+      return zones.size === 0 ? file : { ...file, zones };
+    }),
+  );
+  const isLocal = (name: string): boolean => zoned.some(({ zones }) => zones?.has(name));
+  return { files: zoned, columns: columns.map((each) => (isLocal(each.name) ? { ...each, type: LOCAL } : each)) };
+}
+
+/** Zones of what pandas writes beside a table about its columns. */
+function pandasZones(text: string | undefined): ReadonlyMap<string, string> {
+  const columns = text === undefined ? undefined : memberOf(jsonOf(text), 'columns');
+  const zones = (Array.isArray(columns) ? columns : []).map((column: unknown) => [
+    memberOf(column, 'field_name') ?? memberOf(column, 'name'),
+    memberOf(memberOf(column, 'metadata'), 'timezone'),
+  ]);
+  return new Map(zones.filter((each): each is [string, string] => each.every((text) => typeof text === 'string')));
+}
+
+const memberOf = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined;
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Zones of the schema as an Arrow message in base64. Loaded only where a column is of moments. */
+async function arrowZones(text: string): Promise<ReadonlyMap<string, string>> {
+  const { DataType, RecordBatchReader } = await import('apache-arrow');
+  const reader = RecordBatchReader.from(Buffer.from(text, 'base64'));
+  reader.open();
+  return new Map(
+    reader.schema.fields.flatMap(({ name, type }) =>
+      DataType.isTimestamp(type) && type.timezone ? [[name, type.timezone] as const] : [],
+    ),
+  );
+}

@@ -1,0 +1,220 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import type { Mapping } from '#domain/documents/mapping.js';
+import { ADJUSTED_CLOSE, renamed } from '../../mapping/mapped-columns.js';
+import { hasPlainRows } from '../../mapping/market-tables.js';
+import { sqlName, sqlText } from '../../formats/duckdb.js';
+import { namedColumns } from '../../tables/named-columns.js';
+import type { Problems } from '../../tables/problems.js';
+import { offsetMinutes } from '../../formats/time-zones.js';
+
+/** A Parquet file of a dataset as its folder lists it. */
+export interface ParquetFile {
+  /** Where it lies, symbolic links resolved. */
+  readonly path: string;
+  /** What findings call it. */
+  readonly label: string;
+  /** Time zones in which columns of moments were written; UTC where there is none. */
+  readonly zones?: ReadonlyMap<string, string>;
+  /** Keys of the folders it lies in that are columns of its scan. */
+  readonly keys?: readonly string[];
+}
+
+/** Columns of a Parquet source with their DuckDB types. */
+export interface TypedColumn {
+  readonly name: string;
+  readonly type: string;
+}
+
+const NUMERIC =
+  /^(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT|UTINYINT|USMALLINT|UINTEGER|UBIGINT|UHUGEINT|FLOAT|DOUBLE|DECIMAL\(.*\))$/;
+const TIMESTAMP = /^TIMESTAMP/;
+
+/**
+ * SQL that reads all files of a dataset as one table: columns by name, and as text the keys of folders that files take.
+ * The reader's own keys would stand in place of columns that files have.
+ */
+export function scanOf(files: readonly ParquetFile[], options: { readonly withRows: boolean }): string {
+  const paths = files.map(({ path }) => sqlText(path)).join(', ');
+  const rows = options.withRows ? ', file_row_number = true, filename = true' : '';
+  const scan = `read_parquet([${paths}], union_by_name = true, hive_partitioning = false${rows})`;
+  const local = [...new Set(files.flatMap(({ zones }) => [...(zones?.keys() ?? [])]))].map(
+    (column) => `${localTime(files, column)} AS ${sqlName(column)}`,
+  );
+  const keys = [...new Set(files.flatMap((file) => file.keys ?? []))].map(
+    (key) => `, ${keyText(key)} AS ${sqlName(key)}`,
+  );
+  if (local.length + keys.length === 0) return scan;
+  const replaced = local.length === 0 ? '' : ` REPLACE (${local.join(', ')})`;
+  return `(SELECT *${replaced}${keys.join('')} FROM ${scan})`;
+}
+
+/** SQL for what the folders of a file say of a key, as text. */
+function keyText(key: string): string {
+  const folder = `.*/${key.replace(/[^\p{L}\p{N}_]/gu, '\\$&')}=([^/]*)/`;
+  const text = `url_decode(regexp_extract(filename, ${sqlText(folder)}, 1))`;
+  return `nullif(nullif(${text}, '__HIVE_DEFAULT_PARTITION__'), '')`;
+}
+
+/** SQL for the moments of a column as clocks of the zones of its files have them. */
+function localTime(files: readonly ParquetFile[], column: string): string {
+  const zoneOf = ({ zones }: ParquetFile): string => zones?.get(column) ?? 'UTC';
+  const moment = sqlName(column);
+  const cases = [...new Set(files.map(zoneOf))].map((zone) => {
+    const those = files.filter((file) => zoneOf(file) === zone);
+    const minutes = offsetMinutes(zone);
+    const time =
+      minutes === undefined
+        ? `timezone(${sqlText(zone)}, ${moment})`
+        : `timezone('UTC', ${moment}) + INTERVAL (${minutes}) MINUTE`;
+    return { time, paths: those.map(({ path }) => sqlText(path)).join(', ') };
+  });
+  if (cases.length === 1) return cases[0]!.time;
+  return `CASE ${cases.map(({ time, paths }) => `WHEN filename IN (${paths}) THEN ${time}`).join(' ')} END`;
+}
+
+/**
+ * Columns of a source.
+ * @param source SQL that can stand after FROM
+ * @throws what DuckDB throws for a file that it cannot read
+ */
+export async function columnsOf(connection: DuckDBConnection, source: string): Promise<TypedColumn[]> {
+  const reader = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${source}`);
+  return reader.getRows().map(([name, type]) => ({ name: String(name), type: String(type) }));
+}
+
+/** A field of the market, and the column of its numbers. */
+export interface NumberColumn {
+  readonly name: string;
+  readonly column: string;
+}
+
+/** How a source is read: column by column where its types allow it, otherwise cell by cell, or not at all. */
+export type MarketColumns =
+  | {
+      readonly kind: 'typed';
+      readonly identifier: string;
+      readonly date: TypedColumn;
+      readonly fields: readonly NumberColumn[];
+    }
+  | { readonly kind: 'cells'; readonly columns: readonly string[] }
+  | { readonly kind: 'refused'; readonly rest: CheckedColumns };
+
+/** Columns whose rows can be checked without reading all of them; of a refused source those that are sound. */
+export interface CheckedColumns {
+  readonly identifier: string | undefined;
+  readonly date: TypedColumn | undefined;
+  readonly fields: readonly NumberColumn[];
+}
+
+/** Looks at the columns of a market source before any row of it is read. */
+export function marketColumns(
+  dataColumns: readonly TypedColumn[],
+  problems: Problems,
+  mapping: Mapping | null = null,
+): MarketColumns {
+  if (mapping !== null) return mappedMarketColumns(mapping, dataColumns);
+  const before = problems.errors;
+  const names = namedColumns(
+    'market',
+    'market',
+    dataColumns.map(({ name }) => name),
+    problems,
+  );
+  const areRefused = problems.errors > before;
+  if (names === undefined) return { kind: 'refused', rest: { identifier: undefined, date: undefined, fields: [] } };
+  if (refuseTypes(names, dataColumns, problems) || areRefused)
+    return { kind: 'refused', rest: soundColumns(names, dataColumns) };
+  return typedColumns(names, dataColumns) ?? { kind: 'cells', columns: dataColumns.map(({ name }) => name) };
+}
+
+/** Columns that can be read as they are typed; undefined where any of them needs to be read cell by cell. */
+function typedColumns(
+  names: readonly string[],
+  dataColumns: readonly TypedColumn[],
+): Extract<MarketColumns, { kind: 'typed' }> | undefined {
+  const identifier = dataColumns[names.indexOf('identifier')];
+  const date = dataColumns[names.indexOf('date')];
+  const isKey = (name: string) => name === 'identifier' || name === 'date';
+  const isTyped = names.every((name, i) => isKey(name) || name === '' || NUMERIC.test(dataColumns[i]!.type));
+  if (!isTyped || identifier?.type !== 'VARCHAR' || date === undefined || !isOfDays(date.type)) return undefined;
+  const fields = names.flatMap((name, i) =>
+    isKey(name) || name === '' ? [] : [{ name, column: dataColumns[i]!.name }],
+  );
+  return { kind: 'typed', identifier: identifier.name, date, fields };
+}
+
+/** The columns of a mapped market: what is wrong with them is reported where they are read. */
+function mappedMarketColumns(mapping: Mapping, columns: readonly TypedColumn[]): MarketColumns {
+  const written = columns.map(({ name }) => name);
+  const names = hasPlainRows(mapping) ? renamed(mapping, written) : [];
+  const isSound =
+    names.includes('CLOSE') &&
+    new Set(names.filter((name) => name !== '')).size === names.filter((name) => name !== '').length;
+  const isAdjusted = mapping.adjusted_close === null || names.includes(ADJUSTED_CLOSE);
+  return (isSound && isAdjusted ? typedColumns(names, columns) : undefined) ?? { kind: 'cells', columns: written };
+}
+
+function soundColumns(names: readonly string[], dataColumns: readonly TypedColumn[]): CheckedColumns {
+  const at = (name: string) => dataColumns[names.indexOf(name)];
+  const date = at('date');
+  return {
+    identifier: at('identifier')?.name,
+    date: date !== undefined && isOfDays(date.type) ? date : undefined,
+    fields: names.flatMap((name, i) =>
+      name === '' || name === 'identifier' || name === 'date' || !NUMERIC.test(dataColumns[i]!.type)
+        ? []
+        : [{ name, column: dataColumns[i]!.name }],
+    ),
+  };
+}
+
+const isOfDays = (type: string) => type === 'DATE' || type === 'VARCHAR' || TIMESTAMP.test(type);
+
+/**
+ * Types no value of which is a number, and none of which is a day but those of DATES: one finding says so for all rows.
+ */
+const NO_NUMBERS = /^(BOOLEAN|BLOB|BIT|DATE|TIME|INTERVAL|UUID|STRUCT|MAP|UNION)|\]$/;
+const DATES = /^(DATE|TIMESTAMP)/;
+
+/** Whether a column is of a type that cannot hold what it is for, with a finding. */
+function refuseTypes(names: readonly string[], dataColumns: readonly TypedColumn[], problems: Problems): boolean {
+  const before = problems.errors;
+  dataColumns.forEach(({ name, type }, i) => {
+    const known = names[i]!;
+    if (known === 'identifier' || known === '') return;
+    if (known === 'date') {
+      if (!NUMERIC.test(type) && (!NO_NUMBERS.test(type) || DATES.test(type))) return;
+      problems.error({
+        code: 'BAD_DATE',
+        path: `market.${name}`,
+        message: `The column ${name} is of type ${type.slice(0, 80)}; DATE, TIMESTAMP or text written YYYY-MM-DD is needed.${NUMERIC.test(type) ? ' Numbers such as 20240102 are read by a mapping with date_format: YYYYMMDD.' : ''}`,
+      });
+    } else if (NO_NUMBERS.test(type))
+      problems.error({
+        code: 'NOT_A_NUMBER',
+        path: `market.${name}`,
+        message: `The column ${name} is of type ${type.slice(0, 80)}; numbers are needed.`,
+      });
+  });
+  return problems.errors > before;
+}
+
+/** SQL for the days since 1970 of a date column whose values all are dates. */
+export function dayExpression({ name, type }: TypedColumn): string {
+  const column = sqlName(name);
+  if (type === 'VARCHAR') return `(CAST(${daysText(column)} AS DATE) - DATE '1970-01-01')::INTEGER`;
+  const date =
+    type === 'DATE'
+      ? column
+      : `CAST(${type === 'TIMESTAMP WITH TIME ZONE' ? `timezone('UTC', ${column})` : column} AS DATE)`;
+  return `(${date} - DATE '1970-01-01')::INTEGER`;
+}
+
+/** SQL for the days since 1970 of a date column; NULL where a value is not a date. */
+export function dayExpressionIfAny(date: TypedColumn): string {
+  const column = sqlName(date.name);
+  if (date.type === 'VARCHAR') return `(TRY_CAST(${daysText(column)} AS DATE) - DATE '1970-01-01')::INTEGER`;
+  return `CASE WHEN isfinite(${column}) THEN ${dayExpression(date)} END`;
+}
+
+const daysText = (column: string) => `substr(trim(${column}), 1, 10)`;

@@ -1,0 +1,51 @@
+import { formatDay, type Day } from '#domain/time/days.js';
+import type { Problem } from './problems.js';
+
+/** The problem of a cell that names no asset. @param text null where it is empty */
+export function badIdentifier(path: string, text: string | null): Problem {
+  if (text === null) return { code: 'BAD_IDENTIFIER', path, message: 'The identifier is empty.' };
+  return {
+    code: 'BAD_IDENTIFIER',
+    path,
+    message: `${quoted(text)} is not an identifier, which has 1 to 64 characters, no control characters and no /.`,
+    value: text,
+  };
+}
+
+/** The problem of a cell that says no day. @param column as the file writes it. @param text null where it is empty */
+export function badDay(path: string, column: string, text: string | null, format = 'YYYY-MM-DD'): Problem {
+  if (text === null) return { code: 'BAD_DATE', path, message: `${column} is empty.` };
+  return {
+    code: 'BAD_DATE',
+    path,
+    message: `${column} is ${quoted(text)}; a day that exists, ${format}, is needed.`,
+    value: text,
+  };
+}
+
+/**
+ * The problem of a market row whose keys an earlier row has.
+ * @param earlier where that row is and how its values compare, as far as it is known
+ */
+export function repeatedKey(path: string, identifier: string, day: Day, earlier?: EarlierRow): Problem {
+  const where = earlier === undefined ? '' : `: ${earlier.path}, with ${earlier.isSame ? 'the same' : 'other'} values`;
+  const message = `An earlier row already holds ${identifier} on ${formatDay(day)}${where}.`;
+  return { code: 'DUPLICATE_KEY', path, message };
+}
+
+/** A row that another one repeats the keys of. */
+export interface EarlierRow {
+  readonly path: string;
+  readonly isSame: boolean;
+}
+
+/** What a price of zero or less is told, and how a mapping reads it. */
+export function nonPositivePrice(column: string, value: number): string {
+  const option = value < 0 ? 'negative_prices: absolute reads its amount' : 'zero_prices: missing reads it as none';
+  return `${column} is ${value}; a price must be greater than 0. In a mapping, ${option}.`;
+}
+
+/** A text of a file as a message repeats it. */
+export function quoted(text: string): string {
+  return JSON.stringify(text.length <= 80 ? text : `${text.slice(0, 77)}...`);
+}

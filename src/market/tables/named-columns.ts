@@ -1,0 +1,121 @@
+import { didYouMean, nearestName } from '#base/text/nearest-name.js';
+import {
+  columnName,
+  isKnownColumn,
+  KNOWN_COLUMNS,
+  OPEN_TABLES,
+  REQUIRED_COLUMNS,
+  type TableKind,
+} from './table-kinds.js';
+import type { Problems } from './problems.js';
+
+/** Columns that a message about a missing one lists. */
+const LISTED_MAX = 20;
+
+/**
+ * The names of a file's columns, '' for one that cannot be read. What is wrong with them is reported; the rows are read
+ * all the same, for what is wrong with these.
+ * @returns undefined when none of the needed columns is there: the file is none of this dataset
+ */
+export function namedColumns(
+  table: TableKind,
+  label: string,
+  written: readonly string[],
+  problems: Problems,
+): string[] | undefined {
+  const names = written.map((column) => columnName(table, column));
+  const isRepeated = (name: string, i: number) => name !== '' && names.indexOf(name) !== i;
+  const missing = REQUIRED_COLUMNS[table].filter((column) => !names.includes(column));
+  reportMissing({ dataset: table, label, written, missing }, problems);
+  for (const column of new Set(names.filter(isRepeated))) {
+    problems.error({
+      code: 'DUPLICATE_KEY',
+      path: `${label}.${column}`,
+      column,
+      message: `The column ${column} appears more than once.`,
+    });
+  }
+  const unnamed = names.indexOf('');
+  if (unnamed >= 0) {
+    problems.error({
+      code: 'MISSING_COLUMN',
+      path: label,
+      message: `Column ${unnamed + 1} of ${written.length} has no name; it needs one, or has to be removed.`,
+    });
+  }
+  if (missing.length === REQUIRED_COLUMNS[table].length) return undefined;
+  doubtNames({ dataset: table, label, names, missing }, problems);
+  // A column meant for a missing one is not read as one of its own: each of its cells would be refused.
+  return names.map((name, i) => (isRepeated(name, i) || isMeantFor(name, { dataset: table, missing }) ? '' : name));
+}
+
+interface Missing {
+  readonly dataset: TableKind;
+  readonly label: string;
+  readonly written: readonly string[];
+  readonly missing: readonly string[];
+}
+
+function reportMissing({ dataset: table, label, written, missing }: Missing, problems: Problems): void {
+  const others = written.filter((column) => !isKnownColumn(table, column));
+  for (const column of missing) {
+    const near = nearestName(column, others);
+    const meant = near === undefined ? '' : ` There is ${near.slice(0, 80)}: did you mean ${column}?`;
+    const columns =
+      written.length === 0
+        ? 'none'
+        : written
+            .slice(0, LISTED_MAX)
+            .map((name) => name.slice(0, 80))
+            .join(', ');
+    problems.error({
+      code: 'MISSING_COLUMN',
+      path: `${label}.${column}`,
+      column,
+      message:
+        `The column ${column} is missing.${meant}${table === 'market' ? ' A mapping takes it from another.' : ''} The columns are ${columns}.`.slice(
+          0,
+          400,
+        ),
+    });
+  }
+}
+
+interface Named {
+  readonly dataset: TableKind;
+  readonly label: string;
+  readonly names: readonly string[];
+  readonly missing: readonly string[];
+}
+
+/** Doubts columns that are called nearly like a known one that is absent, and tells those that nothing reads. */
+function doubtNames({ dataset: table, label, names, missing }: Named, problems: Problems): void {
+  const absent = KNOWN_COLUMNS[table].filter((known) => !names.includes(known) && !missing.includes(known));
+  const unknown = names.filter(
+    (name) => name !== '' && !isKnownColumn(table, name) && !isMeantFor(name, { dataset: table, missing }),
+  );
+  for (const name of unknown) {
+    const question = didYouMean(name, absent);
+    if (question === '') {
+      if (!OPEN_TABLES.has(table)) problems.warning(ignored({ dataset: table, label }, name));
+      continue;
+    }
+    const instead = OPEN_TABLES.has(table) ? 'is read as a column of its own' : 'is not read';
+    problems.warning({
+      code: 'UNKNOWN_FIELD',
+      path: `${label}.${name}`,
+      column: name,
+      message: `The column ${name} ${instead}.${question}`,
+    });
+  }
+}
+
+function ignored({ dataset: table, label }: Pick<Named, 'dataset' | 'label'>, name: string) {
+  const message = `The column ${name.slice(0, 80)} is not read; those of ${table} are ${KNOWN_COLUMNS[table].join(', ')}.`;
+  return { code: 'COLUMN_IGNORED' as const, path: `${label}.${name}`, column: name, message };
+}
+
+/** Whether an unknown column is called nearly like a missing one. */
+function isMeantFor(name: string, { dataset: table, missing }: Pick<Named, 'dataset' | 'missing'>): boolean {
+  return !isKnownColumn(table, name) && missing.some((column) => nearestName(column, [name]) !== undefined);
+}

@@ -1,0 +1,201 @@
+import { createRowConflicts, type RowConflict, type ValueConflict } from './row-conflicts.js';
+import { orderFindings, smallValue, type Finding, type FindingCode, type Severity } from '#domain/refusals/findings.js';
+
+/** Findings reported about one store before MORE_FINDINGS takes the place of the rest. */
+export const FINDINGS_MAX = 200;
+
+/** Findings of one code and column that are listed each; more of them are one finding with their count. */
+export const ALIKE_MAX = 20;
+
+/** Places that a finding about many of them names, and those that its sentence does. */
+const PLACES_MAX = 10;
+const PLACES_LISTED_MAX = 3;
+
+/** One thing that is wrong with a dataset. */
+export interface Problem {
+  readonly code: FindingCode;
+  readonly path: string;
+  readonly message: string;
+  /** Column concerned, where the path has no row that it follows. */
+  readonly column?: string;
+  /** Path that says the file, where the own one does not. */
+  readonly at?: string;
+  readonly value?: unknown;
+  readonly accepted?: readonly string[];
+}
+
+/**
+ * Collects what is wrong with a store. More than ALIKE_MAX findings of one severity, code, table and column are one
+ * finding with their count, the first places and the first as an example. The first FINDINGS_MAX findings of each
+ * severity are listed in served order; a MORE_FINDINGS finding counts the rest.
+ */
+export interface Problems {
+  /**
+   * Says what the file is called that paths begin with a label of.
+   * @param label of a table or a file, or `market[AAPL` for all of one name
+   */
+  nameFile(label: string, file: string): void;
+  /** @param times how many problems this one stands for: itself, and others alike that are not added */
+  error(problem: Problem, times?: number): void;
+  warning(problem: Problem): void;
+  /** Notes that two rows of one security and date differ, beside the error about the later one. */
+  conflict(conflict: ValueConflict): void;
+  /** Conflicts by security, in the order in which they were met. */
+  conflicts(): readonly RowConflict[];
+  /** Adds findings that were collected elsewhere. */
+  take(findings: readonly Finding[]): void;
+  readonly errors: number;
+  /** Findings in served order. */
+  findings(): Finding[];
+}
+
+/** Problems of one severity, code, table and column. */
+interface Alike {
+  readonly place: string;
+  readonly first: Finding[];
+  /** Order in which the first ones came. */
+  readonly orders: number[];
+  count: number;
+}
+
+interface Collected {
+  readonly alike: Map<string, Alike>;
+  met: number;
+}
+
+export function createProblems(): Problems {
+  const files = new Map<string, string>();
+  const conflicts = createRowConflicts();
+  const collected: Record<Severity, Collected> = { error: empty(), warning: empty(), info: empty() };
+
+  function add(finding: Finding, column: string | undefined, times: number): void {
+    const held = collected[finding.severity];
+    held.met += times;
+    const place = placeOf(finding.path, column);
+    const key = `${finding.code} ${place}`;
+    let alike = held.alike.get(key);
+    if (alike === undefined) {
+      if (held.alike.size === FINDINGS_MAX) return; // counted with the rest
+      held.alike.set(key, (alike = { place, first: [], orders: [], count: 0 }));
+    }
+    alike.count += times;
+    if (alike.first.length === ALIKE_MAX) return;
+    alike.first.push(finding);
+    alike.orders.push(held.met);
+  }
+
+  function addProblem(
+    severity: Severity,
+    { code, path, message, value, accepted, column, at = path }: Problem,
+    times: number,
+  ): void {
+    const file = fileOf(at, files);
+    add(
+      {
+        severity,
+        code,
+        message,
+        path,
+        ...(accepted ? { accepted } : {}),
+        ...(value === undefined ? {} : smallValue(value)),
+        ...(file === undefined ? {} : { file }),
+      },
+      column,
+      times,
+    );
+  }
+
+  return {
+    nameFile: (label, file) => void files.set(label, file),
+    error: (problem, times = 1) => addProblem('error', problem, times),
+    warning: (problem) => addProblem('warning', problem, 1),
+    conflict: conflicts.add,
+    conflicts: conflicts.list,
+    take(findings) {
+      for (const finding of findings) {
+        if (finding.code === 'MORE_FINDINGS') collected[finding.severity].met += finding.count ?? 1;
+        else add(finding, undefined, finding.count ?? 1);
+      }
+    },
+    get errors() {
+      return collected.error.met;
+    },
+    findings: () => [...listed('error', collected.error), ...listed('warning', collected.warning)],
+  };
+}
+
+const empty = (): Collected => ({ alike: new Map(), met: 0 });
+
+/** The findings of one severity, the first FINDINGS_MAX that were met, in served order, and the count of the rest. */
+function listed(severity: Severity, { alike, met }: Collected): Finding[] {
+  const all = [...alike.values()].flatMap((each) =>
+    each.count > ALIKE_MAX
+      ? [{ finding: asOne(each), order: each.orders[0]!, stands: each.count }]
+      : each.first.map((finding, i) => ({ finding, order: each.orders[i]!, stands: finding.count ?? 1 })),
+  );
+  const first = all.toSorted((a, b) => a.order - b.order).slice(0, FINDINGS_MAX);
+  const more = met - first.reduce((sum, { stands }) => sum + stands, 0);
+  const rest: Finding[] =
+    more > 0
+      ? [
+          {
+            severity,
+            code: 'MORE_FINDINGS',
+            message: `${more} more ${severity}s are not listed; the first ${first.length} findings are.`,
+            path: '',
+            count: more,
+          },
+        ]
+      : [];
+  return [...orderFindings(first.map(({ finding }) => finding)), ...rest];
+}
+
+/** Many problems of one column as one finding: how many, the first places, and the first of them as an example. */
+function asOne({ place, first, count }: Alike): Finding {
+  const example = first[0]!;
+  if (example.count !== undefined) return { ...example, count };
+  const places = first.slice(0, PLACES_MAX).map(({ path }) => path);
+  const listed = places.slice(0, PLACES_LISTED_MAX).join(', ');
+  return {
+    ...example,
+    path: place,
+    message: `${count} times, first at ${listed}. For example: ${example.message}`,
+    count,
+    places,
+  };
+}
+
+/** Where in a table: the label of its file or sheet, the data row counted from 1, the column as written. */
+export function cellPath(label: string, row: number, column: string): string {
+  return column === '' ? `${label}[row ${row}]` : `${label}[row ${row}].${column}`;
+}
+
+/** The file of a path: that of its label, else that of the name whose bar it is. */
+function fileOf(path: string, files: ReadonlyMap<string, string>): string | undefined {
+  if (files.size === 0) return undefined;
+  const opening = path.indexOf('[');
+  if (opening >= 0)
+    return (
+      files.get(path.slice(0, opening)) ?? files.get(path.slice(0, path.lastIndexOf(' ', path.indexOf(']', opening))))
+    );
+  for (let end = path.length; end > 0; end = path.lastIndexOf('.', end - 1)) {
+    const file = files.get(path.slice(0, end));
+    if (file !== undefined) return file;
+  }
+  return undefined;
+}
+
+/** The table and column of a path: those of its dataset, whichever of its files and rows it names. */
+function placeOf(path: string, column: string | undefined): string {
+  const opening = path.indexOf('[');
+  const label = opening < 0 ? path : path.slice(0, opening);
+  const named = column ?? (opening < 0 ? '' : path.slice(path.lastIndexOf(']') + 2));
+  const slash = label.indexOf('/');
+  const table =
+    column !== undefined && slash < 0 && label.endsWith(`.${column}`)
+      ? label.slice(0, -column.length - 1)
+      : slash < 0
+        ? label
+        : label.slice(0, slash);
+  return named === '' ? table : `${table}.${named}`;
+}

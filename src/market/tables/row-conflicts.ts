@@ -1,0 +1,46 @@
+import { formatDay, type Day } from '#domain/time/days.js';
+
+/** Rows of one security that differ from an earlier one of their date. */
+export interface RowConflict {
+  readonly identifier: string;
+  readonly rows: number;
+  /** Date of the first of them, the first value there that differs, and what both rows have. */
+  readonly date: string;
+  readonly column: string;
+  readonly first: number | null;
+  readonly other: number | null;
+}
+
+/** Two values of one security, date and column. */
+export interface ValueConflict {
+  readonly identifier: string;
+  readonly day: Day;
+  readonly column: string;
+  readonly first: number;
+  readonly other: number;
+}
+
+/** Securities with conflicts that are listed. */
+const CONFLICTS_MAX = 1000;
+
+/** Counts conflicts by security. */
+export function createRowConflicts(): { add(conflict: ValueConflict): void; list(): readonly RowConflict[] } {
+  const found = new Map<string, RowConflict>();
+  const valueOf = (value: number): number | null => (value === value ? value : null);
+  return {
+    add({ identifier, day, column, first, other }) {
+      const known = found.get(identifier);
+      if (known !== undefined) found.set(identifier, { ...known, rows: known.rows + 1 });
+      else if (found.size < CONFLICTS_MAX)
+        found.set(identifier, {
+          identifier,
+          rows: 1,
+          date: formatDay(day),
+          column,
+          first: valueOf(first),
+          other: valueOf(other),
+        });
+    },
+    list: () => [...found.values()],
+  };
+}

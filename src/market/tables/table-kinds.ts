@@ -1,0 +1,110 @@
+import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
+
+export type TableKind = (typeof TABLE_KINDS)[number];
+
+/** Rows of each table; those of series are left out where there are none, as most stores have none. */
+export type RowsByTable = Readonly<Record<Exclude<TableKind, 'series'>, number>> & { readonly series?: number };
+
+/** The dataset that a table is called like, in any case. */
+export const tableCalled = (name: string): TableKind | undefined =>
+  TABLE_KINDS.find((table) => table === name.trim().toLowerCase());
+
+export function rowsByTable(rowsOf: (table: TableKind) => number): RowsByTable {
+  const series = rowsOf('series');
+  return {
+    market: rowsOf('market'),
+    reference: rowsOf('reference'),
+    corporate_actions: rowsOf('corporate_actions'),
+    universes: rowsOf('universes'),
+    ...(series === 0 ? {} : { series }),
+  };
+}
+
+/** Columns a dataset cannot do without. */
+export const REQUIRED_COLUMNS: Record<TableKind, readonly string[]> = {
+  market: ['identifier', 'date', 'CLOSE'],
+  reference: ['identifier'],
+  corporate_actions: ['identifier', 'type', 'value', 'ex_date'],
+  universes: ['universe', 'identifier'],
+  series: ['identifier', 'date', 'CLOSE'],
+};
+
+/** Columns whose meaning the service knows; they are matched whatever their case and carried under this spelling. */
+export const KNOWN_COLUMNS: Record<TableKind, readonly string[]> = {
+  market: ['identifier', 'date', 'OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT'],
+  reference: [
+    'identifier',
+    'valid_from',
+    'NAME',
+    'CURRENCY',
+    'EXCHANGE',
+    'COUNTRY',
+    'SECTOR',
+    'INDUSTRY',
+    'ISSUER',
+    'LISTED',
+    'DELISTED',
+  ],
+  corporate_actions: [
+    'identifier',
+    'type',
+    'value',
+    'ex_date',
+    'pay_date',
+    'status',
+    'announced',
+    'related',
+    'subscription_price',
+    'cash',
+    'scrip_ratio',
+    'election_date',
+    'election_default',
+  ],
+  universes: ['universe', 'identifier', 'start', 'end'],
+  series: ['identifier', 'date', 'CLOSE', 'CURRENCY', 'NAME'],
+};
+
+/** Datasets that hold any column besides those that are known. */
+export const OPEN_TABLES: ReadonlySet<TableKind> = new Set(['market', 'reference']);
+
+/** Columns that must be greater than zero where they have a value: a price of zero divides the next return. */
+export const PRICE_COLUMNS: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE']);
+
+/** Columns that must not be negative where they have a value. */
+export const COUNT_COLUMNS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT']);
+
+/** Reference columns that are text whatever they look like: the code of an issuer may be all digits. */
+export const TEXT_COLUMNS: ReadonlySet<string> = new Set([
+  'NAME',
+  'CURRENCY',
+  'EXCHANGE',
+  'COUNTRY',
+  'SECTOR',
+  'INDUSTRY',
+  'ISSUER',
+]);
+
+/** Reference columns that are dates. */
+export const DATE_COLUMNS: ReadonlySet<string> = new Set(['LISTED', 'DELISTED']);
+
+const SPELLING: Record<TableKind, ReadonlyMap<string, string>> = {
+  market: spellings('market'),
+  reference: spellings('reference'),
+  corporate_actions: spellings('corporate_actions'),
+  universes: spellings('universes'),
+  series: spellings('series'),
+};
+
+/** The name under which a column is carried: known columns in their own spelling, any other as it was written. */
+export function columnName(table: TableKind, written: string): string {
+  const name = written.trim();
+  return SPELLING[table].get(name.toLowerCase()) ?? name;
+}
+
+/** Whether the meaning of a column is known, in whatever case it is written. */
+export const isKnownColumn = (table: TableKind, written: string): boolean =>
+  SPELLING[table].has(written.trim().toLowerCase());
+
+function spellings(table: TableKind): ReadonlyMap<string, string> {
+  return new Map(KNOWN_COLUMNS[table].map((name) => [name.toLowerCase(), name]));
+}

@@ -1,0 +1,31 @@
+import { parentPort } from 'node:worker_threads';
+import { blockDigests } from '../panels/day-blocks.js';
+import { digestFiles, type FileDigest } from '../formats/digest-file.js';
+import type { HashingAnswer, HashingOrder } from './hashing.js';
+
+/** The door of a thread that hashes what another one reads. */
+
+let panels: { readonly turn: number; readonly digestOf: (block: number) => Uint8Array } | undefined;
+
+parentPort!.on('message', (order: HashingOrder) => void perform(order));
+
+async function perform(order: HashingOrder): Promise<void> {
+  if (order.kind === 'panels') panels = { turn: order.turn, digestOf: blockDigests(order.panels) };
+  else if (order.kind === 'block')
+    answer({ kind: 'block', turn: panels!.turn, block: order.block, digest: panels!.digestOf(order.block) });
+  else answer(await hashed(order.files));
+}
+
+async function hashed(files: Extract<HashingOrder, { kind: 'files' }>['files']): Promise<HashingAnswer> {
+  const digests: FileDigest[] = [];
+  try {
+    await digestFiles(files, digests);
+    return { kind: 'files', digests };
+  } catch (failure) {
+    return { kind: 'unread', message: failure instanceof Error ? failure.message : String(failure) };
+  }
+}
+
+function answer(message: HashingAnswer): void {
+  parentPort!.postMessage(message, []);
+}

@@ -1,0 +1,53 @@
+import { Worker } from 'node:worker_threads';
+import type { Panels } from '../panels/panels.js';
+import { digestFiles, type FileDigest } from '../formats/digest-file.js';
+import type { SourceFile } from '../formats/source-file.js';
+
+/** What is to be hashed; panels in shared memory, before their blocks. */
+export type HashingOrder =
+  | { readonly kind: 'panels'; readonly turn: number; readonly panels: Panels }
+  | { readonly kind: 'block'; readonly block: number }
+  | { readonly kind: 'files'; readonly files: readonly Pick<SourceFile, 'path' | 'label'>[] };
+
+export type HashingAnswer =
+  | { readonly kind: 'block'; readonly turn: number; readonly block: number; readonly digest: Uint8Array }
+  | { readonly kind: 'files'; readonly digests: readonly FileDigest[] }
+  | { readonly kind: 'unread'; readonly message: string };
+
+/** Bytes from which on a thread of its own hashes them: it takes 50 ms to start. */
+export const APART_BYTES_MIN = 64 << 20;
+
+/** A thread that hashes. @param onEnd called once it does no more, whatever the reason */
+export function startHashing(onAnswer: (answer: HashingAnswer) => void, onEnd: () => void): Worker {
+  const thread = new Worker(new URL('./hashing-thread.js', import.meta.url));
+  thread.on('message', onAnswer);
+  thread.on('error', onEnd); // and it exits
+  thread.on('exit', onEnd);
+  return thread;
+}
+
+/**
+ * As `digestFiles`, in a thread of its own where they are large.
+ * @throws when a file cannot be read
+ */
+export async function digestFilesApart(files: readonly SourceFile[], digests: FileDigest[]): Promise<void> {
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  const answer = bytes < APART_BYTES_MIN ? undefined : await askedApart(files);
+  if (answer?.kind === 'unread') throw new Error(answer.message);
+  if (answer?.kind === 'files') digests.push(...answer.digests);
+  else await digestFiles(files, digests);
+}
+
+/** The answer about files; undefined where the thread ended without one. */
+async function askedApart(files: readonly SourceFile[]): Promise<HashingAnswer | undefined> {
+  let thread: Worker | undefined;
+  try {
+    return await new Promise((resolve) => {
+      thread = startHashing(resolve, () => resolve(undefined));
+      const order: HashingOrder = { kind: 'files', files: files.map(({ path, label }) => ({ path, label })) };
+      thread.postMessage(order, []);
+    });
+  } finally {
+    await thread?.terminate();
+  }
+}

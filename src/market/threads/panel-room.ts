@@ -1,0 +1,119 @@
+import { isWritten, memoryLimit, writeInto, writeIntoApart } from '#kernels/memory/paged-memory.js';
+import { settleAll } from '../panels/settle-all.js';
+
+/** Where the cells of panels lie while they are filled: batch by batch of days. */
+export interface PanelRoom {
+  batchOf(cell: number): number;
+  /** First cell of a batch. */
+  firstOf(batch: number): number;
+  /** The cells of a batch of one panel, to be filled before the room is asked for another batch. */
+  cellsOf(batch: number, field: number): Float64Array;
+  /** The panels themselves: cells may be anywhere from now on. */
+  open(): readonly Float64Array[];
+  /** The cells of a batch are filled. @param onDone called once they are in the panels: at once, or before `settled` resolves */
+  close(batch: number, onDone: () => void): void;
+  /** Resolves once every batch that was closed is in the panels. @throws what the system does not write */
+  settled(): Promise<void>;
+}
+
+/** Batches that are filled apart at a time: a scan each, and one that is left behind. */
+const APART_MAX = 4;
+
+/** Batches that threads of the file system write at a time; the thread that fills them writes more itself. */
+const WRITTEN_MAX = 2;
+
+/** Of the memory of panels, what batches may take that are filled apart or written. */
+const APART_SHARE = 0.5;
+
+/**
+ * Room for panels that are filled. Where they are paged, a batch is filled in other memory and written to them as a whole,
+ * for it costs the system more to put pages of a file into memory one by one than all else costs. That goes on as long as rows
+ * come in the order of the panels.
+ */
+export function createPanelRoom(panels: readonly Float64Array[], batchCells: number): PanelRoom {
+  const batchBytes = batchCells * panels.length * Float64Array.BYTES_PER_ELEMENT;
+  const room = Math.floor((APART_SHARE * memoryLimit().panelBytes) / batchBytes);
+  const most = Math.min(APART_MAX, room);
+  const writtenMost = Math.min(WRITTEN_MAX, room - most);
+  let isApart = most > 0 && panels.length > 0 && panels.every(({ buffer }) => isWritten(buffer));
+  /** By batch, the one that was used longest ago first. */
+  const apart = new Map<number, readonly Float64Array[]>();
+  /** Batches that are filled in the panels. */
+  const within = new Set<number>();
+  const spare: (readonly Float64Array[])[] = [];
+  const writing = new Set<Promise<void>>();
+  let last: { readonly batch: number; readonly cells: readonly Float64Array[] } | undefined;
+
+  const inPanels = (batch: number): readonly Float64Array[] =>
+    panels.map((panel) => panel.subarray(batch * batchCells, (batch + 1) * batchCells));
+
+  function open(batch: number): readonly Float64Array[] {
+    if (!isApart || within.has(batch)) return inPanels(batch);
+    const held = apart.get(batch);
+    apart.delete(batch);
+    if (held === undefined && apart.size === most) write(apart.keys().next().value!); // there is one
+    const cells = held ?? spare.pop() ?? panels.map(() => new Float64Array(batchCells));
+    apart.set(batch, cells);
+    return cells;
+  }
+
+  /** What a batch has so far, which goes into the panels, as what it gets from now on does. */
+  function taken(batch: number): readonly Float64Array[] {
+    within.add(batch);
+    const cells = apart.get(batch) ?? [];
+    apart.delete(batch);
+    return cells;
+  }
+
+  /** Of the cells of a batch, where those of a field go, and their bytes. */
+  function place(batch: number, cells: readonly Float64Array[], field: number) {
+    const { buffer, byteOffset, byteLength } = panels[field]!.subarray(batch * batchCells, (batch + 1) * batchCells);
+    return [buffer, byteOffset, new Uint8Array(cells[field]!.buffer, 0, byteLength)] as const;
+  }
+
+  function write(batch: number): void {
+    const cells = taken(batch);
+    for (const field of cells.keys()) writeInto(...place(batch, cells, field));
+    if (cells.length > 0) spare.push(cells);
+  }
+
+  async function writeApart(batch: number, onDone: () => void): Promise<void> {
+    const cells = taken(batch);
+    for (const field of cells.keys()) await writeIntoApart(...place(batch, cells, field));
+    if (isApart) spare.push(cells);
+    onDone();
+  }
+
+  return {
+    batchOf: (cell) => Math.floor(cell / batchCells),
+    firstOf: (batch) => batch * batchCells,
+    cellsOf(batch, field) {
+      if (last?.batch !== batch) last = { batch, cells: open(batch) };
+      return last.cells[field]!;
+    },
+    open() {
+      for (const batch of apart.keys()) write(batch);
+      isApart = false;
+      last = undefined;
+      spare.length = 0;
+      return panels;
+    },
+    close(batch, onDone) {
+      last = undefined;
+      if (apart.has(batch) && writing.size < writtenMost) {
+        const written = writeApart(batch, onDone);
+        writing.add(written);
+        written.then(
+          () => writing.delete(written),
+          () => {}, // thrown by `settled`
+        );
+        return;
+      }
+      write(batch);
+      onDone();
+    },
+    async settled() {
+      await settleAll([...writing]);
+    },
+  };
+}

@@ -1,0 +1,134 @@
+import { dayPositions } from '../panels/day-positions.js';
+import type { Stage } from './stages.js';
+
+/** Rows of a chunk; arrays may be longer. */
+export interface StripeRows {
+  readonly size: number;
+  readonly days: Int32Array;
+  /** Columns of the panels, -1 for none. */
+  readonly names: Int32Array;
+  /** By field. */
+  readonly values: readonly Float64Array[];
+}
+
+/** Rows of a run on an average from which on runs are copied, and not rows. */
+const RUN_ROWS_MIN = 8;
+
+/** Where the rows of a chunk go. */
+interface Places {
+  /** Cell of each row, -1 for none. */
+  readonly cells: Int32Array;
+  /** First row of each run of rows of one day whose cells follow each other, and behind the last the number of rows. */
+  readonly runs: Int32Array;
+  readonly runCount: number;
+  /** False when a row has no cell. */
+  readonly isSound: boolean;
+}
+
+/** What finds the cells of rows. Places are valid until the next. */
+export function createPlaces({ dates, assets }: { readonly dates: Int32Array; readonly assets: number }) {
+  const rowOf = dayPositions(dates);
+  const first = dates[0]!;
+  let cells = new Int32Array(0);
+  let runs = new Int32Array(1);
+  return ({ size, days, names }: StripeRows): Places => {
+    if (cells.length < size) {
+      cells = new Int32Array(size);
+      runs = new Int32Array(size + 1);
+    }
+    let isSound = true;
+    let runCount = 0;
+    let [day, base, next] = [first - 1, -1, -1];
+    for (let i = 0; i < size; i++) {
+      if (days[i] !== day) {
+        day = days[i]!;
+        const t = rowOf[day - first] ?? -1;
+        base = t < 0 ? -1 : t * assets;
+        next = -1;
+      }
+      const name = names[i]!;
+      const cell = base < 0 || name < 0 ? -1 : base + name;
+      if (cell !== next || cell < 0) runs[runCount++] = i;
+      if (cell < 0) isSound = false;
+      cells[i] = cell;
+      next = cell + 1;
+    }
+    runs[runCount] = size;
+    return { cells, runs, runCount, isSound };
+  };
+}
+
+interface Segment {
+  readonly places: Places;
+  /** Its runs. */
+  readonly from: number;
+  readonly to: number;
+  /** What is added to a cell of the panels. */
+  readonly shift: number;
+}
+
+/** Values into cells. @returns false when one lies below its floor or is infinite */
+export function put(
+  values: readonly Float64Array[],
+  { places: { cells, runs }, from, to, shift }: Segment,
+  into: Pick<Stage, 'cells' | 'flags'>,
+  floors: readonly number[],
+): boolean {
+  let isSound = true;
+  const [begin, end] = [runs[from]!, runs[to]!];
+  if ((to - from) * RUN_ROWS_MIN > end - begin) {
+    for (let i = begin; i < end; i++) into.flags[cells[i]! + shift] = 1;
+    for (let f = 0; f < floors.length; f++)
+      if (!putRows({ values: values[f]!, cells, shift, floor: floors[f]! }, begin, end, into.cells[f]!))
+        isSound = false;
+    return isSound;
+  }
+  for (let r = from; r < to; r++) {
+    const [start, stop] = [runs[r]!, runs[r + 1]!];
+    const first = cells[start]! + shift;
+    into.flags.fill(1, first, first + stop - start);
+    for (let f = 0; f < floors.length; f++)
+      if (!putRun(values[f]!.subarray(start, stop), into.cells[f]!, first, floors[f]!)) isSound = false;
+  }
+  return isSound;
+}
+
+/** One column of rows whose cells lie anywhere. */
+function putRows(
+  { values, cells, shift, floor }: Readonly<{ values: Float64Array; cells: Int32Array; shift: number; floor: number }>,
+  begin: number,
+  end: number,
+  into: Float64Array,
+): boolean {
+  let isSound = true;
+  for (let i = begin; i < end; i++) {
+    const value = values[i]!;
+    if (value >= floor && value <= Number.MAX_VALUE) into[cells[i]! + shift] = value + 0;
+    else if (value !== value) into[cells[i]! + shift] = Number.NaN; // one NaN for all there are
+    else isSound = false;
+  }
+  return isSound;
+}
+
+/** The hot loop: one column of rows whose cells follow each other. */
+function putRun(values: Float64Array, into: Float64Array, first: number, floor: number): boolean {
+  if (areAboveZero(values, floor)) {
+    into.set(values, first);
+    return true;
+  }
+  let isSound = true;
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]!;
+    if (value >= floor && value <= Number.MAX_VALUE) into[first + i] = value + 0; // + 0 turns a negative zero into 0
+    else if (value !== value) into[first + i] = Number.NaN;
+    else isSound = false;
+  }
+  return isSound;
+}
+
+/** Whether all values are above zero, not below their floor and finite, so that they are as they are to be. */
+function areAboveZero(values: Float64Array, floor: number): boolean {
+  const least = Math.max(floor, Number.MIN_VALUE);
+  for (let i = 0; i < values.length; i++) if (!(values[i]! >= least && values[i]! <= Number.MAX_VALUE)) return false;
+  return true;
+}

@@ -1,0 +1,65 @@
+import { parentPort } from 'node:worker_threads';
+import { writeTo } from '#kernels/memory/paged-memory.js';
+import { createStripes } from './stripes.js';
+import { openDirectDuckDb, type DirectDuckDb } from '../formats/direct-duckdb.js';
+import { shortNames, TEXT_BYTES } from '../formats/short-names.js';
+import type { ScatterAnswer, ScatterMessage, ScatterOrder } from './scattering.js';
+
+/** The door of a thread that reads parts of a market into the panels. */
+
+/** Rows between two reports. */
+const REPORT_ROWS = 1 << 18;
+
+let duck: DirectDuckDb | undefined;
+
+parentPort!.on('message', (message: ScatterMessage) => {
+  try {
+    if (message.kind === 'open') duck = openDirectDuckDb(message.settings);
+    answer(message.kind === 'open' ? { kind: 'ready' } : scatter(duck!, message.order)); // opened first
+  } catch (fault) {
+    if (message.kind === 'scatter') Atomics.store(message.order.next, 0, message.order.parts.length); // The others take no more.
+    answer({ kind: 'failed', message: fault instanceof Error ? fault.message : String(fault) });
+  }
+});
+
+function scatter(open: DirectDuckDb, { target, places, positions, parts, next }: ScatterOrder): ScatterAnswer {
+  for (const [f, place] of places.entries()) if (place !== undefined) writeTo(target.panels[f]!.buffer, place);
+  const stripes = createStripes(target, {
+    complete(batch) {
+      if (stripes.isSound()) answer({ kind: 'complete', batch });
+    },
+    digest: (block, digest) => answer({ kind: 'digest', block, digest }),
+  });
+  const { chunkRows } = open;
+  const room = (width: number) => ({ into: new Uint8Array(chunkRows * width), width });
+  const columns = [
+    room(Int32Array.BYTES_PER_ELEMENT),
+    room(TEXT_BYTES),
+    ...target.panels.map(() => room(Float64Array.BYTES_PER_ELEMENT)),
+  ] as const;
+  const days = new Int32Array(columns[0].into.buffer);
+  const texts = new Int32Array(columns[1].into.buffer);
+  const values = columns.slice(2).map(({ into }) => new Float64Array(into.buffer));
+  const positionsOf = shortNames(new Map(positions))!(); // whoever asks has seen that they are short
+  let [rows, reported] = [0, 0];
+  for (let part = take(next); part < parts.length; part = take(next)) {
+    open.stream(parts[part]!, columns, (size) => {
+      const names = positionsOf(texts.subarray(0, (size * TEXT_BYTES) / Int32Array.BYTES_PER_ELEMENT));
+      stripes.take({ size, days, names, values });
+      rows += size;
+      if (rows - reported < REPORT_ROWS) return;
+      answer({ kind: 'rows', rows: rows - reported });
+      reported = rows;
+    });
+    stripes.flush();
+  }
+  stripes.end();
+  open.close();
+  return { kind: 'done', rows: rows - reported, isSound: stripes.isSound() };
+}
+
+const take = (next: Int32Array): number => Atomics.add(next, 0, 1);
+
+function answer(message: ScatterAnswer): void {
+  parentPort!.postMessage(message, []);
+}

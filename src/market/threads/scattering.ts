@@ -1,0 +1,190 @@
+import { availableParallelism } from 'node:os';
+import { Worker } from 'node:worker_threads';
+import { memoryLimit, writtenPlace, type WrittenPlace } from '#kernels/memory/paged-memory.js';
+import { compareText } from '#domain/refusals/findings.js';
+import { BLOCK_DAYS } from '../panels/day-blocks.js';
+import { floorsOf, type DayFollower, type Scattered, type Target } from './scatter-rows.js';
+import { rowsTogether, STAGED_BLOCKS_MAX, stripeDaysOf, type StripeTarget } from './stripes.js';
+import { handedPanel, panelBytes } from '../panels/panels.js';
+import { batchDays } from '../panels/shared-market.js';
+import { settleAll } from '../panels/settle-all.js';
+
+/** What a thread is to do. */
+export type ScatterMessage =
+  /** It opens a DuckDB that runs these settings. */
+  { readonly kind: 'open'; readonly settings: string } | { readonly kind: 'scatter'; readonly order: ScatterOrder };
+
+export interface ScatterOrder {
+  readonly target: StripeTarget;
+  /** By panel, the file that it is written to. */
+  readonly places: readonly (WrittenPlace | undefined)[];
+  /** The column of each spelling of a name. */
+  readonly positions: readonly (readonly [string, number])[];
+  /** Queries of day, name and numbers, each row in one of them. */
+  readonly parts: readonly string[];
+  /** Number of the part that the next free thread takes, [1] in shared memory. */
+  readonly next: Int32Array;
+}
+
+export type ScatterAnswer =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'rows'; readonly rows: number }
+  | { readonly kind: 'complete'; readonly batch: number }
+  | { readonly kind: 'digest'; readonly block: number; readonly digest: Uint8Array }
+  | { readonly kind: 'done'; readonly rows: number; readonly isSound: boolean }
+  | { readonly kind: 'failed'; readonly message: string };
+
+/** Bytes of the files of a market from which on threads of their own read it: each takes 0.1 s to start. */
+export const SCATTERED_BYTES_MIN = 64 << 20;
+
+/** Threads that read one market: beyond these the disk and the hashes are slower. */
+const THREADS_MAX = 4;
+
+/** Of the memory of panels, what threads may take that fill blocks of panels on a disk. */
+const STAGED_SHARE = 0.5;
+
+/** Parts for each thread, so that all of them end at about the same time. */
+const PARTS_PER_THREAD = 4;
+
+/** What is read by the threads. */
+export interface Scattering {
+  /** Parts that rows are best divided into. */
+  readonly parts: number;
+  /** Whether all threads can read. */
+  areReady(): Promise<boolean>;
+  /**
+   * Reads the parts of a market into its panels.
+   * @param positions as `shortNames` takes them, none of which is too long
+   * @throws Error with what DuckDB says
+   */
+  scatter(
+    reading: Pick<ScatterOrder, 'parts' | 'positions'>,
+    target: Target,
+    onRows: (rows: number) => void,
+    follower?: DayFollower,
+  ): Promise<Scattered>;
+  /** Ends the threads. */
+  end(): Promise<void>;
+}
+
+/** Starts the threads that read a market. @param settings of their DuckDBs */
+export function startScattering(settings: string): Scattering {
+  const count = Math.min(THREADS_MAX, availableParallelism());
+  const start = (): StartedThread => {
+    const thread = new Worker(new URL('./scattering-thread.js', import.meta.url));
+    thread.on('error', () => {}); // and it exits
+    const opened = askedOf(thread, { kind: 'open', settings: `SET threads = 1; ${settings}` }, () => {});
+    const isReady = opened.then(
+      ({ kind }) => kind === 'ready',
+      () => false,
+    );
+    return { thread, isReady };
+  };
+  const started = Array.from({ length: count }, start);
+  return {
+    parts: count * PARTS_PER_THREAD,
+    areReady: async () => (await Promise.all(started.map(({ isReady }) => isReady))).every(Boolean),
+    async scatter(reading, target, onRows, follower) {
+      const { order, panels, days } = orderOf(reading, target, count + 1);
+      const { left, hashed } = order.target;
+      if (hashed !== null) started.push(start()); // while one waits for the disk
+      let rows = 0;
+      const onAnswer = (answer: ScatterAnswer): void => {
+        if (answer.kind === 'rows') onRows((rows += answer.rows));
+        if (answer.kind === 'digest') follower?.digested?.(answer.block, answer.digest);
+        if (answer.kind === 'complete')
+          follower?.complete(answer.batch * days, Math.min((answer.batch + 1) * days, target.dates.length));
+      };
+      follower?.begin(panels);
+      const ended = await settleAll(
+        started.map(async ({ thread, isReady }) =>
+          (await isReady) ? askedOf(thread, { kind: 'scatter', order }, onAnswer) : NOTHING_READ,
+        ),
+      );
+      let isSound = left.every((rest) => rest === 0);
+      for (const answer of ended) {
+        if (answer.kind === 'failed') throw new Error(answer.message);
+        if (answer.kind === 'done') rows += answer.rows;
+        if (answer.kind !== 'done' || !answer.isSound) isSound = false;
+      }
+      return { panels, rows, isSound };
+    },
+    async end() {
+      await Promise.all(started.map(({ thread }) => thread.terminate()));
+    },
+  };
+}
+
+interface StartedThread {
+  readonly thread: Worker;
+  /** Whether it can read, once that is known. */
+  readonly isReady: Promise<boolean>;
+}
+
+/** What is said of a thread that could not be opened: the others read its parts. */
+const NOTHING_READ: ScatterAnswer = { kind: 'done', rows: 0, isSound: true };
+
+/** The last answer of a thread to a message. @throws Error when it ends without one */
+function askedOf(
+  thread: Worker,
+  message: ScatterMessage,
+  onAnswer: (answer: ScatterAnswer) => void,
+): Promise<ScatterAnswer> {
+  return new Promise<ScatterAnswer>((resolve, reject) => {
+    const onMessage = (answer: ScatterAnswer): void => {
+      onAnswer(answer);
+      if (answer.kind === 'rows' || answer.kind === 'complete' || answer.kind === 'digest') return;
+      thread.off('message', onMessage);
+      thread.off('error', reject);
+      resolve(answer);
+    };
+    thread.on('message', onMessage);
+    thread.on('error', reject);
+    thread.once('exit', () => reject(new Error('a thread that reads ended')));
+    thread.postMessage(message, []);
+  });
+}
+
+function orderOf(
+  { parts, positions }: Pick<ScatterOrder, 'parts' | 'positions'>,
+  { identifiers, dates, fields, rowsOfDay }: Target,
+  threads: number,
+) {
+  const assets = identifiers.length;
+  const panels = fields.map(() => handedPanel(dates.length * assets, fields.length));
+  const shape = { assets, fields: fields.length };
+  const days = batchDays(shape, BLOCK_DAYS);
+  const places = panels.map(({ buffer }) => writtenPlace(buffer));
+  const isHashed =
+    places.every((place) => place?.isOnDisk) && threads * stagedBytes(shape) <= STAGED_SHARE * memoryLimit().panelBytes;
+  const stripeDays = isHashed ? BLOCK_DAYS : stripeDaysOf(shape);
+  const target: StripeTarget = {
+    assets,
+    dates,
+    rowsOfDay,
+    panels,
+    floors: floorsOf(fields),
+    batchDays: days,
+    stripeDays,
+    left: sharedIntegers(rowsTogether(rowsOfDay, days)),
+    whole: sharedIntegers(new Int32Array(Math.ceil(dates.length / stripeDays))),
+    filled: new Uint8Array(new SharedArrayBuffer(dates.length * assets)),
+    hashed: isHashed ? fields.toSorted(compareText).map((name) => fields.indexOf(name)) : null,
+  };
+  const next = sharedIntegers(new Int32Array(1));
+  return {
+    order: { target, places, positions, parts, next } satisfies ScatterOrder,
+    panels: { identifiers, dates, fields: new Map(fields.map((name, f) => [name, panels[f]!])) },
+    days,
+  };
+}
+
+/** What a thread takes that fills whole blocks. */
+const stagedBytes = ({ assets, fields }: { readonly assets: number; readonly fields: number }): number =>
+  STAGED_BLOCKS_MAX * panelBytes({ dates: BLOCK_DAYS, identifiers: assets, fields });
+
+function sharedIntegers(values: Int32Array): Int32Array {
+  const shared = new Int32Array(new SharedArrayBuffer(values.byteLength));
+  shared.set(values);
+  return shared;
+}

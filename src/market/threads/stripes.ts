@@ -1,0 +1,223 @@
+import { writeInto } from '#kernels/memory/paged-memory.js';
+import { openUncachedWrites } from '#kernels/memory/uncached-writes.js';
+import { blockDigest } from '../panels/day-blocks.js';
+import { createPlaces, put, type StripeRows } from './row-places.js';
+import { createStage, emptyUnfilled, type Stage } from './stages.js';
+
+/** Panels that several threads fill, and what those know of each other; arrays are in shared memory. */
+export interface StripeTarget {
+  readonly assets: number;
+  /** [T] */
+  readonly dates: Int32Array;
+  /** Rows to come of each day, [T]. */
+  readonly rowsOfDay: Int32Array;
+  /** [field], [T x assets] each. */
+  readonly panels: readonly Float64Array[];
+  /** Least value of each field. */
+  readonly floors: readonly number[];
+  /** Days that are told of together, and of a stripe, which divides them. */
+  readonly batchDays: number;
+  readonly stripeDays: number;
+  /** Rows that each batch lacks. */
+  readonly left: Int32Array;
+  /** A flag for each stripe that was written as a whole. */
+  readonly whole: Int32Array;
+  /** A flag for each cell of other stripes that is filled, [T x assets]. */
+  readonly filled: Uint8Array;
+  /**
+   * Where a stripe is a block of days that is hashed by the thread that fills it, and written past the cache of the system: its fields
+   * in the order in which they are hashed. Null elsewhere.
+   */
+  readonly hashed: readonly number[] | null;
+}
+
+/** Is told of what a thread has filled. */
+export interface StripeListener {
+  /** The last row of a batch has been put into the panels. */
+  complete(batch: number): void;
+  /** A block of days will have this digest, unless something is wrong. */
+  digest(block: number, digest: Uint8Array): void;
+}
+
+/** In place of the number of a stripe. */
+const UNKNOWN = -1;
+const NONE = -2;
+
+/** What one thread fills. */
+export interface Stripes {
+  take(rows: StripeRows): void;
+  /** Puts what is left into the panels. */
+  flush(): void;
+  /** False once two rows have shared a cell, or a row had none, or a value that is none. */
+  isSound(): boolean;
+  /** Closes what it has opened. */
+  end(): void;
+}
+
+/** Bytes of a stripe of all panels: it stays in the processor's cache until it is written. */
+const STRIPE_BYTES_MAX = 2 << 20;
+
+/** Stripes that a thread fills at a time, and those that are blocks. */
+const STAGED_MAX = 4;
+export const STAGED_BLOCKS_MAX = 2;
+
+/** Rows come in no order of days when a stripe had less than this share of its rows as others took its place. */
+const ORDERED_SHARE = 1 / 8;
+
+/** Cells that follow each other from which on they are written to the file of a panel: two pages. */
+const WRITTEN_CELLS_MIN = 1024;
+
+/** Days of a stripe: a power of two, which divides `batchDays` as long as that is a multiple of 64. */
+export function stripeDaysOf({ assets, fields }: { readonly assets: number; readonly fields: number }): number {
+  const dayBytes = assets * fields * Float64Array.BYTES_PER_ELEMENT;
+  let days = 64;
+  while (days > 1 && days * dayBytes > STRIPE_BYTES_MAX) days /= 2;
+  return days;
+}
+
+/** Rows of days that lie together. */
+export function rowsTogether(rowsOfDay: Int32Array, days: number): Int32Array {
+  const rows = new Int32Array(Math.ceil(rowsOfDay.length / days));
+  for (let t = 0; t < rowsOfDay.length; t++) rows[Math.floor(t / days)]! += rowsOfDay[t]!;
+  return rows;
+}
+
+/**
+ * Fills panels together with other threads. A stripe of days whose rows come to one thread, as they do in files that are ordered by day,
+ * is filled in memory that stays in the cache and written as a whole; every other cell goes to its place in the panels.
+ */
+export function createStripes(target: StripeTarget, listener: StripeListener): Stripes {
+  const { panels, assets, batchDays, stripeDays, filled, hashed } = target;
+  const stagedMax = hashed === null ? STAGED_MAX : STAGED_BLOCKS_MAX;
+  const uncached = hashed === null ? undefined : openUncachedWrites(panels.map(({ buffer }) => buffer));
+  const stripeCells = stripeDays * assets;
+  const expected = rowsTogether(target.rowsOfDay, stripeDays);
+  const placesOf = createPlaces(target);
+  /** By stripe, the one that was begun first ahead. */
+  const staged = new Map<number, Stage>();
+  const spare: Stage[] = [];
+  /** The first stripe since the last flush, as long as it may be filled: others may have its first rows. */
+  let first = UNKNOWN;
+  let isDirect = false;
+  let isSound = true;
+
+  const cellsOf = (stripe: number): readonly [number, number] => [
+    stripe * stripeCells,
+    Math.min((stripe + 1) * stripeCells, filled.length),
+  ];
+
+  function stageOf(stripe: number): Stage | undefined {
+    const known = staged.get(stripe);
+    if (known !== undefined || isDirect) return known;
+    const [oldest] = staged.keys();
+    if (oldest !== undefined && (staged.size === stagedMax || (oldest === first && hashed !== null))) {
+      const { rows } = staged.get(oldest)!;
+      close(oldest);
+      if (oldest !== first && rows < ORDERED_SHARE * expected[oldest]!) {
+        isDirect = true;
+        flush();
+        return undefined;
+      }
+      if (oldest === first) first = NONE;
+    }
+    const stage = spare.pop() ?? createStage(panels.length, stripeCells);
+    stage.begin((room, f) => uncached?.beginIn(room, panels[f]!.buffer, byteOf(stripe, f)) ?? 0);
+    if (first === UNKNOWN) first = stripe;
+    staged.set(stripe, stage);
+    return stage;
+  }
+
+  /** Of the memory of a panel, the byte that a stripe begins at. */
+  const byteOf = (stripe: number, f: number): number =>
+    panels[f]!.byteOffset + stripe * stripeCells * Float64Array.BYTES_PER_ELEMENT;
+
+  function close(stripe: number): void {
+    const stage = staged.get(stripe)!; // whoever asks has it
+    const { rows, flags } = stage;
+    staged.delete(stripe);
+    if (rows === expected[stripe]) writeWhole(stripe, stage);
+    else putThrough(stripe, stage);
+    flags.fill(0);
+    stage.rows = 0;
+    spare.push(stage);
+    told(stripe, rows);
+  }
+
+  function writeWhole(stripe: number, stage: Stage): void {
+    const [from, to] = cellsOf(stripe);
+    const cells = stage.cells.map((values) => values.subarray(0, to - from));
+    if (emptyUnfilled(cells, stage.flags, to - from) !== stage.rows) isSound = false;
+    for (const [f, { buffer }] of panels.entries())
+      (uncached?.write ?? writeInto)(buffer, byteOf(stripe, f), bytesOf(cells[f]!));
+    Atomics.store(target.whole, stripe, 1);
+    if (hashed === null) return;
+    const days = target.dates.subarray(stripe * stripeDays, (stripe + 1) * stripeDays);
+    const values = hashed.map((f) => cells[f]!);
+    listener.digest(stripe, blockDigest(days, values)); // a stripe is a block
+  }
+
+  /** The cells of a stripe that others fill, too. */
+  function putThrough(stripe: number, { cells, flags }: Stage): void {
+    const [begin] = cellsOf(stripe);
+    for (let from = flags.indexOf(1); from >= 0;) {
+      const found = flags.indexOf(0, from);
+      const to = found < 0 ? flags.length : found;
+      for (const [f, panel] of panels.entries()) {
+        const values = cells[f]!.subarray(from, to);
+        if (to - from < WRITTEN_CELLS_MIN) panel.set(values, begin + from);
+        else writeInto(panel.buffer, byteOf(stripe, f) + from * Float64Array.BYTES_PER_ELEMENT, bytesOf(values));
+      }
+      filled.fill(1, begin + from, begin + to);
+      from = flags.indexOf(1, to);
+    }
+  }
+
+  /** Rows of a stripe are in the panels. */
+  function told(stripe: number, rows: number): void {
+    const batch = Math.floor((stripe * stripeDays) / batchDays);
+    if (Atomics.sub(target.left, batch, rows) !== rows) return;
+    const end = Math.min(((batch + 1) * batchDays) / stripeDays, expected.length);
+    for (let s = (batch * batchDays) / stripeDays; s < end; s++) if (Atomics.load(target.whole, s) === 0) complete(s);
+    listener.complete(batch);
+  }
+
+  /** The cells without a row in a stripe whose rows are there. */
+  function complete(stripe: number): void {
+    const [from, to] = cellsOf(stripe);
+    const cells = panels.map((panel) => panel.subarray(from, to));
+    if (emptyUnfilled(cells, filled.subarray(from, to), to - from) !== expected[stripe]) isSound = false;
+  }
+
+  function take(rows: StripeRows): void {
+    const places = placesOf(rows);
+    if (!places.isSound) isSound = false;
+    const { runs, runCount, cells } = places;
+    for (let r = 0; r < runCount;) {
+      const stripe = Math.floor(cells[runs[r]!]! / stripeCells);
+      const begin = r;
+      do r++;
+      while (r < runCount && Math.floor(cells[runs[r]!]! / stripeCells) === stripe);
+      if (stripe < 0) continue;
+      const size = runs[r]! - runs[begin]!;
+      const stage = stageOf(stripe);
+      const into = stage ?? { cells: panels, flags: filled };
+      const run = { from: begin, to: r, shift: stage === undefined ? 0 : -stripe * stripeCells };
+      if (!put(rows.values, { places, ...run }, into, target.floors)) isSound = false;
+      if (stage === undefined) told(stripe, size);
+      else {
+        stage.rows += size;
+        if (stage.rows >= expected[stripe]!) close(stripe);
+      }
+    }
+  }
+
+  function flush(): void {
+    for (const stripe of staged.keys()) close(stripe);
+    first = UNKNOWN;
+  }
+
+  return { take, flush, isSound: () => isSound, end: () => uncached?.close() };
+}
+
+const bytesOf = ({ buffer, byteOffset, byteLength }: Float64Array): Uint8Array =>
+  new Uint8Array(buffer, byteOffset, byteLength);

@@ -1,0 +1,108 @@
+import type { CoverageResponse } from '#contract/coverage.js';
+import { type Day, formatDay } from '#domain/time/days.js';
+import type { DatasetKind } from '#domain/documents/dataset-document.js';
+import { lookupOf } from '#market/serving/market-lookup.js';
+import type { ServedMarket } from '#market/serving/markets.js';
+
+/** Metadata of the served store. */
+export interface ServedDataset {
+  readonly kind: DatasetKind;
+  readonly sizeBytes: number | null;
+  /** Its files: those of a dataset are labelled by it, as `market` or `market/2024.parquet`. */
+  readonly files: readonly { readonly label: string; readonly bytes: number }[];
+}
+
+/** Four days: a long weekend does not make daily data stale. */
+const MARKET_STALE_SECONDS = 345_600;
+
+const SOURCES: Record<DatasetKind, string> = {
+  folder: 'local',
+  database: 'database',
+  imported: 'imported',
+  synthetic: 'synthetic',
+};
+
+/** Contents of the served store, by table. @param now ms since 1970 */
+export function coverageOf(
+  current: ServedMarket | undefined,
+  about: ServedDataset | undefined,
+  now: number,
+): CoverageResponse {
+  if (current === undefined) {
+    return {
+      datasets: [unconfigured('market'), unconfigured('reference')],
+      identifiers_union: 0,
+      cache_size_bytes: null,
+    };
+  }
+  const { market } = current;
+  const shared = {
+    cache_age: Math.max(0, (now - Date.parse(current.loadedAt)) / 1000),
+    last_refreshed: current.loadedAt,
+    source: about === undefined ? null : SOURCES[about.kind],
+  };
+  const validFrom = [...market.reference.rows.values()].flatMap((rows) => rows.flatMap((row) => row.validFrom ?? []));
+  return {
+    datasets: [
+      {
+        dataset: 'market',
+        configured: true,
+        identifiers: market.identifiers.length,
+        start: formatDay(market.dates[0]!),
+        end: formatDay(market.dates.at(-1)!),
+        field_count: market.fields.size,
+        frequency: 'daily',
+        stale_after_seconds: MARKET_STALE_SECONDS,
+        ...shared,
+        cache_size_bytes: bytesOf(about, 'market'),
+      },
+      market.reference.rows.size === 0
+        ? unconfigured('reference')
+        : {
+            dataset: 'reference',
+            configured: true,
+            identifiers: market.reference.rows.size,
+            ...spanOf(validFrom),
+            field_count: market.reference.columns.length,
+            frequency: 'static',
+            stale_after_seconds: null,
+            ...shared,
+            cache_size_bytes: bytesOf(about, 'reference'),
+          },
+    ],
+    identifiers_union: lookupOf(market).allIdentifiers.length,
+    cache_size_bytes: about?.sizeBytes ?? null,
+  };
+}
+
+/** Bytes on disk of a dataset; those of the whole store where its datasets are not files of their own. */
+function bytesOf(store: ServedDataset | undefined, dataset: 'market' | 'reference'): number | null {
+  const own = store?.files.filter(({ label }) => label === dataset || label.startsWith(`${dataset}/`)) ?? [];
+  return own.length === 0 ? (store?.sizeBytes ?? null) : own.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+function unconfigured(dataset: 'market' | 'reference'): CoverageResponse['datasets'][number] {
+  return {
+    dataset,
+    configured: false,
+    identifiers: 0,
+    start: null,
+    end: null,
+    field_count: 0,
+    frequency: dataset === 'market' ? 'daily' : 'static',
+    stale_after_seconds: dataset === 'market' ? MARKET_STALE_SECONDS : null,
+    cache_age: null,
+    last_refreshed: null,
+    cache_size_bytes: null,
+    source: null,
+  };
+}
+
+function spanOf(days: readonly Day[]): { readonly start: string | null; readonly end: string | null } {
+  if (days.length === 0) return { start: null, end: null };
+  const [start, end] = days.reduce(
+    ([low, high], day) => [Math.min(low, day), Math.max(high, day)],
+    [Infinity, -Infinity],
+  );
+  return { start: formatDay(start), end: formatDay(end) };
+}

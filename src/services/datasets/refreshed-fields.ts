@@ -1,0 +1,28 @@
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import type { RefreshMarketOutput } from '#jobs/tasks/markets.js';
+import type { RefreshReport } from '#market/content/refresh-report.js';
+import type { KnownFile } from '#market/sources/known-files.js';
+
+/** Fields of a store's document that follow from its next version. */
+export const refreshedFields = ({
+  handle,
+  report,
+  identifiers,
+}: RefreshMarketOutput): Pick<DatasetDocument, 'identifiers' | 'start' | 'end' | 'content_hash'> => ({
+  identifiers,
+  start: report.start,
+  end: report.end,
+  content_hash: handle.contentHash,
+});
+
+/** Whether a file is of a table: its bars need not be found again. */
+export const isNoMarket = ({ dataset: table }: KnownFile): boolean => table !== 'market';
+
+/** Files that need not be read again while they are as they are: those with rows that were not taken do. */
+export function filesTaken(
+  files: readonly KnownFile[],
+  { left_out: left, rejected_total: rejected }: RefreshReport,
+): readonly KnownFile[] {
+  if (rejected > 0) return files.filter((file) => isNoMarket(file) && file.dataset !== 'corporate_actions');
+  return left === null ? files : files.filter(isNoMarket);
+}

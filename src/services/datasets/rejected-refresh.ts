@@ -1,0 +1,30 @@
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import { orderFindings, type Finding } from '#domain/refusals/findings.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+
+/** Findings listed of those that reject a refresh. */
+const LISTED_MAX = 200;
+
+/** Data warnings that the document of a store does not have yet. */
+export function newWarnings(
+  warnings: readonly Finding[],
+  { findings }: Pick<DatasetDocument, 'findings'>,
+): readonly Finding[] {
+  const known = new Set(findings.map(keyOf));
+  return warnings.filter((warning) => !known.has(keyOf(warning)));
+}
+
+const keyOf = ({ code, path }: Pick<Finding, 'code' | 'path'> | { readonly code: string; readonly path: string }) =>
+  JSON.stringify([code, path]);
+
+/** @throws Refusal REFRESH_REJECTED where a finding has one of the codes */
+export function assertAccepted(findings: readonly Finding[], failOn: readonly string[]): void {
+  const failing = findings.filter(({ code }) => failOn.includes(code));
+  if (failing.length === 0) return;
+  const codes = [...new Set(failing.map(({ code }) => code))].join(', ');
+  throw new Refusal(
+    'REFRESH_REJECTED',
+    `The refresh was rejected for ${codes} (fail_on); nothing was stored, and what was served is served.`,
+    { findings: orderFindings(failing).slice(0, LISTED_MAX) },
+  );
+}

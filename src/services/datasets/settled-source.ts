@@ -1,0 +1,64 @@
+import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
+import { orderFindings } from '#domain/refusals/findings.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import { rowsOf } from '#market/content/content.js';
+import type { RefreshReport } from '#market/content/refresh-report.js';
+import type { ContentSummary } from '#market/process/market-tasks.js';
+import type { ServedMarket } from '#market/serving/markets.js';
+import { servedMarket } from '#market/serving/served-markets.js';
+import type { DataVersions } from './data-versions.js';
+import { filesTaken } from './refreshed-fields.js';
+
+/** What a source holds, as far as it is taken. */
+export interface SettledSource {
+  readonly summary: ContentSummary;
+  readonly served: ServedMarket;
+  /** What was taken and what was left; null where all of it was taken as it is. */
+  readonly report: RefreshReport | null;
+}
+
+export interface SettlingDependencies {
+  readonly jobs: Pick<Jobs, 'query'>;
+  readonly versions: Pick<DataVersions, 'last'>;
+  readonly calendarsInUse: () => Promise<readonly string[]>;
+  readonly timestamp: () => string;
+}
+
+/**
+ * A source that was read again, by the rules of a refresh: securities whose history it has changed keep what was served
+ * of them. Where the content that was served is lost, all of the source is taken.
+ */
+export async function settleSource(
+  { kind, content_hash: hash }: Pick<DatasetDocument, 'kind' | 'content_hash'>,
+  read: Pick<SettledSource, 'summary' | 'served'>,
+  { jobs, versions, calendarsInUse, timestamp }: SettlingDependencies,
+  signal: AbortSignal,
+): Promise<SettledSource> {
+  const { summary, served } = read;
+  const isSame = hash === null || hash === summary.contentHash;
+  const held = isSame || isManaged(kind) ? undefined : await versions.last(served);
+  if (held === undefined) return { ...read, report: null };
+  const options = {
+    until: null,
+    full: false,
+    isWhole: true,
+    unchangedTables: [],
+    dividendErrors: summary.dividendErrors ?? [],
+  };
+  const input = { held: held.handle, fresh: served.handle, options, calendars: await calendarsInUse() };
+  const { handle, report, identifiers, warnings } = await jobs.query('refresh-market', input, signal);
+  const market = await servedMarket(handle, timestamp(), filesTaken(served.files, report));
+  return {
+    summary: {
+      ...summary,
+      contentHash: handle.contentHash,
+      identifiers,
+      start: market.market.dates[0]!,
+      end: market.market.dates.at(-1)!,
+      rows: rowsOf(market.market),
+      warnings: orderFindings([...report.findings, ...(summary.readWarnings ?? []), ...warnings]),
+    },
+    served: market,
+    report,
+  };
+}

@@ -1,0 +1,90 @@
+import type { RiskModelDocument } from '#domain/risk/risk-model-document.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import { FACTOR_ESTIMATORS, isFactorEstimator, type FactorEstimator } from '#domain/risk/factor-model.js';
+import type { FactorModelName } from '#domain/risk/factor-risk.js';
+import type { FactorMeasure, FactorModelFile } from '#jobs/tasks/views.js';
+import type { ArtifactStore, DocumentReader } from '#store/port.js';
+import { requireModel } from '../stored/used-models.js';
+
+/** Factors of a view where none are asked for, and their principal components. */
+const DEFAULT_MODEL: FactorModelName = 'market_sector';
+export const DEFAULT_COMPONENTS = 5;
+
+/** What a view is asked to take as factors. */
+export interface AskedFactors {
+  readonly model?: FactorModelName | undefined;
+  readonly risk_model?: string | undefined;
+  readonly risk_estimator?: FactorEstimator | undefined;
+  readonly factors?: number | undefined;
+}
+
+/**
+ * Factors of a stored model, or those estimated over the window of a run.
+ * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE; VALIDATION_FAILED where more than one is asked for, or the
+ *   stored model has no factors
+ */
+export async function factorMeasure(
+  reader: Pick<DocumentReader, 'get'>,
+  artifacts: Pick<ArtifactStore, 'file'>,
+  asked: AskedFactors,
+): Promise<FactorMeasure> {
+  const { model, risk_model: modelId, risk_estimator: estimator, factors } = asked;
+  assertOne({ risk_model: modelId, risk_estimator: estimator, model });
+  if (modelId !== undefined) {
+    if (factors !== undefined) throw refused('UNKNOWN_FIELD', 'factors', 'A stored model has its own factors.');
+    return { stored: await storedFactors(artifacts, (await requireModel(reader, modelId)).document) };
+  }
+  const measured = estimator ?? model ?? DEFAULT_MODEL;
+  return {
+    model: measured,
+    factors: factors ?? DEFAULT_COMPONENTS,
+    estimator: estimator ?? null,
+    findings: factors === undefined || measured === 'statistical' ? [] : [unreadFactors(measured, factors)],
+  };
+}
+
+/** At most one of the ways to ask. @throws Refusal VALIDATION_FAILED */
+function assertOne(ways: Readonly<Record<string, string | undefined>>): void {
+  const [first, second] = Object.entries(ways).filter(([, value]) => value !== undefined);
+  if (first === undefined || second === undefined) return;
+  const message = `${second[0]} is not read beside ${first[0]}: factors are those of ${first[1]} or of ${second[1]}.`;
+  throw refused('UNKNOWN_FIELD', second[0], message);
+}
+
+async function storedFactors(
+  artifacts: Pick<ArtifactStore, 'file'>,
+  { model_id: modelId, request, factor_model: told, factors: file, ...document }: RiskModelDocument,
+): Promise<FactorModelFile> {
+  const { estimator } = request;
+  if (!isFactorEstimator(estimator) || told === undefined)
+    throw refused(
+      'NOT_IN_CHOICES',
+      'risk_model',
+      `The risk model ${modelId} is estimated by ${estimator}, which has no factors; ${FACTOR_ESTIMATORS.join(', ')} have.`,
+    );
+  if (file === undefined)
+    throw refused(
+      'REQUIRED',
+      'risk_model',
+      `The risk model ${modelId} was stored without its exposures, by an earlier version: estimate it again.`,
+    );
+  return {
+    modelId,
+    path: await artifacts.file(file),
+    estimator,
+    factors: told.factors.map(({ factor }) => factor),
+    names: document.asset_ids,
+    observedStart: document.observed_start,
+    observedEnd: document.observed_end,
+  };
+}
+
+function unreadFactors(model: FactorModelName, value: number): Finding {
+  const message = `factors does nothing: ${model} does not read it, as statistical does.`;
+  return { severity: 'warning', code: 'NO_EFFECT', path: 'factors', message, value };
+}
+
+function refused(code: Finding['code'], path: string, message: string) {
+  return refuseWithFindings('query', [{ severity: 'error', code, path, message }]);
+}

@@ -1,0 +1,31 @@
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { isRelative } from '#domain/datapoints/field-request.js';
+import type { ComparedWith } from '#jobs/tasks/views.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import { reachedBy } from '../indices/index-questions.js';
+import { findIndex } from '../stored/stored-indices.js';
+import { runModelFiles } from '../stored/used-models.js';
+import { storedPlan, withDefaults } from '../stored/stored-plans.js';
+
+interface UniverseDependencies {
+  readonly documents: Pick<DocumentStore, 'get'>;
+  readonly artifacts: Pick<ArtifactStore, 'read' | 'file'>;
+}
+
+/**
+ * The definition whose universe datapoints are relative to: that of the run, or the stored one of a run stored without
+ * it; null where no datapoint is relative, or there is no definition any more.
+ */
+export async function universeOfRun(
+  { documents, artifacts }: UniverseDependencies,
+  run: RunDocument,
+  fields: readonly string[],
+): Promise<ComparedWith | null> {
+  if (!fields.some(isRelative)) return null;
+  if (run.artifacts.plan !== undefined) {
+    const { indexId, documents: all, models } = withDefaults(await storedPlan(artifacts, run));
+    return { indexId, documents: all, ...(await runModelFiles(artifacts, models, run.artifacts.models)) };
+  }
+  const document = await findIndex(documents, run.index_id);
+  return document === undefined ? null : { indexId: document.id, documents: await reachedBy(documents, document) };
+}

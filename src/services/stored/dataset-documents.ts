@@ -1,0 +1,131 @@
+import type { DataStore } from '#contract/stores/store.js';
+import { DatasetDocument } from '#domain/documents/dataset-document.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { GENERATOR } from '#market/synthetic/spec.js';
+import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
+
+/** A stored data store with the etag of its document. */
+export interface StoredStore {
+  readonly document: DatasetDocument;
+  readonly etag: string;
+}
+
+/** State of a store that is not in its document. */
+export type Activity = 'loading' | 'refreshing';
+
+/** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
+export async function requireDataset(
+  reader: Pick<DocumentStore | DocumentTransaction, 'get'>,
+  datasetId: string,
+): Promise<StoredStore> {
+  const stored = await reader.get('store', datasetId);
+  if (stored === undefined) throw datasetNotFound(datasetId);
+  const document = 'unreadable' in stored ? undefined : readDataset(stored.body);
+  if (document === undefined)
+    throw new Refusal('DOCUMENT_UNREADABLE', `The data store ${datasetId} cannot be read; it can still be deleted.`);
+  return { document, etag: (stored as StoredDocument).etag }; // readable, as its document was
+}
+
+export function datasetNotFound(datasetId: string): Refusal {
+  return new Refusal('STORE_NOT_FOUND', `No data store is registered under the id ${datasetId}.`);
+}
+
+/** The document of a body, undefined when it is none. */
+export function readDataset(body: unknown): DatasetDocument | undefined {
+  const parsed = DatasetDocument.safeParse(body);
+  return parsed.success ? parsed.data : undefined;
+}
+
+/** Every readable data store. */
+export async function allDatasets(
+  reader: Pick<DocumentStore | DocumentTransaction, 'get' | 'ids'>,
+): Promise<DatasetDocument[]> {
+  const documents: DatasetDocument[] = [];
+  for (const id of await reader.ids('store')) {
+    const stored = await reader.get('store', id);
+    const document = stored === undefined || 'unreadable' in stored ? undefined : readDataset(stored.body);
+    if (document !== undefined) documents.push(document);
+  }
+  return documents;
+}
+
+/** Whether a refresh has anything to take data from. */
+export function isRefreshable({ kind, source, writing, synthetic }: DatasetDocument): boolean {
+  if (writing) return false;
+  return kind === 'synthetic' ? synthetic?.['generator'] === GENERATOR : source !== null;
+}
+
+/** A store as the wire shows it. */
+export function toDataStore(
+  document: DatasetDocument,
+  state: { readonly isServed: boolean; readonly activity: Activity | undefined },
+): DataStore {
+  const {
+    writing,
+    synthetic: _request,
+    tables: _tables,
+    active: _active,
+    served: _served,
+    kept: _kept,
+    read_by: _readBy,
+    location,
+    source,
+    error,
+    findings,
+    taken_at_start: taken,
+    ...shown
+  } = document;
+  return {
+    ...shown,
+    versions_kept: document.versions_kept ?? null,
+    active: state.isServed,
+    status: writing ? 'writing' : (state.activity ?? (error === null ? 'ready' : 'error')),
+    location: location === null ? null : withoutPassword(location),
+    source: source === null ? null : withoutPassword(source),
+    refreshable: isRefreshable(document),
+    // Both were written by this engine; the document knows their codes only as text.
+    error: error as DataStore['error'],
+    findings: findings as DataStore['findings'],
+    taken_at_start: taken as DataStore['taken_at_start'],
+  };
+}
+
+/** A store as listings show it: without what only one store's own route is read for. */
+export function toListedDataset({ files: _files, findings: _findings, ...listed }: DataStore): DataStore {
+  return listed;
+}
+
+/** A connection URL without its password; a path is left as it is. */
+export function withoutPassword(location: string): string {
+  if (!location.includes('://') || !URL.canParse(location)) return location;
+  const url = new URL(location);
+  if (url.password === '') return location;
+  url.password = '***';
+  return url.href;
+}
+
+/** The fields of a store that a load fills in. */
+export const blankDataset = {
+  last_loaded_at: null,
+  identifiers: null,
+  start: null,
+  end: null,
+  size_bytes: null,
+  content_hash: null,
+  rows: null,
+  derived_actions: null,
+  taken_at_start: null,
+  files: [],
+  error: null,
+  findings: [],
+};
+
+/** An id made of a name: lower case, what is neither letter nor digit as single dashes. */
+export function slugOf(name: string): string {
+  const slug = name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, 64)
+    .replace(/^-|-$/g, '');
+  return slug === '' ? 'store' : slug;
+}

@@ -1,0 +1,135 @@
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { RunListDocument } from '#domain/documents/run-list-document.js';
+import type { DocumentReader, DocumentTransaction } from '#store/port.js';
+import { contentsOf } from './data-history.js';
+import { assertSubject, keptRunId, readRun, requireRun } from './run-documents.js';
+import { runIdOf } from '#store/run-id.js';
+
+const NO_RUNS: RunListDocument = { earlier: [], published: [] };
+
+/** Which runs of a subject are stored beside the newest. */
+export async function runListOf(reader: Pick<DocumentReader, 'get'>, subject: string): Promise<RunListDocument> {
+  const stored = await reader.get('run-list', subject);
+  return (
+    (stored === undefined || 'unreadable' in stored ? undefined : RunListDocument.safeParse(stored.body).data) ??
+    NO_RUNS
+  );
+}
+
+/**
+ * Looks for an index or a strategy that has runs, or of which published ones stayed when it was deleted.
+ * @throws Refusal INDEX_NOT_FOUND
+ */
+export async function assertHasRuns(reader: Pick<DocumentReader, 'get'>, subject: string): Promise<void> {
+  if ((await runListOf(reader, subject)).earlier.length === 0) await assertSubject(reader, subject);
+}
+
+/** The stored runs of a subject before the newest, the latest first. @throws Refusal DOCUMENT_UNREADABLE */
+export async function* earlierRuns(
+  reader: Pick<DocumentReader, 'get'>,
+  subject: string,
+): AsyncGenerator<RunDocument, void> {
+  for (const id of (await runListOf(reader, subject)).earlier) yield requireRun(reader, { subject, id });
+}
+
+/**
+ * Puts a run in place of the newest, which is kept as an earlier one.
+ * @param runsKept how many stay, the newest included, beside those that were published
+ */
+export async function putRun(tx: DocumentTransaction, run: RunDocument, runsKept: number): Promise<void> {
+  const subject = run.run_id;
+  const list = await withNewest(tx, subject, await runListOf(tx, subject));
+  const isPublished = (id: string): boolean => list.published.includes(id);
+  const recent = new Set(list.earlier.filter((id) => !isPublished(id)).slice(0, runsKept - 1));
+  await keepOnly(tx, subject, { list, stays: (id) => recent.has(id) || isPublished(id) });
+  await tx.put('run', subject, run);
+}
+
+/** Marks a stored run as one whose closes were published. */
+export async function markPublished(tx: DocumentTransaction, run: RunDocument): Promise<void> {
+  const list = await runListOf(tx, run.run_id);
+  const id = runIdOf(run);
+  if (list.published.includes(id)) return;
+  await tx.put('run-list', run.run_id, { ...list, published: [id, ...list.published] } satisfies RunListDocument);
+}
+
+/**
+ * Forgets the runs of a subject. Those that were published stay, unless all are to go.
+ * @returns how many went
+ */
+export async function forgetRuns(
+  tx: DocumentTransaction,
+  subject: string,
+  { all = false }: { readonly all?: boolean | undefined } = {},
+): Promise<number> {
+  const before = await runListOf(tx, subject);
+  const list = await withNewest(tx, subject, before);
+  const hadNewest = await tx.delete('run', subject);
+  const isUnreadable = hadNewest && list === before;
+  const forgotten = await keepOnly(tx, subject, { list, stays: (id) => !all && list.published.includes(id) });
+  return forgotten + Number(isUnreadable);
+}
+
+/**
+ * Refuses to let go of a data store that holds the content of published runs: their replays and views with prices need
+ * it. A store of its id before, which was purged, held other contents.
+ * @throws Refusal STORE_PUBLISHED
+ * @cost of a look at every published run, and at the versions of the store where one names it
+ */
+export async function assertNothingPublished(
+  reader: Pick<DocumentReader, 'get' | 'ids'>,
+  datasetId: string,
+): Promise<void> {
+  const indices: string[] = [];
+  let contents: ReadonlySet<string> | null | undefined;
+  for (const subject of await reader.ids('run-list'))
+    for await (const { store_id: id, store_content_hash: hash } of publishedRuns(reader, subject)) {
+      if (id !== datasetId) continue;
+      if (contents === undefined) contents = await contentsOf(reader, datasetId);
+      if (contents !== null && !contents.has(hash)) continue; // Where versions are not known any run may be.
+      indices.push(subject);
+      break;
+    }
+  if (indices.length === 0) return;
+  const named = indices.length === 1 ? indices[0]! : `${indices[0]!} and ${indices.length - 1} others`;
+  throw new Refusal(
+    'STORE_PUBLISHED',
+    `Published runs of ${named} were made on the data store ${datasetId}: without it they could not be computed again. Purge it to delete it all the same.`,
+    { store_id: datasetId, indices },
+  );
+}
+
+/** The runs of a subject of which closes were published, as far as they can be read. */
+async function* publishedRuns(reader: Pick<DocumentReader, 'get'>, subject: string): AsyncGenerator<RunDocument, void> {
+  for (const id of (await runListOf(reader, subject)).published) {
+    const kept = (await reader.get('kept-run', keptRunId(subject, id))) ?? (await reader.get('run', subject));
+    const run = kept === undefined || 'unreadable' in kept ? undefined : readRun(kept.body);
+    if (run !== undefined) yield run;
+  }
+}
+
+/** Writes the newest run among the earlier ones; one that cannot be read is not kept. */
+async function withNewest(tx: DocumentTransaction, subject: string, list: RunListDocument): Promise<RunListDocument> {
+  const stored = await tx.get('run', subject);
+  const run = stored === undefined || 'unreadable' in stored ? undefined : readRun(stored.body);
+  if (run === undefined) return list;
+  const id = runIdOf(run);
+  await tx.put('kept-run', keptRunId(subject, id), run);
+  return { ...list, earlier: [id, ...list.earlier] };
+}
+
+interface Keeping {
+  readonly list: RunListDocument;
+  stays(id: string): boolean;
+}
+
+/** @returns how many runs went */
+async function keepOnly(tx: DocumentTransaction, subject: string, { list, stays }: Keeping): Promise<number> {
+  const earlier = list.earlier.filter(stays);
+  for (const id of list.earlier) if (!stays(id)) await tx.delete('kept-run', keptRunId(subject, id));
+  const next: RunListDocument = { earlier, published: list.published.filter(stays) };
+  if (next.earlier.length + next.published.length === 0) await tx.delete('run-list', subject);
+  else await tx.put('run-list', subject, next);
+  return list.earlier.length - earlier.length;
+}

@@ -1,0 +1,141 @@
+import type { BacktestRequest } from '#domain/documents/backtest-plan.js';
+import { pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
+import { runIdOf } from '#store/run-id.js';
+import { RunDocument } from '#domain/documents/run-document.js';
+import { RunListDocument } from '#domain/documents/run-list-document.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { ArtifactReference } from '#jobs/tasks/references.js';
+import type { RunProvenance } from '#jobs/tasks/runs.js';
+import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction, FoundDocument } from '#store/port.js';
+
+type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
+
+/** The document of a body, undefined when it is none. */
+export function readRun(body: unknown): RunDocument | undefined {
+  const parsed = RunDocument.safeParse(body);
+  return parsed.success ? parsed.data : undefined;
+}
+
+/** A stored run, undefined when there is none that can be read. */
+export async function findRun(reader: Reader, runId: string): Promise<RunDocument | undefined> {
+  const stored = await reader.get('run', runId);
+  return stored === undefined || 'unreadable' in stored ? undefined : readRun(stored.body);
+}
+
+/** Whether a run is the newest of its index over all of its history: as long as the index is when it is a benchmark. */
+export function isWholeHistory({ run_id, index_id, request }: RunDocument): boolean {
+  const { start = null, end = null, as_known: asKnown } = request as Partial<BacktestRequest>; // As it was filled in.
+  return run_id === index_id && start === null && end === null && asKnown === undefined;
+}
+
+/** A run as it is asked for: of an index or a strategy, the newest unless an id is given. */
+export interface AskedRun {
+  readonly subject: string;
+  readonly id: string | undefined;
+}
+
+/** How the payload of a job names a run. */
+export const payloadOf = ({ subject, id }: AskedRun): { readonly run_id: string; readonly which_run?: string } => ({
+  run_id: subject,
+  ...(id === undefined ? {} : { which_run: id }),
+});
+
+/** The newest run of a subject by its id, or one that is asked for. */
+export type RunName = string | AskedRun;
+
+/**
+ * A published run is there by its id also where its index is deleted.
+ * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE
+ */
+export async function requireRun(reader: Reader, name: RunName): Promise<RunDocument> {
+  const { subject, id } = typeof name === 'string' ? { subject: name, id: undefined } : name;
+  const newest = await reader.get('run', subject);
+  const run = newest === undefined || 'unreadable' in newest ? undefined : readRun(newest.body);
+  if (run !== undefined && (id === undefined || runIdOf(run) === id)) return run;
+  const stored = id === undefined ? newest : await reader.get('kept-run', keptRunId(subject, id));
+  if (stored === undefined) {
+    await assertSubject(reader, subject);
+    throw runNotFound({ subject, id }, await reader.get('run-list', subject));
+  }
+  const document = 'unreadable' in stored ? undefined : readRun(stored.body);
+  if (document === undefined)
+    throw new Refusal('DOCUMENT_UNREADABLE', `The stored run of ${subject} cannot be read; it can still be deleted.`);
+  return document;
+}
+
+/** @param list runs of the subject that are there beside the newest */
+function runNotFound({ subject, id }: AskedRun, list: FoundDocument): Refusal {
+  if (id !== undefined)
+    return new Refusal('RUN_NOT_FOUND', `${subject} has no stored run ${id}.`, { index_id: subject, run_id: id });
+  const readable = list === undefined || 'unreadable' in list ? undefined : RunListDocument.safeParse(list.body).data;
+  const earlier = readable?.earlier ?? [];
+  if (earlier.length === 0) return new Refusal('RUN_NOT_FOUND', `${subject} has no stored run.`, { index_id: subject });
+  return new Refusal(
+    'RUN_NOT_FOUND',
+    `The newest run of ${subject} was deleted. Earlier ones are there by their id: run_id=${earlier[0]!}.`,
+    { index_id: subject, run_ids: earlier },
+  );
+}
+
+/** Key of a run before the newest. */
+export const keptRunId = (subject: string, id: string): string => `${subject}/${id}`;
+
+/** The files that the columns of a run begin in, in order. */
+export function earlierFiles({ artifacts: { begun: earlier, base } }: RunDocument): readonly ArtifactRef[] {
+  return earlier ?? (base ? [base] : []);
+}
+
+/** What a run was made from, and how; runs stored before they could be extended were made whole. */
+export function provenanceOf({
+  run_hash: runHash,
+  store_content_hash: storeContentHash,
+  engine_version: engineVersion,
+  extended_from: extendedFrom = null,
+  full_run_reason: fullRunReason = null,
+}: RunDocument): RunProvenance {
+  return { runHash, storeContentHash, engineVersion, extendedFrom, fullRunReason };
+}
+
+/** Whether there is an index or a strategy to have runs. @throws Refusal INDEX_NOT_FOUND */
+export async function assertSubject(reader: Reader, runId: string): Promise<void> {
+  if ((await reader.get('index', runId)) === undefined && (await reader.get('strategy', runId)) === undefined) {
+    throw new Refusal('INDEX_NOT_FOUND', `No index or strategy is stored under the id ${runId}.`, { index_id: runId });
+  }
+}
+
+/** An artifact by its name, for a task. */
+export const referenceTo = ({ name }: Pick<ArtifactRef, 'name'>): ArtifactReference => ({ artifact: name });
+
+/** The columns of a run by name, for a task. */
+export function columnsOf(run: RunDocument): ArtifactReference {
+  const beside = earlierFiles(run).map(({ name }) => name);
+  return { ...referenceTo(run.artifacts.columns), ...(beside.length === 0 ? {} : { beside }) };
+}
+
+/** Path of the file with the columns of a run, for a question; those that it refers to lie beside it. */
+export async function columnsFile(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<string> {
+  const [columns] = await Promise.all([run.artifacts.columns, ...earlierFiles(run)].map(artifacts.file));
+  return columns!; // One of one file at least.
+}
+
+/** A file of a run with what it is. */
+export interface NamedFile {
+  readonly name: string;
+  readonly path: string;
+  readonly sha256: string;
+}
+
+/** Every file that a run consists of. */
+export async function namedFiles(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<NamedFile[]> {
+  const { begun: earlier = [], models = {}, ...others } = run.artifacts;
+  const prices = pricesFileOf(others.columns.name);
+  const named = [
+    ...Object.entries({ ...others, snapshots: others.result.inset }),
+    ...earlier.map((ref, i) => [ref.name === prices ? 'prices' : `column segments of file ${i + 1}`, ref] as const),
+    ...Object.entries(models).map(([id, ref]) => [`risk model ${id}`, ref] as const),
+  ];
+  const files: NamedFile[] = [];
+  for (const [name, ref] of named)
+    if (ref !== undefined) files.push({ name, path: await artifacts.file(ref), sha256: ref.sha256 });
+  return files;
+}

@@ -1,0 +1,83 @@
+import type { PublicKeys } from '#contract/publication.js';
+import { SigningKey, type PublicKey } from '#domain/documents/publication-document.js';
+import type { Authorship } from '#domain/documents/version-document.js';
+import { lastSealedAt, sealAudit } from '#store/audit/seals.js';
+import { timeAfterLogs } from '#store/publication/log.js';
+import { newSigningKey } from '#store/publication/signing.js';
+import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
+import type { SecretBox } from '#store/secrets/secret-box.js';
+import { latestTime } from '#store/timestamp.js';
+import { withUnreadable } from '../shared/skipped.js';
+
+/** The keys that sign publications: one is in use, those before it stay known for what they signed. */
+export interface SigningKeys {
+  /** The key in use, made when there is none. @param by who is said to have made it */
+  current(by?: Authorship): Promise<SigningKey>;
+  /** Whether a key is still the one in use. */
+  isCurrent(reader: Pick<DocumentReader, 'get'>, keyId: string): Promise<boolean>;
+  /** Public keys, oldest first. */
+  list(): Promise<PublicKeys>;
+  /** Puts a new key in place of the one in use, at no time before its last signature, whatever the clock does. */
+  rotate(by: Authorship): Promise<PublicKey>;
+}
+
+export function createSigningKeys({
+  documents,
+  timestamp,
+  secrets,
+}: {
+  readonly documents: DocumentStore;
+  readonly timestamp: () => string;
+  /** How private keys are stored. */
+  readonly secrets: Pick<SecretBox, 'seal' | 'open'>;
+}): SigningKeys {
+  async function inUse(tx: Pick<DocumentTransaction, 'get' | 'ids'>): Promise<SigningKey | undefined> {
+    for (const id of await tx.ids('signing-key')) {
+      const stored = await tx.get('signing-key', id);
+      const key = stored === undefined || 'unreadable' in stored ? undefined : readKey(stored.body);
+      if (key?.valid_until === null) return { ...key, private_key: secrets.open(key.private_key) };
+    }
+    return undefined;
+  }
+
+  const stored = (key: SigningKey): SigningKey => ({ ...key, private_key: secrets.seal(key.private_key) });
+
+  async function replaced(tx: DocumentTransaction, now: string): Promise<SigningKey> {
+    const before = await inUse(tx);
+    const at = latestTime(await timeAfterLogs(tx, now), before?.valid_from, await lastSealedAt(tx));
+    if (before !== undefined) {
+      await sealAudit(tx, before, at); // What was written until now is signed by the key of its time.
+      await tx.put('signing-key', before.key_id, stored({ ...before, valid_until: at }));
+    }
+    const key = newSigningKey(at);
+    await tx.put('signing-key', key.key_id, stored(key));
+    return key;
+  }
+
+  return {
+    current: async (by) =>
+      (await inUse(documents)) ??
+      documents.transaction(async (tx) => (await inUse(tx)) ?? (await replaced(tx, timestamp())), { by }),
+    async isCurrent(reader, keyId) {
+      const stored = await reader.get('signing-key', keyId);
+      return stored !== undefined && !('unreadable' in stored) && readKey(stored.body)?.valid_until === null;
+    },
+    async list() {
+      const { documents: keys, ...left } = await documents.list('signing-key', readKey);
+      return { keys: keys.map(publicPart).toSorted(byAge), ...withUnreadable(left, 0) };
+    },
+    rotate: async (by) => publicPart(await documents.transaction((tx) => replaced(tx, timestamp()), { by })),
+  };
+}
+
+/** Of keys that were made at one time, which a clock that stepped back can cause, the one in use is last. */
+function byAge(a: PublicKey, b: PublicKey): number {
+  if (a.valid_from !== b.valid_from) return a.valid_from < b.valid_from ? -1 : 1;
+  return Number(a.valid_until === null) - Number(b.valid_until === null);
+}
+
+const readKey = (body: unknown): SigningKey | undefined => SigningKey.safeParse(body).data;
+
+function publicPart({ private_key: _private, ...key }: SigningKey): PublicKey {
+  return key;
+}

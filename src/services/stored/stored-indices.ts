@@ -1,0 +1,73 @@
+import { type IndexDocument, isDerivedDocument, isOverlayDocument } from '#domain/documents/index-document.js';
+import { referencesOf } from '#domain/checks/validate-reference.js';
+import { readIndex } from '#domain/checks/validate-index.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
+
+type Reader = Pick<DocumentStore | DocumentTransaction, 'get' | 'ids'>;
+
+/** A stored definition with the etag of its document. */
+export interface StoredIndex {
+  readonly document: IndexDocument;
+  readonly etag: string;
+}
+
+/** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
+export async function requireIndex(reader: Pick<Reader, 'get'>, indexId: string): Promise<StoredIndex> {
+  const stored = await reader.get('index', indexId);
+  if (stored === undefined)
+    throw new Refusal('INDEX_NOT_FOUND', `No index is stored under the id ${indexId}.`, { index_id: indexId });
+  const document = 'unreadable' in stored ? undefined : readIndex(stored.body);
+  if (document === undefined)
+    throw new Refusal('DOCUMENT_UNREADABLE', `The index ${indexId} cannot be read; it can still be deleted.`, {
+      index_id: indexId,
+    });
+  return { document, etag: (stored as StoredDocument).etag }; // readable, as its document was
+}
+
+/** A stored definition, undefined when there is none that can be read. */
+export async function findIndex(reader: Pick<Reader, 'get'>, indexId: string): Promise<IndexDocument | undefined> {
+  const stored = await reader.get('index', indexId);
+  return stored === undefined || 'unreadable' in stored ? undefined : readIndex(stored.body);
+}
+
+/** Ids of the indices derived from one and of overlays on it, directly, in code-point order. @cost reads every stored index */
+export async function childrenOf(reader: Reader, indexId: string): Promise<string[]> {
+  const children: string[] = [];
+  for (const id of await reader.ids('index')) {
+    const document = await findIndex(reader, id);
+    if (document === undefined || !(isDerivedDocument(document) || isOverlayDocument(document))) continue;
+    if (referencesOf(document).includes(indexId)) children.push(id);
+  }
+  return children;
+}
+
+/** A stored definition by id; undefined where there is none that can be read. */
+export type IndexLookup = (indexId: string) => IndexDocument | undefined;
+
+/** Stored definitions for questions that are answered synchronously. */
+export interface StoredIndices {
+  /**
+   * The answer to a question about indices, with every definition it looks up read before.
+   * @param ask without effects: asked again whenever it looked up ids that had not been read
+   */
+  answer<T>(ask: (indexOf: IndexLookup) => T): Promise<T>;
+}
+
+/** Reads each definition once: for the time of one request or transaction. */
+export function storedIndices(reader: Pick<Reader, 'get'>): StoredIndices {
+  const known = new Map<string, IndexDocument | undefined>();
+  return {
+    async answer(ask) {
+      for (;;) {
+        const unread = new Set<string>();
+        const answer = ask((id) => {
+          if (!known.has(id)) unread.add(id);
+          return known.get(id);
+        });
+        if (unread.size === 0) return answer;
+        for (const id of unread) known.set(id, await findIndex(reader, id));
+      }
+    },
+  };
+}

@@ -1,0 +1,30 @@
+import { readConstraintSet, type ConstraintSet } from '#domain/documents/constraint-set.js';
+import { readStrategy, type StrategyDocument } from '#domain/documents/strategy-document.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
+
+/** A stored constraint set, undefined when there is none that can be read. */
+export async function findConstraintSet(reader: Reader, setId: string): Promise<ConstraintSet | undefined> {
+  const stored = await reader.get('constraint-set', setId);
+  return stored === undefined || 'unreadable' in stored ? undefined : readConstraintSet(stored.body);
+}
+
+type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
+
+/** @throws Refusal STRATEGY_NOT_FOUND, DOCUMENT_UNREADABLE */
+export async function requireStrategy(
+  reader: Reader,
+  strategyId: string,
+): Promise<{ readonly strategy: StrategyDocument; readonly etag: string }> {
+  const stored = await reader.get('strategy', strategyId);
+  if (stored === undefined)
+    throw new Refusal('STRATEGY_NOT_FOUND', `No strategy is stored under the id ${strategyId}.`, {
+      strategy_id: strategyId,
+    });
+  const strategy = 'unreadable' in stored ? undefined : readStrategy(stored.body);
+  if (strategy === undefined)
+    throw new Refusal('DOCUMENT_UNREADABLE', `The strategy ${strategyId} cannot be read; it can still be deleted.`, {
+      strategy_id: strategyId,
+    });
+  return { strategy, etag: (stored as StoredDocument).etag }; // readable, as its document was
+}

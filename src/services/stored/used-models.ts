@@ -1,0 +1,257 @@
+import { RiskModelDocument, type Estimator } from '#domain/risk/risk-model-document.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import { plannedModel, usedModels, type PlannedModel, type PlannedModels } from '#domain/documents/used-models.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { lookAheadFindings } from '#domain/checks/look-ahead.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import type { ModelFiles } from '#jobs/tasks/indices.js';
+import type { ModelReferences } from '#jobs/tasks/references.js';
+import type { WeightsViewInput } from '#jobs/tasks/views.js';
+import type { ArtifactRef, ArtifactStore, DocumentReader, StoredDocument } from '#store/port.js';
+
+type Reader = Pick<DocumentReader, 'get'>;
+type ModelArtifacts = Pick<ArtifactStore, 'file' | 'damaged'>;
+
+/** A stored model with the ETag of its document. */
+export interface StoredRiskModel {
+  readonly document: RiskModelDocument;
+  readonly etag: string;
+}
+
+/** @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
+export async function requireModel(reader: Reader, modelId: string): Promise<StoredRiskModel> {
+  const found = await reader.get('risk-model', modelId);
+  if (found === undefined) throw modelNotFound(modelId);
+  const document = 'unreadable' in found ? undefined : readModel(found.body);
+  if (document === undefined) throw unreadableModel(modelId);
+  return { document, etag: (found as StoredDocument).etag }; // readable, as its document was
+}
+
+/** Whether the numbers of a stored model are all there. @cost one read of them in a process; a look later on */
+export async function hasNumbers(
+  artifacts: Pick<ArtifactStore, 'damaged'>,
+  { covariance, factors }: RiskModelDocument,
+): Promise<boolean> {
+  const files = [covariance, ...(factors === undefined ? [] : [factors])];
+  return (await artifacts.damaged(files.map((ref) => ({ ref, madeAt: 0 })))).size === 0;
+}
+
+/** @throws Refusal DOCUMENT_UNREADABLE: nothing is computed with damaged numbers */
+export async function assertNumbers(
+  artifacts: Pick<ArtifactStore, 'damaged'>,
+  document: RiskModelDocument,
+): Promise<void> {
+  if (!(await hasNumbers(artifacts, document))) throw unreadableModel(document.model_id);
+}
+
+const unreadableModel = (modelId: string): Refusal =>
+  new Refusal('DOCUMENT_UNREADABLE', `The risk model ${modelId} cannot be read; it can still be deleted.`);
+
+export function modelNotFound(modelId: string): Refusal {
+  return new Refusal('RISK_MODEL_NOT_FOUND', `No risk model is stored under the id ${modelId}.`, { model_id: modelId });
+}
+
+export function readModel(body: unknown): RiskModelDocument | undefined {
+  const parsed = RiskModelDocument.safeParse(body);
+  return parsed.success ? parsed.data : undefined;
+}
+
+/** The stored models that documents use, as a plan has them. @throws Refusal VALIDATION_FAILED where one is not stored */
+export async function plannedModels(
+  reader: Reader,
+  documents: Readonly<Record<string, IndexDocument>>,
+): Promise<{ readonly models?: PlannedModels }> {
+  const models = await modelsOf(reader, documents);
+  if (models.size === 0) return {};
+  return { models: Object.fromEntries([...models].map(([id, document]) => [id, plannedModel(document)])) };
+}
+
+/** The same with their files, for a question that is answered at once. @throws Refusal VALIDATION_FAILED */
+export async function modelFiles(
+  reader: Reader,
+  artifacts: ModelArtifacts,
+  documents: Readonly<Record<string, IndexDocument>>,
+): Promise<{ readonly models?: ModelFiles }> {
+  const models = await modelsOf(reader, documents);
+  if (models.size === 0) return {};
+  const files = [...models].map(async ([id, document]) => [id, await modelFile(artifacts, document)] as const);
+  return { models: Object.fromEntries(await Promise.all(files)) };
+}
+
+/** Planned models with the files that a run kept of them, for a question that is answered at once. */
+export async function runModelFiles(
+  artifacts: Pick<ArtifactStore, 'file'>,
+  planned: PlannedModels | undefined,
+  kept: Readonly<Record<string, ArtifactRef>> = {},
+): Promise<{ readonly models?: ModelFiles }> {
+  if (planned === undefined) return {};
+  const files = Object.entries(planned).map(
+    async ([id, model]) => [id, { path: await artifacts.file(kept[id]!), ...contentOf(model) }] as const,
+  );
+  return { models: Object.fromEntries(await Promise.all(files)) };
+}
+
+/** A stored model that a request names, for a question that is answered at once. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
+export async function namedModelFile(reader: Reader, artifacts: ModelArtifacts, modelId: string): Promise<ModelFiles> {
+  return { [modelId]: await modelFile(artifacts, (await requireModel(reader, modelId)).document) };
+}
+
+async function modelFile(artifacts: ModelArtifacts, document: RiskModelDocument): Promise<ModelFiles[string]> {
+  await assertNumbers(artifacts, document);
+  return { path: await artifacts.file(document.covariance), ...contentOf(plannedModel(document)) };
+}
+
+/** What a view is asked to measure risk by. */
+export interface AskedMeasure {
+  readonly risk: boolean;
+  readonly risk_model?: string | undefined;
+  readonly risk_estimator?: Estimator | undefined;
+}
+
+/**
+ * How a view measures risk: by a stored model, by an estimate over the window of the run, or not at all.
+ * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE; VALIDATION_FAILED for a model and an estimator at once
+ */
+export async function riskMeasure(
+  reader: Reader,
+  artifacts: ModelArtifacts,
+  { risk, risk_model: modelId, risk_estimator: estimator }: AskedMeasure,
+): Promise<Pick<WeightsViewInput, 'risk' | 'model' | 'estimator'>> {
+  if (modelId === undefined) return estimator === undefined ? { risk } : { risk: true, estimator };
+  if (estimator !== undefined) {
+    const message = `risk_estimator is not read beside risk_model: risk is measured by the model ${modelId} or by ${estimator}.`;
+    throw refuseWithFindings('query', [{ severity: 'error', code: 'UNKNOWN_FIELD', message, path: 'risk_estimator' }]);
+  }
+  const { document } = await requireModel(reader, modelId);
+  const file = await modelFile(artifacts, document);
+  return { risk, model: { modelId, observedStart: document.observed_start, ...file } };
+}
+
+/**
+ * The matrices of planned models that are still stored as they were planned.
+ * @throws Refusal RISK_MODEL_CHANGED, DOCUMENT_UNREADABLE
+ */
+export async function plannedFiles(
+  reader: Reader,
+  artifacts: Pick<ArtifactStore, 'damaged'>,
+  planned?: PlannedModels,
+): Promise<Readonly<Record<string, ArtifactRef>>> {
+  const documents = await plannedDocuments(reader, planned);
+  for (const document of Object.values(documents)) await assertNumbers(artifacts, document);
+  return Object.fromEntries(Object.entries(documents).map(([id, { covariance }]) => [id, covariance]));
+}
+
+/**
+ * Planned models with their matrices and factors by name, for the order of an optimisation.
+ * @throws Refusal RISK_MODEL_CHANGED, DOCUMENT_UNREADABLE
+ */
+export async function optimisedModels(
+  reader: Reader,
+  artifacts: Pick<ArtifactStore, 'damaged'>,
+  planned: PlannedModels | undefined,
+): Promise<{ readonly models?: ModelReferences }> {
+  if (planned === undefined) return {};
+  const documents = await plannedDocuments(reader, planned);
+  for (const document of Object.values(documents)) await assertNumbers(artifacts, document);
+  const references = Object.entries(documents).map(([id, document]) => [
+    id,
+    {
+      artifact: document.covariance.name,
+      ...contentOf(plannedModel(document)),
+      ...factorsOf(document),
+    },
+  ]);
+  return { models: Object.fromEntries(references) as ModelReferences };
+}
+
+function factorsOf({ factors, factor_model: told }: RiskModelDocument): Pick<ModelReferences[string], 'factors'> {
+  if (factors === undefined || told === undefined) return {};
+  return { factors: { artifact: factors.name, names: told.factors.map(({ factor }) => factor) } };
+}
+
+async function plannedDocuments(
+  reader: Reader,
+  planned: PlannedModels = {},
+): Promise<Readonly<Record<string, RiskModelDocument>>> {
+  const documents: Record<string, RiskModelDocument> = {};
+  for (const [id, model] of Object.entries(planned)) {
+    const found = await reader.get('risk-model', id);
+    const document = found === undefined || 'unreadable' in found ? undefined : readModel(found.body);
+    if (document === undefined || canonicalJson(plannedModel(document)) !== canonicalJson(model))
+      throw new Refusal(
+        'RISK_MODEL_CHANGED',
+        `The risk model ${id} is not stored any more as it was when the job was accepted; ask again.`,
+        { model_id: id },
+      );
+    documents[id] = document;
+  }
+  return documents;
+}
+
+/** Planned models with their files by name, for the order of a task. */
+export function modelReferences(
+  planned: PlannedModels | undefined,
+  files: Readonly<Record<string, Pick<ArtifactRef, 'name'>>>,
+): { readonly models?: ModelReferences } {
+  if (planned === undefined) return {};
+  const references = Object.entries(planned).map(([id, model]) => [
+    id,
+    { artifact: files[id]!.name, ...contentOf(model) },
+  ]);
+  return { models: Object.fromEntries(references) as ModelReferences };
+}
+
+function contentOf({ asset_ids: names, observed_end: observedEnd }: PlannedModel) {
+  return { names, observedEnd };
+}
+
+/** By id, the stored models that documents use. @throws Refusal VALIDATION_FAILED */
+async function modelsOf(
+  reader: Reader,
+  documents: Readonly<Record<string, IndexDocument>>,
+): Promise<ReadonlyMap<string, RiskModelDocument>> {
+  const models = new Map<string, RiskModelDocument>();
+  for (const [modelId, indexId] of usedModels(Object.values(documents))) {
+    const found = await reader.get('risk-model', modelId);
+    const document = found === undefined || 'unreadable' in found ? undefined : readModel(found.body);
+    if (document === undefined) throw refuseWithFindings('index document', [notStored(modelId, indexId)]);
+    models.set(modelId, document);
+  }
+  return models;
+}
+
+/** A finding where the risk model of a definition is not stored. */
+export async function unknownModels(reader: Reader, document: IndexDocument): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const [modelId, indexId] of usedModels([document]))
+    if ((await reader.get('risk-model', modelId)) === undefined) findings.push(notStored(modelId, indexId));
+  return findings;
+}
+
+/** A warning where the stored model of a definition knows returns after its first decision. */
+export async function lookAheadOf(
+  reader: Reader,
+  document: IndexDocument,
+  { calendars, market }: { readonly calendars: Calendars; readonly market: MarketData | undefined },
+): Promise<Finding[]> {
+  const calendar = calendars.get(document.calendar);
+  const [used] = usedModels([document]).keys();
+  if (used === undefined || calendar === undefined) return [];
+  const found = await reader.get('risk-model', used);
+  const model = found === undefined || 'unreadable' in found ? undefined : readModel(found.body);
+  const firstDay = market?.dates[0] ?? null;
+  return lookAheadFindings(document, { calendar, firstDay, observedEndOf: () => model?.observed_end });
+}
+
+function notStored(modelId: string, indexId: string): Finding {
+  return {
+    severity: 'error',
+    code: 'RISK_MODEL_NOT_FOUND',
+    path: 'derivation.risk_model',
+    message: `The index ${indexId} is measured by the risk model ${modelId}, which is not stored.`,
+    value: modelId,
+  };
+}

@@ -1,0 +1,44 @@
+/** Name of the one file in a place that is no artifact: it says which store the place is, and which database owns it. */
+export const MARKER = 'divisor-store.json';
+
+/** A PostgreSQL database, as far as it can be told from others. */
+export interface DatabaseIdentity {
+  /** System identifier of the server; null where the role may not read it. Physical copies have the same one. */
+  readonly system: string | null;
+  readonly database: string;
+}
+
+/** The database that owns a place. */
+export interface PlaceOwner extends DatabaseIdentity {
+  /** Random, renewed in the place and in the database: a copy of the database does not have the next one. */
+  readonly token: string;
+}
+
+/** Content of a marker. */
+export interface PlaceMark {
+  readonly storeId: string;
+  /** Absent in places of version 0.2.0. */
+  readonly owner?: PlaceOwner | undefined;
+}
+
+export const markerText = ({ storeId, owner }: PlaceMark): string =>
+  JSON.stringify({ format: 1, store_id: storeId, ...(owner && { owner }) });
+
+/** Id in the text of a marker; a word that is no id where it cannot be read. */
+export const storeIdIn = (text: string): string => /"store_id":"([\w-]{1,64})"/.exec(text)?.[1] ?? 'unreadable';
+
+export function markIn(text: string): PlaceMark {
+  return { storeId: storeIdIn(text), owner: ownerIn(text) };
+}
+
+function ownerIn(text: string): PlaceOwner | undefined {
+  let marker: { readonly owner?: Partial<PlaceOwner> };
+  try {
+    marker = JSON.parse(text) as typeof marker; // Each member is checked below.
+  } catch {
+    return undefined;
+  }
+  const { system, database, token } = marker.owner ?? {};
+  if (typeof token !== 'string' || typeof database !== 'string') return undefined;
+  return { system: typeof system === 'string' ? system : null, database, token };
+}

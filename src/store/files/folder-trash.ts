@@ -1,0 +1,99 @@
+import { access, mkdir, readdir, rename, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { FolderCall } from '../access/folder-calls.js';
+import { WRITE_MS } from '../access/folder-calls.js';
+import { codeOf } from '../access/place-fault.js';
+import { TRASH } from './artifact-owners.js';
+import { removeFiles, withoutDraft } from './folder-writer.js';
+
+/** Results that no document names any more, until they are deleted. */
+interface FolderTrash {
+  take(names: readonly string[]): Promise<void>;
+  /** @returns those that are neither in the folder nor in its trash */
+  restore(names: readonly string[]): Promise<readonly string[]>;
+  /** Deletes what has been in the trash for so long. */
+  empty(olderThanMs: number): Promise<void>;
+}
+
+interface TrashOptions {
+  readonly call: FolderCall;
+  /** Deletes files of the folder. */
+  readonly remove: (names: readonly string[]) => Promise<void>;
+}
+
+/** Trash of a folder that machines share: a folder inside it. */
+export function folderTrash(folder: string, { call, remove }: TrashOptions): FolderTrash {
+  const trash = join(folder, TRASH);
+
+  async function takeOne(name: string): Promise<void> {
+    if (withoutDraft(name) !== name) return remove([withoutDraft(name)]); // Half-written files have no value.
+    await call(() => rename(join(folder, name), join(trash, name)), WRITE_MS).catch(unlessAbsent);
+  }
+
+  async function restoreOne(name: string): Promise<string | undefined> {
+    const isThere = await call(() => access(join(folder, name))).then(() => true, unlessAbsent);
+    if (isThere === true) return undefined;
+    const isBack = await call(() => rename(join(trash, name), join(folder, name)), WRITE_MS).then(
+      () => true,
+      unlessAbsent,
+    );
+    return isBack === true ? undefined : name;
+  }
+
+  return {
+    async take(names) {
+      if (names.length === 0) return;
+      await call(() => mkdir(trash, { recursive: true }));
+      for (const name of names) await takeOne(name);
+    },
+    async restore(names) {
+      const missing: string[] = [];
+      for (const name of names) {
+        const found = await restoreOne(name);
+        if (found !== undefined) missing.push(found);
+      }
+      return missing;
+    },
+    async empty(olderThanMs) {
+      const old = await namesIn(trash, olderThanMs, call).catch(unlessAbsent);
+      if (old !== undefined) await removeFiles(trash, old, call);
+    },
+  };
+}
+
+/** Of a folder of one machine, whose backups keep what is removed. */
+export function noTrash(folder: string, remove: TrashOptions['remove']): FolderTrash {
+  return {
+    take: remove,
+    async restore(names) {
+      const found = await Promise.all(names.map((name) => access(join(folder, name)).then(() => true, unlessAbsent)));
+      return names.filter((_, i) => found[i] !== true);
+    },
+    empty: async () => {},
+  };
+}
+
+/**
+ * Names in a folder.
+ * @param olderThanMs by the change of the file's entry: a second name of an old file is new, and so is one that was moved
+ */
+export async function namesIn(
+  folder: string,
+  olderThanMs: number | undefined,
+  call: FolderCall,
+): Promise<readonly string[]> {
+  const names = await call(() => readdir(folder), WRITE_MS);
+  if (olderThanMs === undefined) return names;
+  const until = Date.now() - olderThanMs;
+  const old: string[] = [];
+  for (const name of names) {
+    const found = await call(() => stat(join(folder, name))).catch(() => undefined); // Another process has just removed it.
+    if (found !== undefined && found.ctimeMs < until) old.push(name);
+  }
+  return old;
+}
+
+/** @returns undefined */
+function unlessAbsent(thrown: unknown): undefined {
+  if (codeOf(thrown) !== 'ENOENT') throw thrown;
+}

@@ -1,0 +1,75 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sayPlace, type ArtifactPlace } from './artifact-place.js';
+import type { DocumentStore } from '../port.js';
+import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
+import { openMarker } from './marker.js';
+import { misfit, recordedStore, recordStore } from './recorded-store.js';
+import type { DatabaseIdentity, PlaceMark } from '../access/store-id.js';
+
+export interface AdoptOptions {
+  readonly identity: DatabaseIdentity;
+  /** How long the place is watched for renewals of another database: at least two of them. */
+  readonly observeMs?: number;
+}
+
+const OBSERVE_MS = 25_000;
+const PATIENCE = { patienceMs: 5000, answerMs: 10_000 };
+const HOLDER = 'adopt';
+
+/**
+ * Takes over the place that a database names from another database that was renewed on it: a copy of it, or its
+ * original. Nothing may use that other database any more.
+ * @returns the id of the store
+ * @throws StartRefusal 75 while another database renews its lease, 78 when the place is another store
+ */
+export async function takePlaceOver(
+  documents: DocumentStore,
+  place: ArtifactPlace,
+  { identity, observeMs = OBSERVE_MS }: AdoptOptions,
+): Promise<string> {
+  const marker = await openMarker(place, PATIENCE);
+  const before = await marker.read();
+  const recorded = await recordedStore(documents);
+  if (before === undefined || recorded === undefined || before.storeId !== recorded.store_id)
+    throw misfit(
+      `${sayPlace(place)} ${before === undefined ? 'has no marker' : `is the store ${before.storeId}`}; the database names the store ${recorded?.store_id ?? 'of no place'}.`,
+    );
+  await sleep(observeMs);
+  const after = await marker.read();
+  if (after?.owner?.token !== before.owner?.token)
+    throw new StartRefusal(
+      EXIT_TEMPORARY,
+      `${sayPlace(place)} was renewed while it was watched: a service still uses another database with it. Stop that service, or use --new-place.`,
+    );
+  const next = randomUUID();
+  const ownership = { token: before.owner?.token ?? null, next, earlier: [], holder: HOLDER };
+  await documents.transaction((tx) => recordStore(tx, { ...recorded, ownership }));
+  await marker.write({ ...before, owner: { ...identity, token: next } });
+  await documents.transaction((tx) =>
+    recordStore(tx, { ...recorded, ownership: { ...ownership, token: next, next: null } }),
+  );
+  return recorded.store_id;
+}
+
+/** Id of the store that a database gets in a new place; the same again after an interrupted adoption. */
+export function newStoreId(from: string, identity: DatabaseIdentity, place: string): string {
+  const source = JSON.stringify([from, identity.system, identity.database, place]);
+  return createHash('sha256').update(source).digest('hex').slice(0, 32);
+}
+
+/** Marks a new, empty place as a store, or finds it marked by an interrupted adoption. @throws StartRefusal 78 */
+export async function markNewPlace(place: ArtifactPlace, storeId: string): Promise<void> {
+  const marker = await openMarker(place, PATIENCE);
+  const found: PlaceMark | undefined = await marker.read();
+  if (found?.storeId === storeId) return;
+  if (found !== undefined)
+    throw misfit(`${sayPlace(place)} is already the store ${found.storeId}; choose an empty folder or prefix.`);
+  await marker.write({ storeId });
+  await marker.probe();
+}
+
+/** Lets a database name the place that its results were copied to. */
+export async function recordNewPlace(documents: DocumentStore, storeId: string): Promise<void> {
+  await documents.transaction((tx) => recordStore(tx, { store_id: storeId, is_marked: true }));
+}

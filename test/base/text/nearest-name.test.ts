@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { didYouMean, nearestName } from '#base/text/nearest-name.js';
+
+const COLUMNS = ['identifier', 'date', 'OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING'];
+
+test.each([
+  ['CLSOE', 'CLOSE'],
+  ['Closs', 'CLOSE'],
+  ['CLOSEE', 'CLOSE'],
+  ['volumne', 'VOLUME'],
+  ['Shares Outstanding', 'SHARES_OUTSTANDING'],
+  ['dte', 'date'],
+  ['indentifer', 'identifier'],
+  ['LOE', 'LOW'],
+])('%s is near %s', (written, meant) => {
+  expect(nearestName(written, COLUMNS)).toBe(meant);
+  expect(didYouMean(written, COLUMNS)).toBe(` Did you mean ${meant}?`);
+});
+
+test.each(['', 'PE', 'price', 'SECTOR', 'LAST_TRADE', 'x'.repeat(100)])('%s is near nothing', (written) => {
+  expect(nearestName(written, COLUMNS)).toBeUndefined();
+  expect(didYouMean(written, COLUMNS)).toBe('');
+});
+
+test('a name whose words are shortened or spelt out is found, one of other words is not', () => {
+  const classes = ['EqualWeight', 'InverseVolatilityWeight', 'MarketCapWeight'];
+  expect(didYouMean('InverseVolWeight', classes)).toBe(' Did you mean InverseVolatilityWeight?');
+  expect(didYouMean('MarketCapitalisationWeight', classes)).toBe(' Did you mean MarketCapWeight?');
+  expect(didYouMean('inverse_vol_weight', classes)).toBe(' Did you mean InverseVolatilityWeight?');
+  expect(didYouMean('InverseVarianceWeight', classes)).toBe('');
+  expect(didYouMean('IVWeight', classes)).toBe('');
+});

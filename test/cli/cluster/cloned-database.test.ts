@@ -1,0 +1,110 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { finishedHere, servingHere } from '../process.js';
+import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
+import { prepare } from './running-cluster.js';
+import { runService, type RunningService } from '../../services/running-service.js';
+
+describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () => {
+  const drops: (() => Promise<void>)[] = [];
+  let base: string;
+  let live: RunningService;
+  let environment: Record<string, string>;
+  let clone: Record<string, string>;
+
+  beforeAll(async () => {
+    base = await mkdtemp(join(tmpdir(), 'divisor-clone-'));
+    const { url, drop } = await openTestDatabase();
+    drops.push(drop);
+    environment = { DATABASE_URL: url, DIVISOR_ARTIFACTS: `file://${join(base, 'results')}` };
+    expect((await finishedHere(['migrate'], environment)).status).toBe(0);
+    live = await runService(['--workers', '1'], environment);
+    await prepare(live, ['EVEN']);
+    const { body } = await live.ask<{ job_id: string }>('POST', '/analytics/EVEN/backtest', {});
+    await live.finished(body.job_id);
+    clone = { ...environment, DATABASE_URL: await copied(url) };
+  });
+  afterAll(async () => {
+    await live?.close();
+    for (const drop of drops) await drop();
+    await rm(base, { recursive: true, force: true });
+  });
+
+  /** A database with the tables of another one, as a dump of it is restored. */
+  async function copied(url: string): Promise<string> {
+    const target = await openTestDatabase();
+    drops.push(target.drop);
+    expect((await finishedHere(['migrate'], { DATABASE_URL: target.url })).status).toBe(0);
+    const [from, to] = [new Client(url), new Client(target.url)];
+    await from.connect();
+    await to.connect();
+    const { rows } = await from.query<Record<string, unknown>>('SELECT * FROM divisor.documents');
+    for (const row of rows) {
+      const [names, values] = [Object.keys(row), Object.values(row)];
+      const places = names.map((_, i) => `$${i + 1}`).join(', ');
+      await to.query(`INSERT INTO divisor.documents (${names.join(', ')}) VALUES (${places})`, values);
+    }
+    await from.end();
+    await to.end();
+    return target.url;
+  }
+
+  const filesOf = async (name: string): Promise<string[]> => (await readdir(join(base, name))).toSorted();
+  const levels = async (url: string): Promise<unknown> => (await fetch(`${url}/analytics/EVEN/levels`)).json();
+
+  test('is refused with 78 and the ways out, and no file of the live service is touched', async () => {
+    const before = await filesOf('results');
+    const started = servingHere(join(base, 'home'), [], clone);
+    await expect(started).rejects.toMatchObject({
+      exitStatus: 78,
+      message: /belongs to the database .*divisor adopt --new-place URL.*--read-only on/,
+    });
+    expect(await filesOf('results')).toEqual(before);
+  });
+
+  test('serves its results without changing anything by --read-only', async () => {
+    const before = await filesOf('results');
+    const { url, stop } = await servingHere(join(base, 'reading'), ['--read-only', 'on'], clone);
+    try {
+      expect(await levels(url)).toEqual(await levels(live.url()));
+      const headers = { 'content-type': 'application/json' };
+      for (const [method, path] of [
+        ['DELETE', '/indices/EVEN'],
+        ['POST', '/analytics/EVEN/backtest'],
+      ] as const) {
+        const refused = await fetch(`${url}${path}`, { method, headers });
+        expect([refused.status, await refused.json()]).toMatchObject([403, { error: { code: 'READ_ONLY' } }]);
+      }
+    } finally {
+      await stop();
+    }
+    expect(await filesOf('results')).toEqual(before);
+  });
+
+  test('gets a place of its own by adopt --new-place, and both are served afterwards', async () => {
+    const before = await filesOf('results');
+    const own = `file://${join(base, 'own')}`;
+    const adopted = await finishedHere(['adopt', '--new-place', own, '--json'], clone);
+    expect([adopted.status, JSON.parse(adopted.out)]).toMatchObject([0, { missing: [] }]);
+    expect((JSON.parse(adopted.out) as { named: number }).named).toBeGreaterThan(0);
+    const { url, stop } = await servingHere(join(base, 'home'), [], { ...clone, DIVISOR_ARTIFACTS: own });
+    try {
+      expect(await levels(url)).toEqual(await levels(live.url()));
+    } finally {
+      await stop();
+    }
+    expect(await filesOf('results')).toEqual(before);
+    await expect(servingHere(join(base, 'home'), [], clone)).rejects.toMatchObject({ exitStatus: 78 });
+  });
+
+  test('adopt is refused without one of its ways, and for a place that is in use', async () => {
+    const without = await finishedHere(['adopt'], clone);
+    expect(without).toMatchObject({ status: 64, err: expect.stringContaining('one of --take-over and --new-place') });
+    const own = { ...clone, DIVISOR_ARTIFACTS: `file://${join(base, 'own')}` };
+    const busy = await finishedHere(['adopt', '--new-place', environment['DIVISOR_ARTIFACTS']!], own);
+    expect(busy).toMatchObject({ status: 78, err: expect.stringContaining('choose an empty folder or prefix') });
+  });
+});

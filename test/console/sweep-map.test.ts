@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import type { SweepRow } from '#clients/typescript/divisor.js';
+import { hiddenParameters, shownIn } from '#console/pages/sweeps/map-cells.js';
+
+const CAP = '/document/pipeline/weighting/cap';
+const LAG = '/document/rebalance/effective_lag';
+const COST = '/request/transaction_cost_bps';
+const POINTERS = [CAP, LAG, COST];
+
+/** Two caps, two lags and three costs; the rank is higher the more it costs, but for one variant. */
+const rows = [0.05, 0.1].flatMap((cap, i) =>
+  [0, 2].flatMap((lag, j) =>
+    [0, 10, 25].map((cost, k): SweepRow => {
+      const variant = 6 * i + 3 * j + k;
+      const rank = variant === 2 ? 1 : variant + 2;
+      const patch = { [CAP]: cap, [LAG]: lag, [COST]: cost };
+      return { rank, variant, patch } as unknown as SweepRow; // Figures of a variant are not looked at.
+    }),
+  ),
+);
+
+const on = (fixed: Record<string, string>) => {
+  const axes = { across: CAP, down: LAG };
+  const hidden = hiddenParameters(rows, POINTERS, { ...axes, fixed });
+  return { hidden, cell: (column: string, line: string) => shownIn(rows, { ...axes, column, line, hidden })?.variant };
+};
+
+test('a cell of a map that leaves a parameter out shows the first by rank over its values', () => {
+  const { hidden, cell } = on({});
+  expect(hidden).toEqual([{ pointer: COST, values: ['0', '10', '25'], fixed: null }]);
+  expect([cell('0.05', '0'), cell('0.05', '2'), cell('0.1', '0')]).toEqual([2, 3, 6]);
+});
+
+test('a parameter that is fixed leaves one variant in each cell', () => {
+  const { hidden, cell } = on({ [COST]: '10' });
+  expect(hidden[0]!.fixed).toBe('10');
+  expect([cell('0.05', '0'), cell('0.05', '2'), cell('0.1', '0'), cell('0.1', '2')]).toEqual([1, 4, 7, 10]);
+});
+
+test('a value that no variant has fixes nothing', () => {
+  expect(on({ [COST]: '99' }).hidden[0]!.fixed).toBeNull();
+});

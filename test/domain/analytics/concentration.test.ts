@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { concentration } from '#domain/analytics/concentration.js';
+import { concentrationMaker, CONCENTRATION, CONCENTRATION_WIDTH } from '#views/exposures/concentration-series.js';
+import { createFigures } from '#views/exposures/dated-figures.js';
+
+test.each([
+  ['half in cash', [0.25, 0.25], { constituents: 2, effective: 8, gross: 2, positions: 2, largest: 0.25, top: 0.5 }],
+  ['twice levered', [1, 1], { constituents: 2, effective: 0.5, gross: 2, positions: 2, largest: 1, top: 2 }],
+  // Squares of 1.2, 0.4 and 0.6: 1.96; the magnitudes add up to 2.2.
+  [
+    'long and short',
+    [1.2, 0.4, -0.6, 0],
+    { constituents: 2, effective: 1 / 1.96, gross: 4.84 / 1.96, positions: 3, largest: 1.2, top: 1.6 },
+  ],
+  [
+    'short alone',
+    [-0.8, -0.2],
+    { constituents: 0, effective: 1 / 0.68, gross: 1 / 0.68, positions: 2, largest: 0, top: 0 },
+  ],
+  ['nothing', [0, 0], { constituents: 0, effective: 0, gross: 0, positions: 0, largest: 0, top: 0 }],
+])(
+  'of weights %s the constituents are those above 0 and effective assets 1 over the sum of squares',
+  (_, weights, by) => {
+    const shown = concentration(weights);
+    expect([shown.constituents, shown.gross_constituents]).toEqual([by.constituents, by.positions]);
+    expect(shown.effective_assets).toBeCloseTo(by.effective, 12);
+    expect(shown.gross_effective_assets).toBeCloseTo(by.gross, 12);
+    expect(shown.largest).toBe(by.largest);
+    expect(shown.gross_largest).toBe(Math.max(0, ...weights.map(Math.abs)));
+    expect(shown.top_weights['5']).toBeCloseTo(by.top, 12);
+    // The series of exposures has the same figures of the same weights.
+    const figures = createFigures({ width: CONCENTRATION_WIDTH, dates: 1 });
+    concentrationMaker(figures).make({
+      at: 0,
+      day: 0,
+      own: Float64Array.from(weights),
+      benchmark: new Float64Array(0),
+    });
+    const of = (figure: keyof typeof CONCENTRATION) => figures.values[CONCENTRATION[figure]];
+    expect(of('effective')).toBe(shown.effective_assets);
+    expect(of('grossEffective')).toBeCloseTo(shown.gross_effective_assets, 14);
+    expect([of('largest'), of('grossLargest')]).toEqual([shown.largest, shown.gross_largest]);
+  },
+);

@@ -1,0 +1,110 @@
+import { describe, expect, test } from 'vitest';
+import { attributionView } from '#views/attribution-view.js';
+import { close, flat, levels, simulate, weightsOf } from './event-case.js';
+import { eventsOf } from './exported-events.js';
+import { columnsOf } from './shorts-case.js';
+import { simulateSigned } from './signed-case.js';
+import { portfolioTransactionsOf } from './transactions.js';
+
+/** Half a share of B at 150 and 25 in cash for a share of A at 100, of which the index holds a third. */
+const MERGER = { name: 'A', type: 'MERGER', value: 0.5, cash: 25, ex: '2024-03-06', related: 'B' } as const;
+const CLOSES = { A: [100, 100, null, null, null, null], B: flat(150), C: flat(100) };
+
+describe('a merger into shares and cash', () => {
+  test('is worth both: the shares stay, the cash is spread over all that is held', () => {
+    const run = simulate({ close: CLOSES, actions: [MERGER] });
+    close(levels(run), flat(100));
+    // Of 100: B holds 33.33 + 25, C 33.33; 8.33 in cash buys both in proportion, and the divisor falls by them.
+    expect(weightsOf(run, 2)).toEqual({ B: expect.closeTo(7 / 11, 12), C: expect.closeTo(4 / 11, 12) });
+    close(run.index.book.divisor, [1, 1, 11 / 12, 11 / 12, 11 / 12, 11 / 12]);
+  });
+
+  test('costs a portfolio only what the cash buys', () => {
+    const run = simulate({ close: CLOSES, actions: [MERGER], costBps: 100 });
+    const start = 1_000_000 / 1.01;
+    const bought = start / 12 / 1.01;
+    close([run.portfolio.value[2]! / 1e6], [((start * 11) / 12 + bought) / 1e6]);
+    const rows = portfolioTransactionsOf(run).filter(({ date }) => date === '2024-03-06');
+    // The sale of A is at all that a share brings; B comes by conversion and by purchase.
+    expect(rows.map(({ asset, side }) => [asset, side])).toEqual([
+      ['A', 'sell'],
+      ['B', 'buy'],
+      ['B', 'buy'],
+      ['C', 'buy'],
+    ]);
+    expect(rows[0]!.price).toBeCloseTo(100, 10);
+    close([rows[0]!.notional / 1e6, rows[0]!.cost], [start / 3 / 1e6, 0]);
+    expect(rows.reduce((sum, { cost }) => sum + cost, 0) / 1e4).toBeCloseTo((bought * 0.01) / 1e4, 10);
+  });
+
+  test('is a contribution of the security, and one exit among the events that moves the divisor', () => {
+    const run = simulate({ close: { ...CLOSES, B: [150, 150, 180, 180, 180, 180] }, actions: [MERGER], costBps: 20 });
+    // Of three thirds A is worth 90 in shares and 25 in cash for 100, and B 180 for 150.
+    close(levels(run), [100, 100, 335 / 3, 335 / 3, 335 / 3, 335 / 3]);
+    const columns = columnsOf(run);
+    const { contributions, reconciles } = attributionView(columns, { start: null, end: null });
+    expect(reconciles).toBe(true);
+    expect(contributions.find(({ asset_id: id }) => id === 'A')!.contribution).toBeCloseTo(0.05, 3);
+    expect(eventsOf(columns)).toMatchObject([
+      {
+        date: '2024-03-06',
+        identifier: 'A',
+        type: 'exit',
+        effect: expect.closeTo(-25 / 335, 12),
+        divisor_before: 1,
+        divisor_after: expect.closeTo(1 - 25 / 335, 12),
+      },
+    ]);
+  });
+
+  test('on a rebalance date leaves exactly the targets', () => {
+    const run = simulate({
+      close: CLOSES,
+      actions: [MERGER],
+      rebalance: { frequency: 'custom', dates: ['2024-03-06'] },
+    });
+    close(levels(run), flat(100));
+    expect(weightsOf(run, 2)).toEqual({ B: expect.closeTo(0.5, 12), C: expect.closeTo(0.5, 12) });
+  });
+
+  test('of a short position is owed: shares of the other security short, and cash', () => {
+    const run = simulateSigned({
+      close: { A: flat(100), B: [50, 50, 50, null, null, null], C: flat(100) },
+      actions: [{ name: 'B', type: 'MERGER', value: 0.3, cash: 25, ex: '2024-03-06', related: 'C' }],
+      weights: { A: 1.5, B: -0.5 },
+    });
+    // 30 in C and 25 in cash are owed for each 50 short.
+    expect(run.index.book.value[2]).toBeCloseTo(95, 10);
+    const { book } = run.index;
+    const c = [...book.columns].map((column) => book.sm.identifiers[column]).indexOf('C');
+    // Shares of 30 and cash of 25 are owed; what covers the cash is sold short of C, so that both sides stay as large.
+    expect(book.weights[2 * book.columns.length + c]! * 95).toBeCloseTo(-55, 10);
+  });
+
+  test('without a price of the other security leaves at the last close', () => {
+    const run = simulate({ close: CLOSES, actions: [{ ...MERGER, related: 'ABSENT' }] });
+    close(levels(run), flat(100));
+    expect(weightsOf(run, 2)).toEqual({ B: expect.closeTo(0.5, 12), C: expect.closeTo(0.5, 12) });
+  });
+});
+
+describe('endings of one security on one day', () => {
+  const endedBy = (...actions: Parameters<typeof simulate>[0]['actions'] & object) =>
+    levels(simulate({ close: CLOSES, actions })).at(-1)!;
+  const ending = { name: 'A', ex: '2024-03-06' };
+
+  test('are applied in the order of what they say of the consideration', () => {
+    const bid = { ...ending, type: 'ACQUISITION', value: 130 } as const;
+    // A delisting that says nothing does not take the place of an acquisition at a price, nor a merger into nothing.
+    expect(endedBy(bid, { ...ending, type: 'DELISTING', value: 0 })).toBeCloseTo(110, 10);
+    expect(endedBy(bid, { ...ending, type: 'MERGER', value: 2, related: 'ABSENT' })).toBeCloseTo(110, 10);
+    expect(
+      endedBy({ ...ending, type: 'ACQUISITION', value: 0 }, { ...ending, type: 'DELISTING', value: 70 }),
+    ).toBeCloseTo(90, 10);
+  });
+
+  test('are paid once where one of them is a change of ticker', () => {
+    const renamed = { ...ending, type: 'TICKER_CHANGE', value: 1, related: 'B' } as const;
+    expect(endedBy({ ...ending, type: 'ACQUISITION', value: 130 }, renamed)).toBeCloseTo(110, 10);
+  });
+});

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { typeSpec, type CatalogueEntry } from '#domain/catalogue/type-spec.js';
+import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
+import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
+import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
+import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
+import { expressionFilter } from '#domain/rules/selection/expression-filter.js';
+
+const ENTRIES: readonly CatalogueEntry[] = [
+  ...SELECTION_CLASSES,
+  ...WEIGHTING_CLASSES,
+  ...CONSTRAINT_CLASSES,
+  ...OBJECTIVE_CLASSES,
+  ...RETURNS_CLASSES,
+];
+
+const parameters = ENTRIES.flatMap((entry) =>
+  typeSpec(entry).parameters.map((spec) => ({ entry, spec, name: `${entry.type}.${spec.name}` })),
+);
+const accepts = ({ entry, spec }: (typeof parameters)[number], value: unknown): boolean =>
+  (entry.params.shape[spec.name] as { safeParse(given: unknown): { success: boolean } }).safeParse(value).success;
+
+/** A text that any parameter of texts takes: a name, an identifier, a day. */
+const TEXTS = ['SECTOR', '2024-01-02'];
+
+test('a parameter that says to be a text takes one, and one that says to be JSON takes none', () => {
+  for (const parameter of parameters) {
+    const { type, choices } = parameter.spec;
+    if (type === 'string')
+      expect([parameter.name, (choices ?? TEXTS).some((text) => accepts(parameter, text))]).toEqual([
+        parameter.name,
+        true,
+      ]);
+    // One that takes a value of any kind takes a text as well.
+    if (type === 'json' && !accepts(parameter, 1))
+      expect([parameter.name, TEXTS.some((text) => accepts(parameter, text))]).toEqual([parameter.name, false]);
+  }
+});
+
+test('an expression is declared as what it is parsed from', () => {
+  const spec = typeSpec(expressionFilter).parameters.find(({ name }) => name === 'expression')!;
+  const takesText = expressionFilter.params.shape.expression.safeParse('CLOSE > 1').success;
+  expect(spec).toMatchObject({ type: takesText ? 'string' : 'json', ref: 'ExpressionNode' });
+});

@@ -1,0 +1,127 @@
+import { expect, test } from 'vitest';
+import { assetsNamed } from '#domain/catalogue/assets-named.js';
+import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { unknownNames, unknownRowNames } from '#domain/checks/names-on-market.js';
+import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
+import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
+import { buildMarket } from '../backtest/market-builder.js';
+
+const MARKET = buildMarket({
+  dates: ['2024-01-02'],
+  close: { AAPL: [1], MSFT: [2], NVDA: [3], 'BRK.B': [4] },
+});
+
+const base = { id: 'X', name: 'X', calendar: 'XNYS', base_date: '2024-01-02' };
+const rules = (over: object): IndexDocument =>
+  IndexDocument.parse({ ...base, pipeline: { weighting: { type: 'EqualWeight' } }, ...over });
+
+test('every class that lists assets says by its schema which parameter does', () => {
+  const classes = [...SELECTION_CLASSES, ...WEIGHTING_CLASSES, ...CONSTRAINT_CLASSES, ...RETURNS_CLASSES];
+  const listing = classes.filter(({ params }) => 'identifiers' in params.shape);
+  expect(listing.map(({ type }) => type)).toEqual(expect.arrayContaining(['IncludeList', 'PositionBounds', 'Freeze']));
+  for (const { type, params } of listing)
+    expect(assetsNamed(params, { identifiers: ['AAPL'] }, 'p'), type).toEqual([
+      { path: 'p.identifiers[0]', identifier: 'AAPL' },
+    ]);
+  for (const { type, params, example } of classes) {
+    if (!JSON.stringify(example).includes('"AAPL"')) continue;
+    const given = 'params' in example ? example['params'] : example;
+    expect(
+      assetsNamed(params, given, 'p').map(({ identifier }) => identifier),
+      type,
+    ).toContain('AAPL');
+  }
+});
+
+test('a misspelt name is told with its place and the name that it is like, wherever a document lists names', () => {
+  const findings = [
+    ...unknownNames(rules({ universe: { kind: 'list', identifiers: ['AAPL', 'MSTF'] } }), MARKET),
+    ...unknownNames(
+      rules({
+        pipeline: {
+          selection: [
+            { id: 'in', type: 'IncludeList', params: { identifiers: ['aapl'] } },
+            { id: 'out', type: 'ExcludeList', params: { identifiers: ['NVDA', 'ZZZZZZ'] } },
+          ],
+          weighting: { type: 'FixedWeight', params: { weights: { NVDIA: 0.5, MSFT: 0.5 } } },
+        },
+      }),
+      MARKET,
+    ),
+    ...unknownNames(
+      IndexDocument.parse({
+        ...base,
+        derivation: {
+          source_index_id: 'P',
+          constraints: [
+            { id: 'short', type: 'PositionBounds', params: { lower: -0.05, upper: -0.05, identifiers: ['BRKB'] } },
+            { type: 'LinearConstraint', params: { coefficients: { MSFT: 1, NVDO: -1 }, upper: 0 } },
+            { type: 'PositionBounds', params: { upper: 0.1 } },
+          ],
+          expected_returns: { type: 'black_litterman', views: [{ weights: { APPL: 1 }, value: 0.1 }] },
+        },
+      }),
+      MARKET,
+    ),
+  ];
+  expect(findings.map(({ severity, code, path, row_id, message }) => [severity, code, path, row_id, message])).toEqual(
+    [
+      ['universe.identifiers[1]', null, 'The store has no MSTF. Did you mean MSFT?'],
+      ['pipeline.selection[0].params.identifiers[0]', 'in', 'The store has no aapl. Did you mean AAPL?'],
+      ['pipeline.selection[1].params.identifiers[1]', 'out', 'The store has no ZZZZZZ.'],
+      ['pipeline.weighting.params.weights.NVDIA', null, 'The store has no NVDIA. Did you mean NVDA?'],
+      ['derivation.constraints[0].params.identifiers[0]', 'short', 'The store has no BRKB. Did you mean BRK.B?'],
+      ['derivation.constraints[1].params.coefficients.NVDO', null, 'The store has no NVDO. Did you mean NVDA?'],
+      ['derivation.expected_returns.views[0].weights.APPL', null, 'The store has no APPL. Did you mean AAPL?'],
+    ].map((told) => ['warning', 'UNKNOWN_IDENTIFIER', ...told]),
+  );
+});
+
+test('names beyond twenty are counted by their list', () => {
+  const names = (count: number): string[] => Array.from({ length: count }, (_, i) => `UNKNOWN-NAME-${i}`);
+  const row = (count: number) => ({ id: '', type: 'Exclude', params: { identifiers: names(count) } });
+  const findings = unknownRowNames([row(19), row(4), row(1)], MARKET, 'constraints');
+  expect(findings).toHaveLength(22);
+  expect(findings.slice(20).map(({ path, message }) => [path, message])).toEqual([
+    ['constraints[1].params.identifiers', '3 further identifiers are not in the store.'],
+    ['constraints[2].params.identifiers', '1 further identifier is not in the store.'],
+  ]);
+});
+
+test('a series is told to be one', () => {
+  const rate = { identifier: 'RATE', name: null, currency: null, days: Int32Array.of(1), closes: Float64Array.of(1) };
+  const row = { id: '', type: 'Exclude', params: { identifiers: ['RATE'] } };
+  expect(unknownRowNames([row], { ...MARKET, series: new Map([['RATE', rate]]) }, 'c')).toMatchObject([
+    { code: 'UNKNOWN_IDENTIFIER', message: 'RATE is a series of the store, which is never a constituent.' },
+  ]);
+});
+
+test('a group of a row that no name of the store ever had is told with those that there are', () => {
+  const market = buildMarket({
+    dates: ['2024-01-02'],
+    close: { AAPL: [1], MSFT: [2], NVDA: [3], 'BRK.B': [4] },
+    reference: {
+      AAPL: { SECTOR: 'Tech' },
+      MSFT: { SECTOR: 'Tech' },
+      NVDA: { SECTOR: 'Energy' },
+      'BRK.B': { SECTOR: '' },
+    },
+  });
+  const row = (type: string, groups: readonly string[]) => ({ id: 'g', type, params: { field: 'SECTOR', groups } });
+  const rows = [row('GroupBounds', ['Technology', 'Tech']), row('GroupCardinality', ['Enregy', ''])];
+  expect(
+    unknownRowNames(rows, market, 'constraints').map(({ path, row_id, message }) => [path, row_id, message]),
+  ).toEqual([
+    [
+      'constraints[0].params.groups[0]',
+      'g',
+      'No name of the store has the SECTOR Technology: the row limits nothing there. There are Energy, Tech.',
+    ],
+    [
+      'constraints[1].params.groups[0]',
+      'g',
+      'No name of the store has the SECTOR Enregy: the row limits nothing there. Did you mean Energy?',
+    ],
+  ]);
+});

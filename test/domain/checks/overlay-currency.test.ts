@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { assumptionFindings } from '#domain/checks/assumptions.js';
+import { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
+import { buildMarket } from '../backtest/market-builder.js';
+
+test('prices of names without a currency are told to be in that of the index that holds them, not of an overlay on it', () => {
+  const fields = { calendar: 'MAIN', base_date: '2024-01-02' };
+  const held = { ...fields, pipeline: { weighting: { type: 'EqualWeight' } } };
+  const overlay = { ...fields, kind: 'overlay' as const, overlay: { type: 'currency', to: 'EUR' }, currency: 'EUR' };
+  const documents = new Map(
+    [
+      { ...held, id: 'W', name: 'W', currency: 'GBP' },
+      { ...overlay, id: 'E', name: 'E', source_index_id: 'W' },
+      { ...overlay, id: 'EE', name: 'EE', source_index_id: 'E' },
+    ].map((body) => [body.id, IndexDocument.parse(body)]),
+  );
+  const market = buildMarket({ dates: ['2024-01-02'], close: { A: [1] } });
+  const told = (id: string) =>
+    assumptionFindings({
+      document: documents.get(id)!,
+      treatment: TreatmentSpec.parse({}),
+      market,
+      indexOf: (other) => documents.get(other),
+    }).map(({ code, value, message }) => [code, value, message.split('the currency of ')[1]]);
+  expect(told('W')).toEqual([['CURRENCY_ASSUMED', 'GBP', 'the index.']]);
+  for (const id of ['E', 'EE']) expect(told(id)).toEqual([['CURRENCY_ASSUMED', 'GBP', 'the index W beneath.']]);
+});

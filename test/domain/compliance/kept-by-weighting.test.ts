@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { validateIndex } from '#domain/checks/validate-index.js';
+import { buildMarket } from '../backtest/market-builder.js';
+import { runOn } from '../backtest/random-run.js';
+import { CALENDARS, WEEK } from '../backtest/signed-case.js';
+
+function body(pipeline: object, universe: object = { kind: 'all' }) {
+  const common = { id: 'X', name: 'X', calendar: 'MAIN', base_date: WEEK[0], universe };
+  return { ...common, rebalance: { frequency: 'weekly' }, pipeline };
+}
+
+function warningsOf(pipeline: object, universe?: object) {
+  const context = { calendars: CALENDARS.list(), indexOf: () => undefined };
+  return validateIndex(body(pipeline, universe), context).findings.filter(({ code }) => code === 'LIMIT_NOT_KEPT');
+}
+
+const watching = (rule: string) => ({ treatment: { on_breach: 'rebalance', breach_rule: rule } });
+const capped = (cap: number | null) => ({ weighting: { type: 'FieldWeight', params: { field: 'CLOSE' }, cap } });
+const largest = (count: number) => ({
+  selection: [{ id: 'top', type: 'TopN', params: { field: 'CLOSE', count } }],
+  weighting: { type: 'EqualWeight' },
+});
+
+describe('a rule of concentration that breaches call rebalances for', () => {
+  // By hand: eleven weights of 9 % sum to 99 %, all above 5 %; two of 25 % are one too many above 20 %, and so on.
+  test.each([
+    ['UCITS_5_10_40', capped(0.09), ['9 %', '99 %', '40 %', 'at most 5 %']],
+    ['UCITS_5_10_40', capped(0.12), ['12 %', '10 %', 'at most 5 %']],
+    ['UCITS_5_10_40', capped(null), ['without a cap', '100 %', 'at most 5 %']],
+    ['UCITS_20_35', capped(0.25), ['25 %', '20 %', 'at most 20 %']],
+    ['RIC_25_5_50', capped(0.1), ['100 %', '50 %', 'at most 5 %']],
+    ['SEC_75_5_10', capped(0.06), ['75 %', 'at most 5 %']],
+    ['UCITS_5_10_40', largest(12), ['12 securities', '100 %', '40 %']],
+  ])('%s is not kept by %j, which a check says', (rule, pipeline, words) => {
+    const [found, ...more] = warningsOf({ ...pipeline, ...watching(rule) });
+    expect(more).toEqual([]);
+    expect(found).toMatchObject({ severity: 'warning' });
+    for (const word of words) expect(found!.message.toLowerCase()).toContain(word.toLowerCase());
+  });
+
+  test.each([
+    ['UCITS_5_10_40', capped(0.05)],
+    ['UCITS_20_35', capped(0.2)],
+    ['RIC_25_5_50', capped(0.05)],
+    ['SEC_75_5_10', capped(0.05)],
+    ['UCITS_5_10_40', largest(20)],
+  ])('%s is kept by %j', (rule, pipeline) => {
+    expect(warningsOf({ ...pipeline, ...watching(rule) })).toEqual([]);
+  });
+
+  test('is not spoken of where no breach calls for anything', () => {
+    expect(warningsOf(capped(0.09))).toEqual([]);
+  });
+
+  test('is reported by a run whose own weights are beyond it, with how often', () => {
+    const names = Array.from({ length: 24 }, (_, i) => `N${String(i).padStart(2, '0')}`);
+    // Half of the securities weigh a hundredth of the others: a cap of 9 % binds none, one of 5 % binds all the others.
+    const close = Object.fromEntries(names.map((name, i) => [name, WEEK.map(() => (i < 12 ? 100 : 1))]));
+    const market = buildMarket({ dates: WEEK, close });
+    const run = (cap: number) =>
+      runOn(CALENDARS, market, IndexDocument.parse(body({ ...capped(cap), ...watching('UCITS_5_10_40') })), {
+        createDecider: indexDecider,
+      });
+    const found = run(0.09).findings.filter(({ code }) => code === 'LIMIT_NOT_KEPT');
+    expect(found).toHaveLength(1);
+    expect(found[0]!.count).toBe(run(0.09).index.compositions.list.length);
+    // Twelve of 100/1212 are 99.01 %, 59.01 points above 40 %.
+    expect(found[0]!.message).toContain('59.0099 percentage points');
+    expect(run(0.05).findings.filter(({ code }) => code === 'LIMIT_NOT_KEPT')).toEqual([]);
+  });
+});

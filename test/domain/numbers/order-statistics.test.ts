@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import { median, quantile, upperMedian } from '#domain/numbers/order-statistics.js';
+
+test('quantiles lie between the order statistics around them, as those of type 7', () => {
+  const sorted = [1, 2, 4, 8];
+  expect(quantile(sorted, 0)).toBe(1);
+  // Position 0.5 * 3 = 1.5: half of the way from 2 to 4.
+  expect(quantile(sorted, 0.5)).toBe(3);
+  // Position 0.9 * 3 = 2.7: seven tenths of the way from 4 to 8.
+  expect(quantile(sorted, 0.9)).toBeCloseTo(6.8, 12);
+  expect(quantile(sorted, 1)).toBe(8);
+  expect(quantile([], 0.5)).toBeNaN();
+});
+
+test('of an even number the median is the mean of the two in the middle, the upper one the larger', () => {
+  const sample = [8, 1, 4, 2];
+  expect([median(sample), upperMedian(sample)]).toEqual([3, 4]);
+  expect([median([10, -3, 9]), upperMedian([10, -3, 9])]).toEqual([9, 9]);
+  expect([median([]), upperMedian([])]).toEqual([NaN, NaN]);
+  expect(sample).toEqual([8, 1, 4, 2]);
+});

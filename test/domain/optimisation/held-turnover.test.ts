@@ -1,0 +1,131 @@
+import { describe, expect, test } from 'vitest';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import type { Run } from '#domain/backtest/run.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { acceptedIndex, readIndex } from '#domain/checks/validate-index.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { rebalanceFigures, weightsAround } from '#views/rebalance-figures.js';
+import { buildMarket } from '../backtest/market-builder.js';
+import { randomMarket } from '../backtest/extend/random-definitions.js';
+import { runOn, tryRun } from '../backtest/random-run.js';
+import { columnsOf } from '../backtest/shorts-case.js';
+import { CALENDARS, WEEK } from '../backtest/signed-case.js';
+import { fc } from '../../fast-check.js';
+import { IS_SOAK } from '../../soak.js';
+
+/** One-way turnover of each rebalance as views report it, beside what was held just before and not after. */
+function reported(run: Run) {
+  const columns = columnsOf(run);
+  const around = weightsAround(columns);
+  return columns.header.rebalances.map((row, r) => {
+    const { before, target } = around(r);
+    const { turnover, date } = rebalanceFigures(around(r), row);
+    const sold = before === null ? 0 : before.reduce((sum, weight, i) => sum + (target[i] === 0 ? weight : 0), 0);
+    return { date, turnover, sold };
+  });
+}
+
+function relaxedOn(run: Run, date: string): boolean {
+  return run.findings.some(({ code, message }) => code === 'CONSTRAINT_RELAXED' && message.startsWith(`On ${date} `));
+}
+
+const common = { calendar: 'MAIN', rebalance: { frequency: 'weekly' } };
+
+function derived(constraints: object[], more: object = {}): IndexDocument {
+  const derivation = { source_index_id: 'P', objective: 'min_tracking_error', constraints, ...more };
+  return IndexDocument.parse({ ...common, id: 'D', name: 'D', base_date: '2024-01-08', derivation });
+}
+
+const LIMIT = 0.04;
+
+describe('a limit on turnover from the held weights', () => {
+  test('bounds the reported turnover of every rebalance but for the sales of securities that left', () => {
+    const seen = { rebalances: 0, bound: 0, forced: 0 };
+    const shapes = fc.record({
+      selection: fc.constantFrom([], [{ id: 'dear', type: 'TopN', params: { field: 'CLOSE', count: 4 } }]),
+      dividends: fc.constantFrom('price', 'total'),
+      objective: fc.constantFrom('min_tracking_error', 'min_variance'),
+    });
+    fc.assert(
+      fc.property(randomMarket, shapes, ({ market }, { selection, dividends, objective }) => {
+        const parent = IndexDocument.parse({
+          ...common,
+          id: 'P',
+          name: 'P',
+          base_date: '2024-01-08',
+          pipeline: { selection, treatment: { dividends }, weighting: { type: 'EqualWeight' } },
+        });
+        const document = derived([{ id: 'turn', type: 'Turnover', params: { limit: LIMIT, reference: 'held' } }], {
+          objective,
+        });
+        const run = tryRun(market, document, { documents: { P: parent }, createDecider: indexDecider });
+        if (run === undefined) return;
+        for (const { date, turnover, sold } of reported(run).slice(1)) {
+          seen.rebalances++;
+          const isRelaxed = relaxedOn(run, date);
+          if (isRelaxed) seen.forced++;
+          if (turnover! > LIMIT - 1e-6) seen.bound++;
+          expect(turnover).toBeLessThan((isRelaxed ? Math.max(LIMIT, sold) : LIMIT) + 1e-8);
+        }
+      }),
+      { numRuns: IS_SOAK ? 300 : 40 },
+    );
+    // The property is about rebalances that the limit binds, and about securities that leave.
+    expect(seen.bound).toBeGreaterThan(20);
+    expect(seen.forced).toBeGreaterThan(5);
+    expect(seen.rebalances).toBeGreaterThan(seen.bound);
+  });
+
+  const dates = WEEK;
+  const parent = IndexDocument.parse({
+    ...common,
+    id: 'P',
+    name: 'P',
+    base_date: dates[0],
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
+  const runHeld = (close: Record<string, number[]>, rows: object[], market: Partial<MarketData> = {}) =>
+    runOn(
+      CALENDARS,
+      { ...buildMarket({ dates, close }), ...market },
+      { ...derived(rows), base_date: dates[0]! },
+      {
+        documents: { P: parent },
+        createDecider: indexDecider,
+      },
+    );
+
+  test('leaves the first portfolio unrestricted', () => {
+    const close = { A: [10, 10, 10, 10, 10, 10], B: [10, 10, 10, 10, 10, 10] };
+    const rows = [
+      { id: 'much', type: 'PositionBounds', params: { lower: 0.9, identifiers: ['A'] } },
+      { id: 'turn', type: 'Turnover', params: { limit: 0.01, reference: 'held' } },
+    ];
+    const { columns, weights, sm } = runHeld(close, rows).index.book;
+    expect(weights[[...columns].indexOf(sm.identifiers.indexOf('A'))]).toBeCloseTo(0.9, 9);
+  });
+
+  test('counts from drifted weights: A doubles, and 10 % of the value goes back to B', () => {
+    // Half and half; A doubles: 2/3 and 1/3. The parent has half and half again, 1/6 of one-way turnover away.
+    const close = { A: [10, 20, 20, 20, 20, 20], B: [10, 10, 10, 10, 10, 10] };
+    const run = runHeld(close, [{ id: 'turn', type: 'Turnover', params: { limit: 0.1, reference: 'held' } }]);
+    const [, second] = reported(run);
+    expect(second!.turnover).toBeCloseTo(0.1, 9);
+    const { book } = run.index;
+    const { at } = columnsOf(run).header.rebalances[1]!;
+    expect(book.weights[at * book.columns.length]).toBeCloseTo(2 / 3 - 0.1, 9);
+  });
+});
+
+describe('the reference of a turnover row that states none', () => {
+  const row = { id: 'turn', type: 'Turnover', params: { limit: 0.1 } };
+  const body = { ...derived([row]) };
+  const referenceOf = (document: IndexDocument | undefined) =>
+    document?.derivation?.constraints[0]?.params['reference'];
+
+  test('is held in a derived index that is accepted, and the index in one that an earlier version stored', () => {
+    expect(referenceOf(acceptedIndex(body))).toBe('held');
+    expect(referenceOf(readIndex(body))).toBe('index');
+    expect(referenceOf(readIndex(acceptedIndex(body)))).toBe('held');
+  });
+});

@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
+import { buildMarket } from '../backtest/market-builder.js';
+import { runOn } from '../backtest/random-run.js';
+import { heldOn } from '../backtest/shorts-case.js';
+import { CALENDARS, WEEK } from '../backtest/signed-case.js';
+
+const market = buildMarket({
+  dates: WEEK,
+  close: { A: [10, 11, 12, 11, 10, 11], B: [20, 20, 21, 20, 22, 20], C: [30, 31, 30, 31, 30, 32] },
+});
+const common = { calendar: 'MAIN', base_date: WEEK[0], rebalance: { frequency: 'none' } };
+const parent = IndexDocument.parse({
+  ...common,
+  id: 'P',
+  name: 'P',
+  pipeline: { weighting: { type: 'FieldWeight', params: { field: 'CLOSE' } } },
+});
+
+function runOf(objective: object, expectedReturns: object | null) {
+  const derivation = { source_index_id: 'P', objective, expected_returns: expectedReturns };
+  const document = IndexDocument.parse({ ...common, id: 'D', name: 'D', derivation });
+  return runOn(CALENDARS, market, document, { documents: { P: parent }, createDecider: indexDecider });
+}
+
+const field = { type: 'field', field: { node: 'field', name: 'CLOSE' } };
+const equal = [1 / 3, 1 / 3, 1 / 3];
+/** Weights of the parent: closes of 10, 20 and 30 over their sum. */
+const nearest = [1 / 6, 2 / 6, 3 / 6];
+
+/** Each objective with its optimum by hand, where the covariance is the identity and expected returns are the closes. */
+const OPTIMA: Record<string, { readonly params?: object; readonly returns?: object; readonly weights: number[] }> = {
+  min_tracking_error: { weights: nearest },
+  min_variance: { weights: equal },
+  // Expected returns over risk aversion, around equal weights.
+  max_utility: { params: { risk_aversion: 100 }, returns: field, weights: [1 / 3 - 0.1, 1 / 3, 1 / 3 + 0.1] },
+  // In proportion to expected returns.
+  max_sharpe: { params: { risk_free_rate: 0 }, returns: field, weights: nearest },
+  max_return: { returns: field, weights: [0, 0, 1] },
+  risk_parity: { weights: equal },
+  max_diversification: { weights: equal },
+  max_decorrelation: { weights: equal },
+  // There are no scenarios to be bad in.
+  min_cvar: { weights: nearest },
+  min_cdar: { weights: nearest },
+};
+
+test('every objective has its optimum here', () => {
+  expect(Object.keys(OPTIMA).toSorted()).toEqual(OBJECTIVE_CLASSES.map(({ type }) => type).toSorted());
+});
+
+test.each(Object.entries(OPTIMA))(
+  'a derived index begins by %s with the identity as covariance where its history has one session',
+  (type, { params = {}, returns = null, weights }) => {
+    const run = runOf({ type, ...params }, returns);
+    const held = heldOn(run.index.book, 0);
+    weights.forEach((weight, i) => expect(held['ABC'[i]!] ?? 0).toBeCloseTo(weight, 6));
+    expect(run.findings.map(({ code }) => code)).toContain('RISK_FALLBACK_IDENTITY');
+  },
+);
+
+test('historical means of too few returns are not read: the weights are the nearest, and the finding says so', () => {
+  const run = runOf({ type: 'max_utility', risk_aversion: 2 }, { type: 'historical', shrinkage: 0 });
+  const held = heldOn(run.index.book, 0);
+  nearest.forEach((weight, i) => expect(held['ABC'[i]!]).toBeCloseTo(weight, 9));
+  const found = run.findings.find(({ code }) => code === 'RISK_FALLBACK_IDENTITY');
+  expect(found?.message).toContain('the weights are the nearest to the parent');
+});

@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest';
+import { assertOrder, isReversed } from '#domain/schema/assert-order.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+
+const [EARLIER, LATER] = ['2024-01-02', '2024-01-03'];
+
+function refusalOf(...range: Parameters<typeof assertOrder>): unknown {
+  try {
+    assertOrder(...range);
+  } catch (thrown) {
+    return (thrown as Refusal).toDetail();
+  }
+  return null;
+}
+
+test('a range that begins after its end is refused with both dates, under the names of the request', () => {
+  expect(refusalOf({ start: LATER, end: EARLIER })).toMatchObject({
+    code: 'INVALID_RANGE',
+    message: 'start 2024-01-03 is after end 2024-01-02.',
+    detail: { path: 'start', start: LATER, end: EARLIER },
+  });
+  expect(refusalOf({ start: LATER, end: EARLIER }, ['from', 'to'])).toMatchObject({
+    message: 'from 2024-01-03 is after to 2024-01-02.',
+    detail: { path: 'from', from: LATER, to: EARLIER },
+  });
+});
+
+test('a day, a range in order and one that is open are none of those', () => {
+  for (const range of [
+    { start: EARLIER, end: EARLIER },
+    { start: EARLIER, end: LATER },
+    { start: LATER },
+    { end: null },
+  ])
+    expect(refusalOf(range)).toBeNull();
+});
+
+test('what is no day is before and after nothing', () => {
+  expect(isReversed({ start: LATER, end: EARLIER })).toBe(true);
+  for (const range of [
+    { start: '2024-13-01', end: EARLIER },
+    { start: LATER, end: '' },
+    { start: LATER, end: 1 },
+  ])
+    expect(isReversed(range)).toBe(false);
+});

@@ -1,0 +1,61 @@
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { findConstraintClass } from '#domain/constraints/catalogue.js';
+import { findObjectiveClass } from '#domain/objectives/catalogue.js';
+import { checkShape } from '#domain/schema/shape.js';
+
+const messageOf = (schema: z.ZodType, value: unknown) =>
+  checkShape(schema, value).findings.map(({ message }) => message);
+
+describe('a finding about a size says what came and what is needed', () => {
+  const list = z.strictObject({ shares: z.array(z.number()).min(2).max(3) });
+
+  test.each([
+    [[], 'shares has 0 entries; at least 2 are needed.'],
+    [[1], 'shares has 1 entry; at least 2 are needed.'],
+    [[1, 2, 3, 4], 'shares has 4 entries; at most 3 are accepted.'],
+  ])('of a list: %j', (shares, message) => expect(messageOf(list, { shares })).toEqual([message]));
+
+  test.each([
+    ['', 'name has 0 characters; at least 2 are needed.'],
+    ['x', 'name has 1 character; at least 2 are needed.'],
+    ['long', 'name has 4 characters; at most 3 are accepted.'],
+  ])('of a text: %j', (name, message) =>
+    expect(messageOf(z.strictObject({ name: z.string().min(2).max(3) }), { name })).toEqual([message]),
+  );
+
+  test.each([
+    [0, 'level is 0; more than 0 is needed.'],
+    [101, 'level is 101; at most 100 is accepted.'],
+  ])('of a number: %d', (level, message) =>
+    expect(messageOf(z.strictObject({ level: z.number().gt(0).max(100) }), { level })).toEqual([message]),
+  );
+});
+
+describe('an unknown field is told with the known one that is nearest', () => {
+  const nested = z.strictObject({
+    universe: z.union([
+      z.strictObject({ kind: z.literal('list'), identifiers: z.array(z.string()) }),
+      z.strictObject({ kind: z.literal('named'), id: z.string() }),
+    ]),
+    rows: z.array(z.strictObject({ window: z.int().optional() })).optional(),
+  });
+  const LIST = { kind: 'list', identifiers: [] };
+
+  test.each([
+    [{ universe: LIST, rowss: [] }, 'The field rowss is not known. Did you mean rows?'],
+    [{ universe: { ...LIST, identifier: 1 } }, 'The field identifier is not known. Did you mean identifiers?'],
+    [{ universe: LIST, rows: [{ windw: 1 }] }, 'The field windw is not known. Did you mean window?'],
+    [{ universe: LIST, colour: 1 }, 'The field colour is not known.'],
+    [{ universe: { ...LIST, rows: [] } }, 'The field rows belongs beside universe, not in it.'],
+    [{ universe: { ...LIST, rows: [] }, rows: [] }, 'The field rows is not known.'],
+  ])('%j', (value, message) => expect(messageOf(nested, value)).toEqual([message]));
+});
+
+test('one fault is one finding: what is out of range is not told to contradict another value as well', () => {
+  const { params: count } = findConstraintClass('Cardinality')!;
+  expect(messageOf(count, { maximum: 0 })).toEqual(['maximum is 0; at least 1 is needed.']);
+  expect(checkShape(count, { minimum: 9, maximum: 8 }).findings).toMatchObject([{ code: 'EMPTY_RANGE' }]);
+  const { params: parity } = findObjectiveClass('risk_parity')!;
+  expect(messageOf(parity, { budgets: { A: -0.5, B: 1 } })).toEqual(['budgets.A is -0.5; more than 0 is needed.']);
+});

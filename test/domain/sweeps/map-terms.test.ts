@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest';
+import { mapTerms } from '#domain/sweeps/map-terms.js';
+
+test('a sweep says what a cell over fewer parameters shows, and which values there are to fix', () => {
+  const patches = [0.05, 0.1].flatMap((cap) =>
+    ['monthly', 'quarterly'].map((frequency) => ({ '/cap': cap, '/f': frequency })),
+  );
+  expect(mapTerms(patches, 'sharpe_ratio')).toEqual({
+    aggregation: 'first_by_rank',
+    sentence:
+      'Where a map leaves parameters out, a cell shows the variant that ranks first by sharpe ratio over their values; fixing them shows one slice.',
+    parameters: [
+      { pointer: '/cap', values: [0.05, 0.1] },
+      { pointer: '/f', values: ['monthly', 'quarterly'] },
+    ],
+  });
+});

@@ -1,0 +1,58 @@
+import { fc } from '../../fast-check.js';
+import { expect, test } from 'vitest';
+import { addMonths, civilOf, dayOf, daysInMonth, formatDay, parseDay } from '#domain/time/days.js';
+
+/** The calendar as the language itself has it. */
+const isoText = (day: number): string => new Date(day * 86_400_000).toISOString().slice(0, 10);
+
+/** The years 0001 to 9999. */
+const anyDay = fc.integer({ min: -719_162, max: 2_932_896 });
+
+test('dates are those of the calendar of the language, from the year 1 to 9999', () => {
+  fc.assert(
+    fc.property(anyDay, (day) => {
+      const date = new Date(day * 86_400_000);
+      const civil = { year: date.getUTCFullYear(), month: date.getUTCMonth() + 1, day: date.getUTCDate() };
+      expect(civilOf(day)).toEqual(civil);
+      expect(dayOf(civil)).toBe(day);
+      expect(formatDay(day)).toBe(isoText(day));
+      expect(parseDay(formatDay(day))).toBe(day);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('the ends of years, months and leap days are told apart', () => {
+  for (const text of [
+    '1600-02-29',
+    '1900-02-28',
+    '1900-03-01',
+    '1969-12-31',
+    '1970-01-01',
+    '2000-02-29',
+    '2023-12-31',
+    '2024-01-01',
+    '2024-02-29',
+    '2100-02-28',
+    '2100-03-01',
+  ]) {
+    expect(formatDay(parseDay(text)!)).toBe(text);
+  }
+  for (const text of ['1900-02-29', '2023-02-29', '2024-13-01', '2024-00-10', '2024-04-31', '2024-01-00', '2024-1-01'])
+    expect(parseDay(text)).toBeUndefined();
+  expect(dayOf({ year: 2024, month: 2, day: 30 })).toBe(parseDay('2024-03-01'));
+});
+
+test('a month later ends with its month', () => {
+  const later = (text: string, months: number): string => formatDay(addMonths(parseDay(text)!, months));
+  expect(later('2024-01-31', 1)).toBe('2024-02-29');
+  expect(later('2024-02-29', -12)).toBe('2023-02-28');
+  expect(later('2023-11-30', 15)).toBe('2025-02-28');
+  expect([daysInMonth(2024, 2), daysInMonth(2100, 2), daysInMonth(2000, 2), daysInMonth(2024, 12)]).toEqual([
+    29, 28, 29, 31,
+  ]);
+});
+
+test('what is no day has no text', () => {
+  expect(() => formatDay(Number.NaN)).toThrow(RangeError);
+});

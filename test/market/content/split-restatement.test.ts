@@ -1,0 +1,160 @@
+import { describe, expect, test } from 'vitest';
+import { dayFrom } from '#domain/time/days.js';
+import { contentHash } from '#market/content/content.js';
+import { refreshContent } from '#market/content/refresh-content.js';
+import { seeded } from '../../seeded.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+import { contentOf, writeFiles } from '../store-folder.js';
+
+const folderFor = temporaryFolders();
+
+interface Bar {
+  readonly date: string;
+  readonly open: number | string;
+  readonly close: number | string;
+  readonly volume: number | string;
+}
+
+const actionRows = (rows: readonly string[]) => `identifier,type,value,ex_date\n${rows.join('\n')}\n`;
+
+async function content(bars: Readonly<Record<string, readonly Bar[]>>, actions: readonly string[] = []) {
+  const folder = await folderFor();
+  const rows = Object.entries(bars).flatMap(([identifier, list]) =>
+    list.map(({ date, open, close, volume }) => `${identifier},${date},${open},${close},${volume}`),
+  );
+  await writeFiles(folder, {
+    'market.csv': `identifier,date,OPEN,CLOSE,VOLUME\n${rows.join('\n')}\n`,
+    ...(actions.length === 0 ? {} : { 'corporate_actions.csv': actionRows(actions) }),
+  });
+  return contentOf(folder);
+}
+
+const DAYS = ['2020-08-24', '2020-08-25', '2020-08-26', '2020-08-27', '2020-08-28', '2020-08-31'];
+
+/** A security that is split on the last day, as a vendor tells of it before and after. */
+function splitSecurity(ratio: number, decimals: number, { seed = 1, price = 500 } = {}) {
+  const chance = seeded(seed);
+  const prices = DAYS.map(() => price * (0.95 + 0.1 * chance()));
+  const volumes = DAYS.map(() => Math.round(1e6 * (1 + chance())));
+  const bar = (date: string, t: number, factor: number): Bar => ({
+    date,
+    open: (Number((prices[t]! * 1.01).toFixed(decimals)) * factor).toFixed(decimals),
+    close: (Number(prices[t]!.toFixed(decimals)) * factor).toFixed(decimals),
+    volume: Math.round(volumes[t]! / factor),
+  });
+  const asTraded = DAYS.slice(0, -1).map((date, t) => bar(date, t, 1));
+  const restated = [
+    ...DAYS.slice(0, -1).map((date, t) => bar(date, t, 1 / ratio)),
+    {
+      date: DAYS.at(-1)!,
+      open: (prices.at(-1)! / ratio).toFixed(decimals),
+      close: (prices.at(-1)! / ratio).toFixed(decimals),
+      volume: Math.round(volumes.at(-1)! * ratio),
+    },
+  ];
+  return { asTraded, restated };
+}
+
+const OTHER = DAYS.map((date, t): Bar => ({ date, open: 20 + t, close: 20 + t, volume: 1000 + t }));
+const OPTIONS = { until: null, full: false, isWhole: true, adjustment: 'splits' } as const;
+
+describe('a history divided by the ratio of a split', () => {
+  test.each([
+    [4, 2],
+    [7, 2],
+    [1.5, 2],
+    [20, 4],
+    [0.1, 2],
+    [0.05, 3],
+  ])('of %d is taken with the new bar, within the rounding of %d decimals', async (ratio, decimals) => {
+    const { asTraded, restated } = splitSecurity(ratio, decimals, { price: ratio < 1 ? 3 : 500 });
+    const held = await content({ A: asTraded, B: OTHER.slice(0, -1) }, ['A,DIVIDEND,0.82,2020-08-25']);
+    const fresh = await content({ A: restated, B: OTHER }, [`A,DIVIDEND,${0.82 / ratio},2020-08-25`]);
+    const { content: after, report } = refreshContent(held, fresh, OPTIONS);
+    expect(await contentHash(after)).toBe(await contentHash(fresh));
+    expect(report).toMatchObject({
+      dates_added: 1,
+      datasets: { market: { added: 2, changed: 5, removed: 0 }, corporate_actions: { changed: 1 } },
+      split_restatements: [{ identifier: 'A', ratio, date: '2020-08-31' }],
+      rejected: [],
+      left_out: null,
+      findings: [{ severity: 'info', code: 'SPLIT_RESTATED', path: 'market.A', value: ratio }],
+    });
+  });
+
+  test('is recognised after the day of the split was stored on the old basis', async () => {
+    const { asTraded, restated } = splitSecurity(4, 2);
+    const held = await content({ A: [...asTraded, restated.at(-1)!] });
+    const fresh = await content({ A: restated });
+    const { content: after, report } = refreshContent(held, fresh, OPTIONS);
+    expect(await contentHash(after)).toBe(await contentHash(fresh));
+    expect(report.split_restatements).toEqual([{ identifier: 'A', ratio: 4, date: '2020-08-31' }]);
+  });
+
+  test('is taken whole where later dates are not wanted yet', async () => {
+    const { asTraded, restated } = splitSecurity(4, 2);
+    const fresh = await content({ A: restated });
+    const { content: after, report } = refreshContent(await content({ A: asTraded }), fresh, {
+      ...OPTIONS,
+      until: dayFrom('2020-08-25'),
+    });
+    expect(await contentHash(after)).toBe(await contentHash(await content({ A: restated.slice(0, -1) })));
+    expect(report).toMatchObject({ dates_added: 0, split_restatements: [{ ratio: 4 }] });
+  });
+
+  test('is named by the date of the split among the actions of the source', async () => {
+    const { asTraded, restated } = splitSecurity(4, 2);
+    const fresh = await content({ A: restated.slice(0, -1) }, ['A,SPLIT,4,2020-08-31']);
+    const { report } = refreshContent(await content({ A: asTraded }), fresh, OPTIONS);
+    expect(report.split_restatements).toEqual([{ identifier: 'A', ratio: 4, date: '2020-08-31' }]);
+  });
+});
+
+/** Changes that no split explains. */
+const OTHERS: readonly (readonly [
+  string,
+  (bars: readonly Bar[]) => readonly Bar[],
+  { readonly actions?: readonly string[]; readonly adjustment?: 'none' },
+])[] = [
+  ['one close', (bars) => bars.map((bar, t) => (t === 2 ? { ...bar, close: Number(bar.close) * 2 } : bar)), {}],
+  ['the first close, by a ratio', (bars) => [{ ...bars[0]!, close: Number(bars[0]!.close) / 2 }, ...bars.slice(1)], {}],
+  ['volumes that are as they were', (bars) => bars.map((bar) => ({ ...bar, volume: 1_000_000 })), {}],
+  ['one price that is not divided', (bars) => [{ ...bars[0]!, open: 505 }, ...bars.slice(1)], {}],
+  ['a bar that is missing', (bars) => bars.slice(1), {}],
+  ['dividends that are not divided', (bars) => bars, { actions: ['A,DIVIDEND,0.82,2020-08-25'] }],
+  [
+    'a split that a store as traded has beside it',
+    (bars) => bars,
+    { actions: ['A,SPLIT,4,2020-08-31'], adjustment: 'none' },
+  ],
+  [
+    'a factor of no split',
+    (bars) => bars.map((bar) => ({ ...bar, close: (Number(bar.close) * 1.003).toFixed(2) })),
+    {},
+  ],
+];
+
+test.each(OTHERS)(
+  'a restatement with %s is rejected, and nothing of the security changes',
+  async (what, change, terms) => {
+    const { asTraded, restated } = splitSecurity(4, 2);
+    const isSplit = !what.includes('close');
+    const source = isSplit ? restated : [...asTraded, { ...restated.at(-1)!, close: asTraded.at(-1)!.close }];
+    const dividend = 'A,DIVIDEND,0.82,2020-08-25';
+    const held = await content({ A: asTraded, B: OTHER.slice(0, -1) }, terms.actions === undefined ? [] : [dividend]);
+    const actions =
+      terms.adjustment === 'none' ? ['A,DIVIDEND,0.205,2020-08-25', ...terms.actions!] : (terms.actions ?? []);
+    const fresh = await content({ A: change(source), B: OTHER }, actions);
+    const { content: after, report } = refreshContent(held, fresh, {
+      ...OPTIONS,
+      adjustment: terms.adjustment ?? 'splits',
+    });
+    expect(report).toMatchObject({
+      split_restatements: [],
+      rejected: [{ identifier: 'A', held_back: 1 }],
+      dates_added: 1,
+    });
+    const wanted = await content({ A: asTraded, B: OTHER }, terms.actions === undefined ? [] : [dividend]);
+    expect(await contentHash(after)).toBe(await contentHash(wanted));
+  },
+);

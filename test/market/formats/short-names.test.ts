@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { chunksOf, openDuckDb, sqlText, textsOf } from '#market/formats/duckdb.js';
+import { shortNames } from '#market/formats/short-names.js';
+
+/** One byte, twelve, two of two bytes each, and with spaces around: a spelling of a name that is there without. */
+const SPELLINGS = ['A', 'ABCDEFGHIJKL', 'ÄÖ', 'B', ' B ', 'BRK.B', 'US0378331005'];
+const COLUMNS = [0, 1, 5, 2, 2, 3, 4];
+const POSITIONS = new Map(SPELLINGS.map((text, s) => [text, COLUMNS[s]!]));
+
+/** Texts in an order without a rule, then name by name, then as they follow each other on each of some days. */
+const ROWS = [
+  ...Array.from({ length: 200 }, (_, i) => SPELLINGS[(i * i * 7 + 3 * i) % SPELLINGS.length]!),
+  ...SPELLINGS.flatMap((text) => Array.from({ length: 30 }, () => text)),
+  ...Array.from({ length: 30 }, () => SPELLINGS).flat(),
+];
+
+test('names are found by the bytes that DuckDB keeps them in, whatever their order; other texts are none', async () => {
+  const rows = ROWS.flatMap((text, i) => (i % 50 === 49 ? [text, 'ABCDEFGHIJK', 'ABCDEFGHIJKLM'] : [text]));
+  const duck = await openDuckDb({});
+  try {
+    const positionsOf = shortNames(POSITIONS)!();
+    const found: number[] = [];
+    const list = `SELECT unnest([${rows.map(sqlText).join(', ')}])`;
+    for await (const chunk of chunksOf(duck.connection, list, ['text']))
+      found.push(...positionsOf(textsOf(chunk, 0)).subarray(0, chunk.rowCount));
+    expect(found).toEqual(rows.map((text) => POSITIONS.get(text) ?? -1));
+  } finally {
+    duck.close();
+  }
+});
+
+test('names of more than twelve bytes are left to a join', () => {
+  expect(shortNames(new Map([['ABCDEFGHIJKLM', 0]]))).toBeUndefined();
+  expect(shortNames(new Map([['ÄÖÜÄÖÜÄ', 0]]))).toBeUndefined();
+});

@@ -1,0 +1,33 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { reportPanelMemory } from '#market/panels/gc-pressure.js';
+
+const MIB = 1 << 20;
+
+test('versions that nobody holds any longer do not pile up in memory', async ({ skip }) => {
+  if (!existsSync('/proc/self/status')) skip('the system does not tell the peak of a process');
+  const version = { panels: 6, bytes: 16 * MIB };
+  const child = fork(fileURLToPath(new URL('panels-in-turn.js', import.meta.url)), [
+    '10',
+    String(version.panels),
+    String(version.bytes),
+  ]);
+  const [peak] = (await once(child, 'message')) as [number];
+  await once(child, 'close');
+  const whole = version.panels * version.bytes;
+  expect(peak).toBeGreaterThan(whole);
+  expect(peak).toBeLessThan(4 * whole + 80 * MIB); // the new one, the one before it, and what is being collected; ten would be 960 MiB
+});
+
+test('what is weighed takes no place, and is not weighed twice', () => {
+  const panels = [new SharedArrayBuffer(64 * MIB)];
+  const before = process.memoryUsage();
+  for (let i = 0; i < 20; i++) reportPanelMemory(panels);
+  const after = process.memoryUsage();
+  expect(after.arrayBuffers - before.arrayBuffers).toBeLessThanOrEqual(64 * MIB + MIB);
+  expect(after.rss - before.rss).toBeLessThan(32 * MIB);
+  expect(() => reportPanelMemory([])).not.toThrow();
+});

@@ -1,0 +1,20 @@
+import { readFileSync } from 'node:fs';
+import { setImmediate, setTimeout } from 'node:timers/promises';
+import { reportPanelMemory } from '#market/panels/gc-pressure.js';
+
+/** A process that holds one version of some panels after the other, the last two at a time, and tells the most memory it had in place, in bytes. */
+const [versions, panels, bytes] = process.argv.slice(2).map(Number) as [number, number, number];
+let held: SharedArrayBuffer[] = [];
+for (let version = 0; version < versions; version++) {
+  const next = Array.from({ length: panels }, () => new SharedArrayBuffer(bytes));
+  reportPanelMemory(next);
+  await setTimeout(20); // a version takes longer than that to be read
+  for (const panel of next) {
+    new Uint8Array(panel).fill(1);
+    await setImmediate();
+  }
+  held = next;
+}
+if (held.length !== panels) throw new Error('the last version is held');
+const peak = 1024 * Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8'))![1]);
+process.send!(peak, () => process.disconnect()); // forked by the test

@@ -1,0 +1,63 @@
+import { Buffer } from 'node:buffer';
+import { createHash } from 'node:crypto';
+import { stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { BLOCK_DAYS, blockDigests } from '#market/panels/day-blocks.js';
+import { createGrowingDigests } from '#market/content/growing-digests.js';
+import { APART_BYTES_MIN, digestFilesApart } from '#market/threads/hashing.js';
+import { zeroPanel, type Panels } from '#market/panels/panels.js';
+import type { FileDigest } from '#market/formats/digest-file.js';
+import type { SourceFile } from '#market/formats/source-file.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+
+const folderFor = temporaryFolders();
+
+/** Panels of two blocks of days that are large enough for a thread of their own. */
+function largePanels(seed: number): Panels {
+  const days = 2 * BLOCK_DAYS;
+  const assets = Math.ceil(APART_BYTES_MIN / (2 * 8 * days));
+  const panelOf = (first: number): Float64Array => {
+    const panel = zeroPanel(days * assets);
+    for (let cell = 0; cell < panel.length; cell += 1000) panel[cell] = first + cell;
+    return panel;
+  };
+  return {
+    identifiers: Array.from({ length: assets }, (_, n) => `N${n}`),
+    dates: Int32Array.from({ length: days }, (_, t) => 19_000 + t),
+    fields: new Map([
+      ['VOLUME', panelOf(seed)],
+      ['CLOSE', panelOf(2 * seed)],
+    ]),
+  };
+}
+
+test('blocks of large panels have the digests that they have on one thread, and those of panels before are forgotten', async () => {
+  const growing = createGrowingDigests();
+  growing.begin(largePanels(5));
+  growing.complete(0, 2 * BLOCK_DAYS);
+  const panels = largePanels(7);
+  growing.begin(panels);
+  growing.complete(BLOCK_DAYS, 2 * BLOCK_DAYS);
+  growing.complete(0, BLOCK_DAYS);
+  const made = await growing.made();
+  await growing.end();
+  const digestOf = blockDigests(panels);
+  expect(made!.fields).toBe(panels.fields);
+  expect(new Map([...made!.digests].map(([block, digest]) => [block, Buffer.from(digest).toString('hex')]))).toEqual(
+    new Map([0, 1].map((block) => [block, Buffer.from(digestOf(block)).toString('hex')])),
+  );
+});
+
+test('large files have the digests that they have on one thread, and one that is not there is a failure', async () => {
+  const path = join(await folderFor(), 'market.parquet');
+  const bytes = Buffer.alloc(APART_BYTES_MIN + 3, 'bytes');
+  await writeFile(path, bytes);
+  const file = { path, label: 'market', bytes: (await stat(path)).size } as SourceFile;
+  const digests: FileDigest[] = [];
+  await digestFilesApart([file], digests);
+  expect(digests).toEqual([
+    { label: 'market', bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') },
+  ]);
+  await expect(digestFilesApart([{ ...file, path: `${path}.gone` }], digests)).rejects.toThrow(/ENOENT/);
+});

@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import { canPage, limitMemory, memoryLimit, panelMemory } from '#kernels/memory/paged-memory.js';
+import { createPanelRoom, type PanelRoom } from '#market/threads/panel-room.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+
+const folderFor = temporaryFolders();
+
+/** Batches and the cells of each; a panel of them has pages of its own. */
+const BATCHES = 9;
+const CELLS = 500_000;
+
+/** Batches in which cells come: in turn, again after others, and after they were closed by the panels themselves. */
+const ORDERS = [
+  ['batch by batch', [0, 1, 2, 3, 4, 5, 6, 7, 8]],
+  ['three scans side by side', [0, 3, 6, 0, 3, 6, 1, 4, 7, 1, 4, 7, 2, 5, 8, 2, 5, 8]],
+  ['more batches at a time than there is room for', [0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 2, 3, 4, 5, 6, 7, 8]],
+  ['cells anywhere behind some batches', [0, 1, 2, null, 0, 1, 2, 3, 4, 5, 6, 7, 8]],
+] as const;
+
+test('what is filled batch by batch is in the panels, in whatever order it comes', async ({ skip }) => {
+  const usual = memoryLimit();
+  try {
+    limitMemory({ panelBytes: 60 * 2 ** 20, folder: await folderFor(), keepsNames: true }); // half of it has room for three batches
+    if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
+    const panels = [0, 1].map(() => new Float64Array(panelMemory(BATCHES * CELLS * 8, 2 ** 30)));
+    for (const [o, [title, order]] of ORDERS.entries()) {
+      const valueOf = (batch: number, field: number): number => 1 + batch + 100 * field + 1000 * o;
+      const room = createPanelRoom(panels, CELLS);
+      const done = fill(room, order, valueOf);
+      await room.settled();
+      expect(
+        done.toSorted((a, b) => a - b),
+        title,
+      ).toEqual(Array.from({ length: BATCHES }, (_, batch) => batch));
+      for (const [field, panel] of panels.entries())
+        for (let cell = 0; cell < panel.length; cell += 499)
+          if (panel[cell] !== valueOf(Math.floor(cell / CELLS), field))
+            expect.fail(`${title}: cell ${cell} of panel ${field}`);
+    }
+  } finally {
+    limitMemory(usual);
+  }
+});
+
+function fill(
+  room: PanelRoom,
+  order: readonly (number | null)[],
+  valueOf: (batch: number, field: number) => number,
+): number[] {
+  const done: number[] = [];
+  const visits = new Map<number, number>();
+  for (const [n, batch] of order.entries()) {
+    if (batch === null) {
+      room.open();
+      continue;
+    }
+    expect([room.batchOf(batch * CELLS + CELLS - 1), room.firstOf(batch)]).toEqual([batch, batch * CELLS]);
+    const visit = visits.get(batch) ?? 0;
+    visits.set(batch, visit + 1);
+    const all = order.filter((other) => other === batch).length;
+    // Each visit fills its share of the batch.
+    const [from, to] = [visit, visit + 1].map((k) => Math.floor((k * CELLS) / all));
+    for (const field of [0, 1]) room.cellsOf(batch, field).fill(valueOf(batch, field), from, to);
+    if (!order.includes(batch, n + 1)) room.close(batch, () => done.push(batch));
+  }
+  return done;
+}

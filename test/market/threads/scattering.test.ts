@@ -1,0 +1,200 @@
+import { DuckDBInstance } from '@duckdb/node-api';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { once } from '#base/once.js';
+import { limitMemory, memoryLimit, pagedFile } from '#kernels/memory/paged-memory.js';
+import { BLOCK_DAYS, blockDigests } from '#market/panels/day-blocks.js';
+import { createProblems } from '#market/tables/problems.js';
+import { columnsOf, marketColumns, scanOf } from '#market/sources/parquet/parquet.js';
+import { startScattering } from '#market/threads/scattering.js';
+import { openDuckDb, settingsFor } from '#market/formats/duckdb.js';
+import { readTypedMarket, type MarketRead } from '#market/sources/read-typed-market.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+
+const folderFor = temporaryFolders();
+
+/** Stripes of 32 days and batches of 64. */
+const NAMES = 1200;
+const DAYS = 100;
+
+/** Threads call DuckDB with the optional package koffi, on Linux. */
+const scatterers = startScattering('');
+const areThere = await scatterers.areReady();
+await scatterers.end();
+
+const BARS = `SELECT DATE '2020-01-01' + t::INTEGER AS date, 'ID' || n AS identifier, t, n,
+  CASE WHEN hash(t, n, 1) % 50 = 0 THEN NULL ELSE 1 + hash(t, n, 1) % 1000 END AS CLOSE,
+  CASE WHEN hash(t, n, 2) % 50 = 0 THEN NULL ELSE hash(t, n, 2) % 1000 - 0.0 END AS VOLUME,
+  CLOSE + 1 AS HIGH, CLOSE - 0.5 AS OPEN
+  FROM range(${DAYS}) a(t), range(${NAMES}) b(n) WHERE hash(n, t) % 10 > 0`;
+
+/** Files of rows, in parts by a remainder of the day, or otherwise by it. */
+async function write(
+  rows: string,
+  count = 1,
+  fileOf = (t: string) => `${t} % ${count}`,
+): Promise<{ readonly path: string; readonly label: string }[]> {
+  const folder = await folderFor();
+  const connection = await (await DuckDBInstance.create(':memory:')).connect();
+  const files = Array.from({ length: count }, (_, i) => ({
+    path: join(folder, `part-${i}.parquet`),
+    label: `market/part-${i}.parquet`,
+  }));
+  for (const [i, { path }] of files.entries())
+    await connection.run(
+      `COPY (SELECT date, identifier, CLOSE, VOLUME, HIGH, OPEN FROM (${rows}) WHERE ${fileOf('t')} = ${i}) TO '${path}' (FORMAT parquet, CODEC 'zstd', ROW_GROUP_SIZE 2048)`,
+    );
+  connection.closeSync();
+  return files;
+}
+
+interface Outcome {
+  readonly read: MarketRead | undefined;
+  readonly codes: readonly string[];
+  /** Days that were told of. */
+  readonly days: readonly number[];
+  /** Digests of blocks of days that the threads made. */
+  readonly digests: ReadonlyMap<number, string>;
+}
+
+/** Reads files, by threads of their own or without. */
+async function read(files: Awaited<ReturnType<typeof write>>, isApart: boolean): Promise<Outcome> {
+  const paths = files.map(({ path }) => path);
+  const scattering = isApart ? startScattering(settingsFor({ files: paths })) : undefined;
+  const duck = await openDuckDb({ files: paths });
+  try {
+    if (scattering !== undefined) expect(await scattering.areReady()).toBe(true);
+    const problems = createProblems();
+    const scan = scanOf(files, { withRows: false });
+    const columns = marketColumns(await columnsOf(duck.connection, scan), problems);
+    if (columns.kind !== 'typed') throw new Error('the columns are typed');
+    const days: number[] = [];
+    const digests = new Map<number, string>();
+    const made = await readTypedMarket(
+      duck,
+      { files, scan, numberedScan: scanOf(files, { withRows: true }), columns, scattering },
+      problems,
+      () => {},
+      {
+        begin() {},
+        complete(from, to) {
+          expect(from % BLOCK_DAYS).toBe(0);
+          for (let t = from; t < to; t++) days.push(t);
+        },
+        digested: (block, digest) => void digests.set(block, Buffer.from(digest).toString('hex')),
+      },
+    );
+    return { read: made, codes: problems.findings().map(({ code }) => code), days, digests };
+  } finally {
+    duck.close();
+    await scattering?.end();
+  }
+}
+
+/** Day, name, close and volume of every row. */
+const expectedBars = once(async () => {
+  const connection = await (await DuckDBInstance.create(':memory:')).connect();
+  const written = await connection.runAndReadAll(`SELECT t, 'ID' || n, CLOSE::DOUBLE, VOLUME::DOUBLE FROM (${BARS})`);
+  connection.closeSync();
+  return written.getRows();
+});
+
+test.runIf(areThere).each([
+  ['t, n', 1],
+  ['t, hash(n)', 1],
+  ['n, t', 1],
+  ['hash(n, t, 1)', 1],
+  ['t DESC, n', 1],
+  ['t, n', 7],
+] as const)(
+  'rows in whatever order (%s, %i files) are in their cells, each day is told of once, and threads change no bit',
+  async (order, count) => {
+    const files = await write(`${BARS} ORDER BY ${order}`, count);
+    const [apart, together] = [await read(files, true), await read(files, false)];
+    const { panels, rows } = apart.read!;
+    expect(apart.days.toSorted((a, b) => a - b)).toEqual(Array.from({ length: DAYS }, (_, t) => t));
+    expect(rows).toBe(together.read!.rows);
+    expect(panels.identifiers).toEqual(together.read!.panels.identifiers);
+    for (const [name, panel] of together.read!.panels.fields)
+      expect(Buffer.compare(bytesOf(panels.fields.get(name)!), bytesOf(panel)), name).toBe(0);
+
+    const expected = await expectedBars();
+    const close = panels.fields.get('CLOSE')!;
+    const volume = panels.fields.get('VOLUME')!;
+    for (const [t, name, price, size] of expected) {
+      const cell = Number(t) * NAMES + panels.identifiers.indexOf(String(name));
+      if (!Object.is(close[cell], price ?? Number.NaN) || !Object.is(volume[cell], size ?? Number.NaN))
+        expect.fail(
+          `${String(name)} on day ${String(t)}: ${close[cell]}, ${volume[cell]} for ${String(price)}, ${String(size)}`,
+        );
+    }
+    expect(close.reduce((held, price) => held + Number(price === price), 0)).toBe(
+      expected.filter(([, , price]) => price !== null).length,
+    );
+  },
+);
+
+/** Panels of more than 33 MiB each, few of whose cells have a row. */
+const LONG = { days: 1500, names: 3200 };
+const FEW_BARS = `SELECT DATE '2010-01-01' + t::INTEGER AS date, 'ID' || n AS identifier, t, n,
+  1 + hash(t, n) % 1000 AS CLOSE, hash(t, n) % 999 AS VOLUME, 2.5 AS HIGH, 1.5 AS OPEN
+  FROM range(${LONG.days}) a(t), range(${LONG.names}) b(n) WHERE t = 70 OR (n + t) % 400 = 0`;
+
+test.runIf(areThere).each([
+  ['t, n', 1],
+  ['n, t', 1],
+  ['t, n', 3],
+] as const)(
+  'panels on a disk hold the same bits (%s, %i files), and blocks of days have the digests of what they hold',
+  async (order, count) => {
+    const files = await write(`${FEW_BARS} ORDER BY ${order}`, count, (t) => `(${t} // 530)`);
+    const together = await read(files, false);
+    const limit = memoryLimit();
+    limitMemory({ panelBytes: 140 * 2 ** 20, folder: await folderFor(), keepsNames: true });
+    const apart = await read(files, true).finally(() => limitMemory(limit));
+    const { panels } = apart.read!;
+    for (const [name, panel] of together.read!.panels.fields)
+      expect(Buffer.compare(bytesOf(panels.fields.get(name)!), bytesOf(panel)), name).toBe(0);
+    const digestOf = blockDigests(together.read!.panels);
+    for (const [block, digest] of apart.digests) expect(digest).toBe(Buffer.from(digestOf(block)).toString('hex'));
+    const areAlone = [...panels.fields.values()].every(({ buffer }) => pagedFile(buffer) !== undefined);
+    if (order === 't, n' && areAlone) expect(apart.digests.size).toBeGreaterThan(LONG.days / BLOCK_DAYS / 2);
+  },
+);
+
+test.runIf(areThere).each([
+  [
+    'a row that stands twice, far apart',
+    `${BARS} UNION ALL SELECT * FROM (${BARS}) WHERE t = 3 AND n = 4`,
+    'DUPLICATE_KEY',
+  ],
+  ['a price of zero', BARS.replace('1 + hash(t, n, 1) % 1000 END', 'hash(t, n, 1) % 7 END'), 'NON_POSITIVE_PRICE'],
+  ['a volume below zero', BARS.replace('- 0.0 END', '- 5.0 END'), 'OUT_OF_RANGE'],
+])('%s is refused with the findings that it has without threads', async (_, rows, code) => {
+  const files = await write(rows);
+  const [apart, together] = [await read(files, true), await read(files, false)];
+  expect(apart.read).toBeUndefined();
+  expect(apart.codes).toContain(code);
+  expect(apart.codes).toEqual(together.codes);
+});
+
+test.runIf(areThere)('a file whose rows cannot be decoded fails with what it fails with without threads', async () => {
+  const files = await write(BARS);
+  const { path } = files[0]!;
+  const bytes = await readFile(path);
+  bytes.fill(0xff, bytes.length / 2, bytes.length / 2 + 4096);
+  await writeFile(path, bytes);
+  const said = async (isApart: boolean): Promise<string> =>
+    read(files, isApart).then(
+      () => 'read',
+      (fault: Error) => fault.message,
+    );
+  const apart = await said(true);
+  expect(apart).toMatch(/error/i);
+  expect(apart).toBe(await said(false));
+});
+
+function bytesOf({ buffer, byteOffset, byteLength }: Float64Array): Buffer {
+  return Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength);
+}

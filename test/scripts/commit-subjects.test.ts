@@ -1,0 +1,63 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { expect, test } from 'vitest';
+import { temporaryFolder } from '../store/temporary-folder.js';
+
+const SCRIPT = resolve('scripts/commit-subjects.mjs');
+const { subjectFault } = (await import(pathToFileURL(SCRIPT).href)) as {
+  readonly subjectFault: (subject: string) => string | undefined;
+};
+
+test.each([
+  'market: recognise split restatements',
+  'jobs, store: write the payload once',
+  'domain/books: process events in the order of their time',
+  'docs: embed the figures',
+])('%s: a subject that is accepted', (subject) => {
+  expect(subjectFault(subject)).toBeUndefined();
+});
+
+test.each([
+  ['Recognise split restatements', 'form'],
+  ['Market: recognise split restatements', 'form'],
+  ['market:recognise split restatements', 'form'],
+  ['market: recognised split restatements', 'recognised'],
+  ['market: recognises split restatements', 'recognises'],
+  ['market: recognising split restatements', 'recognising'],
+  ['market: the restatement of a split', 'the'],
+  ['market: 12 restatements', '12'],
+  ['market: recognise restatements.', 'full stop'],
+  ['market: recognise restatements; jobs: write once', 'several'],
+  [`market: recognise ${'x'.repeat(100)}`, '118 characters'],
+])('%s: the fault names %s', (subject, named) => {
+  expect(subjectFault(subject)).toContain(named);
+});
+
+const HAS_GIT = spawnSync('git', ['--version']).status === 0;
+if (!HAS_GIT) console.warn('git is not installed: the commits of a branch are not checked.');
+
+test.skipIf(!HAS_GIT)('commits of main and merges are not looked at, those of a branch are', async () => {
+  const folder = await temporaryFolder();
+  const git = (...words: string[]) =>
+    execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@localhost', ...words], {
+      cwd: folder,
+      stdio: 'pipe',
+    });
+  const commit = (subject: string) => git('commit', '--quiet', '--allow-empty', '-m', subject);
+  const check = () => spawnSync(process.execPath, [SCRIPT], { cwd: folder, encoding: 'utf8' });
+  git('init', '--quiet', '--initial-branch=main');
+  commit('History as it was.');
+  git('checkout', '--quiet', '-b', 'change');
+  commit('market: recognise split restatements');
+  git('checkout', '--quiet', '-b', 'other', 'main');
+  commit('market: count rows');
+  git('checkout', '--quiet', 'change');
+  git('merge', '--quiet', '--no-edit', 'other');
+  expect(check()).toMatchObject({ status: 0, stderr: '' });
+  commit('market: split restatements are recognised.');
+  expect(check()).toMatchObject({
+    status: 1,
+    stderr: expect.stringMatching(/restatements are recognised\.\n {2}ends in a full stop/),
+  });
+});

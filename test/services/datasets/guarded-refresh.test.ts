@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'vitest';
+import { bars, contentOf, withDesk } from './refresh-desk.js';
+
+test('a dry run reports what a refresh would bring and stores nothing, and the refresh after it brings that', () =>
+  withDesk(async ({ write, load, refresh, store, served, readWhole }) => {
+    await write(bars('2024-01-02', ['A,2024-01-02,10', 'B,2024-01-02,20']));
+    await load();
+    await write(bars('2024-01-03', ['A,2024-01-03,11', 'B,2024-01-03,21']));
+    const before = [served(), await store()];
+    const trial = await refresh({ isTrial: true });
+    expect(trial).toMatchObject({ dry_run: true, rows_added: 2, dates_added: 1, end: '2024-01-03' });
+    expect([served(), await store()]).toEqual(before);
+    expect(await refresh()).toEqual({ ...trial, dry_run: false });
+    expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
+  }));
+
+describe('a refresh that fail_on names a finding of', () => {
+  const names = ['A', 'B', 'C', 'D', 'E'];
+  const day = (date: string, held: readonly string[], close = 10) =>
+    bars(
+      date,
+      held.map((name) => `${name},${date},${close}`),
+    );
+
+  test('is rejected whole, before anything is stored, and taken once the finding is gone', () =>
+    withDesk(async ({ write, load, refresh, store, served }) => {
+      await write({ ...day('2024-01-02', names), ...day('2024-01-03', names) });
+      await load();
+      await write({ ...day('2024-01-04', names), ...day('2024-01-05', ['A', 'B']) });
+      const before = [served(), await store()];
+      const rejected = {
+        code: 'REFRESH_REJECTED',
+        detail: { findings: [{ code: 'PARTIAL_DATE', path: 'market[2024-01-05]' }] },
+      };
+      for (const isTrial of [false, true])
+        await expect(refresh({ isTrial, failOn: ['PARTIAL_DATE'] })).rejects.toMatchObject(rejected);
+      expect([served(), await store()]).toEqual(before);
+      expect(await refresh({ failOn: ['HISTORY_CHANGED'], isTrial: true })).toMatchObject({ rows_added: 7 });
+      await write(day('2024-01-05', names));
+      expect(await refresh({ failOn: ['PARTIAL_DATE'] })).toMatchObject({ rows_added: 10, findings: [] });
+    }));
+
+  test('is rejected for one security with another history, and for a data warning that the store does not have', () =>
+    withDesk(async ({ write, load, refresh, store }) => {
+      await write({ ...day('2024-01-02', names), ...day('2024-01-03', names) });
+      await load();
+      await write({ ...day('2024-01-02', names, 11), ...day('2024-01-04', names) });
+      await expect(refresh({ failOn: ['HISTORY_CHANGED'] })).rejects.toMatchObject({ code: 'REFRESH_REJECTED' });
+      await write({ ...day('2024-01-02', names), ...day('2024-01-04', names, 100) });
+      await expect(refresh({ failOn: ['PRICE_JUMP'] })).rejects.toMatchObject({ code: 'REFRESH_REJECTED' });
+      expect((await store()).end).toBe('2024-01-03');
+      await refresh();
+      await write(day('2024-01-05', names, 101));
+      expect(await refresh({ failOn: ['PRICE_JUMP'] })).toMatchObject({ rows_added: 5 });
+    }));
+
+  test('is not rejected for a partial date that the store has: that one is reported', () =>
+    withDesk(async ({ write, load, refresh }) => {
+      await write({ ...day('2024-01-02', names), ...day('2024-01-03', names), ...day('2024-01-04', ['A']) });
+      await load();
+      await write(day('2024-01-05', names));
+      const { findings, ...report } = await refresh({ failOn: ['PARTIAL_DATE'] });
+      expect(report).toMatchObject({ rows_added: 5 });
+      expect(findings).toMatchObject([{ code: 'PARTIAL_DATE', path: 'market[2024-01-04]' }]);
+    }));
+});
+
+test('bars that come late are added to their securities, whose history is otherwise as it was, and reported', () =>
+  withDesk(async ({ write, load, refresh, store, readWhole }) => {
+    await write({
+      ...bars('2024-01-02', ['A,2024-01-02,10', 'B,2024-01-02,20', 'C,2024-01-02,30']),
+      ...bars('2024-01-03', ['A,2024-01-03,11', 'B,2024-01-03,21']),
+    });
+    await load();
+    await write({
+      ...bars('2024-01-03', ['A,2024-01-03,11', 'B,2024-01-03,21', 'C,2024-01-03,31']),
+      ...bars('2024-01-04', ['A,2024-01-04,12', 'C,2024-01-04,32']),
+    });
+    const { findings, ...report } = await refresh();
+    expect(report).toMatchObject({ rows_added: 3, rows_changed: 0, dates_added: 1, rejected: [] });
+    expect(findings.filter(({ code }) => code !== 'PARTIAL_DATE')).toMatchObject([{ code: 'LATE_BARS', count: 1 }]);
+    expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
+  }));

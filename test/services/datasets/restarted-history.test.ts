@@ -1,0 +1,120 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runService, type RunningService } from '../running-service.js';
+import { bars, changesOf, FIRST, servedFolder } from './served-folder.js';
+
+let service: RunningService;
+/** What a start finds in a store is reported by the service alone. */
+const restart = () => service.restart(undefined, 'handed on');
+beforeAll(async () => {
+  service = await runService();
+});
+afterAll(() => service.close());
+
+const served = (id: string, files: Readonly<Record<string, string>>) => servedFolder(service, id, files);
+
+/** Waits for the copy of what is served, by which a start knows what that was. */
+const copied = (id: string) =>
+  expect
+    .poll(async () => (await service.ask<{ copy: string }>('GET', `/data/stores/${id}/versions`)).body.copy)
+    .toBe('made');
+
+describe('a restart', () => {
+  test('takes what a refresh would take: a security with another history keeps what was served of it', async () => {
+    const desk = await served('restarted', { 'market.csv': bars(FIRST) });
+    await copied('restarted');
+    const before = await desk.store();
+    const later = ['A,2024-01-04,12', 'B,2024-01-04,22'];
+    await desk.write({ 'market.csv': bars(['A,2024-01-02,19', ...FIRST.slice(1), ...later]) });
+    await restart();
+    expect([await desk.closeOf('A'), await desk.closeOf('B')]).toEqual([
+      [10, 11],
+      [20, 21, 22],
+    ]);
+    const after = await desk.store();
+    expect(after.content_hash).not.toBe(before.content_hash);
+    expect(changesOf(after)).toEqual(['warning HISTORY_CHANGED market.A']);
+    expect(after.findings?.[0]?.message).toMatch(/1 changed bar .*10 in the store, 19 in the source.*1 later bar held/);
+    expect(after.rows).toMatchObject({ market: 5 });
+    const taken = { dates_added: 1, rows_added: 1, identifiers_added: 0, findings: [{ code: 'HISTORY_CHANGED' }] };
+    expect(after.taken_at_start).toMatchObject(taken);
+    // Another start finds the same, and adds nothing to it.
+    await restart();
+    await desk.closeOf('A');
+    expect(await desk.store()).toMatchObject({ content_hash: after.content_hash, taken_at_start: taken });
+    expect((await desk.store()).taken_at_start?.findings).toHaveLength(1);
+    // The next refresh reports what starts took, and finds what they left.
+    const report = await desk.refresh();
+    expect(changesOf(report)).toEqual(['warning HISTORY_CHANGED market.A']);
+    expect(report).toMatchObject({ dates_added: 1, rows_added: 1, rejected: [{ identifier: 'A', held_back: 1 }] });
+    expect(await desk.refresh({ full: true })).toMatchObject({ rows_added: 1, rows_changed: 1, findings: [] });
+    expect(await desk.closeOf('A')).toEqual([19, 11, 12]);
+    await restart();
+    expect(await desk.closeOf('A')).toEqual([19, 11, 12]);
+    expect(changesOf(await desk.store())).toEqual([]);
+  });
+
+  test('that finds later days alone says that the history is what it was', async () => {
+    const desk = await served('grown', { 'market/1.csv': bars(FIRST) });
+    await desk.write({ 'market/2.csv': bars(['A,2024-01-04,12']) });
+    await restart();
+    expect(await desk.closeOf('A')).toEqual([10, 11, 12]);
+    expect(changesOf(await desk.store())).toEqual(['info DATES_ADDED market']);
+    await desk.write({ 'market/3.csv': bars(['A,2024-01-05,13', 'B,2024-01-05,23']) });
+    await restart();
+    expect(await desk.closeOf('A')).toEqual([10, 11, 12, 13]);
+    await desk.write({ 'market/4.csv': bars(['A,2024-01-08,14']) });
+    expect(await desk.refresh()).toMatchObject({
+      dates_added: 3,
+      rows_added: 4,
+      identifiers_added: 0,
+      datasets: { market: { added: 4, changed: 0, removed: 0 } },
+      end: '2024-01-08',
+    });
+    expect(await desk.store()).toMatchObject({ taken_at_start: null, rows: { market: 8 } });
+  });
+
+  test('that finds a name that begins later says that the history of the others is what it was', async () => {
+    const reference = (rows: readonly string[]) => ({ 'reference.csv': `identifier,SECTOR\n${rows.join('\n')}\n` });
+    const desk = await served('joined', { 'market/1.csv': bars(FIRST), ...reference(['A,X', 'B,Y']) });
+    const later = bars(['A,2024-01-04,12', 'AB,2024-01-04,32']);
+    await desk.write({ 'market/2.csv': later, ...reference(['A,X', 'AB,X', 'B,Y']) });
+    await restart();
+    expect(await desk.closeOf('AB')).toEqual([32]);
+    expect(changesOf(await desk.store())).toEqual(['info DATES_ADDED market']);
+    expect((await desk.store()).findings?.[0]?.message).toContain('2 identifiers before, 3 now');
+    expect(await desk.refresh()).toMatchObject({ dates_added: 1, identifiers_added: 1 });
+    // A bar that came late is added, a security with bars of held days is not.
+    await copied('joined');
+    await desk.write({ 'market/3.csv': bars(['C,2024-01-04,1', 'C,2024-01-05,1', 'B,2024-01-04,2']) });
+    await restart();
+    expect(await desk.closeOf('B')).toEqual([20, 21, 2]);
+    expect((await service.ask('GET', '/data/prices/C')).status).toBe(404);
+    expect(changesOf(await desk.store())).toEqual(['warning HISTORY_CHANGED market.C', 'info LATE_BARS market']);
+  });
+
+  test('that finds what was served says nothing', async () => {
+    const desk = await served('same', { 'market.csv': bars(FIRST) });
+    await restart();
+    await desk.closeOf('A');
+    expect(changesOf(await desk.store())).toEqual([]);
+  });
+
+  test('after corrections were left out leaves them out again', async () => {
+    const desk = await served('left-out', { 'market.csv': bars(FIRST) });
+    await copied('left-out');
+    await desk.write({
+      'market.csv': (await readFile(join(desk.folder, 'market.csv'), 'utf8')).replace(
+        'A,2024-01-02,10',
+        'A,2024-01-02,15',
+      ),
+    });
+    expect((await desk.refresh()).left_out).toMatchObject({ changed: 1 });
+    const before = await desk.store();
+    await restart();
+    expect(await desk.closeOf('A')).toEqual([10, 11]);
+    const { content_hash: hash, findings, taken_at_start: taken } = await desk.store();
+    expect({ hash, findings, taken }).toEqual({ hash: before.content_hash, findings: before.findings, taken: null });
+  });
+});

@@ -1,0 +1,58 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import type { DataStore } from '#contract/stores/store.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import type { RefreshReport } from '#market/content/refresh-report.js';
+import type { RunningService } from '../running-service.js';
+
+export const bars = (rows: readonly string[], columns = 'CLOSE') => `identifier,date,${columns}\n${rows.join('\n')}\n`;
+export const FIRST = ['A,2024-01-02,10', 'B,2024-01-02,20', 'A,2024-01-03,11', 'B,2024-01-03,21'];
+
+/** A folder that is served. */
+export async function servedFolder(service: RunningService, id: string, files: Readonly<Record<string, string>>) {
+  const folder = join(service.root, id);
+  const write = async (named: Readonly<Record<string, string>>) => {
+    for (const [name, text] of Object.entries(named)) {
+      await mkdir(join(folder, name, '..'), { recursive: true });
+      await writeFile(join(folder, name), text);
+    }
+  };
+  await write(files);
+  const { status, body } = await service.ask<DataStore>('POST', '/data/stores', {
+    store_id: id,
+    name: id,
+    kind: 'folder',
+    location: folder,
+    activate: true,
+  });
+  expect(status, JSON.stringify(body)).toBe(201);
+  return {
+    folder,
+    write,
+    async refresh(request: object = {}) {
+      await service.ask('POST', `/data/stores/${id}/refresh`, request);
+      const job = await service.finished(`refresh:${id}`);
+      expect(job.error).toBeNull();
+      return job.result as unknown as RefreshReport;
+    },
+    closeOf: async (name: string) =>
+      (
+        await service.ask<{ prices: { index: string[]; data: number[][] } }>(
+          'GET',
+          `/data/prices/${name}?columns=CLOSE`,
+        )
+      ).body.prices.data.flat(),
+    store: async () => (await service.ask<DataStore>('GET', `/data/stores/${id}`)).body,
+  };
+}
+
+const CHANGES: readonly string[] = ['HISTORY_CHANGED', 'DATES_ADDED', 'SPLIT_RESTATED', 'LATE_BARS'];
+
+type Told = Pick<Finding, 'severity' | 'code' | 'path'>;
+
+/** Findings about other contents than were served before. */
+export const changesOf = ({ findings }: { readonly findings?: readonly Told[] | undefined }) =>
+  (findings ?? [])
+    .filter(({ code }) => CHANGES.includes(code))
+    .map(({ severity, code, path }) => `${severity} ${code} ${path}`);

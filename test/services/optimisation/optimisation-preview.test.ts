@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { PreviewResponse } from '#contract/indices/preview.js';
+import type { OptimisationRunResult } from '#contract/optimisation-result.js';
+import type { JobStatus } from '#jobs/status.js';
+import { counterRandom } from '#kernels/random/counter-random.js';
+import { type RunningService, runService } from '../running-service.js';
+
+/** Weekdays of three years, of which the service keeps the sessions. */
+const DAYS = Array.from({ length: 1095 }, (_, i) => new Date(Date.UTC(2022, 0, 3 + i)))
+  .filter((date) => date.getUTCDay() % 6 !== 0)
+  .map((date) => date.toISOString().slice(0, 10));
+const NAMES = ['A', 'B', 'C', 'D', 'LATE'];
+/** LATE has prices on 450 sessions: 89 % of the last 504, which a derived index looks at, and 60 % of all of them. */
+const LISTED = DAYS.length - 470;
+
+function rows(): unknown[][] {
+  const random = counterRandom({ seed: 3, stream: 1 });
+  const levels = NAMES.map((_, i) => 20 + 10 * i);
+  return DAYS.flatMap((day, t) =>
+    NAMES.flatMap((name, i) => {
+      levels[i]! *= 1 + 0.01 * random.normal();
+      return name === 'LATE' && t < LISTED ? [] : [[name, day, Math.round(levels[i]! * 1e4) / 1e4]];
+    }),
+  );
+}
+
+let service: RunningService;
+beforeAll(async () => {
+  service = await runService();
+  const data = rows();
+  const market = { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data };
+  const body = { store_id: 's', name: 'S', adjustment: 'none', activate: true, tables: { market } };
+  expect((await service.ask('POST', '/data/import', body)).status).toBe(201);
+  const pipeline = { weighting: { type: 'FieldWeight', params: { field: 'CLOSE' } } };
+  const index = { id: 'P', name: 'P', calendar: 'XNYS', base_date: '2022-03-01', rebalance: { frequency: 'monthly' } };
+  expect((await service.ask('POST', '/indices', { ...index, pipeline })).status).toBe(200);
+});
+afterAll(() => service.close());
+
+async function runOf(constraints: object[], terms: object): Promise<OptimisationRunResult> {
+  const set = { id: 'rows', name: 'rows', constraints };
+  expect((await service.ask('PUT', '/optimise/constraint-sets/rows', set)).status).toBe(200);
+  const request = { index_id: 'P', constraint_set_id: 'rows', ...terms };
+  const { status, body } = await service.ask<JobStatus>('POST', '/optimise/runs', request);
+  expect(status, JSON.stringify(body)).toBe(202);
+  const { result, error } = await service.finished(body.job_id);
+  expect(error, JSON.stringify(error)).toBeNull();
+  return result as OptimisationRunResult;
+}
+
+const previewOf = (constraints: object[], terms: object) =>
+  service.ask<PreviewResponse>('POST', '/optimise/preview', { index_id: 'P', constraints, ...terms });
+
+const held = ({ weights }: OptimisationRunResult) =>
+  Object.fromEntries(
+    weights.filter(({ weight }) => weight !== 0).map(({ identifier, weight }) => [identifier, weight]),
+  );
+const sentences = (findings: readonly { readonly message: string }[]) => findings.map(({ message }) => message);
+
+describe('a preview of an optimisation', () => {
+  const rowsOf = [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.3 } }];
+
+  test.each([
+    ['of the least variance', { objective: 'min_variance' }],
+    ['near the index', {}],
+    ['over a window', { objective: 'min_variance', start: '2023-06-01', end: '2024-03-28' }],
+    ['at an earlier rebalance', { objective: 'min_variance', as_of: '2024-02-14' }],
+    ['among the universe', { objective: 'min_variance', candidates: 'universe' }],
+  ])('%s has the weights and the findings of its run', async (_, terms) => {
+    const { status, body } = await previewOf(rowsOf, terms);
+    expect(status, JSON.stringify(body)).toBe(200);
+    const run = await runOf(rowsOf, terms);
+    expect(body.weights).toEqual(held(run));
+    expect(body.solve!.rebalance_date).toBe(run.rebalance_date);
+    expect(sentences(run.findings)).toEqual(expect.arrayContaining(sentences(body.findings)));
+  });
+
+  test('leaves out what the window of its run does not cover, and both name it', async () => {
+    const { body } = await previewOf(rowsOf, { objective: 'min_variance' });
+    const run = await runOf(rowsOf, { objective: 'min_variance' });
+    expect(body.weights['LATE']).toBeUndefined();
+    for (const found of [sentences(body.findings), sentences(run.findings)])
+      expect(found).toContainEqual(
+        expect.stringMatching(/^1 of 5 securities have no risk estimate: LATE \(.*they are left out\.$/),
+      );
+    // The last 504 sessions, which a derived index looks at, cover it.
+    const derived = { id: 'D', name: 'D', objective: 'min_variance', constraints: rowsOf };
+    expect((await service.ask('POST', '/indices/P/optimise', derived)).status).toBe(200);
+    const { body: later } = await service.ask<PreviewResponse>('POST', '/indices/D/preview', { as_of: DAYS.at(-1) });
+    expect(later.weights['LATE']).toBeGreaterThan(0);
+  });
+
+  test('refuses what its run refuses', async () => {
+    const infeasible = [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.1 } }];
+    expect(
+      await service.refusal('POST', '/optimise/preview', { index_id: 'P', constraints: infeasible }),
+    ).toMatchObject({
+      status: 422,
+      code: 'INFEASIBLE',
+      detail: { conflict: [{ id: 'pos' }, { type: 'FullInvestment' }] },
+    });
+    const unknown = [{ type: 'PositionBound', params: {} }];
+    expect(await service.refusal('POST', '/optimise/preview', { index_id: 'P', constraints: unknown })).toMatchObject({
+      status: 422,
+      detail: { findings: [{ code: 'UNKNOWN_TYPE', path: 'constraints[0].type' }] },
+    });
+    expect((await service.refusal('POST', '/optimise/preview', { index_id: 'NONE' })).code).toBe('INDEX_NOT_FOUND');
+  });
+});

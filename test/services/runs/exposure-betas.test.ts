@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createDivisorClient, type DivisorClient } from '#clients/typescript/divisor.js';
+import { runService, type RunningService } from '../running-service.js';
+
+let service: RunningService;
+let client: DivisorClient;
+const INDEX = { calendar: 'XNYS', base_date: '2022-06-01', rebalance: { frequency: 'quarterly' } } as const;
+const DATE = '2022-12-30';
+const params = { index_id: 'TOP' };
+
+beforeAll(async () => {
+  service = await runService();
+  client = createDivisorClient({ url: service.url() });
+  await client.run('generateSynthetic', {
+    body: { store_id: 'm', seed: 11, assets: 12, start: '2021-06-01', end: DATE },
+  });
+  const selection = [{ id: 'top', type: 'TopN' as const, params: { count: 6 } }];
+  const pipeline = { selection, weighting: { type: 'MarketCapWeight' } } as const;
+  await client.call('createIndex', { body: { ...INDEX, id: 'TOP', name: 'Top', pipeline } });
+  const equal = { weighting: { type: 'EqualWeight' } } as const;
+  await client.call('createIndex', { body: { ...INDEX, id: 'ALL', name: 'All', pipeline: equal } });
+  await client.run('startBacktest', { params, body: {} });
+});
+afterAll(() => service.close());
+
+/** Total returns of a security by session. */
+async function returnsOf(identifier: string): Promise<ReadonlyMap<string, number>> {
+  const query = { end: DATE, adjust: 'total' } as const;
+  const { prices } = await client.call('getPrices', { params: { identifier }, query });
+  const at = prices.columns.indexOf('CLOSE');
+  const closes = prices.data.map((row) => Number(row[at]));
+  return new Map(closes.slice(1).map((close, t) => [String(prices.index[t + 1]), close / closes[t]! - 1]));
+}
+
+const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+/** Slopes of the returns of securities on the mean of all of them, over the last 252 sessions. */
+async function betasOf(identifiers: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  const returns = await Promise.all(identifiers.map(returnsOf));
+  const sessions = [...new Set(returns.flatMap((of) => [...of.keys()]))].toSorted().slice(-252);
+  const market = new Map(sessions.map((day) => [day, mean(returns.flatMap((of) => of.get(day) ?? []))]));
+  return new Map(
+    identifiers.map((identifier, i) => {
+      const days = sessions.filter((day) => returns[i]!.has(day));
+      const about = (of: ReadonlyMap<string, number>) => {
+        const values = days.map((day) => of.get(day)!);
+        const middle = mean(values);
+        return values.map((value) => value - middle);
+      };
+      const [own, all] = [about(returns[i]!), about(market)];
+      return [identifier, mean(own.map((value, k) => value * all[k]!)) / mean(all.map((value) => value ** 2))];
+    }),
+  );
+}
+
+test('BETA is the datapoint of the rules: against the equally weighted universe, of which the index holds half', async () => {
+  const query = { interval: 'monthly', fields: ['BETA'], benchmark: 'ALL' } as const;
+  const view = await client.call('getExposures', { params, query });
+  const { assets } = await client.call('previewIndex', { params: { index_id: 'ALL' }, body: { as_of: DATE } });
+  const betas = await betasOf(assets.map(({ identifier }) => identifier));
+  const { weights } = await client.call('getWeights', { params, query: { as_of: DATE } });
+  expect([weights.length, assets.length]).toEqual([6, 12]);
+  const expected = weights.reduce((sum, { identifier, weight }) => sum + weight * betas.get(identifier)!, 0);
+  const field = view.fields[0]!;
+  const at = view.dates.indexOf(DATE);
+  expect(field.mean[at]).toBeCloseTo(expected, 10);
+  // All of the universe, equally weighted three months before, is about the market that it is measured against.
+  expect(field.benchmark!.mean[at]).toBeCloseTo(1, 1);
+});

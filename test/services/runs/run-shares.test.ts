@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runService, type RunningService } from '../running-service.js';
+
+let service: RunningService;
+const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
+
+beforeAll(async () => {
+  service = await runService();
+});
+afterAll(() => service.close());
+
+/** Serves a store on which every security has so many shares. */
+async function served(shares: number): Promise<void> {
+  const data = DAYS.flatMap((day, t) => ['A', 'B'].map((name) => [name, day, 100 + t, shares]));
+  const market = { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE', 'SHARES_OUTSTANDING'], data };
+  const body = { store_id: 's', name: 'S', tables: { market }, on_exists: 'replace', activate: true };
+  expect((await service.ask('POST', '/data/import', body)).status).toBe(201);
+}
+
+async function run(): Promise<string> {
+  await service.ask('POST', '/analytics/EQ/backtest', {});
+  expect((await service.finished('backtest:EQ')).status).toBe('succeeded');
+  return (await service.ask<{ runs: { run_id: string }[] }>('GET', '/analytics/EQ/runs')).body.runs[0]!.run_id;
+}
+
+async function sharesOf(runId: string): Promise<(number | null)[]> {
+  const path = `/analytics/EQ/weights?run_id=${runId}`;
+  const { body } = await service.ask<{ weights: { shares_outstanding: number | null }[] }>('GET', path);
+  return body.weights.map(({ shares_outstanding }) => shares_outstanding);
+}
+
+test('weights of a run show the share counts of its own data, and none once other data are served', async () => {
+  await served(1000);
+  await service.ask('PUT', '/indices/EQ', {
+    id: 'EQ',
+    name: 'Equal',
+    calendar: 'XNYS',
+    base_date: DAYS[0],
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
+  const before = await run();
+  expect(await sharesOf(before)).toEqual([1000, 1000]);
+  await served(3000);
+  expect(await sharesOf(before)).toEqual([null, null]);
+  const after = await run();
+  expect([await sharesOf(after), await sharesOf(before)]).toEqual([
+    [3000, 3000],
+    [null, null],
+  ]);
+  await served(1000);
+  expect(await sharesOf(before)).toEqual([1000, 1000]);
+});

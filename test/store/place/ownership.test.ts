@@ -1,0 +1,158 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { openArtifacts } from '#store/files/artifact-store.js';
+import { watchFreeSpace } from '#store/files/free-space.js';
+import { takePlaceOver } from '#store/place/adopt-place.js';
+import { claimPlace } from '#store/place/claim-place.js';
+import { ownedArtifacts } from '#store/place/owned-artifacts.js';
+import { openOwnership, type PlaceOwnership } from '#store/place/ownership.js';
+import type { DocumentEngine } from '#store/port.js';
+import { createMemoryEngine } from '../memory-engine.js';
+import { temporaryFolders } from '../temporary-folder.js';
+
+const newFolder = temporaryFolders();
+const TIMES = { renewMs: 250, observeMs: 750, repeatMs: 20 };
+const LIVE = { system: '7000000000000000001', database: 'divisor' };
+const CONTENT = new TextEncoder().encode('results');
+const SHA256 = createHash('sha256').update(CONTENT).digest('hex');
+
+const open: PlaceOwnership[] = [];
+afterEach(() => open.splice(0).forEach((ownership) => ownership.close()));
+
+const at = (folder: string) => ({ kind: 'folder', folder }) as const;
+const tokenOf = async (folder: string): Promise<string> =>
+  (JSON.parse(await readFile(join(folder, 'divisor-store.json'), 'utf8')) as { owner: { token: string } }).owner.token;
+
+interface Process {
+  readonly ownership: PlaceOwnership;
+  /** Messages of lost ownerships. */
+  readonly lost: string[];
+}
+
+async function begin(documents: DocumentEngine, folder: string, identity = LIVE): Promise<Process> {
+  const lost: string[] = [];
+  const onLost = ({ message }: Error): void => void lost.push(message);
+  const ownership = await openOwnership(documents, at(folder), { identity, onLost, times: TIMES });
+  open.push(ownership);
+  return { ownership, lost };
+}
+
+/** A database with a place, as its first process leaves it. */
+async function livingCluster() {
+  const folder = join(await newFolder(), 'mount');
+  const documents = createMemoryEngine().open();
+  await claimPlace(documents, at(folder));
+  return { folder, documents, ...(await begin(documents, folder)) };
+}
+
+/** A copy of the documents as they are now. */
+async function copyOf(documents: DocumentEngine): Promise<DocumentEngine> {
+  const copy = createMemoryEngine().open();
+  const found = await documents.get('artifact-store', 'shared');
+  const body = (found as { readonly body: unknown }).body;
+  await copy.transaction(async (tx) => void (await tx.put('artifact-store', 'shared', structuredClone(body))));
+  return copy;
+}
+
+test('the first process of a database owns its place at once, the next one once it has seen a renewal', async () => {
+  const { folder, documents, ownership } = await livingCluster();
+  expect([ownership.isConfirmed(), ownership.isHolder()]).toEqual([true, true]);
+  const second = await begin(documents, folder);
+  expect([second.ownership.isConfirmed(), second.ownership.isHolder()]).toEqual([false, false]);
+  await expect.poll(() => second.ownership.isConfirmed(), { timeout: 10_000 }).toBe(true);
+  expect([second.ownership.isHolder(), second.lost]).toEqual([false, []]);
+  ownership.close(); // The holder ends without a word.
+  await expect.poll(() => second.ownership.isHolder(), { timeout: 10_000 }).toBe(true);
+});
+
+test('a database restored elsewhere by a dump cannot start on the place of the live one', async () => {
+  const { folder, documents } = await livingCluster();
+  const clone = await copyOf(documents);
+  for (const identity of [
+    { system: '7000000000000000002', database: 'divisor' },
+    { system: LIVE.system, database: 'staging' },
+  ])
+    await expect(begin(clone, folder, identity)).rejects.toMatchObject({
+      exitStatus: 78,
+      message: /belongs to the database divisor .*divisor adopt --new-place URL.*--take-over.*--read-only/,
+    });
+});
+
+test('a physical copy of the database, of the same server and name, ends and removes nothing; the live one goes on', async () => {
+  const { folder, documents, ownership, lost } = await livingCluster();
+  const copied = await copyOf(documents);
+  const clone = await begin(copied, folder);
+  const artifacts = await openArtifacts(folder, watchFreeSpace(folder), { storeId: 'of-nobody' });
+  const result = join(folder, `${'a'.repeat(32)}.art`);
+  await writeFile(result, CONTENT); // A result that only the live database names.
+  const seenByClone = ownedArtifacts(artifacts, clone.ownership);
+  const sweep = () => seenByClone.sweep(async () => new Set());
+  expect(await sweep()).toBe(0);
+  await seenByClone.remove([`${'a'.repeat(32)}.art`]);
+  await seenByClone.discard([`${'a'.repeat(32)}.art`]);
+  await expect.poll(() => clone.lost.length, { timeout: 10_000 }).toBe(1);
+  expect(clone.lost[0]).toContain('was renewed by another copy of the database divisor');
+  expect([await sweep(), await readFile(result, 'utf8')]).toEqual([0, 'results']);
+  expect([ownership.isConfirmed(), lost]).toEqual([true, []]);
+});
+
+test('a copy that is older than the last renewal is refused at its start', async () => {
+  const { folder, documents } = await livingCluster();
+  const [copied, token] = [await copyOf(documents), await tokenOf(folder)];
+  await expect.poll(() => tokenOf(folder), { timeout: 10_000 }).not.toBe(token);
+  await expect(begin(copied, folder)).rejects.toMatchObject({ exitStatus: 78 });
+});
+
+test('a renewal that was cut off in the middle is completed, and a delayed earlier token is replaced', async () => {
+  const { folder, documents, ownership, lost } = await livingCluster();
+  ownership.close();
+  const token = await tokenOf(folder);
+  const recorded = (await documents.get('artifact-store', 'shared')) as {
+    readonly body: { readonly ownership: object };
+  };
+  const cut = { ...recorded.body, ownership: { ...recorded.body.ownership, next: 'next-token' } };
+  await documents.transaction(async (tx) => void (await tx.put('artifact-store', 'shared', cut)));
+  const second = await begin(documents, folder);
+  await expect.poll(() => tokenOf(folder), { timeout: 10_000 }).toBe('next-token');
+  await expect.poll(() => tokenOf(folder), { timeout: 10_000 }).not.toBe('next-token');
+  const marker = join(folder, 'divisor-store.json');
+  const text = await readFile(marker, 'utf8');
+  await writeFile(marker, text.replace(await tokenOf(folder), token)); // By a process that was stopped while it wrote.
+  await expect.poll(() => tokenOf(folder), { timeout: 10_000 }).not.toBe(token);
+  expect([lost, second.lost]).toEqual([[], []]);
+});
+
+test('discarded results stay in the trash for their time and are brought back from it', async () => {
+  const { folder, documents } = await livingCluster();
+  const { store_id: storeId } = ((await documents.get('artifact-store', 'shared')) as { body: { store_id: string } })
+    .body;
+  const artifacts = await openArtifacts(folder, watchFreeSpace(folder), { storeId });
+  const [named, other] = [await artifacts.write(CONTENT, SHA256), await artifacts.write(CONTENT, SHA256)];
+  expect(await artifacts.sweep(async () => new Set([named.name]), { trashMs: 3_600_000 })).toBe(1);
+  await artifacts.discard([named.name]);
+  expect((await readdir(join(folder, 'trash'))).toSorted()).toEqual([named.name, other.name].toSorted());
+  const never = `${'b'.repeat(32)}.art`;
+  expect(await artifacts.restore([named.name, never])).toEqual([never]);
+  expect(Buffer.from(await artifacts.read(named)).toString()).toBe('results');
+  await artifacts.sweep(async () => new Set([named.name]));
+  expect([await readdir(join(folder, 'trash')), await artifacts.isIntact(named)]).toEqual([[], true]);
+});
+
+test('a database that was set back takes its place over once no service renews it, and its former self is refused', async () => {
+  const { folder, documents, ownership } = await livingCluster();
+  const earlier = await copyOf(documents);
+  const options = { identity: LIVE, observeMs: 700 };
+  const token = await tokenOf(folder);
+  await expect.poll(() => tokenOf(folder), { timeout: 10_000 }).not.toBe(token);
+  await expect(takePlaceOver(earlier, at(folder), options)).rejects.toMatchObject({
+    exitStatus: 75,
+    message: /was renewed while it was watched/,
+  });
+  ownership.close();
+  await takePlaceOver(earlier, at(folder), { ...options, observeMs: 100 });
+  const after = await begin(earlier, folder);
+  await expect.poll(() => after.ownership.isConfirmed(), { timeout: 10_000 }).toBe(true);
+  await expect(begin(documents, folder)).rejects.toMatchObject({ exitStatus: 78 });
+});

@@ -1,0 +1,165 @@
+import { fc } from '../../fast-check.js';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { openMarket, type MarketHandle } from '#domain/market/handle.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { digestContent } from '#market/content/content.js';
+import type { MarketContent } from '#market/content/market-content.js';
+import { emptyPanel, withoutEmptyLines } from '#market/panels/panels.js';
+import { handedOver } from '../../market/process/handed-over.js';
+import { refreshMarket } from '#workers/market/refresh-market.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+
+const folderFor = temporaryFolders();
+const control = { report: () => {} };
+const NAMES = ['A', 'B', 'C', 'D'];
+
+/** A market of days from one to before another: each name has bars from a day of its own on, with a hole now and then. */
+function contentOf(
+  from: number,
+  to: number,
+  options: { readonly dividends: readonly number[]; readonly dueDay?: number },
+): MarketContent {
+  const names = NAMES.filter((_, n) => firstDay(n, options.dueDay) < to);
+  const close = emptyPanel((to - from) * names.length);
+  const volume = emptyPanel((to - from) * names.length);
+  for (let t = from; t < to; t++) {
+    for (let n = 0; n < names.length; n++) {
+      const cell = (t - from) * names.length + n;
+      if (t < firstDay(n, options.dueDay) || (t * 7 + n) % 11 === 3) continue;
+      close[cell] = 1 / (t + 2) + n;
+      if ((t + n) % 5 !== 0) volume[cell] = t * 100 + n;
+    }
+  }
+  // A source has no name without a bar: whoever reads one leaves it out.
+  const panels = withoutEmptyLines({
+    identifiers: names,
+    dates: Int32Array.from({ length: to - from }, (_, i) => 10_000 + from + i),
+    fields: new Map([
+      ['CLOSE', close],
+      ['VOLUME', volume],
+    ]),
+  });
+  return {
+    ...panels,
+    reference: { columns: [], rows: new Map() },
+    universes: [],
+    actions: options.dividends.map((exDay) => ({
+      identifier: 'A',
+      type: 'DIVIDEND' as const,
+      value: 0.1,
+      exDay: 10_000 + exDay,
+      payDay: null,
+      status: null,
+      announcedDay: null,
+      related: null,
+      subscriptionPrice: null,
+    })),
+  };
+}
+
+/** The fourth name is listed on the due day, the others are there from the start. */
+const firstDay = (n: number, dueDay = 0) => (n === 3 ? dueDay : 0);
+
+/** A content as a process that read it hands it over. */
+async function loaded(content: MarketContent): Promise<MarketHandle> {
+  const { hash, digests } = await digestContent(content);
+  const path = join(await folderFor(), 'market');
+  return { datasetId: 's', contentHash: hash, adjustment: 'none', digests, ...(await handedOver([path], content)) };
+}
+
+const bitsOf = ({ identifiers, dates, fields, actions }: MarketData) =>
+  JSON.stringify([
+    identifiers,
+    [...dates],
+    [...fields]
+      .toSorted()
+      .map(([name, panel]) => [name, Buffer.from(panel.buffer, panel.byteOffset, panel.byteLength).toString('base64')]),
+    actions,
+  ]);
+const bits = (handle: MarketHandle) => bitsOf(openMarket(handle));
+const add = (
+  held: MarketHandle,
+  fresh: MarketHandle,
+  unchangedTables: readonly ('corporate_actions' | 'reference' | 'universes')[] = [],
+) =>
+  refreshMarket(
+    { held, fresh, options: { until: null, full: false, isWhole: false, unchangedTables }, calendars: [] },
+    control,
+  );
+/** Whether two handles lie in the same memory: what one writes the other sees. */
+function sharesMemory(one: MarketHandle, other: MarketHandle): boolean {
+  const [a, b] = [one, other].map(({ fields }) => new Uint8Array(fields[0]!.values)) as [Uint8Array, Uint8Array];
+  const before = a[0]!;
+  a[0] = before ^ 1;
+  const isShared = b[0] === a[0];
+  a[0] = before;
+  return isShared;
+}
+
+test('a store that grows is at every step, bit for bit and by its hash, the one read whole, and every version before it stays what it was', () =>
+  fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.record({ days: fc.integer({ min: 1, max: 90 }), isActed: fc.boolean() }), {
+        minLength: 1,
+        maxLength: 5,
+      }),
+      fc.integer({ min: 1, max: 80 }),
+      fc.integer({ min: 0, max: 200 }),
+      async (steps, first, dueDay) => {
+        const versions: { readonly handle: MarketHandle; readonly bits: string }[] = [];
+        let day = first;
+        let dividends: readonly number[] = [0];
+        let held = await loaded(contentOf(0, day, { dividends, dueDay }));
+        for (const { days, isActed } of steps) {
+          versions.push({ handle: held, bits: bits(held) });
+          if (isActed) dividends = [...dividends, day];
+          const fresh = await loaded(contentOf(day, day + days, { dividends, dueDay }));
+          day += days;
+          held = (
+            await add(
+              held,
+              fresh,
+              isActed ? ['reference', 'universes'] : ['corporate_actions', 'reference', 'universes'],
+            )
+          ).handle;
+          const whole = await loaded(contentOf(0, day, { dividends, dueDay }));
+          expect([held.contentHash, held.digests]).toEqual([whole.contentHash, whole.digests]);
+          expect(bits(held)).toBe(bits(whole));
+        }
+        for (const version of versions) expect(bits(version.handle)).toBe(version.bits);
+      },
+    ),
+    { numRuns: 40 },
+  ));
+
+test('days are added behind those held without copying them, until the room is used up', async () => {
+  let held = await loaded(contentOf(0, 10, { dividends: [0] }));
+  const next = async (from: number, to: number) =>
+    (await add(held, await loaded(contentOf(from, to, { dividends: [0] })))).handle;
+  const grown = await next(10, 11);
+  expect(sharesMemory(grown, held)).toBe(true);
+  held = grown;
+  const full = await next(11, 500);
+  expect(sharesMemory(full, held)).toBe(false);
+  held = full;
+  expect(sharesMemory(await next(500, 501), held)).toBe(true);
+});
+
+test('of two versions made of one, as when a refresh was cancelled on its way, neither writes where the other did', async () => {
+  const held = await loaded(contentOf(0, 10, { dividends: [0] }));
+  const lost = (await add(held, await loaded(contentOf(10, 12, { dividends: [0] })))).handle;
+  const before = bits(lost);
+  const fresh = contentOf(10, 13, { dividends: [0] });
+  fresh.fields.get('CLOSE')!.fill(77);
+  const { handle } = await add(held, await loaded(fresh));
+  expect(bits(lost)).toBe(before);
+  expect(openMarket(handle).fields.get('CLOSE')!.subarray(-NAMES.length)).toEqual(Float64Array.of(77, 77, 77, 77));
+});
+
+test('tables that were read again and are the same are not sent again', async () => {
+  const held = await loaded(contentOf(0, 10, { dividends: [0, 1, 2] }));
+  const fresh = await loaded(contentOf(10, 11, { dividends: [0, 1, 2] }));
+  expect((await add(held, fresh)).isSameTables).toBe(true);
+  expect((await add(held, await loaded(contentOf(10, 11, { dividends: [0, 1, 2, 10] })))).isSameTables).toBe(false);
+});

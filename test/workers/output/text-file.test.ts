@@ -1,0 +1,57 @@
+import { createHash } from 'node:crypto';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { createJsonSinkWriter, createJsonWriter, type JsonWriter } from '#views/json-writer.js';
+import { writeTextFile } from '#workers/output/text-file.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'divisor-text-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** Far more than one window of text, with a stretch of many parts written twice. */
+function writeMuch(json: JsonWriter): void {
+  json.raw('[[');
+  const from = json.mark();
+  json.numbers(Float64Array.from({ length: 60_000 }, (_, i) => Math.sin(i)));
+  const to = json.mark();
+  json.raw('],[');
+  json.repeat(from, to);
+  json.raw('],"\u00e9"]');
+}
+
+test('a file has the bytes that are made in memory, and is told with its length and hash', () => {
+  const path = join(folder, 'much');
+  const written = writeTextFile(path, (sink) => {
+    const json = createJsonSinkWriter(sink);
+    writeMuch(json);
+    json.end();
+  });
+  const memory = createJsonWriter();
+  writeMuch(memory);
+  const expected = memory.bytes();
+  expect(Buffer.compare(readFileSync(path), expected)).toBe(0);
+  expect(written).toEqual({ bytes: expected.length, sha256: createHash('sha256').update(expected).digest('hex') });
+});
+
+test('a file that could not be written to its end is not there', () => {
+  const path = join(folder, 'half');
+  const attempt = (): unknown =>
+    writeTextFile(path, (sink) => {
+      sink.append(new Uint8Array(100));
+      throw new Error('no more');
+    });
+  expect(attempt).toThrow('no more');
+  expect(existsSync(path)).toBe(false);
+});
+
+test('a disk that takes no more is told as full, and nothing is left on it', () => {
+  const path = join(folder, 'full');
+  const attempt = (): unknown =>
+    writeTextFile(path, (sink) => {
+      sink.append(new Uint8Array(100));
+      throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+    });
+  expect(attempt).toThrow(expect.objectContaining({ code: 'STORAGE_FULL' }));
+  expect(existsSync(path)).toBe(false);
+});

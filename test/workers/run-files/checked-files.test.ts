@@ -1,0 +1,177 @@
+import { createHash } from 'node:crypto';
+import { linkSync, openSync, closeSync, readFileSync, statSync, truncateSync, utimesSync, writeSync } from 'node:fs';
+import { open, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { openArtifactWriter } from '#store/artifact-writer.js';
+import { CHECKED_FILES_BYTES, newCheckedFiles } from '#jobs/checked-files.js';
+import type { CheckedFiles } from '#jobs/tasks/files.js';
+import type { ArtifactDestination } from '#store/port.js';
+import { hasContent, REMEMBERED_BYTES_MIN, rememberWritten } from '#workers/run-files/checked-files.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+
+const newFolder = temporaryFolders();
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+const BYTES = new Uint8Array(REMEMBERED_BYTES_MIN).map((_, i) => (i * 31 + (i >> 8)) & 255);
+const SHA256 = sha256(BYTES);
+
+let folder: string;
+let destination: ArtifactDestination;
+let checked: CheckedFiles;
+beforeEach(async () => {
+  folder = await newFolder();
+  destination = { kind: 'folder', folder, lowWaterMark: { bytes: 0 } };
+  checked = newCheckedFiles(destination)!;
+});
+
+/** A file as the task of a run writes it. */
+async function written(bytes = BYTES, name = 'a.art'): Promise<string> {
+  await openArtifactWriter(destination).write([{ name, bytes }], {
+    onWritten: (file) => rememberWritten(checked, file),
+  });
+  return join(folder, name);
+}
+
+/** Whether a file has a content, and whether it was read for that. */
+function looked(path: string, hash = SHA256, files: CheckedFiles | null = checked) {
+  let parts = 0;
+  const isIntact = hasContent({ path, sha256: hash }, files ?? undefined, () => parts++);
+  return { isIntact, isRead: parts > 0 };
+}
+
+const UNREAD = { isIntact: true, isRead: false };
+const READ = { isIntact: true, isRead: true };
+const DAMAGED = { isIntact: false, isRead: true };
+
+/** Another bit at a place, whatever the size. */
+function flip(path: string, at = 1000): void {
+  const file = openSync(path, 'r+');
+  writeSync(file, new Uint8Array([BYTES[at]! ^ 1]), 0, 1, at);
+  closeSync(file);
+}
+
+describe('a file that was written', () => {
+  test('and that nobody has touched since is not read, under whichever name', async () => {
+    const path = await written();
+    expect(looked(path)).toEqual(UNREAD);
+    linkSync(path, join(folder, 'b.art'));
+    expect(looked(join(folder, 'b.art'))).toEqual(UNREAD);
+    expect(looked(path)).toEqual(UNREAD);
+  });
+
+  test('and changed in place is found, at once and with the same size', async () => {
+    const path = await written();
+    flip(path);
+    expect(looked(path)).toEqual(DAMAGED);
+    flip(path, 0);
+    truncateSync(path, 100);
+    expect(looked(path)).toEqual(DAMAGED);
+  });
+
+  test('and replaced by another of the same size and time is found', async () => {
+    const path = await written();
+    const other = join(folder, 'other');
+    await writeFile(other, BYTES);
+    flip(other);
+    const { atime, mtime } = statSync(path);
+    const { mtimeNs } = statSync(path, { bigint: true });
+    utimesSync(other, atime, mtime);
+    await rename(other, path);
+    expect(statSync(path, { bigint: true }).mtimeNs).toBe(mtimeNs);
+    expect(looked(path)).toEqual(DAMAGED);
+  });
+
+  test('is not taken for another content', async () => {
+    const path = await written();
+    expect(looked(path, sha256(new Uint8Array(1)))).toEqual(DAMAGED);
+  });
+
+  test('and has gone has no content', () => {
+    expect(looked(join(folder, 'a.art'))).toEqual({ isIntact: false, isRead: false });
+  });
+
+  test('where others write too is read, as is one below the size that is remembered', async () => {
+    expect(newCheckedFiles({ ...destination, storeId: 's' } as ArtifactDestination)).toBeUndefined();
+    expect(newCheckedFiles({ kind: 's3' } as ArtifactDestination)).toBeUndefined();
+    const path = await written();
+    expect([looked(path, SHA256, null), looked(path, SHA256, null)]).toEqual([READ, READ]);
+    const short = BYTES.subarray(1);
+    expect(looked(await written(short, 'b.art'), sha256(short))).toEqual(READ);
+  });
+
+  test('grown before it has its name is not remembered', async () => {
+    const path = join(folder, 'a.art');
+    await writeFile(path, BYTES);
+    truncateSync(path, BYTES.length + 1);
+    const file = await open(path, 'r+');
+    await rememberWritten(checked, { file, bytes: BYTES.length, sha256: SHA256 });
+    await file.close();
+    expect(looked(path)).toEqual(DAMAGED);
+  });
+});
+
+describe('after a restart', () => {
+  test('a file is read once', async () => {
+    const path = await written();
+    checked = newCheckedFiles(destination)!;
+    expect([looked(path), looked(path), looked(path)]).toEqual([READ, UNREAD, UNREAD]);
+    flip(path);
+    expect(looked(path)).toEqual(DAMAGED);
+    await writeFile(path, BYTES);
+    expect(looked(path)).toEqual(READ);
+  });
+
+  test('a file that is not to be remembered is read each time, and is asked for once it has its content', async () => {
+    const path = await written();
+    checked = newCheckedFiles(destination)!;
+    let asked = 0;
+    const look = (): boolean =>
+      hasContent(
+        { path, sha256: SHA256 },
+        checked,
+        () => {},
+        () => ++asked > 1,
+      );
+    expect([look(), asked, look(), asked]).toEqual([true, 1, true, 2]);
+    expect([look(), asked]).toEqual([true, 2]);
+    flip(path);
+    expect([look(), asked]).toEqual([false, 2]);
+  });
+
+  test('a file that has just been touched is read until a later touch shows', async () => {
+    const path = join(folder, 'a.art');
+    await writeFile(path, BYTES);
+    utimesSync(path, new Date(), new Date(Date.now() + 60_000)); // As of a clock that was set back.
+    expect([looked(path), looked(path)]).toEqual([READ, READ]);
+    const longAgo = new Date(0);
+    utimesSync(path, longAgo, longAgo);
+    expect([looked(path), looked(path)]).toEqual([READ, UNREAD]);
+  });
+});
+
+test('no more files are remembered than there is room for, the last one always', async () => {
+  const room = 32;
+  checked = new BigUint64Array(new SharedArrayBuffer(room * 2 * BigUint64Array.BYTES_PER_ELEMENT));
+  const zeros = new Uint8Array(REMEMBERED_BYTES_MIN);
+  const hash = sha256(zeros);
+  const paths: string[] = [];
+  for (let i = 0; i < 3 * room; i++) {
+    paths.push(await written(zeros, `${i}.art`));
+    expect(looked(paths.at(-1)!, hash)).toEqual(UNREAD);
+  }
+  const unread = paths.filter((path) => {
+    const copy = new BigUint64Array(new SharedArrayBuffer(checked.byteLength)); // What is read is remembered again.
+    copy.set(checked);
+    return !looked(path, hash, copy).isRead;
+  });
+  expect(unread.length).toBeGreaterThan(room / 2);
+  expect(unread.length).toBeLessThanOrEqual(room);
+  expect(newCheckedFiles(destination)!.byteLength).toBe(CHECKED_FILES_BYTES);
+});
+
+test('the time of a file that is remembered lies before its writing, and its bytes are those that were written', async () => {
+  const before = Date.now();
+  const path = await written();
+  expect(statSync(path).mtimeMs).toBeLessThan(before);
+  expect(Buffer.compare(readFileSync(path), BYTES)).toBe(0);
+});

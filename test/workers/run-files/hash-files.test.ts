@@ -1,0 +1,38 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { newHashCells } from '#jobs/hash-cells.js';
+import { hashFiles, sharedHashes } from '#workers/run-files/hash-files.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'divisor-hashes-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const file = (name: string, text: string): string => {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+};
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+const control = { report: () => {} };
+
+test('a thread that nobody helps hashes every file, and misses those that are not there', () => {
+  const paths = [file('a', 'one'), join(folder, 'none'), file('b', '')];
+  expect(sharedHashes({ paths, cells: newHashCells(3) })).toEqual([sha256('one'), null, sha256('')]);
+});
+
+test('what another thread has hashed is not read again', async () => {
+  const paths = [file('c', 'before'), join(folder, 'none'), file('d', 'other')];
+  const cells = newHashCells(3);
+  await hashFiles({ paths, cells }, control);
+  file('c', 'after');
+  expect(sharedHashes({ paths, cells })).toEqual([sha256('before'), null, sha256('other')]);
+});
+
+test('a file that another thread took and never finished is hashed in its place', () => {
+  const cells = newHashCells(2);
+  const paths = [file('e', 'left'), file('f', 'free')];
+  cells.states[0] = 1;
+  expect(sharedHashes({ paths, cells })).toEqual([sha256('left'), sha256('free')]);
+});

@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto';
+import fs, { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { LARGE_BYTES_MIN } from '#base/memory/page-memory.js';
+import { hashFile, hashOnce, readBytes, withRunFile } from '#workers/run-files/run-file.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'run-file-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function refusalOf(work: () => unknown): Refusal {
+  try {
+    work();
+  } catch (thrown) {
+    if (thrown instanceof Refusal) return thrown;
+    throw thrown;
+  }
+  throw new Error('nothing was refused');
+}
+
+describe('a file of a stored run', () => {
+  test('that is not there is refused as such', () => {
+    const missing = join(folder, 'gone');
+    for (const work of [() => withRunFile(missing, () => 0), () => readBytes(missing, 0, new Uint8Array(1))]) {
+      expect(refusalOf(work)).toMatchObject({
+        code: 'DOCUMENT_UNREADABLE',
+        message: 'The stored run cannot be read: its file is not there.',
+      });
+    }
+    expect(hashFile(missing)).toBeNull();
+  });
+
+  test('that the system does not read is refused with the name it gives to the reason', () => {
+    // A folder can be opened and not be read, as a file on a bad sector.
+    for (const work of [() => withRunFile(folder, () => 0), () => readBytes(folder, 0, new Uint8Array(1))]) {
+      expect(refusalOf(work)).toMatchObject({
+        code: 'DOCUMENT_UNREADABLE',
+        message: 'The stored run cannot be read: the system reads none of its file (EISDIR).',
+      });
+    }
+    expect(hashFile(folder)).toBeNull();
+  });
+});
+
+describe('the hash of a file that is read past the cache', () => {
+  const path = join(folder, 'large');
+  const bytesOf = (size: number): Uint8Array => Uint8Array.from({ length: size }, (_, i) => (i * 31 + (i >> 8)) & 255);
+  const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+  test('is that of its bytes, around sectors and blocks, below the size as above it', () => {
+    for (const more of [-1, 0, 1, 4095, 4096, 2 ** 21 - 1, 2 ** 21, 2 ** 21 + 4097]) {
+      const bytes = bytesOf(LARGE_BYTES_MIN + more);
+      writeFileSync(path, bytes); // What the cache has and the disk may not have yet is read.
+      let looks = 0;
+      expect(hashOnce(path, bytes.length, () => looks++)).toBe(sha256(bytes));
+      expect(looks).toBe(more < 0 ? 32 : 1 + Math.floor(bytes.length / 2 ** 21));
+    }
+  });
+
+  test('is that of all there is where the file is longer or shorter than it was', () => {
+    const bytes = bytesOf(LARGE_BYTES_MIN + 5);
+    writeFileSync(path, bytes);
+    for (const size of [LARGE_BYTES_MIN, LARGE_BYTES_MIN + 2 ** 21])
+      expect(hashOnce(path, size, () => {})).toBe(sha256(bytes));
+    truncateSync(path, 10);
+    expect(hashOnce(path, bytes.length, () => {})).toBe(sha256(bytes.subarray(0, 10)));
+    expect(hashOnce(join(folder, 'gone'), bytes.length, () => {})).toBeNull();
+  });
+
+  test.runIf(process.platform === 'linux')('is made through the cache where such a read is refused', () => {
+    const bytes = bytesOf(LARGE_BYTES_MIN + 5);
+    writeFileSync(path, bytes);
+    const { openSync, readSync } = fs;
+    const direct = new Set<number>();
+    let refused = 0;
+    fs.openSync = ((...words: Parameters<typeof openSync>) => {
+      const file = openSync(...words);
+      if (typeof words[1] === 'number' && (words[1] & fs.constants.O_DIRECT) !== 0) direct.add(file);
+      return file;
+    }) as typeof openSync;
+    fs.readSync = ((...words: Parameters<typeof readSync>) => {
+      if (!direct.delete(words[0])) return readSync(...words);
+      refused++;
+      throw Object.assign(new Error('EINVAL'), { code: 'EINVAL' });
+    }) as typeof readSync;
+    syncBuiltinESMExports();
+    try {
+      expect(hashOnce(path, bytes.length, () => {})).toBe(sha256(bytes));
+    } finally {
+      Object.assign(fs, { openSync, readSync });
+      syncBuiltinESMExports();
+    }
+    expect(refused).toBe(1);
+  });
+});

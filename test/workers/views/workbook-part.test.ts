@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { openColumns } from '#domain/backtest/run-file/read.js';
+import type { ExportPosition } from '#domain/exports/formats.js';
+import { workbookPart } from '#workers/views/workbook-part.js';
+import { sampleRun } from '../../views/report/sample-run.js';
+
+const sample = sampleRun({ names: 30, start: '2018-01-01', end: '2021-06-30', costs: 10 });
+const open = () => ({ columns: openColumns((from, to) => sample.columns.subarray(from, to)), market: null });
+
+/** A workbook in parts, each asked for under an id. */
+async function parts(idOf: (part: number) => string): Promise<Buffer[]> {
+  const made: Buffer[] = [];
+  let from: ExportPosition | null = { at: 0, rows: 0 };
+  while (from !== null) {
+    const pieces: Uint8Array[] = [];
+    from = await workbookPart({
+      exportId: idOf(made.length),
+      open,
+      from,
+      table: 'weights',
+      window: { start: null, end: null },
+      sink: { append: (piece) => void pieces.push(piece.slice()) },
+      tick: () => {},
+    });
+    made.push(Buffer.concat(pieces));
+  }
+  return made;
+}
+
+test('a workbook that a thread has lost goes on with the byte behind the last part', async () => {
+  const whole = await parts(() => 'kept');
+  expect(whole.length).toBeGreaterThan(2);
+  const lost = await parts((part) => `lost ${part}`);
+  expect(Buffer.concat(lost).equals(Buffer.concat(whole))).toBe(true);
+});

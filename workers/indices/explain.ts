@@ -1,0 +1,22 @@
+import { dayFrom } from '#domain/time/days.js';
+import { explainWeight } from '#domain/optimisation/explain.js';
+import type { Task } from '#jobs/tasks.js';
+import { toIndexExplanation } from '#views/preview.js';
+import { answerBytes } from '../output/hand-over.js';
+import { composerFor } from '../input/index-composer.js';
+import { onEngine } from '../input/numerics.js';
+import { openedMarket } from '../input/open-markets.js';
+
+/** The chain behind one weight, as an IndexExplanation. */
+export const explain: Task<'explain'> = ({ market: handle, documents, models, indexId, identifier, asOf }, control) =>
+  onEngine((engine) => {
+    const market = openedMarket(handle);
+    const day = asOf === null ? market.dates.at(-1)! : dayFrom(asOf);
+    const composer = composerFor({ market, documents, models, until: day, engine }, control);
+    const column = market.identifiers.indexOf(identifier);
+    const explanation = explainWeight(composer, indexId, { column, asOf: day, engine });
+    const weightingType = (id: string): string => documents[id]!.pipeline!.weighting.type; // Asked of rule-driven documents.
+    return answerBytes(
+      JSON.stringify(toIndexExplanation(explanation, { indexId, identifier, requestedAsOf: asOf, weightingType })),
+    );
+  });

@@ -1,0 +1,248 @@
+import { announcedOn } from '#domain/schedule/index-schedule.js';
+import { rebalanceDates } from '#domain/schedule/schedule.js';
+import type { Composer } from '#domain/books/compositions.js';
+import type { Decided } from '#domain/books/decider.js';
+import { takeEffect } from '#domain/books/take-effect.js';
+import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import { isDerivedDocument, type IndexDocument } from '#domain/documents/index-document.js';
+import { treatmentOf } from '#domain/documents/treatment.js';
+import { compareText, orderFindings, type Finding } from '#domain/refusals/findings.js';
+import { exchangeRates, requireRate } from '#domain/market/exchange-rates.js';
+import type { SessionMarket } from '#domain/market/session-market.js';
+import { asRulePreview, previewDerived } from '#domain/optimisation/preview.js';
+import { carriedPrices, leftSince, placedHoldings } from '#domain/rebalance-pack/holdings.js';
+import { knownBefore, knownName } from '#domain/rebalance-pack/known-name.js';
+import { packOf, type KnownName } from '#domain/rebalance-pack/pack.js';
+import { reconciled, type PackedNames } from '#domain/rebalance-pack/reconciliation.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { sessionWithData } from '#domain/books/due-rebalances.js';
+import { previewRules } from '#domain/rules/preview.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import type { Task } from '#jobs/tasks.js';
+import type { TaskControl } from '#jobs/thread-messages.js';
+import { packOrders } from '#views/exports/pack-orders.js';
+import type { RebalancePackQuestion } from '#jobs/tasks/indices.js';
+import { answerBytes } from '../output/hand-over.js';
+import { composerFor } from '../input/index-composer.js';
+import { onEngine } from '../input/numerics.js';
+import { openedMarket } from '../input/open-markets.js';
+
+/** The orders that bring accounts to an index, as a RebalancePack. */
+export const rebalancePack: Task<'rebalancePack'> = async (question, control) => {
+  const { indexId, format } = question;
+  const pack = await onEngine((engine) => packFor(question, engine, control));
+  return answerBytes(format === 'json' ? JSON.stringify(pack) : await packOrders(indexId, pack.accounts, format));
+};
+
+function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskControl) {
+  const market = openedMarket(question.market);
+  const { documents, models, indexId, request } = question;
+  const asked = request.as_of === null ? (market.dates.at(-1) ?? 0) : dayFrom(request.as_of);
+  const composer = composerFor({ market, documents, models, until: asked, engine }, control);
+  const sm = composer.market(indexId);
+  const session = sessionWithData(sm, asked);
+  if (session < 0) {
+    const first = market.dates.length === 0 ? 'no date' : formatDay(market.dates[0]!);
+    throw new Refusal('NO_DATA_AT_DATE', `as_of ${formatDay(asked)} is before the first date of the store, ${first}.`);
+  }
+  const composition = compositionFor(composer, { indexId, session, engine, called: question.called });
+  const { max_stale_sessions: maxStaleSessions } = treatmentOf(documents[indexId]!, (id) => documents[id])!; // one that decides
+  const { weights } = composition;
+  const { columns, accounts, findings } = placedHoldings({ sm, session, maxStaleSessions, weights }, request);
+  const placed = { ...question, request: { ...request, accounts } };
+  for (const column of composition.announced.keys()) columns.add(column);
+  const names = namesOf(sm, { question, session, weights, columns });
+  const pack = packOf(names, placed.request, findings);
+  const { weights: _weights, announced: _announced, ...about } = composition;
+  return {
+    index_id: indexId,
+    index_version: question.version,
+    requested_as_of: request.as_of,
+    as_of: formatDay(sm.sessions[session]!),
+    ...about,
+    ...pack,
+    reconciliation: reconciliationOf(sm, { question: placed, composition, session, names, accounts: pack.accounts }),
+    findings: orderFindings([
+      ...(request.as_of === null ? [] : pricedBefore(sm, asked, session)),
+      ...shortVolumes(sm, session, request.adv_sessions),
+      ...composition.findings,
+      ...findings,
+      ...pack.findings,
+      ...carriedPrices({ sm, session, maxStaleSessions }, pack.accounts),
+    ]),
+  };
+}
+
+interface Reconcilable extends PackedNames {
+  readonly question: RebalancePackQuestion;
+  readonly composition: PackComposition;
+  readonly session: number;
+}
+
+/** What has changed since the announcement; null until the day after it. */
+function reconciliationOf(sm: SessionMarket, { question, composition, session, names, accounts }: Reconcilable) {
+  const { documents, indexId, request } = question;
+  const decision = sm.sessionAt(dayFrom(composition.decision));
+  if (composition.basis !== 'announced' || decision >= session) return null;
+  const rates = exchangeRates(sm, documents[indexId]!.currency);
+  const known = { sm, rates, session: decision, sessions: request.adv_sessions };
+  const then = names.map((name) => {
+    const weight = composition.announced.get(sm.columnOf(name.identifier)) ?? 0;
+    return knownBefore(known, { ...name, weight }, session);
+  });
+  const held = { ...request, accounts: request.accounts.map((account) => inShares(account, names)) };
+  const announced = { accounts: packOf(then, held).accounts, names: then };
+  return { announced: composition.decision, accounts: reconciled(announced, { accounts, names }) };
+}
+
+type Account = RebalancePackQuestion['request']['accounts'][number];
+
+/** Holdings by value as the shares that they are at the prices of the pack. */
+function inShares(account: Account, names: readonly KnownName[]): Account {
+  const priceOf = new Map(names.map(({ identifier, price }) => [identifier, price]));
+  const holdings = account.holdings.map(({ identifier, shares, value }) => ({
+    identifier,
+    shares: shares ?? value! / priceOf.get(identifier)!,
+    value: null,
+  }));
+  return { ...account, holdings };
+}
+
+interface PackComposition {
+  /** Effective date of the rebalance that the pack is for; null where the calendar has none. */
+  readonly effective: string | null;
+  /** Session on which it was decided. */
+  readonly decision: string;
+  readonly basis: 'announced' | 'indicative' | 'in_force';
+  /** By column of the market, as they are traded: what names that have ended since had is the others'. */
+  readonly weights: ReadonlyMap<number, number>;
+  /** As they were decided. */
+  readonly announced: ReadonlyMap<number, number>;
+  readonly findings: readonly Finding[];
+}
+
+interface Composed {
+  readonly indexId: string;
+  readonly session: number;
+  readonly engine: Engine;
+  readonly called: RebalancePackQuestion['called'];
+}
+
+/**
+ * The composition to be traded: that announced for the next rebalance, of the schedule or called for by a breach, on the session itself too; before its
+ * announcement what the rules would decide today; of a derived index what its latest solve holds.
+ */
+function compositionFor(composer: Composer, { indexId, session, engine, called }: Composed): PackComposition {
+  const document = composer.document(indexId);
+  const sm = composer.market(indexId);
+  const day = sm.sessions[session]!;
+  const scheduled = nextRebalance(composer, indexId, day);
+  const isDerived = isDerivedDocument(document);
+  const calledFor = isDerived ? undefined : announcedOn(called, day);
+  const isScheduled = calledFor === undefined || (scheduled !== undefined && scheduled.date <= calledFor.effective);
+  const next = isScheduled
+    ? scheduled
+    : { date: calledFor.effective, session: calledFor.effective, decision: calledFor.decision };
+  const isAnnounced = next !== undefined && next.decision <= day && (!isDerived || next.session === day);
+  const decided = isAnnounced ? next.decision : day;
+  const preview = isDerived
+    ? asRulePreview(previewDerived(composer, indexId, { asOf: day, engine }))
+    : previewRules(composer, indexId, decided);
+  const { resolved } = preview;
+  const decision = resolved?.decision;
+  if (resolved === null || decision?.kind !== 'decided')
+    throw new Refusal('EMPTY_INDEX', `The index ${indexId} holds nothing as decided on ${formatDay(decided)}.`);
+  const timing = { date: day, also: [], session, decision: resolved.session, announced: null };
+  const { max_stale_sessions: maxStaleSessions } = composer.treatment(indexId);
+  const traded = takeEffect({ sm, maxStaleSessions }, timing, decision);
+  if (traded === undefined)
+    throw new Refusal(
+      'EMPTY_INDEX',
+      `Every name that the index ${indexId} holds as decided on ${formatDay(decided)} has ended.`,
+    );
+  const announced = weightsOf(decision);
+  const weights = weightsOf(traded);
+  return {
+    effective: next === undefined ? null : formatDay(next.date),
+    decision: formatDay(resolved.sm.sessions[resolved.session]!),
+    basis: isAnnounced ? 'announced' : isDerived ? 'in_force' : 'indicative',
+    weights,
+    announced,
+    findings: [
+      ...(isAnnounced || isDerived ? [] : [unannounced(document, day, next)]),
+      ...decision.findings,
+      ...leftSince({ sm, session, decision: resolved.session }, { announced, weights }),
+    ],
+  };
+}
+
+/** The orders are for no announced rebalance: which one comes. */
+function unannounced({ id, rebalance }: IndexDocument, day: Day, next?: { date: Day; decision: Day }): Finding {
+  const path = 'as_of';
+  const of = `the orders are for what the rules decide on ${formatDay(day)}`;
+  if (next !== undefined) {
+    const message = `The next rebalance of ${id}, effective on ${formatDay(next.date)}, is decided on ${formatDay(next.decision)}: ${of}.`;
+    return { severity: 'info', code: 'NOT_ANNOUNCED', path, message };
+  }
+  const { frequency } = rebalance;
+  const message = `No rebalance of ${id} comes on or after ${formatDay(day)}, its frequency is ${frequency}: ${of}.`;
+  return { severity: 'warning', code: 'NOT_ANNOUNCED', path, message };
+}
+
+function weightsOf({ columns, weights }: Pick<Decided, 'columns' | 'weights'>): ReadonlyMap<number, number> {
+  return new Map(Array.from(columns, (column, i) => [column, weights[i]!]));
+}
+
+/** The first rebalance that takes effect on a day or after it, of the document whose schedule an index follows. */
+function nextRebalance(composer: Composer, indexId: string, day: Day) {
+  const document = composer.document(indexId);
+  if (isDerivedDocument(document)) return nextRebalance(composer, document.derivation.source_index_id, day);
+  const { calendar } = composer.market(indexId);
+  return rebalanceDates({
+    rebalance: document.rebalance,
+    calendar,
+    baseDay: dayFrom(document.base_date),
+    from: day,
+    to: calendar.coverage.to,
+  })[0];
+}
+
+interface PackMarket {
+  readonly question: RebalancePackQuestion;
+  readonly session: number;
+  readonly weights: ReadonlyMap<number, number>;
+  /** Of the names held. */
+  readonly columns: ReadonlySet<number>;
+}
+
+/** What is traded or held, by identifier. @throws Refusal FX_MISSING */
+function namesOf(sm: SessionMarket, { question, session, weights, columns }: PackMarket): KnownName[] {
+  const { documents, indexId, request } = question;
+  const rates = exchangeRates(sm, documents[indexId]!.currency);
+  return [...new Set([...weights.keys(), ...columns])]
+    .map((column): KnownName => {
+      requireRate(rates, sm, session, column);
+      return knownName({ sm, rates, session, sessions: request.adv_sessions }, column, weights.get(column) ?? 0);
+    })
+    .toSorted((a, b) => compareText(a.identifier, b.identifier));
+}
+
+/** What is asked of a date without closes is answered of the last session before it that has some. */
+function pricedBefore({ sessions, market, calendar }: SessionMarket, asked: Day, session: number): Finding[] {
+  const day = sessions[session]!;
+  if (day === asked) return [];
+  const wanted = formatDay(asked);
+  const last = market.dates.at(-1)!;
+  const why =
+    asked > last ? `the last date of the store is ${formatDay(last)}` : `no session of ${calendar.code} with data`;
+  const message = `as_of is ${wanted}, ${why}: the closes of ${formatDay(day)} price the orders.`;
+  return [{ severity: 'warning', code: 'WINDOW_CUT', message, path: 'as_of', value: wanted }];
+}
+
+/** A mean volume over fewer sessions than were asked for. */
+function shortVolumes({ sessions, market }: SessionMarket, session: number, asked: number): Finding[] {
+  const held = session + 1;
+  if (held >= asked || !market.fields.has('VOLUME')) return [];
+  const message = `adv_sessions is ${asked}, and the store has ${held} sessions up to ${formatDay(sessions[session]!)}: the mean volume is of those.`;
+  return [{ severity: 'warning', code: 'WINDOW_CUT', message, path: 'adv_sessions', value: asked }];
+}

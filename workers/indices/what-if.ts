@@ -1,0 +1,42 @@
+import { ruleOf } from '#domain/books/breach-rebalances.js';
+import { causeOn } from '#domain/books/rebalance-cause.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
+import { asOfFindings } from '#domain/checks/as-of-findings.js';
+import { isDerivedDocument } from '#domain/documents/index-document.js';
+import { orderFindings } from '#domain/refusals/findings.js';
+import { asRulePreview, previewDerived } from '#domain/optimisation/preview.js';
+import { previewRules } from '#domain/rules/preview.js';
+import { differenceOf } from '#domain/rules/whatif.js';
+import type { Task } from '#jobs/tasks.js';
+import { toWhatIfResponse, type ComparedPreview } from '#views/what-if.js';
+import { answerBytes } from '../output/hand-over.js';
+import { composerFor } from '../input/index-composer.js';
+import { onEngine } from '../input/numerics.js';
+import { openedMarket } from '../input/open-markets.js';
+
+/** Effects of a change of definition on a day, as a WhatIfResponse. */
+export const whatIf: Task<'whatIf'> = ({ market: handle, before, after, asOf: requested, findings }, control) =>
+  onEngine((engine) => {
+    const market = openedMarket(handle);
+    const asOf = requested ?? formatDay(market.dates.at(-1) ?? 0);
+    const until = dayFrom(asOf);
+    const comparedOf = ({ documents, models, indexId }: typeof before): ComparedPreview => {
+      const composer = composerFor({ market, documents, models, until, engine }, control);
+      const preview = isDerivedDocument(composer.document(indexId))
+        ? asRulePreview(previewDerived(composer, indexId, { asOf: until, engine }))
+        : previewRules(composer, indexId, until);
+      const session = preview.resolved?.session;
+      const cause = session === undefined ? null : causeOn(composer, indexId, session);
+      return { indexId, preview, rule: ruleOf(composer, indexId), cause };
+    };
+    const was = comparedOf(before);
+    const is = comparedOf(after);
+    const response = toWhatIfResponse({
+      asOf,
+      before: was,
+      after: is,
+      difference: differenceOf(was.preview.resolved, is.preview.resolved),
+      findings: orderFindings([...(requested === null ? [] : asOfFindings(requested, market.dates)), ...findings]),
+    });
+    return answerBytes(JSON.stringify(response));
+  });

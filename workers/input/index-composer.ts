@@ -1,0 +1,36 @@
+import type { Engine } from '#kernels/engines/engine.js';
+import type { Composer } from '#domain/books/compositions.js';
+import { createComposer } from '#domain/books/create-composer.js';
+import { indexDeciders } from '#domain/backtest/index-decider.js';
+import type { Day } from '#domain/time/days.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import type { ModelFiles } from '#jobs/tasks/indices.js';
+import type { TaskControl } from '#jobs/thread-messages.js';
+import { openedCalendars } from './opened-calendars.js';
+import { openedModels } from './opened-models.js';
+
+export interface ComposeQuestion {
+  readonly market: MarketData;
+  readonly documents: Readonly<Record<string, IndexDocument>>;
+  readonly models?: ModelFiles | undefined;
+  /** Last day of which anything is known. */
+  readonly until: Day;
+  readonly engine: Engine;
+}
+
+/** A composer for an interactive question; the thread keeps its calendars. */
+export function composerFor(
+  { market, documents, models, until, engine }: ComposeQuestion,
+  control: TaskControl,
+): Composer {
+  return createComposer({
+    market,
+    calendars: openedCalendars(),
+    documents,
+    models: openedModels(models),
+    until,
+    createDecider: indexDeciders(engine),
+    tick: (fraction) => control.report(fraction),
+  });
+}

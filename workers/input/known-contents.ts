@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { KnownMarkets } from '#domain/books/known-seats.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { HashedFile, KnownFiles } from '#jobs/tasks/files.js';
+import { decodeChange, type ContentChange } from '#market/versions/content-change.js';
+import { createKnownMarkets } from '#market/versions/known-markets.js';
+
+/** What was known of a market, from the changes back to its earlier contents. @cost of the files, when first asked */
+export function openedKnown(market: MarketData, files: KnownFiles | undefined): { readonly known?: KnownMarkets } {
+  if (files === undefined) return {};
+  let opened: KnownMarkets | undefined;
+  const open = ({ knownOn, earlier }: KnownFiles): KnownMarkets =>
+    createKnownMarkets(market, {
+      knownOn,
+      earlier: earlier.map((file) => ({ knownOn: file.knownOn, change: changeIn(file) })),
+    });
+  return { known: { at: (day) => (opened ??= open(files)).at(day) } };
+}
+
+/** @throws Refusal DOCUMENT_UNREADABLE where the file is missing or damaged */
+export function changeIn(file: HashedFile): ContentChange {
+  return decodeChange(bytesOf(file));
+}
+
+/** @throws Refusal DOCUMENT_UNREADABLE where the file is missing or damaged */
+export function bytesOf({ path, sha256 }: HashedFile): Uint8Array {
+  const bytes = readIfThere(path);
+  if (bytes === undefined || createHash('sha256').update(bytes).digest('hex') !== sha256)
+    throw damagedContent('a file of it is missing or damaged');
+  return bytes;
+}
+
+export function damagedContent(reason: string): Refusal {
+  return new Refusal('DOCUMENT_UNREADABLE', `The earlier content of the data store cannot be read: ${reason}.`);
+}
+
+function readIfThere(path: string): Uint8Array | undefined {
+  try {
+    return readFileSync(path);
+  } catch {
+    return undefined; // Gone, as a file that is damaged.
+  }
+}

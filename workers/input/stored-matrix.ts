@@ -1,0 +1,30 @@
+import { readFileSync } from 'node:fs';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { packedMatrix, type PackedMatrix } from '#domain/risk/packed-matrix.js';
+import type { StoredMatrix } from '#jobs/tasks/indices.js';
+
+/**
+ * The matrix read last: a long body is asked for part by part. Files are never written again, so a path names its
+ * content.
+ */
+let latest: { readonly path: string; readonly matrix: PackedMatrix } | undefined;
+
+/** @throws Refusal DOCUMENT_UNREADABLE */
+export function storedMatrix({ path, order }: StoredMatrix): PackedMatrix {
+  if (latest?.path !== path) latest = { path, matrix: packedMatrix(storedDoubles(path), order) };
+  return latest.matrix;
+}
+
+/** Numbers of a stored model. @throws Refusal DOCUMENT_UNREADABLE */
+export function storedDoubles(path: string): Float64Array {
+  try {
+    const bytes = readFileSync(path);
+    const isAligned = bytes.byteOffset % Float64Array.BYTES_PER_ELEMENT === 0;
+    const { buffer, byteOffset, byteLength } = isAligned ? bytes : Uint8Array.from(bytes);
+    return new Float64Array(buffer, byteOffset, byteLength / Float64Array.BYTES_PER_ELEMENT);
+  } catch (cause) {
+    throw new Refusal('DOCUMENT_UNREADABLE', 'The stored risk model cannot be read: its numbers are not there.', null, {
+      cause,
+    });
+  }
+}

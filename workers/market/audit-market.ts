@@ -1,0 +1,48 @@
+import { shareMarket } from '#domain/market/handle.js';
+import type { Task } from '#jobs/tasks.js';
+import { applyRepairs } from '#market/audit/apply-repairs.js';
+import { auditMarket as audit } from '#market/audit/audit-market.js';
+import { contentHash, rowsOf } from '#market/content/content.js';
+import { doubtsOf } from '#market/content/doubtful-content.js';
+import { createProblems } from '#market/tables/problems.js';
+import { writeMarket } from '#market/content/write-market.js';
+import { openedCalendars } from '../input/opened-calendars.js';
+import { openedMarket } from '../input/open-markets.js';
+
+/** What is probably wrong in a market. */
+export const auditMarket: Task<'audit-market'> = ({ market }, control) =>
+  audit(openedMarket(market), market.adjustment, (fraction) => control.report(fraction));
+
+/** Writes a market as a store of its own, with repairs applied. */
+export const repairMarket: Task<'repair-market'> = async (
+  { market, repairs, folder, datasetId, calendars },
+  control,
+) => {
+  const content = applyRepairs(openedMarket(market), repairs);
+  const files = await writeMarket(folder, content, (fraction) => control.report(0.8 * fraction, 'writing'));
+  const warnings = doubtsOf(
+    content,
+    { adjustment: market.adjustment, calendars: { codes: calendars, open: openedCalendars } },
+    createProblems(),
+  );
+  const hash = await contentHash(content);
+  return {
+    handle: shareMarket({
+      ...content,
+      datasetId,
+      adjustment: market.adjustment,
+      currency: market.currency ?? null,
+      contentHash: hash,
+    }),
+    summary: {
+      contentHash: hash,
+      identifiers: content.identifiers.length,
+      start: content.dates[0] ?? null,
+      end: content.dates.at(-1) ?? null,
+      rows: rowsOf(content),
+      bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
+      files,
+      warnings,
+    },
+  };
+};

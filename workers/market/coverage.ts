@@ -1,0 +1,20 @@
+import { formatDay } from '#domain/time/days.js';
+import type { Task } from '#jobs/tasks.js';
+import { coverageHistory } from '#market/serving/coverage-history.js';
+import { createJsonWriter } from '#views/json-writer.js';
+import { answerBytes } from '../output/hand-over.js';
+import { openedMarket } from '../input/open-markets.js';
+
+/** Coverage of a market through time: a CoverageHistoryResponse as JSON. */
+export const coverage: Task<'coverage'> = ({ market: handle }) => {
+  const market = openedMarket(handle);
+  const { priced, expected } = coverageHistory(market);
+  const json = createJsonWriter(256 + market.dates.length * 28);
+  json.value({
+    store_id: market.datasetId,
+    dates: Array.from(market.dates, (day) => formatDay(day)),
+    priced: [...priced],
+    expected: [...expected],
+  });
+  return answerBytes(json.bytes());
+};

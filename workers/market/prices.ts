@@ -1,0 +1,30 @@
+import { priceSeries, type DatedTable } from '#market/serving/price-series.js';
+import type { Task } from '#jobs/tasks.js';
+import type { PricesInput } from '#jobs/tasks/markets.js';
+import { datedCsv } from '#views/csv-table.js';
+import { encodeArrowTable } from '#views/arrow-table.js';
+import { createJsonWriter } from '#views/json-writer.js';
+import { writeDatedTable } from '#views/table-json.js';
+import { answerBytes } from '../output/hand-over.js';
+
+/** The body of PricesResponse as JSON, its table as CSV, or as an Arrow stream with all but the table in its metadata. */
+export const prices: Task<'prices'> = ({ identifier, bars, request, format }: PricesInput) => {
+  const table = priceSeries(bars, request);
+  const body = { identifier, interval: request.interval };
+  if (format === 'csv') return answerBytes(new TextEncoder().encode(datedCsv(table)));
+  return answerBytes(format === 'arrow' ? encodeArrowTable(table, body) : pricesJson(table, body));
+};
+
+/** Bytes of a number and its comma, more or less. */
+const NUMBER_BYTES = 10;
+
+function pricesJson(
+  table: DatedTable,
+  { identifier, interval }: { readonly identifier: string; readonly interval: string },
+): Uint8Array {
+  const json = createJsonWriter(1024 + table.days.length * (table.columns.length + 2) * NUMBER_BYTES);
+  json.raw(`{"identifier":${JSON.stringify(identifier)},"interval":"${interval}","prices":`);
+  writeDatedTable(json, table);
+  json.raw('}');
+  return json.bytes();
+}

@@ -1,0 +1,110 @@
+import { openMarket, shareMarket, type MarketHandle } from '#domain/market/handle.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import type { Task } from '#jobs/tasks.js';
+import { digestContent, type KnownDigests } from '#market/content/content.js';
+import type { MarketContent } from '#market/content/market-content.js';
+import { doubtsOf } from '#market/content/doubtful-content.js';
+import { createProblems } from '#market/tables/problems.js';
+import { refreshContent } from '#market/content/refresh-content.js';
+import { reportSeries } from '#market/content/series-rows.js';
+import { openedCalendars } from '../input/opened-calendars.js';
+import { keepOpen, openedMarket } from '../input/open-markets.js';
+
+/** The next version of a store: what is held with what its source has now, and what that changed. */
+export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, options, calendars }, control) => {
+  const before = openedMarket(held);
+  const source = openMarket(fresh);
+  const { content, report, isHistoryKept, taken } = refreshContent(
+    before,
+    source,
+    { ...options, adjustment: held.adjustment },
+    held.taken,
+  );
+  control.report(0.5, 'checking');
+  const problems = createProblems();
+  reportSeries(content.identifiers, content.series, problems);
+  if (problems.errors > 0) throw refuseWithFindings('data store', problems.findings(), 'STORE_READ_FAILED');
+  const terms = { adjustment: held.adjustment, calendars: { codes: calendars, open: openedCalendars } };
+  const warnings = doubtsOf(content, terms, problems);
+  const isSameObjects =
+    content.reference === before.reference &&
+    content.actions === before.actions &&
+    content.universes === before.universes &&
+    content.series === before.series;
+  const { hash, digests } = await digestContent(
+    content,
+    knownDigests({ held, fresh, before, source, content }, { isHistoryKept, isSameObjects }),
+  );
+  const isSameTables =
+    content.identifiers === before.identifiers &&
+    held.digests !== undefined &&
+    Buffer.compare(digests.tables, held.digests.tables) === 0;
+  const market: MarketData = {
+    ...content,
+    ...(isSameTables
+      ? {
+          reference: before.reference,
+          actions: before.actions,
+          universes: before.universes,
+          ...(before.series === undefined ? {} : { series: before.series }),
+        }
+      : {}),
+    datasetId: held.datasetId,
+    adjustment: held.adjustment,
+    currency: held.currency ?? null,
+    contentHash: hash,
+  };
+  keepOpen(market);
+  const handle: MarketHandle = {
+    ...shareMarket(market, isSameTables ? held : undefined),
+    digests,
+    ...(taken === undefined ? {} : { taken }),
+  };
+  return { handle, isSameTables, report, identifiers: content.identifiers.length, warnings };
+};
+
+interface Versions {
+  readonly held: MarketHandle;
+  readonly fresh: MarketHandle;
+  readonly before: MarketContent;
+  readonly source: MarketContent;
+  readonly content: MarketContent;
+}
+
+/**
+ * What needs no hashing: the days that were held, while no name and no field has come or gone, and tables that came
+ * whole or are those held.
+ */
+function knownDigests(
+  { held, fresh, before, source, content }: Versions,
+  { isHistoryKept, isSameObjects }: { readonly isHistoryKept: boolean; readonly isSameObjects: boolean },
+): KnownDigests {
+  const isSameAxis =
+    before.identifiers.length === content.identifiers.length &&
+    before.identifiers.every((identifier, n) => identifier === content.identifiers[n]);
+  const isSameFields =
+    before.fields.size === content.fields.size && [...before.fields.keys()].every((name) => content.fields.has(name));
+  const isPrefix =
+    isHistoryKept &&
+    before.dates.length <= content.dates.length &&
+    before.dates.every((day, t) => day === content.dates[t]);
+  const isWhole =
+    content.reference === source.reference &&
+    content.actions === source.actions &&
+    content.universes === source.universes &&
+    content.series === source.series;
+  const tables = isSameObjects ? held.digests?.tables : isWhole ? fresh.digests?.tables : undefined;
+  return {
+    ...(held.digests !== undefined && isSameAxis && isSameFields && isPrefix
+      ? { blocks: { digests: held.digests.blocks, days: before.dates.length } }
+      : {}),
+    ...(tables === undefined ? {} : { tables }),
+    ...(held.digests !== undefined &&
+    isPrefix &&
+    tables !== undefined &&
+    Buffer.compare(tables, held.digests.tables) === 0
+      ? { history: { digests: held.digests.history, days: before.dates.length } }
+      : {}),
+  };
+}

@@ -1,0 +1,40 @@
+import { dayFrom } from '#domain/time/days.js';
+import { runOptimisation } from '#domain/optimisation/run.js';
+import type { Task } from '#jobs/tasks.js';
+import { toOptimisationResult } from '#views/optimisation.js';
+import { composerFor } from '../input/index-composer.js';
+import { onEngine } from '../input/numerics.js';
+import { openedMarket } from '../input/open-markets.js';
+import { outputContent, writeOutputs } from '../output/task-outputs.js';
+
+/** An optimisation of an index under constraints, as an OptimisationRunResult. */
+export const optimise: Task<'optimise'> = async (input, control) => {
+  const { runId, documents, models, constraints, request } = input;
+  const market = openedMarket(input.market);
+  const day = (text: string | null) => (text === null ? null : dayFrom(text));
+  const until = day(request.as_of) ?? market.dates.at(-1) ?? 0;
+  const { message, result } = await onEngine((engine) => {
+    const composer = composerFor(
+      { market, documents, models, until, engine },
+      { report: (fraction) => control.report(0.3 * fraction) },
+    );
+    const run = runOptimisation({
+      composer,
+      engine,
+      indexId: request.index_id,
+      constraints,
+      spec: request,
+      asOf: day(request.as_of),
+      start: day(request.start),
+      end: day(request.end),
+      riskFreeRate: request.risk_free_rate,
+      resampling: request.resampling,
+      report: (fraction, message) => control.report(fraction, message),
+    });
+    const identity = { runId, indexId: request.index_id, constraintSetId: request.constraint_set_id };
+    const risk = { measuredBy: input.measuredBy, asked: request.risk_model };
+    const message = ['Done.', ...run.findings.map((finding) => finding.message)].join(' ');
+    return { result: outputContent(JSON.stringify(toOptimisationResult(run, { ...identity, ...risk }))), message };
+  });
+  return { ...(await writeOutputs(input.outputs, { result })), message };
+};

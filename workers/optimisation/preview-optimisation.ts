@@ -1,0 +1,28 @@
+import { dayFrom } from '#domain/time/days.js';
+import { previewOptimisation } from '#domain/optimisation/preview-run.js';
+import type { Task } from '#jobs/tasks.js';
+import { toDerivedPreview } from '#views/optimisation.js';
+import { answerBytes } from '../output/hand-over.js';
+import { composerFor } from '../input/index-composer.js';
+import { onEngine } from '../input/numerics.js';
+import { openedMarket } from '../input/open-markets.js';
+
+/** The weights that an optimisation comes to, as a PreviewResponse. */
+export const previewOfOptimisation: Task<'preview-optimisation'> = ({ market: handle, ...question }, control) =>
+  onEngine((engine) => {
+    const { documents, models, indexId, request } = question;
+    const market = openedMarket(handle);
+    const day = (text: string | null) => (text === null ? null : dayFrom(text));
+    const until = day(request.as_of) ?? market.dates.at(-1) ?? 0;
+    const preview = previewOptimisation({
+      composer: composerFor({ market, documents, models, until, engine }, control),
+      engine,
+      indexId,
+      constraints: request.constraints,
+      spec: request,
+      asOf: day(request.as_of),
+      start: day(request.start),
+      end: day(request.end),
+    });
+    return answerBytes(JSON.stringify(toDerivedPreview(preview, { indexId, asOf: request.as_of })));
+  });

@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto';
+import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { isFull } from '#market/panels/shared-market.js';
+import type { WrittenFile } from '#jobs/tasks/files.js';
+import type { JsonSink } from '#views/json-writer.js';
+
+/** Bytes read back at a time when a range is rewritten. */
+const PART_BYTES = 1 << 18;
+
+/**
+ * Writes a new file through a sink. One that could not be written to its end is removed.
+ * @throws Refusal STORAGE_FULL
+ */
+export function writeTextFile(path: string, write: (sink: JsonSink) => void): WrittenFile {
+  const file = openSync(path, 'wx+', 0o600);
+  const hash = createHash('sha256');
+  let length = 0;
+
+  function append(part: Uint8Array): void {
+    hash.update(part);
+    for (let done = 0; done < part.length;) done += writeSync(file, part, done, part.length - done, length + done);
+    length += part.length;
+  }
+
+  let isWhole = false;
+  try {
+    write({
+      get length() {
+        return length;
+      },
+      append,
+      repeat(from, to) {
+        const part = new Uint8Array(Math.min(PART_BYTES, to - from));
+        for (let at = from; at < to;) {
+          const count = readSync(file, part, 0, Math.min(part.length, to - at), at);
+          if (count === 0) throw new Error(`${to - at} bytes of ${path} cannot be read again`);
+          append(part.subarray(0, count));
+          at += count;
+        }
+      },
+    });
+    isWhole = true;
+  } catch (thrown) {
+    throw isFull(thrown)
+      ? new Refusal('STORAGE_FULL', `The service's volume accepted only ${length} bytes of a file.`, null, {
+          cause: thrown,
+        })
+      : thrown;
+  } finally {
+    closeSync(file);
+    if (!isWhole) unlinkSync(path);
+  }
+  return { bytes: length, sha256: hash.digest('hex') };
+}

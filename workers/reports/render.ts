@@ -1,0 +1,114 @@
+import { readFileSync } from 'node:fs';
+import type { MarketHandle } from '#domain/market/handle.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { marketOn } from '#domain/books/market-on.js';
+import type { SessionMarket } from '#domain/market/session-market.js';
+import { needsMarket, needsRisk } from '#domain/reports/block-kinds.js';
+import type { Task } from '#jobs/tasks.js';
+import type { RenderInput } from '#jobs/tasks/outputs.js';
+import type { Missing } from '#views/report/missing.js';
+import { createRunFigures, type RiskFound, type RunFigures } from '#views/report/figures.js';
+import { renderReport } from '#views/report/render-report.js';
+import { openFonts, type FontShelf } from '#views/report/text/fonts.js';
+import { measureRisk, readHeld } from '../views/held-risk.js';
+import { onEngine } from '../input/numerics.js';
+import { openedCalendars } from '../input/opened-calendars.js';
+import { openedMarket } from '../input/open-markets.js';
+import { withRunFile } from '../run-files/run-file.js';
+import { outputContent, writeOutputs } from '../output/task-outputs.js';
+
+type StoredRun = RenderInput['runs'][number];
+
+let fonts: FontShelf | undefined;
+
+/** A report drawn from stored runs, whose columns stay open while it is. Fonts are read once per thread. */
+export const render: Task<'render'> = async ({ template, runs, renderedAt, creator, market, outputs }, control) => {
+  const risks = new Map<string, RiskFound>();
+  const markets = new Map<string, SessionMarket | Missing>();
+  for (const run of runs) {
+    if (needsMarket(template, run.indexId)) markets.set(run.indexId, marketOf(run, market));
+    risks.set(run.indexId, needsRisk(template, run.indexId) ? await riskOf(run, market) : NOT_ASKED);
+  }
+  fonts ??= openFonts();
+  const shelf = fonts;
+  const { bytes, pages } = withRuns(runs, { risks, markets, opened: new Map() }, (figures) =>
+    renderReport({
+      template,
+      figures,
+      renderedAt,
+      creator,
+      fonts: shelf,
+      report: (fraction, message) => control.report(fraction, message),
+    }),
+  );
+  return { ...(await writeOutputs(outputs, { pdf: outputContent(bytes) })), pages };
+};
+
+const NOT_ASKED: RiskFound = { missing: 'No risk was estimated.' };
+
+/** The market on the calendar of a run, or why it is not there. */
+function marketOf({ columns, isOtherDataset }: StoredRun, handle: MarketHandle | null): SessionMarket | Missing {
+  if (handle === null) return { missing: 'This is read from the data store being served; none is.' };
+  if (isOtherDataset)
+    return {
+      missing: `This is read from the data store being served, ${handle.datasetId}; the run was made on another.`,
+    };
+  const code = withRunFile(columns, ({ header }) => header.calendar);
+  return marketOn({ market: openedMarket(handle), calendars: openedCalendars(), code });
+}
+
+/** A figure that cannot be estimated says so in the report, which is drawn all the same. */
+async function riskOf({ columns, isOtherDataset }: StoredRun, handle: MarketHandle | null): Promise<RiskFound> {
+  if (handle === null) return { missing: 'Risk is estimated from the data store being served; none is.' };
+  if (isOtherDataset)
+    return {
+      missing: `Risk is estimated from the data store being served, ${handle.datasetId}; the run was made on another.`,
+    };
+  const held = withRunFile(columns, (run) => readHeld(run, null));
+  try {
+    return {
+      measured: await onEngine(
+        (engine) => measureRisk(engine, { held, market: openedMarket(handle), benchmark: null }).risk,
+      ),
+    };
+  } catch (failure) {
+    if (failure instanceof Refusal) return { missing: failure.message };
+    throw failure;
+  }
+}
+
+interface Opening {
+  readonly risks: ReadonlyMap<string, RiskFound>;
+  readonly markets: ReadonlyMap<string, SessionMarket | Missing>;
+  readonly opened: ReadonlyMap<string, RunFigures>;
+}
+
+/** Opens several runs at once. */
+function withRuns<T>(
+  runs: readonly StoredRun[],
+  { risks, markets, opened }: Opening,
+  use: (figures: ReadonlyMap<string, RunFigures>) => T,
+): T {
+  const [first, ...rest] = runs;
+  if (first === undefined) return use(opened);
+  const market = markets.get(first.indexId);
+  return withRunFile(first.columns, (columns) => {
+    const figures = createRunFigures({
+      columns,
+      overview: readOverview(first.overview),
+      risk: risks.get(first.indexId) ?? NOT_ASKED,
+      terms: first.terms,
+      ...(market === undefined ? {} : { market }),
+      stale: first.stale,
+    });
+    return withRuns(rest, { risks, markets, opened: new Map([...opened, [first.indexId, figures]]) }, use);
+  });
+}
+
+function readOverview(path: string): Uint8Array {
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: its file is not there.', null, { cause });
+  }
+}

@@ -1,0 +1,73 @@
+import { marketOn } from '#domain/books/market-on.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { dayFrom, type Day } from '#domain/time/days.js';
+import { growthOf } from '#domain/market/growth.js';
+import { growthTerms } from '#domain/market/growth-terms.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import type { SessionMarket } from '#domain/market/session-market.js';
+import type { ReturnWindow } from '#domain/risk/return-panel.js';
+import { validateRiskModel } from '#domain/risk/validation/validate-risk-model.js';
+import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
+import type { Task } from '#jobs/tasks.js';
+import type { ValidateRiskModelInput } from '#jobs/tasks/indices.js';
+import { riskValidationView, validationSentence } from '#views/risk-validation-view.js';
+import { datapointsOf } from '../input/datapoints.js';
+import { ownDays, plainTerms } from './estimate-risk-model.js';
+import { onEngine } from '../input/numerics.js';
+import { openedCalendars } from '../input/opened-calendars.js';
+import { openedMarket } from '../input/open-markets.js';
+import { withRunFile } from '../run-files/run-file.js';
+import { outputContent, writeOutputs } from '../output/task-outputs.js';
+
+/** How well the settings of a stored model forecast over history, as a RiskValidationView. */
+export const validateModel: Task<'validate-risk-model'> = async (input, control) => {
+  const { modelId, identifiers, settings, request, run } = input;
+  const window = windowOf(openedMarket(input.market), input);
+  const { sm } = window;
+  const asked = identifiers.map((identifier) => sm.columnOf(identifier)).filter((column) => column >= 0);
+  const { view, message } = await onEngine((engine) => {
+    const validate = (columns: RunColumns | null) =>
+      validateRiskModel(engine, {
+        window,
+        asked,
+        settings,
+        terms: request,
+        heldOn: columns && heldOn(columns, sm),
+        report: (fraction) => control.report(fraction, 'forecasting'),
+      });
+    const validation = run === null ? validate(null) : withRunFile(run.columns, validate);
+    const shown = riskValidationView({ modelId, settings, request, indexId: run?.indexId ?? null }, validation);
+    return { view: outputContent(JSON.stringify(shown)), message: validationSentence(shown) };
+  });
+  return { ...(await writeOutputs(input.outputs, { view })), message };
+};
+
+function windowOf(
+  market: MarketData,
+  { identifiers, terms, settings, request: { start, end } }: ValidateRiskModelInput,
+): ReturnWindow {
+  const sm =
+    terms === null
+      ? ownDays(market, { identifiers, estimator: settings.estimator, from: null, to: null })
+      : marketOn({ market, calendars: openedCalendars(), code: terms.calendar });
+  const { returns } = settings;
+  return {
+    sm,
+    growth: growthOf(sm, terms === null ? plainTerms(returns) : growthTerms(terms.treatment, terms.currency, returns)),
+    datapoints: datapointsOf(sm, terms),
+    from: start === null ? 0 : firstAtLeast(sm.sessions, dayFrom(start)),
+    to: end === null ? sm.sessions.length - 1 : lastAtMost(sm.sessions, dayFrom(end)),
+  };
+}
+
+/** Weights of a stored run at the close of a day, by column of a market. */
+function heldOn(run: RunColumns, sm: SessionMarket): (day: Day) => ReadonlyMap<number, number> | undefined {
+  const days = run.i32('days');
+  const { names } = run.header;
+  return (day) => {
+    const at = lastAtMost(days, day);
+    if (at < 0 || days[at] !== day) return undefined;
+    const weights = run.f64('weights', at * names.length, (at + 1) * names.length);
+    return new Map(names.map((name, i) => [sm.columnOf(name), weights[i]!]));
+  };
+}

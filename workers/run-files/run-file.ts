@@ -1,0 +1,203 @@
+import { Buffer } from 'node:buffer';
+import { createHash } from 'node:crypto';
+import { closeSync, constants, openSync, readSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { fileBeside } from '#domain/backtest/run-file/prices-apart.js';
+import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
+import type { ReadRange } from '#domain/backtest/run-file/segments.js';
+import { LARGE_BYTES_MIN, pageMemory } from '#base/memory/page-memory.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { OpenRunFiles } from '#jobs/tasks/outputs.js';
+
+/**
+ * Opens a column file, lets `use` read ranges of it, and of the earlier ones beside it, and closes all of them.
+ * @throws Refusal DOCUMENT_UNREADABLE when a file is gone or is not that of a run
+ */
+export function withRunFile<T>(path: string, use: (columns: RunColumns) => T): T {
+  const files: number[] = [];
+  const reader = (of: string): ReadRange => {
+    const file = openFile(of);
+    files.push(file);
+    return (start, end, room) => readRange(file, start, end, room);
+  };
+  try {
+    return use(openColumns(reader(path), (name) => reader(besidePath(path, name))));
+  } finally {
+    files.forEach((file) => closeSync(file));
+  }
+}
+
+/** Path of a file that the header of columns names. */
+export function besidePath(columns: string, name: string): string {
+  return join(dirname(columns), fileBeside(basename(columns), name));
+}
+
+/** The columns of a run whose files somebody else has opened, and closes. @throws Refusal DOCUMENT_UNREADABLE */
+export function openFiles({ columns, earlier }: OpenRunFiles): RunColumns {
+  const reader =
+    (file: number): ReadRange =>
+    (start, end, room) =>
+      readRange(file, start, end, room);
+  return openColumns(reader(columns), (name) => reader(earlier[name]!));
+}
+
+function openFile(path: string): number {
+  try {
+    return openSync(path, 'r');
+  } catch (cause) {
+    throw unreadable(cause);
+  }
+}
+
+/** What a file that the system does not give is refused with: not every file that cannot be opened is gone. */
+function unreadable(cause: unknown): Refusal {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
+  const why = code === 'ENOENT' ? 'its file is not there' : `the system reads none of its file (${code})`;
+  return new Refusal('DOCUMENT_UNREADABLE', `The stored run cannot be read: ${why}.`, null, { cause });
+}
+
+/**
+ * Fills room with the bytes of a stored file from a position on.
+ * @throws Refusal DOCUMENT_UNREADABLE when the file is gone or too short
+ */
+export function readBytes(path: string, start: number, room: Uint8Array): void {
+  const file = openFile(path);
+  try {
+    const count = readInto(file, start, room);
+    if (count < room.length)
+      throw new Refusal(
+        'DOCUMENT_UNREADABLE',
+        `The stored run cannot be read: its file has ${count} bytes from ${start} on, ${room.length} are needed.`,
+      );
+  } finally {
+    closeSync(file);
+  }
+}
+
+function readRange(
+  file: number,
+  start: number,
+  end: number,
+  room: Uint8Array = new Uint8Array(end - start),
+): Uint8Array {
+  const done = readInto(file, start, room);
+  return done === room.length ? room : room.slice(0, done);
+}
+
+/** @returns how many bytes there were */
+function readInto(file: number, start: number, room: Uint8Array): number {
+  let done = 0;
+  while (done < room.length) {
+    const count = readPart(file, room.subarray(done), start + done);
+    if (count === 0) break;
+    done += count;
+  }
+  return done;
+}
+
+function readPart(file: number, room: Uint8Array, position: number): number {
+  try {
+    return readSync(file, room, 0, room.length, position);
+  } catch (cause) {
+    throw unreadable(cause);
+  }
+}
+
+/** Bytes hashed at a time: they are still in the second cache when they are. */
+const PART_BYTES = 1 << 17;
+
+/** Room of this thread, which hashes one file after the other. */
+let part: Uint8Array | undefined;
+
+/**
+ * SHA-256 of a stored file, null when it is not there or cannot be read.
+ * @param look called for each part; what it throws ends the reading
+ */
+export function hashFile(path: string, look = (): void => {}): string | null {
+  let file: number;
+  try {
+    file = openSync(path, 'r');
+  } catch {
+    return null; // What has no hash is what a reconciliation reports.
+  }
+  const room = (part ??= new Uint8Array(PART_BYTES));
+  const hash = createHash('sha256');
+  try {
+    for (let count = readNext(file, room); count !== 0; count = readNext(file, room)) {
+      if (count === null) return null;
+      hash.update(room.subarray(0, count));
+      look();
+    }
+  } finally {
+    closeSync(file);
+  }
+  return hash.digest('hex');
+}
+
+/** Bytes read at a time past the cache. */
+const BLOCK_BYTES = 2 * 2 ** 20;
+
+/** Room of this thread on whole pages. */
+let block: Uint8Array | undefined;
+
+/**
+ * As `hashFile`, of a file of so many bytes that nobody reads soon: a large one past the cache of the system, whose
+ * pages are dear, where it allows that.
+ * @cost of a large file half of the processor time, a wait for the disk each 2 MiB
+ */
+export function hashOnce(path: string, bytes: number, look: () => void): string | null {
+  const file = bytes < LARGE_BYTES_MIN ? undefined : openPastCache(path);
+  if (file === undefined) return hashFile(path, look);
+  const room = (block ??= new Uint8Array(pageMemory(BLOCK_BYTES)));
+  const hash = createHash('sha256');
+  let done = 0;
+  try {
+    for (let count = room.length; count === room.length; done += count) {
+      count = readNext(file, room) ?? 0; // Less than a block at the end, from which no whole sectors can be read on.
+      hash.update(room.subarray(0, count));
+      look();
+    }
+  } finally {
+    closeSync(file);
+  }
+  return done === bytes ? hash.digest('hex') : hashFile(path, look); // The system refused, or the file has changed.
+}
+
+/** Undefined where the system or the file system knows no such reads. */
+function openPastCache(path: string): number | undefined {
+  const { O_DIRECT } = constants as Partial<typeof constants>; // Not of every system.
+  if (O_DIRECT === undefined) return undefined;
+  try {
+    return openSync(path, constants.O_RDONLY | O_DIRECT);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a stored file is there and has these bytes. @cost one read of it up to the first that differs */
+export function isContentOf(path: string, bytes: Uint8Array): boolean {
+  let file: number;
+  try {
+    file = openSync(path, 'r');
+  } catch {
+    return false;
+  }
+  const room = (part ??= new Uint8Array(PART_BYTES));
+  try {
+    let at = 0;
+    for (let count = readNext(file, room); count !== 0; at += count, count = readNext(file, room))
+      if (count === null || Buffer.compare(room.subarray(0, count), bytes.subarray(at, at + count)) !== 0) return false;
+    return at === bytes.length;
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** @returns null from a bad sector, which has no bytes to hash */
+function readNext(file: number, room: Uint8Array): number | null {
+  try {
+    return readSync(file, room);
+  } catch {
+    return null;
+  }
+}

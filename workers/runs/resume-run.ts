@@ -1,0 +1,254 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { deserialize, serialize } from 'node:v8';
+import { crc32 } from 'node:zlib';
+import { CHECKPOINT_FORMAT, type RunCheckpoint } from '#domain/backtest/extend/checkpoint.js';
+import { isFull, ownDates } from '#domain/backtest/extend/extend-columns.js';
+import { extendRun, type ExtendedRun } from '#domain/backtest/extend/extend-run.js';
+import { CannotResume } from '#domain/documents/full-run-reasons.js';
+import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { sharedDecisions } from '#domain/rules/shared-decisions.js';
+import type { DecisionSharing } from '#domain/rules/decide.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import { actionsOf, actionsSince, type MarketHandle } from '#domain/market/handle.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { CheckedFiles } from '#jobs/tasks/files.js';
+import type { ModelFiles } from '#jobs/tasks/indices.js';
+import type { ResumableRun } from '#jobs/tasks/runs.js';
+import type { TaskControl } from '#jobs/thread-messages.js';
+import { prefixDiffers, prefixOf, reachesBack, settledDay, type MarketPrefix } from '#market/content/prefix.js';
+import {
+  SNAPSHOT_CELLS_MAX,
+  cellsOf,
+  type ResultSnapshots,
+  type SnapshotsPlace,
+  type WrittenResult,
+} from '#views/run-json.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import { hasContent } from '../run-files/checked-files.js';
+import { openedMarket, openedSince } from '../input/open-markets.js';
+import { openedCalendars } from '../input/opened-calendars.js';
+import { openedModels } from '../input/opened-models.js';
+import { readBytes, withRunFile } from '../run-files/run-file.js';
+
+/** Stored state beside the columns of a run, from which it can be extended. */
+export interface CheckpointFile {
+  readonly format: number;
+  /** SHA-256 over plan and engine version, whatever the end of the request. */
+  readonly identity: string;
+  /** What the market had up to the last date of the run. */
+  readonly prefix: MarketPrefix;
+  readonly checkpoint: RunCheckpoint;
+  /** Position in the result of the snapshots that are not stored separately. */
+  readonly snapshots: SnapshotsBehind;
+}
+
+/** Where a result has snapshots that are not stored by themselves, and the CRC-32 of their text. */
+export interface SnapshotsBehind extends SnapshotsPlace {
+  /** Bytes of those stored by themselves. */
+  readonly before: number;
+  readonly checksum: number;
+}
+
+/** Position of the snapshots in a result, for the next extension. */
+export function snapshotsBehind({ bytes, snapshots }: WrittenResult, before: number): SnapshotsBehind {
+  return { ...snapshots, before, checksum: crc32(bytes.subarray(snapshots.from, snapshots.to)) };
+}
+
+/** The identity of a run that may only reach further: everything it is made from but the market and the end. */
+export function identityOf(plan: BacktestPlan, engineVersion: string): string {
+  const { request, ...rest } = plan;
+  return createHash('sha256')
+    .update(canonicalJson({ ...rest, request: { ...request, end: null }, engineVersion, format: CHECKPOINT_FORMAT }))
+    .digest('hex');
+}
+
+export interface StateInput {
+  readonly plan: BacktestPlan;
+  readonly engineVersion: string;
+  readonly handle: MarketHandle;
+  readonly market: MarketData;
+  readonly checkpoint: RunCheckpoint;
+  readonly snapshots: SnapshotsBehind;
+  /** As `identityOf` has it, where it is known. */
+  readonly identity?: string;
+}
+
+/**
+ * The state of a run as bytes; null on a market whose content has no hashes of its parts. Equal states may have unequal
+ * bytes: a whole number is written as the engine happens to hold it.
+ */
+export function checkpointBytes({
+  plan,
+  engineVersion,
+  handle,
+  market,
+  checkpoint,
+  snapshots,
+  identity = identityOf(plan, engineVersion),
+}: StateInput): Uint8Array | null {
+  if (handle.digests === undefined) return null;
+  const state: CheckpointFile = {
+    format: CHECKPOINT_FORMAT,
+    identity,
+    prefix: prefixOf(market, handle.digests, checkpoint.day),
+    checkpoint,
+    snapshots,
+  };
+  return serialize(state);
+}
+
+export interface ResumedRun extends ExtendedRun {
+  readonly snapshots: ResultSnapshots;
+  /** Its checkpoint, once its result is written. */
+  checkpointOf(written: WrittenResult): Uint8Array | null;
+}
+
+export interface ResumeOrder {
+  readonly engine: Engine;
+  readonly handle: MarketHandle;
+  readonly plan: BacktestPlan;
+  readonly models?: ModelFiles | undefined;
+  readonly engineVersion: string;
+  readonly run: ResumableRun;
+  readonly checkedFiles?: CheckedFiles | undefined;
+}
+
+/**
+ * The stored run with the sessions that came after it.
+ * @throws CannotResume
+ * @throws Refusal as the whole run would
+ */
+export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedRun {
+  const { engine, handle, plan, models, engineVersion, run } = order;
+  assertIntact(order, control);
+  const state = readState(run);
+  if (state.identity !== identityOf(plan, engineVersion)) throw new CannotResume('no_checkpoint');
+  if (handle.digests === undefined) throw new CannotResume('no_checkpoint');
+  const { checkpoint } = state;
+  const after = Math.min(checkpoint.since, settledDay({ dates: new Int32Array(handle.dates) }, checkpoint.day));
+  const market = openedSince(handle, after);
+  const changed = prefixDiffers(prefixOf(market, handle.digests, checkpoint.day), state.prefix);
+  if (changed !== null) throw new CannotResume(changed === 'names' ? 'names_changed' : 'history_changed');
+  if (reachesBack(market, checkpoint.day)) throw new CannotResume('history_changed');
+  return reading(() =>
+    withRunFile(run.columns, (stored) => {
+      const extended = extendRun({
+        plan,
+        checkpoint,
+        stored,
+        market,
+        calendars: openedCalendars(),
+        marketSince: (day) => (day >= after ? market : lookedBack(handle, market, day)),
+        wholeMarket: () => openedMarket(handle),
+        models: openedModels(models),
+        createDecider: indexDeciders(engine, sharingOn(market)),
+        engine,
+        report: (fraction, message) => control.report(0.8 * fraction, message),
+        fileNames: run.fileNames,
+        actionsOf: (columns) => actionsOf(handle, columns),
+        contentHash: handle.contentHash,
+      });
+      const { cells } = state.snapshots;
+      if (cells + cellsOf(extended.rebalances) > SNAPSHOT_CELLS_MAX) throw new CannotResume('file_rewritten');
+      return {
+        ...extended,
+        snapshots: {
+          ...state.snapshots,
+          behind: textBehind(run, state.snapshots),
+          added: extended.rebalances,
+          identifiers: extended.market,
+        },
+        checkpointOf(written) {
+          const snapshots = snapshotsBehind(written, state.snapshots.before);
+          const { checkpoint: next } = extended;
+          const { identity } = state;
+          return checkpointBytes({ plan, engineVersion, handle, market, checkpoint: next, snapshots, identity });
+        },
+      };
+    }),
+  );
+}
+
+/** Names of cross-sections that are kept of a market: runs that are extended on the same day read the same. */
+const SECTION_NAMES_MAX = 1 << 17;
+
+const sharing = new WeakMap<MarketData, DecisionSharing>();
+
+function sharingOn(market: MarketData): DecisionSharing {
+  const known = sharing.get(market) ?? sharedDecisions(SECTION_NAMES_MAX, 0);
+  sharing.set(market, known);
+  return known;
+}
+
+/** A market with the cash that was paid after an earlier day as well, that of the day that was asked for last. */
+const since = new WeakMap<MarketData, MarketData>();
+
+function lookedBack(handle: MarketHandle, market: MarketData, day: number): MarketData {
+  const known = since.get(market);
+  if (known?.settledTo === day) return known;
+  const found = { ...market, actions: actionsSince(handle, day), settledTo: day };
+  since.set(market, found);
+  return found;
+}
+
+/**
+ * Text of the snapshots that a stored result has behind those stored by themselves.
+ * @throws CannotResume when it is not what was written
+ */
+function textBehind({ result }: ResumableRun, { from, to, checksum }: SnapshotsBehind): Uint8Array {
+  const text = new Uint8Array(to - from);
+  if (text.length > 0) readBytes(result, from, text);
+  if (crc32(text) !== checksum) throw new CannotResume('no_checkpoint');
+  return text;
+}
+
+/** If a stored file is unreadable, a full run follows. */
+function reading<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (thrown) {
+    throw thrown instanceof Refusal && thrown.code === 'DOCUMENT_UNREADABLE'
+      ? new CannotResume('no_checkpoint')
+      : thrown;
+  }
+}
+
+/**
+ * What is copied of a damaged file would have a hash of its own, whatever it had become: columns that are copied, which
+ * are few, are never remembered.
+ * @throws CannotResume
+ * @cost one read of the files that this process has neither written nor hashed, and of those that were touched since
+ */
+function assertIntact({ run: { checked, columns }, checkedFiles }: ResumeOrder, control: TaskControl): void {
+  const stays = (): boolean => reading(() => withRunFile(columns, (stored) => isFull(ownDates(stored))));
+  for (const file of checked) {
+    const isKept = (): boolean => file.path !== columns || stays();
+    if (!hasContent(file, checkedFiles, () => control.report(0), isKept)) throw new CannotResume('no_checkpoint');
+  }
+}
+
+function readState({ checkpoint }: ResumableRun): CheckpointFile {
+  const bytes = readChecked(checkpoint);
+  try {
+    const state = deserialize(bytes) as CheckpointFile; // Written by checkpointBytes, which its hash has shown.
+    if (state.format === CHECKPOINT_FORMAT) return state;
+  } catch {
+    // A newer runtime wrote it.
+  }
+  throw new CannotResume('no_checkpoint');
+}
+
+/** @throws CannotResume when a file is gone or has another content than was written */
+function readChecked({ path, sha256 }: ResumableRun['checkpoint']): Uint8Array {
+  let bytes: Uint8Array;
+  try {
+    bytes = readFileSync(path);
+  } catch {
+    throw new CannotResume('no_checkpoint');
+  }
+  if (createHash('sha256').update(bytes).digest('hex') !== sha256) throw new CannotResume('no_checkpoint');
+  return bytes;
+}

@@ -1,0 +1,10 @@
+import type { Task } from '#jobs/tasks.js';
+import { withRunFile } from '../run-files/run-file.js';
+
+/** Index levels of a stored run. */
+export const runLevels: Task<'run-levels'> = ({ columns }) =>
+  withRunFile(columns, (run) => ({
+    calendar: run.header.calendar,
+    days: run.i32('indexDays'),
+    levels: run.f64('indexLevel'),
+  }));

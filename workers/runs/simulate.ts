@@ -1,0 +1,127 @@
+import { marketOn } from '#domain/books/market-on.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { formatDay } from '#domain/time/days.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { growthOf } from '#domain/market/growth.js';
+import type { GrowthTerms } from '#domain/market/growth-terms.js';
+import { factorRiskOf } from '#domain/risk/factor-risk.js';
+import { lastAtMost } from '#domain/numbers/search.js';
+import { growthOfLevel, momentsOf, planSimulation, sharedTallies } from '#domain/simulation/simulation.js';
+import { summariseSimulation } from '#domain/simulation/summarise.js';
+import type { PathTallies } from '#kernels/simulation/simulate-paths.js';
+import { simulationView } from '#views/simulation-view.js';
+import type { Task } from '#jobs/tasks.js';
+import type { PlanSimulationInput, SimulationStart } from '#jobs/tasks/runs.js';
+import { heldByName, heldPositions } from '../views/held-risk.js';
+import { numerics, onEngine } from '../input/numerics.js';
+import { openedCalendars } from '../input/opened-calendars.js';
+import { openedMarket } from '../input/open-markets.js';
+import { withRunFile } from '../run-files/run-file.js';
+import { outputContent, writeOutputs } from '../output/task-outputs.js';
+
+/** Paths between two looks at the cancel flag: a few milliseconds. */
+const PATHS_PER_STEP = 4_096;
+
+/** Reads the run and decides everything that the parts have in common. */
+export const planOfSimulation: Task<'plan-simulation'> = async (input) => {
+  const { request } = input;
+  const run = readRun(input);
+  const growth = growthOfLevel(run.level);
+  const moments = momentsOf(growth);
+  const observed = {
+    observations: growth.length,
+    observedStart: formatDay(run.days[0]!),
+    observedEnd: formatDay(run.days.at(-1)!),
+    mean: moments.mean,
+  };
+  if (request.method === 'block_bootstrap') {
+    const plan = planSimulation(request, { kind: 'block_bootstrap', growth, block: request.block }, moments);
+    return { plan, ...observed, deviation: moments.deviation, factorShare: null };
+  }
+  const { totalVariance, factorShare } = await modelledRisk(input, run);
+  const deviation = Math.sqrt(totalVariance / LIMITS.PERIODS_PER_YEAR);
+  const plan = planSimulation(
+    request,
+    { kind: 'gaussian', mean: moments.mean, deviation },
+    { mean: moments.mean, deviation },
+  );
+  return { plan, ...observed, deviation, factorShare } satisfies SimulationStart;
+};
+
+interface RunHistory {
+  readonly days: Int32Array;
+  readonly level: Float64Array;
+  readonly currency: string;
+  /** Weights after the last close, by name. */
+  readonly weights: ReadonlyMap<string, number>;
+}
+
+function readRun({ columns }: PlanSimulationInput): RunHistory {
+  return withRunFile(columns, (run: RunColumns) => {
+    const { names, dates, currency } = run.header;
+    const weights = run.f64('weights', (dates - 1) * names.length, dates * names.length);
+    return {
+      days: run.i32('days').slice(),
+      level: run.f64('level').slice(),
+      currency,
+      weights: heldByName(names, weights),
+    };
+  });
+}
+
+/** Variance of the weights held last under a statistical factor model of the run's window. */
+async function modelledRisk({ request, calendar, market: handle }: PlanSimulationInput, run: RunHistory) {
+  const sm = marketOn({ market: openedMarket(handle!), calendars: openedCalendars(), code: calendar }); // the service required a market
+  const terms: GrowthTerms = {
+    variant: 'total',
+    withholdingTax: 0,
+    specialDividends: 'reinvest',
+    splits: 'apply',
+    currency: run.currency,
+  };
+  const window = {
+    sm,
+    growth: growthOf(sm, terms),
+    from: Math.max(0, sm.sessionAt(run.days[0]!)),
+    to: lastAtMost(sm.sessions, run.days.at(-1)!),
+  };
+  const weights = heldPositions(sm, run.weights);
+  const { factors } = request;
+  return onEngine((engine) =>
+    factorRiskOf(engine, window, { weights, benchmark: new Map(), model: 'statistical', factors }),
+  );
+}
+
+/** Draws one part of the paths into the shared memory. */
+export const simulatePart: Task<'simulate-paths'> = async ({ plan, part, memory }, control) => {
+  const engine = await numerics();
+  const shared = sharedTallies(memory, plan);
+  const from = plan.cuts[part]!;
+  const to = plan.cuts[part + 1]!;
+  const counts = new Uint32Array(plan.horizon * plan.bins.count);
+  for (let first = from; first < to; first += PATHS_PER_STEP) {
+    control.report((first - from) / (to - from), 'paths');
+    const end = Math.min(first + PATHS_PER_STEP, to);
+    const tallies: PathTallies = {
+      counts,
+      finals: shared.finals.subarray(first, end),
+      lows: shared.lows.subarray(first, end),
+      drawdowns: shared.drawdowns.subarray(first, end),
+      underwater: shared.underwater.subarray(first, end),
+    };
+    engine.simulatePaths(
+      { model: plan.model, horizon: plan.horizon, seed: plan.seed, first, bins: plan.bins },
+      tallies,
+    );
+  }
+  shared.counts[part]!.set(counts);
+  return { precision: engine.precision };
+};
+
+/** The SimulationView of drawn paths as JSON. */
+export const sumSimulation: Task<'sum-simulation'> = ({ outputs, start, memory, request, ...rest }) => {
+  const summary = summariseSimulation(request, start.plan, sharedTallies(memory, start.plan));
+  const view = canonicalJson(simulationView({ ...start, ...rest, request, summary }));
+  return writeOutputs(outputs, { view: outputContent(view) });
+};

@@ -1,0 +1,111 @@
+import type { Book } from '#domain/books/book.js';
+import { inForce } from '#domain/books/compositions.js';
+import { createComposer } from '#domain/books/create-composer.js';
+import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { indexBook } from '#domain/books/index-run.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { lastAtMost } from '#domain/numbers/search.js';
+import type { ComparedWith } from '#jobs/tasks/views.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import { openedCalendars } from '../input/opened-calendars.js';
+import { openedModels } from '../input/opened-models.js';
+
+export interface BenchmarkInput {
+  readonly indexId: string;
+  readonly documents: ComparedWith['documents'];
+  readonly models?: ComparedWith['models'];
+  readonly market: MarketData | null;
+  readonly day: Day;
+  /** Called now and then while it is run. */
+  readonly onPart?: (() => void) | undefined;
+}
+
+/** Books that a thread keeps of a market, and bytes of weights that one may have. */
+const BOOKS_MAX = 2;
+const BOOK_BYTES_MAX = 64 * 2 ** 20;
+
+/** Books up to the last session of their market, the one asked for longest ago first; they go with the market. */
+const booksFor = new WeakMap<MarketData, Map<string, Book>>();
+
+/**
+ * An index as a book that reaches a day, run from its definition. What comes after the day changes nothing before it,
+ * so that one book serves every day that is asked for.
+ * @throws Refusal NO_DATA_SOURCE, NO_DATA_AT_DATE and what running the index refuses
+ * @cost of running the index, once for a definition and a market
+ */
+export function benchmarkBook(engine: Engine, input: BenchmarkInput): Book {
+  const market = requireMarket(input);
+  const books = booksOf(market);
+  const key = JSON.stringify([input.indexId, input.documents, input.models]);
+  const cached = books.get(key);
+  const book = cached ?? wholeBook(engine, { ...input, market }) ?? bookUntil(engine, { ...input, market });
+  books.delete(key);
+  const isWhole = book.from + book.length === book.sm.sessions.length;
+  if (isWhole && book.weights.byteLength <= BOOK_BYTES_MAX) books.set(key, book);
+  if (books.size > BOOKS_MAX) books.delete(books.keys().next().value!);
+  if (book.from > lastAtMost(book.sm.sessions, input.day))
+    throw tooEarly(input, formatDay(book.sm.sessions[book.from]!));
+  return book;
+}
+
+/** Weights that an index holds on a day. @throws Refusal as `benchmarkBook` */
+export function benchmarkWeights(engine: Engine, input: BenchmarkInput): ReadonlyMap<string, number> {
+  const { sm, columns, weights, from } = benchmarkBook(engine, input);
+  const row = (lastAtMost(sm.sessions, input.day) - from) * columns.length;
+  return new Map(
+    [...columns].flatMap((column, slot): [string, number][] =>
+      weights[row + slot] !== 0 ? [[sm.identifiers[column]!, weights[row + slot]!]] : [],
+    ),
+  );
+}
+
+interface ServedInput extends BenchmarkInput {
+  readonly market: MarketData;
+}
+
+/** Undefined where something that comes after the day is refused: the day itself need not be. */
+function wholeBook(engine: Engine, input: ServedInput): Book | undefined {
+  try {
+    return bookUntil(engine, { ...input, day: input.market.dates.at(-1)! });
+  } catch (thrown) {
+    if (thrown instanceof Refusal) return undefined;
+    throw thrown;
+  }
+}
+
+function bookUntil(engine: Engine, input: ServedInput): Book {
+  const { indexId, documents, models, market, day, onPart = () => {} } = input;
+  const composer = createComposer({
+    market,
+    calendars: openedCalendars(),
+    documents,
+    models: openedModels(models),
+    until: day,
+    createDecider: indexDeciders(engine),
+  });
+  const compositions = composer.compositions(indexId);
+  const session = lastAtMost(compositions.sm.sessions, day);
+  if (!inForce(compositions.list, session)) throw tooEarly(input, documents[indexId]!.base_date);
+  onPart();
+  return indexBook({ compositions, to: session, tick: onPart });
+}
+
+function tooEarly({ indexId, day }: BenchmarkInput, begins: string): Refusal {
+  return new Refusal(
+    'NO_DATA_AT_DATE',
+    `The benchmark ${indexId} begins on ${begins}; it holds nothing on ${formatDay(day)}.`,
+  );
+}
+
+function requireMarket({ market }: BenchmarkInput): MarketData {
+  if (!market) throw new Refusal('NO_DATA_SOURCE', 'No data store is active to run the benchmark on.');
+  return market;
+}
+
+function booksOf(market: MarketData): Map<string, Book> {
+  const cached = booksFor.get(market) ?? new Map<string, Book>();
+  booksFor.set(market, cached);
+  return cached;
+}

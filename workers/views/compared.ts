@@ -1,0 +1,138 @@
+import type { DatedSeries } from '#domain/analytics/relative.js';
+import { bareSeries } from '#domain/books/benchmark.js';
+import type { Book } from '#domain/books/book.js';
+import { bookDays } from '#domain/books/index-run.js';
+import { marketOn } from '#domain/books/market-on.js';
+import { assertAboveZero } from '#domain/books/series-benchmark.js';
+import type { RunHeader } from '#domain/backtest/run-file/header.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import { readIndex } from '#domain/checks/validate-index.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { treatmentOf } from '#domain/documents/treatment.js';
+import type { MeasuredVariant } from '#domain/market/market-data.js';
+import { variantOn } from '#domain/market/price-basis.js';
+import { withSeries } from '#domain/market/with-series.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { equalWeight } from '#domain/rules/weighting/equal-weight.js';
+import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
+import type { ComparedWith } from '#jobs/tasks/views.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import { benchmarkBook, benchmarkWeights, type BenchmarkInput } from './benchmark-books.js';
+import { openedCalendars } from '../input/opened-calendars.js';
+
+/** The benchmark of a run on a market. */
+export interface Compared {
+  /** As it was asked for. */
+  readonly id: string;
+  /** The return that its levels have; raw of a series. */
+  readonly variant: MeasuredVariant;
+  readonly currency: string;
+  /** The market on which both can be looked at: with the series as a name where one is compared with. */
+  readonly market: MarketData;
+  /** Its weights on a day. @throws Refusal NO_DATA_AT_DATE, and what running an index refuses */
+  weightsOn(engine: Engine, day: Day): ReadonlyMap<string, number>;
+  /** It as a book that reaches a day. @throws Refusal as `weightsOn` */
+  bookTo(engine: Engine, day: Day): Book;
+  /**
+   * Its levels up to the last of some days, at least: of an index from its first session on, of an identifier on those
+   * sessions from the first of the days on which it has a value, as a benchmark of the run has them.
+   * @throws Refusal as `weightsOn`
+   */
+  levelsOver(engine: Engine, days: Int32Array): DatedSeries;
+}
+
+/**
+ * An index, or an identifier that is held alone: a name of the market or one of its series.
+ * @param header of the run, whose calendar, currency and treatment an identifier is looked at by
+ */
+export function comparedWith(
+  { indexId, documents, ...used }: ComparedWith & Pick<BenchmarkInput, 'onPart'>,
+  market: MarketData,
+  header: RunHeader,
+): Compared {
+  if (Object.hasOwn(documents, indexId)) {
+    const input = { indexId, documents, ...used, market };
+    const bookTo = (engine: Engine, day: Day): Book => benchmarkBook(engine, { ...input, day });
+    const document = documents[indexId]!;
+    const treatment = treatmentOf(document, (id) => documents[id])!; // what it reaches is among the documents
+    return {
+      id: indexId,
+      variant: variantOn(market, treatment.dividends),
+      currency: document.currency,
+      market,
+      weightsOn: (engine, day) => benchmarkWeights(engine, { ...input, day }),
+      bookTo,
+      levelsOver(engine, days) {
+        const book = bookTo(engine, days.at(-1)!);
+        return { days: bookDays(book), values: book.value };
+      },
+    };
+  }
+  const series = market.series?.get(indexId);
+  const wider = series === undefined ? market : withSeries(market, series);
+  return {
+    id: indexId,
+    variant: series === undefined ? header.variant : 'raw',
+    currency: header.currency,
+    market: wider,
+    weightsOn(_engine, day) {
+      const first = firstBar(wider, indexId);
+      if (first === undefined || first > day)
+        throw new Refusal(
+          'NO_DATA_AT_DATE',
+          `The benchmark ${indexId} has no price on or before ${formatDay(day)}; its first is of ${first === undefined ? 'no day' : formatDay(first)}.`,
+        );
+      return new Map([[indexId, 1]]);
+    },
+    bookTo(engine, day) {
+      const alone = heldAlone(wider, indexId, header);
+      const calendar = openedCalendars().get(header.calendar)!; // the run was made on it
+      if (series !== undefined) assertAboveZero(series, calendar, { start: series.days[0] ?? day, end: day });
+      return benchmarkBook(engine, { indexId: alone.id, documents: { [alone.id]: alone }, market: wider, day });
+    },
+    levelsOver(_engine, days) {
+      const document = heldAlone(wider, indexId, header);
+      const sm = marketOn({ market, calendars: openedCalendars(), code: document.calendar });
+      const from = firstAtLeast(sm.sessions, days[0]!);
+      const to = lastAtMost(sm.sessions, days.at(-1)!);
+      const reference = { kind: 'identifier', id: indexId, price_column: 'CLOSE' } as const;
+      const begin = { level: Number.NaN, first: Number.NaN };
+      return bareSeries({ sm, document, treatment: document.pipeline!.treatment }, reference, { from, to, begin })
+        .series;
+    },
+  };
+}
+
+/** Day of the first CLOSE of a name, undefined where it has none. */
+function firstBar({ identifiers, dates, fields }: MarketData, identifier: string): Day | undefined {
+  const column = identifiers.indexOf(identifier);
+  const close = fields.get('CLOSE')!;
+  const row = dates.findIndex((_, t) => !Number.isNaN(close[t * identifiers.length + column]!));
+  return dates[row];
+}
+
+/** An index of one name, on the terms of a run, from its first price on. @throws Refusal NO_DATA_AT_DATE */
+function heldAlone(
+  market: MarketData,
+  identifier: string,
+  { calendar: code, currency, treatment, variant }: RunHeader,
+): IndexDocument {
+  const { sessions } = openedCalendars().get(code)!; // the run was made on it
+  const first = firstBar(market, identifier);
+  const base = first === undefined ? undefined : sessions[firstAtLeast(sessions, first)];
+  if (base === undefined)
+    throw new Refusal('NO_DATA_AT_DATE', `The benchmark ${identifier} has no price on a session of ${code}.`);
+  const id = identifier.replaceAll(/[^\w-]/g, '-');
+  const body = {
+    id,
+    name: identifier,
+    calendar: code,
+    currency,
+    base_date: formatDay(base),
+    universe: { kind: 'list', identifiers: [identifier] },
+    rebalance: { frequency: 'none' },
+    pipeline: { weighting: { type: equalWeight.type }, treatment: { ...treatment, dividends: variant } },
+  };
+  return readIndex(body)!; // one that satisfies its schema
+}

@@ -1,0 +1,233 @@
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { marketOn } from '#domain/books/market-on.js';
+import type { RunHeader } from '#domain/backtest/run-file/header.js';
+import { TreatmentSpec } from '#domain/documents/index-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import type { SessionMarket } from '#domain/market/session-market.js';
+import { latest } from '#domain/datapoints/field-request.js';
+import type { CrossSection } from '#domain/datapoints/cross-section.js';
+import { crossSectionsOf } from '#domain/rules/decide.js';
+import { lastAtMost } from '#domain/numbers/search.js';
+import type { ExposuresViewInput } from '#jobs/tasks/views.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import type { TaskControl } from '#jobs/thread-messages.js';
+import { exposuresOf, type Exposures } from '#views/exposures/exposures-view.js';
+import type { FieldReader, HeldNames, SideName } from '#views/exposures/field-series.js';
+import { bookHoldings, storedHoldings } from '#views/exposures/sides.js';
+import { comparedWith } from './compared.js';
+import { groupSpells, ownGroup } from '#domain/market/market-groups.js';
+import { indexUniverse, type UniverseOn } from './index-universe.js';
+import { figuresOf } from '../run-files/kept-figures.js';
+import { onEngine } from '../input/numerics.js';
+import { openedCalendars } from '../input/opened-calendars.js';
+import { openedMarket } from '../input/open-markets.js';
+import { withRunFile } from '../run-files/run-file.js';
+
+/** Groups of which every name is one by itself. */
+const OWN_GROUPS = 'IDENTIFIER';
+
+/**
+ * Exposures of a stored run.
+ * @throws Refusal as `exposuresOf`, and what running the benchmark refuses
+ * @throws CancelledError where it is asked to stop; figures of dates that were worked out stay
+ */
+export function showExposures(input: ExposuresViewInput, { report }: TaskControl): Promise<Exposures> {
+  const { benchmarkColumns: stored } = input;
+  const onDate = (): void => report(0);
+  return onEngine((engine) =>
+    withRunFile(input.columns, (run) => {
+      if (stored === null) return exposuresBeside(engine, input, { run, stored, onDate });
+      return withRunFile(stored, (benchmark) => exposuresBeside(engine, input, { run, stored: benchmark, onDate }));
+    }),
+  );
+}
+
+interface OpenRuns {
+  readonly run: RunColumns;
+  /** Of the benchmark, null where it is to be run. */
+  readonly stored: RunColumns | null;
+  readonly onDate: () => void;
+}
+
+function exposuresBeside(
+  engine: Engine,
+  { columns, market: handle, ...input }: ExposuresViewInput,
+  { run, stored, onDate }: OpenRuns,
+): Exposures {
+  const served = handle && openedMarket(handle);
+  const other = input.benchmark && comparedWith(input.benchmark, served!, run.header);
+  const market = other?.market ?? served;
+  const order = stored && columnOrder(stored.header.names, market!);
+  const holdings =
+    stored === null
+      ? other && bookHoldings(other.bookTo(engine, run.i32('days').at(-1)!))
+      : storedHoldings(stored, order!);
+  const isAlike = stored !== null && order!.every((place, i) => place === i) && haveSameAxes(run, stored);
+  return exposuresOf(run, {
+    window: { start: input.start, end: input.end },
+    by: input.by,
+    groups: input.groups,
+    interval: input.interval,
+    groupOf: market === null || input.by === OWN_GROUPS ? ownGroup : groupSpells(market, input.by),
+    benchmark: other && {
+      id: other.id,
+      key: JSON.stringify(input.benchmark),
+      holdings: holdings!,
+      keep: isAlike ? figuresOf(input.benchmarkColumns!, handle) : null,
+    },
+    fields: fieldReader(engine, input.fields, {
+      market,
+      header: run.header,
+      benchmarkNames: holdings?.names ?? [],
+      universeIn: (sm) =>
+        input.universe &&
+        indexUniverse(engine, { ...input.universe, market: served!, sm, until: run.i32('days').at(-1)! }),
+    }),
+    keep: figuresOf(columns, handle),
+    engine,
+    onDate,
+  });
+}
+
+/** Whether two runs have the same dates, and read datapoints on the same terms. */
+function haveSameAxes(one: RunColumns, other: RunColumns): boolean {
+  const termsOf = ({ header: { calendar, currency, treatment } }: RunColumns): string =>
+    JSON.stringify([calendar, currency, treatment]);
+  const [days, others] = [one.i32('days'), other.i32('days')];
+  return termsOf(one) === termsOf(other) && days.length === others.length && days.every((day, t) => day === others[t]);
+}
+
+/** Places of names in the order of their columns, which is that of an index that is run. */
+function columnOrder(names: readonly string[], { identifiers }: MarketData): Int32Array {
+  const columns = new Map(identifiers.map((identifier, column) => [identifier, column]));
+  const columnAt = Int32Array.from(names, (name) => columns.get(name)!); // a current run holds names of its market
+  return Int32Array.from(names.keys()).sort((a, b) => columnAt[a]! - columnAt[b]!);
+}
+
+interface Read {
+  /** Null where no datapoint is read. */
+  readonly market: MarketData | null;
+  readonly header: RunHeader;
+  readonly benchmarkNames: readonly string[];
+  /** Universe that BETA is relative to, in columns of a market; null where none is needed or known. */
+  universeIn(sm: SessionMarket): UniverseOn | null;
+}
+
+/** Datapoints on the terms of a run: in its currency, with its staleness. */
+function fieldReader(
+  engine: Engine,
+  fields: readonly string[],
+  { market, header, benchmarkNames, universeIn }: Read,
+): FieldReader {
+  if (fields.length === 0 || market === null) return { fields: [], standsAlone: notRead, on: notRead };
+  const sm = marketOn({ market, calendars: openedCalendars(), code: header.calendar });
+  const treatment = TreatmentSpec.parse({ ...header.treatment });
+  const sides: Readonly<Record<SideName, PlacedNames>> = {
+    own: placedNames(engine, sm, header.names),
+    benchmark: placedNames(engine, sm, benchmarkNames),
+  };
+  const universeOn = universeIn(sm);
+  const heldAtAll = new Set([...sides.own.columns, ...sides.benchmark.columns]);
+  // What BETA is relative to comes and goes among all names.
+  const followed =
+    universeOn === null ? Int32Array.from(heldAtAll).sort() : Int32Array.from({ length: sm.names }, (_, i) => i);
+  const sections = crossSectionsOf({ market: sm, treatment, currency: header.currency, followed });
+  const latestOf = fields.map((field) => sections.latest(field));
+  return {
+    fields,
+    standsAlone: (field) => latestOf[field] !== null,
+    on(day, weights) {
+      const session = lastAtMost(sm.sessions, day);
+      const own = sides.own.held(weights);
+      let other: HeldNames | undefined;
+      let section: CrossSection | undefined;
+      const universe = () => universeOn?.(day) ?? NO_COLUMNS;
+      return {
+        // An index and the one that it is weighted otherwise than hold the same names.
+        held: (side, held) => (side === 'own' ? own : (other ??= sides.benchmark.held(held, own.columns))),
+        values(field, { columns, count }, out) {
+          const read = latestOf[field]!;
+          const values = out.subarray(0, columns.length);
+          if (read === null)
+            values.set((section ??= sections.at(session, universe())).numbers(latest(fields[field]!), columns));
+          else read(session, columns, values);
+          out.fill(NaN, columns.length, count);
+        },
+      };
+    },
+  };
+}
+
+const NO_COLUMNS = new Int32Array(0);
+
+function notRead(): never {
+  throw new Error('a datapoint is read that was not asked for');
+}
+
+interface PlacedNames {
+  /** All that the market has, ascending. */
+  readonly columns: Int32Array;
+  /**
+   * Those with a weight, ascending; valid until the next call.
+   * @param alike columns that are told in place of equal ones
+   */
+  held(weights: Float64Array, alike?: Int32Array): HeldNames;
+}
+
+/** Names in a market; those that it does not have have no value. */
+function placedNames(engine: Engine, sm: SessionMarket, names: readonly string[]): PlacedNames {
+  const columnAt = names.map((name) => sm.columnOf(name));
+  const [placed, absent] = [(place: number) => columnAt[place]! >= 0, (place: number) => columnAt[place]! < 0];
+  const all = [...names.keys()];
+  const ordered = all.filter(placed).toSorted((a, b) => columnAt[a]! - columnAt[b]!);
+  /** Places by column, those of names without one behind them. */
+  const places = Int32Array.from([...ordered, ...all.filter(absent)]);
+  const sizes = engine.room(names.length);
+  const same = sameColumns();
+  let heldAt: Int32Array = new Int32Array(0);
+  let others: Int32Array = places;
+  let columns: Int32Array = new Int32Array(0);
+  return {
+    columns: Int32Array.from(ordered, (place) => columnAt[place]!),
+    held(weights, alike) {
+      if (!copyHeld(weights, { heldAt, others }, sizes)) {
+        heldAt = places.filter((place) => weights[place] !== 0);
+        others = places.filter((place) => weights[place] === 0);
+        columns = heldAt.filter(placed).map((place) => columnAt[place]!);
+        copyHeld(weights, { heldAt, others }, sizes);
+      }
+      return { columns: alike && same(columns, alike) ? alike : columns, weights: sizes, count: heldAt.length };
+    },
+  };
+}
+
+/** Places of names with a weight, and of the others. */
+interface Places {
+  readonly heldAt: Int32Array;
+  readonly others: Int32Array;
+}
+
+/**
+ * Copies the weights that are held, as far as they are those that were: they change at rebalances, and are asked for on
+ * every date.
+ * @returns whether they are
+ */
+function copyHeld(weights: Float64Array, { heldAt, others }: Places, sizes: Float64Array): boolean {
+  for (let i = 0; i < heldAt.length; i++) {
+    const weight = weights[heldAt[i]!]!;
+    if (weight === 0) return false;
+    sizes[i] = weight;
+  }
+  for (let i = 0; i < others.length; i++) if (weights[others[i]!] !== 0) return false;
+  return true;
+}
+
+/** Whether two lists of columns are equal; the same two are compared once. */
+function sameColumns(): (a: Int32Array, b: Int32Array) => boolean {
+  let known: { readonly a: Int32Array; readonly b: Int32Array; readonly areEqual: boolean } | undefined;
+  return (a, b) => {
+    if (known?.a !== a || known.b !== b)
+      known = { a, b, areEqual: a.length === b.length && a.every((column, i) => column === b[i]) };
+    return known.areEqual;
+  };
+}

@@ -1,0 +1,119 @@
+import { dayFrom, formatDay } from '#domain/time/days.js';
+import { compareText, type Finding } from '#domain/refusals/findings.js';
+import { factorRiskOf } from '#domain/risk/factor-risk.js';
+import { modelFactorRisk } from '#domain/risk/model-factor-risk.js';
+import { activeByName } from '#domain/risk/model-shares.js';
+import { packedFactors } from '#domain/risk/packed-factors.js';
+import type { FactorMeasure, FactorModelFile, FactorRiskInput } from '#jobs/tasks/views.js';
+import type { TaskControl } from '#jobs/thread-messages.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import { riskDecomposition, type MeasuredFactors } from '#views/risk-decomposition.js';
+import { comparedWith } from './compared.js';
+import {
+  heldByName,
+  heldDatapoints,
+  heldPositions,
+  positionsOf,
+  readHeld,
+  riskWindow,
+  uncoveredOf,
+  windowDates,
+  type HeldRun,
+} from './held-risk.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { assertKnown } from './model-risk.js';
+import { onEngine } from '../input/numerics.js';
+import { openedMarket } from '../input/open-markets.js';
+import { withRunFile } from '../run-files/run-file.js';
+import { storedDoubles } from '../input/stored-matrix.js';
+
+/** The active variance of a run by factors. @throws Refusal NO_DATA_AT_DATE, RISK_INSUFFICIENT_DATA, MODEL_LACKS_NAMES */
+export function showFactorRisk(
+  { columns, asOf, benchmark, market: handle, measure }: FactorRiskInput,
+  { report }: TaskControl,
+): Promise<object> {
+  const onPart = (): void => report(0);
+  const held = withRunFile(columns, (run) => readHeld(run, asOf));
+  const other = comparedWith({ ...benchmark, onPart }, openedMarket(handle), held.header);
+  return onEngine((engine) => {
+    const weights = {
+      held,
+      market: other.market,
+      own: heldByName(held.weights.names, held.weights.held),
+      compared: other.weightsOn(engine, held.weights.day),
+      onPart,
+    };
+    const measured = 'stored' in measure ? byStored(measure.stored, weights) : estimated(engine, measure, weights);
+    return riskDecomposition(withHindsight(measured, held), {
+      benchmark: other.id,
+      requested_as_of: asOf,
+      as_of: formatDay(held.weights.day),
+    });
+  });
+}
+
+interface ComparedRun {
+  readonly held: HeldRun;
+  readonly market: MarketData;
+  readonly own: ReadonlyMap<string, number>;
+  readonly compared: ReadonlyMap<string, number>;
+  readonly onPart: () => void;
+}
+
+function estimated(
+  engine: Engine,
+  { model, factors, estimator, findings }: Exclude<FactorMeasure, { readonly stored: FactorModelFile }>,
+  { held, market, own, compared, onPart }: ComparedRun,
+): MeasuredFactors {
+  const window = riskWindow(held, market, onPart);
+  const { sm } = window;
+  const risk = factorRiskOf(
+    engine,
+    { ...window, datapoints: heldDatapoints(window, held.header) },
+    { weights: heldPositions(sm, own), benchmark: positionsOf(sm, compared), model, factors },
+  );
+  return {
+    ...risk,
+    uncovered: uncoveredOf(sm, risk, new Set([...own.keys(), ...compared.keys()])),
+    riskModel: null,
+    estimator,
+    window: windowDates(held),
+    findings,
+  };
+}
+
+function byStored(stored: FactorModelFile, { own, compared }: ComparedRun): MeasuredFactors {
+  const { modelId, names, estimator, observedStart, observedEnd } = stored;
+  assertKnown(stored, own);
+  const model = packedFactors(storedDoubles(stored.path), stored.factors, names.length);
+  const risk = modelFactorRisk(model, names, activeByName(own, compared));
+  return {
+    ...risk,
+    model: estimator,
+    riskModel: modelId,
+    estimator: null,
+    window: { window_start: observedStart, window_end: observedEnd },
+    findings: lacking(modelId, risk.uncovered),
+  };
+}
+
+/** Names listed in a finding. */
+const NAMED_MAX = 5;
+
+function lacking(modelId: string, names: readonly string[]): Finding[] {
+  if (names.length === 0) return [];
+  const more = names.length > NAMED_MAX ? ` and ${names.length - NAMED_MAX} more` : '';
+  const message = `The risk model ${modelId} has no estimate of ${names.slice(0, NAMED_MAX).join(', ')}${more}: they are left out.`;
+  const places = names.toSorted(compareText).slice(0, NAMED_MAX);
+  return [{ severity: 'warning', code: 'MODEL_LACKS_NAMES', path: 'risk_model', message, count: names.length, places }];
+}
+
+/** The same, told where the estimate knows what came after the date of the weights. */
+function withHindsight(measured: MeasuredFactors, { weights }: HeldRun): MeasuredFactors {
+  const { riskModel, window, findings } = measured;
+  const { window_end: end } = window;
+  if (dayFrom(end) <= weights.day) return measured;
+  const what = riskModel === null ? 'The estimate' : `The risk model ${riskModel}`;
+  const message = `${what} knows returns up to ${end}, after the weights of ${formatDay(weights.day)}.`;
+  return { ...measured, findings: [...findings, { severity: 'warning', code: 'LOOK_AHEAD', path: 'as_of', message }] };
+}

@@ -1,0 +1,45 @@
+import { createComposer } from '#domain/books/create-composer.js';
+import { indexDeciders } from '#domain/backtest/index-decider.js';
+import type { Day } from '#domain/time/days.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import type { SessionMarket } from '#domain/market/session-market.js';
+import { lastAtMost } from '#domain/numbers/search.js';
+import type { ComparedWith } from '#jobs/tasks/views.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import { openedCalendars } from '../input/opened-calendars.js';
+import { openedModels } from '../input/opened-models.js';
+
+export interface UniverseInput extends ComparedWith {
+  /** The served market, which the index is defined on. */
+  readonly market: MarketData;
+  /** The market whose columns are wanted; it holds every name of the other. */
+  readonly sm: SessionMarket;
+  readonly until: Day;
+}
+
+/** Columns of the universe of an index on a day, ascending: the same array as long as they do not change. */
+export type UniverseOn = (day: Day) => Int32Array;
+
+/** @cost of running the indices that the universe is taken from, once; O(N) a day */
+export function indexUniverse(
+  engine: Engine,
+  { indexId, documents, models, market, sm, until }: UniverseInput,
+): UniverseOn {
+  const composer = createComposer({
+    market,
+    calendars: openedCalendars(),
+    documents,
+    models: openedModels(models),
+    until,
+    createDecider: indexDeciders(engine),
+  });
+  const { sessions, identifiers } = composer.market(indexId);
+  const isSame = market.identifiers.length === sm.names;
+  let known: Int32Array = new Int32Array(0);
+  return (day) => {
+    const own = composer.universe(indexId, Math.max(0, lastAtMost(sessions, day)));
+    const columns = isSame ? own : own.map((column) => sm.columnOf(identifiers[column]!)).toSorted();
+    if (known.length !== columns.length || columns.some((column, i) => column !== known[i])) known = columns;
+    return known;
+  };
+}

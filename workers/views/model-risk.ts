@@ -1,0 +1,135 @@
+import { RiskModelRequest, type Estimator } from '#domain/risk/risk-model-document.js';
+import { compareText } from '#domain/refusals/findings.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
+import { activeByName, modelShares } from '#domain/risk/model-shares.js';
+import { packedMatrix, packUpper } from '#domain/risk/packed-matrix.js';
+import type { StoredModel } from '#domain/risk/stored-model.js';
+import type { MeasuringModel } from '#jobs/tasks/views.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import type { ActiveRisk, HeldRisk, HeldWeights } from '#views/weights-view.js';
+import {
+  heldByName,
+  heldDatapoints,
+  heldPositions,
+  positionsOf,
+  riskWindow,
+  windowDates,
+  type ComparedWeights,
+  type MeasuredHoldings,
+  type MeasureInput,
+} from './held-risk.js';
+import { openedModels } from '../input/opened-models.js';
+
+/**
+ * Risk of held weights by a stored model, and against a benchmark when there is one.
+ * @throws Refusal MODEL_LACKS_NAMES when it has none of the names: that is no risk of 0
+ */
+export function measureByModel(
+  measuring: MeasuringModel,
+  { names, held }: Pick<HeldWeights, 'names' | 'held'>,
+  benchmark: ComparedWeights | null,
+): MeasuredHoldings {
+  const { modelId } = measuring;
+  const model = openedModels({ [modelId]: measuring })(modelId);
+  const own = heldByName(names, held);
+  assertKnown(model, own);
+  return measuredBy(model, {
+    own,
+    benchmark,
+    span: {
+      risk_model: modelId,
+      risk_estimator: null,
+      window_start: measuring.observedStart,
+      window_end: measuring.observedEnd,
+    },
+  });
+}
+
+/**
+ * The same by an estimate over the window of the run, of the names that the run and its benchmark hold.
+ * @throws Refusal RISK_INSUFFICIENT_DATA
+ * @cost of `estimateRiskModel`
+ */
+export function measureByEstimate(
+  engine: Engine,
+  estimator: Estimator,
+  { held, market, benchmark }: MeasureInput,
+): MeasuredHoldings {
+  const returns = riskWindow(held, market);
+  const window = { ...returns, datapoints: heldDatapoints(returns, held.header) };
+  const { sm, to } = window;
+  const own = heldByName(held.weights.names, held.weights.held);
+  const columns = new Set(heldPositions(sm, own).keys());
+  if (benchmark !== null) for (const column of positionsOf(sm, benchmark.weights).keys()) columns.add(column);
+  return engine.scope(() => {
+    const asked = Int32Array.from(columns).toSorted();
+    const { coverage, covariance } = estimateRiskModel(engine, window, asked, RiskModelRequest.parse({ estimator }));
+    const order = coverage.columns.length;
+    const packed = packedMatrix(packUpper(covariance, order), order);
+    const model: StoredModel = {
+      modelId: estimator,
+      names: Array.from(coverage.columns, (column) => sm.identifiers[column]!),
+      observedEnd: sm.sessions[to]!,
+      covariance: () => packed,
+    };
+    return measuredBy(model, {
+      own,
+      benchmark,
+      span: { risk_model: null, risk_estimator: estimator, ...windowDates(held) },
+    });
+  });
+}
+
+function measuredBy(
+  model: StoredModel,
+  { own, benchmark, span }: Omit<ActiveInput, 'benchmark'> & { readonly benchmark: ComparedWeights | null },
+): MeasuredHoldings {
+  const { volatility, contributions, uncovered } = modelShares(model, own);
+  const covered_weight = [...contributions.keys()].reduce((sum, name) => sum + own.get(name)!, 0);
+  const risk: HeldRisk = {
+    payload: { volatility, covered_weight, uncovered: [...uncovered], ...span },
+    contributionOf: (name) => contributions.get(name) ?? null,
+  };
+  return { risk, active: benchmark === null ? null : activeRisk(model, { own, benchmark, span }) };
+}
+
+interface ActiveInput {
+  readonly own: ReadonlyMap<string, number>;
+  readonly benchmark: ComparedWeights;
+  readonly span: Pick<ActiveRisk['payload'], 'risk_model' | 'risk_estimator' | 'window_start' | 'window_end'>;
+}
+
+function activeRisk(model: StoredModel, { own, benchmark: { id, weights }, span }: ActiveInput): ActiveRisk {
+  const active = activeByName(own, weights);
+  const union = [...active.keys()];
+  const { volatility, contributions, uncovered } = modelShares(model, active);
+  const gross = (names: Iterable<string>) => [...names].reduce((sum, name) => sum + Math.abs(active.get(name)!), 0);
+  const total = gross(union);
+  const notHeld = union.filter((name) => !own.has(name) && contributions.has(name));
+  return {
+    payload: {
+      benchmark: id,
+      tracking_error: volatility,
+      covered_weight: total === 0 ? 1 : gross(contributions.keys()) / total,
+      contributions_not_held: Object.fromEntries(notHeld.map((name) => [name, contributions.get(name)!])),
+      uncovered: [...uncovered],
+      ...span,
+    },
+    contributionOf: (name) => contributions.get(name) ?? null,
+  };
+}
+
+/** @throws Refusal MODEL_LACKS_NAMES when a stored model has none of the names held: that is no risk of 0 */
+export function assertKnown(
+  { modelId, names }: Pick<StoredModel, 'modelId' | 'names'>,
+  own: ReadonlyMap<string, number>,
+): void {
+  if (own.size === 0 || names.some((name) => own.has(name))) return;
+  const identifiers = [...own.keys()].toSorted(compareText);
+  throw new Refusal(
+    'MODEL_LACKS_NAMES',
+    `The risk model ${modelId} has an estimate of none of the ${identifiers.length} names held.`,
+    { model_id: modelId, identifiers },
+  );
+}

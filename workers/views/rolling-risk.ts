@@ -1,0 +1,86 @@
+import { rollingRisk } from '#domain/analytics/rolling-risk.js';
+import type { RunHeader } from '#domain/backtest/run-file/header.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import { lastAtMost } from '#domain/numbers/search.js';
+import type { Task } from '#jobs/tasks.js';
+import type { ComparedWith } from '#jobs/tasks/views.js';
+import { createJsonWriter } from '#views/json-writer.js';
+import { runLevels } from '#views/run-levels.js';
+import { writeRollingRisk } from '#views/rolling-risk-view.js';
+import { comparedWith } from './compared.js';
+import { hashedBytes } from '../output/hand-over.js';
+import { assertPriced } from './held-risk.js';
+import { onEngine } from '../input/numerics.js';
+import { openedMarket } from '../input/open-markets.js';
+import { withRunFile } from '../run-files/run-file.js';
+
+/** Bytes of a row: a date and five numbers. */
+const ROW_BYTES = 120;
+
+/**
+ * A RollingRiskView of a stored run as JSON.
+ * @throws Refusal RISK_INSUFFICIENT_DATA when the market has no price of what it holds
+ */
+export const rollingRiskOfRun: Task<'rolling-risk'> = async ({
+  columns,
+  runId,
+  memory,
+  against,
+  benchmark,
+  market,
+}) => {
+  const read = withRunFile(columns, (run) => ({
+    header: run.header,
+    benchmarkId: against === 'benchmark' ? (run.header.benchmark?.id ?? null) : null,
+    ...(benchmark === null && against === 'benchmark' ? benchmarkLevels(run) : indexLevels(run)),
+  }));
+  const { names } = read.header;
+  const { benchmarkId, days, level, reference } =
+    benchmark === null ? read : { benchmarkId: benchmark.indexId, ...(await namedLevels(read, benchmark, market!)) };
+  if (market && days.length > 0) assertPriced(openedMarket(market), { names, first: days[0]!, last: days.at(-1)! });
+  const json = createJsonWriter(ROW_BYTES * days.length);
+  const risk = rollingRisk(level, reference, memory);
+  writeRollingRisk(json, { runId, memory, against, benchmarkId, days, risk });
+  return hashedBytes(json.bytes());
+};
+
+/** Levels of a run and of what it is measured against, on the dates of both, [T] each. */
+interface Levels {
+  readonly days: Int32Array;
+  readonly level: Float64Array;
+  readonly reference: Float64Array;
+}
+
+function indexLevels(run: RunColumns): Levels {
+  const { days, level, index } = runLevels(run);
+  return { days, level, reference: index };
+}
+
+/** On the dates that the benchmark shares with the run. */
+function benchmarkLevels(run: RunColumns): Levels {
+  if (!run.has('benchmarkDays')) return { days: new Int32Array(0), level: NONE, reference: NONE };
+  const { days: all, level } = runLevels(run);
+  const days = run.i32('benchmarkDays').slice();
+  const own = Float64Array.from(days, (day) => level[lastAtMost(all, day)]!);
+  return { days, level: own, reference: run.f64('benchmarkLevel').slice() };
+}
+
+/** On the dates that a named benchmark shares with the run. */
+async function namedLevels(
+  { header, days, level }: Levels & { readonly header: RunHeader },
+  benchmark: ComparedWith,
+  market: MarketHandle,
+): Promise<Levels> {
+  const other = comparedWith(benchmark, openedMarket(market), header);
+  const dated = await onEngine((engine) => other.levelsOver(engine, days));
+  const valueOn = new Map(Array.from(dated.days, (day, t) => [day, dated.values[t]!]));
+  const shared = days.filter((day) => valueOn.has(day));
+  return {
+    days: shared,
+    level: Float64Array.from(shared, (day) => level[lastAtMost(days, day)]!),
+    reference: Float64Array.from(shared, (day) => valueOn.get(day)!),
+  };
+}
+
+const NONE = new Float64Array(0);

@@ -1,0 +1,25 @@
+import { formatDay } from '#domain/time/days.js';
+import { scenarioMarket, scenarioOf } from '#domain/scenarios/scenario-market.js';
+import type { ScenariosViewInput } from '#jobs/tasks/views.js';
+import { marketOn } from '#domain/books/market-on.js';
+import type { ScenariosShown } from '#views/scenarios/scenarios-file.js';
+import { readHeld } from './held-risk.js';
+import { openedCalendars } from '../input/opened-calendars.js';
+import { openedMarket } from '../input/open-markets.js';
+import { withRunFile } from '../run-files/run-file.js';
+
+/** The composition of a run in other circumstances. @throws Refusal NO_DATA_AT_DATE, VALIDATION_FAILED */
+export function showScenarios({ columns, request, market: handle }: ScenariosViewInput): ScenariosShown {
+  const { header, weights } = withRunFile(columns, (run) => readHeld(run, request.as_of));
+  const { by } = request;
+  const sm = marketOn({ market: openedMarket(handle), calendars: openedCalendars(), code: header.calendar });
+  const market = scenarioMarket(sm, { header, weights, by });
+  const found = request.scenarios.map((scenario, at) => scenarioOf(market, scenario, { by, path: `scenarios[${at}]` }));
+  return {
+    index_id: header.run_id,
+    as_of: formatDay(weights.day),
+    by,
+    scenarios: found.map(({ result }) => result),
+    findings: found.flatMap(({ findings }) => findings),
+  };
+}

@@ -1,0 +1,159 @@
+import { marketOn } from '#domain/books/market-on.js';
+import type { RunHeader } from '#domain/backtest/run-file/header.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { limitRowsOf, type WatchedContext } from '#domain/compliance/constraint-rows.js';
+import type { LimitRow } from '#domain/compliance/limit-row.js';
+import { rowFindings, type Watched } from '#domain/compliance/row-findings.js';
+import type { MissingValues } from '#domain/constraints/constraint-class.js';
+import { lackingOf, missingSentence } from '#domain/constraints/missing-values.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import { TreatmentSpec } from '#domain/documents/index-document.js';
+import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { datapointsOf } from '#domain/optimisation/datapoints.js';
+import { crossSectionsOf } from '#domain/rules/decide.js';
+import { lastAtMost } from '#domain/numbers/search.js';
+import type { LimitsViewInput } from '#jobs/tasks/views.js';
+import type { TaskControl } from '#jobs/thread-messages.js';
+import { groupsByDay, type GroupOfDay } from '#domain/market/groups-by-day.js';
+import { limitsView } from '#views/limits/limits-view.js';
+import { groupSpells, issuerSpells, UNCLASSIFIED } from '#domain/market/market-groups.js';
+import { figuresOf } from '../run-files/kept-figures.js';
+import { openedCalendars } from '../input/opened-calendars.js';
+import { openedMarket } from '../input/open-markets.js';
+import { withRunFile } from '../run-files/run-file.js';
+
+/** Limits over a stored run. @throws Refusal NO_DATA_IN_RANGE, VALIDATION_FAILED for a row that is not of holdings */
+export function showLimits(input: LimitsViewInput, { report }: TaskControl): ReturnType<typeof limitsView> {
+  const { columns, start, end, limits, by, market: handle } = input;
+  const market = handle && openedMarket(handle);
+  return withRunFile(columns, (run) => {
+    const issuers = market !== null && 'rule' in limits ? issuerSpells(market, by) : null;
+    return limitsView(run, {
+      window: { start, end },
+      limits: 'rule' in limits ? limits : { rowsOn: rowsByDay(limits.rows, run.header, market) },
+      by,
+      issuersOn: issuers && groupsByDay(run.header.names, issuers),
+      keep: figuresOf(columns, handle),
+      onDate: () => report(0),
+      findings: [
+        ...input.findings,
+        ...(issuers ? ownIssuers(run, groupSpells(market!, by), by) : []), // Issuers are those of a market.
+        ...('rule' in limits
+          ? []
+          : [...rowFindings(limits.rows, heldOn(run, market)), ...missingFindings(limits.rows, run, market)]),
+      ],
+    });
+  });
+}
+
+/** Warnings of values that rows lack of what is held on the last date of a run. */
+function missingFindings(rows: readonly ConstraintRow[], run: RunColumns, market: MarketData | null): Finding[] {
+  if (market === null) return [];
+  const { names } = run.header;
+  const days = run.i32('days');
+  const weights = run.f64('weights', (days.length - 1) * names.length, days.length * names.length);
+  const held = Uint8Array.from(weights, (weight) => (weight === 0 ? 0 : 1));
+  const found: Finding[] = [];
+  const report = (lack: MissingValues, position: number): void => {
+    const values = lack.values.map((value, place) => (held[place] === 1 ? value : 0));
+    const lacking = lackingOf({ ...lack, values }, { identifiers: names, weights });
+    const { identifiers } = lacking;
+    if (identifiers.length === 0) return;
+    const count = held.reduce((sum, is) => sum + is, 0);
+    const message = `On ${formatDay(days.at(-1)!)} ${missingSentence(lack, lacking, { count, whole: 'the portfolio' })}`;
+    const { id } = rows[position]!;
+    found.push({
+      severity: 'warning',
+      code: 'NO_WEIGHT_DATA',
+      message,
+      path: `rows[${position}].params.field`,
+      row_id: id === '' ? null : id,
+      count: identifiers.length,
+      places: identifiers.slice(0, 5),
+    });
+  };
+  rowsByDay(rows, run.header, market, report)(days.at(-1)!, held);
+  return found;
+}
+
+const heldOn = (run: RunColumns, market: MarketData | null): Watched => ({
+  names: run.header.names,
+  market,
+  day: run.i32('days').at(-1)!,
+});
+
+/** Tells how many names count as their own issuers on the last date of a run. */
+function ownIssuers(run: RunColumns, groupOf: GroupOfDay, by: string): Finding[] {
+  const { names } = run.header;
+  const day = run.i32('days').at(-1)!;
+  const own = names.filter((name) => groupOf(name, day).group === UNCLASSIFIED);
+  if (own.length === 0) return [];
+  const message = `${own.length} of ${names.length} names have no ${by} on ${formatDay(day)} and count as their own issuers.`;
+  return [
+    {
+      severity: 'warning',
+      code: 'UNKNOWN_FIELD_NAME',
+      message,
+      path: 'by',
+      count: own.length,
+      places: own.slice(0, 5),
+    },
+  ];
+}
+
+/**
+ * Rows of the optimiser as limits of a day: where none reads a datapoint made again only when another name is held.
+ * A row without a scope covers the names that were held by then, and their groups: what comes later changes nothing.
+ */
+function rowsByDay(
+  rows: readonly ConstraintRow[],
+  header: RunHeader,
+  market: MarketData | null,
+  missing?: WatchedContext['missing'],
+): (day: Day, held: Uint8Array) => readonly LimitRow[] {
+  if (market === null) {
+    let known: { readonly count: number; readonly rows: readonly LimitRow[] } | undefined;
+    return (_day, held) => {
+      const count = held.reduce((sum, is) => sum + is, 0);
+      if (known?.count === count) return known.rows;
+      const covers = (name: number) => held[name] === 1;
+      const context = { identifiers: header.names, numbers: notRead, categories: notRead, covers };
+      known = { count, rows: limitRowsOf(rows, context) };
+      return known.rows;
+    };
+  }
+  const sm = marketOn({ market, calendars: openedCalendars(), code: header.calendar });
+  const treatment = TreatmentSpec.parse({ ...header.treatment });
+  const sections = crossSectionsOf({ market: sm, treatment, currency: header.currency });
+  const placed = header.names
+    .map((name, position) => ({ position, column: sm.columnOf(name) }))
+    .filter(({ column }) => column >= 0)
+    .toSorted((a, b) => a.column - b.column);
+  const columns = Int32Array.from(placed, ({ column }) => column);
+  return (day, held) => {
+    const session = lastAtMost(sm.sessions, day);
+    const { numbers, categories } = datapointsOf(sections.at(session, columns), columns);
+    const context: WatchedContext = {
+      identifiers: header.names,
+      covers: (name) => held[name] === 1,
+      ...(missing ? { missing } : {}),
+      numbers(field) {
+        const all = new Float64Array(header.names.length).fill(NaN);
+        numbers(field).forEach((value, k) => (all[placed[k]!.position] = value));
+        return all;
+      },
+      categories(field) {
+        const all: (string | null)[] = header.names.map(() => null);
+        categories(field).forEach((value, k) => (all[placed[k]!.position] = value));
+        return all;
+      },
+    };
+    return limitRowsOf(rows, context);
+  };
+}
+
+function notRead(field: string): never {
+  throw new Error(`a row read ${field}, which no parameter named`);
+}

@@ -8,7 +8,7 @@ import { signInRoutes } from '#http/routes/sign-in.js';
 import type { JobHandlers, JobKind } from '#jobs/job-kind.js';
 import { relocateDatasets } from '#services/datasets/relocate.js';
 import { createKeys } from '#services/operations/keys.js';
-import { beyondReach } from '#store/access/reach-context.js';
+import { beyondReach } from '#store/reach/reach-context.js';
 import { openHome, type Home } from '#store/home/home.js';
 import { followed, following, WORKER_API, workerHandlers } from './compose/cluster.js';
 import { composeAccountability } from './compose/accountability.js';

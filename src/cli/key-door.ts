@@ -2,8 +2,7 @@ import { chmod, rm } from 'node:fs/promises';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { Refusal } from '#domain/refusals/refusal.js';
-import type { IssuedKey, KeyRecord, Keys, NewKey } from '#services/operations/keys.js';
-import type { ListedKey } from '#services/operations/keys.js';
+import type { IssuedKey, KeyRecord, Keys, NewKey, ListedKey } from '#services/operations/keys.js';
 
 /** What `divisor keys` asks for, of the home itself or of the service that runs on it. */
 export type KeyCommand =

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { SCOPES, type Scope } from '#contract/route.js';
-import { PREFIX_PATTERN, PREFIXES_MAX } from '#domain/access/reach.js';
+import { PREFIX_PATTERN, PREFIXES_MAX } from '#domain/documents/reach.js';
 import { isAddressRange } from '#services/operations/address-ranges.js';
 import { createKeys, issueKey, type NewKey } from '#services/operations/keys.js';
 import { homeFolders, openHome } from '#store/home/home.js';

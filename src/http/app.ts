@@ -43,10 +43,10 @@ export interface AppDependencies<T extends Record<string, Route>> {
   readonly reachOf?: OperationOptions['reachOf'];
   /** Checks the callbacks of jobs; all are refused unless given. */
   readonly assertCallback?: AssertCallback;
-  /** Whether requests that write or start jobs are refused. Default: false. */
-  readonly isReadOnly?: boolean;
   /** Told of keys that are refused and of what is read, for the log of writes. Default: nobody. */
   readonly notes?: Pick<AuditNotes, 'refusedKey' | 'read'>;
+  /** Whether requests that write or start jobs are refused. Default: false. */
+  readonly isReadOnly?: boolean;
   /** Called for every answer, for the metrics. */
   readonly observe?: (answer: Answered) => void;
 }
@@ -106,10 +106,10 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     delay = (ms) => delayByClock(ms),
     dataWaitMs = 0,
     assertCallback = noCallbacks,
-    isReadOnly = false,
     isTrustedProxy = () => false,
     reachOf = async () => undefined,
     isSecure = false,
+    isReadOnly = false,
     keyRates = createKeyRates({ monotonicMs: () => performance.now() }),
   } = dependencies;
   const always: Headers = { 'X-Engine-Version': version, ...SECURE_HEADERS, ...(isSecure && HTTPS_ONLY) };
@@ -121,7 +121,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   const isLogged = loggedLevels(log);
   const failedKeys = createFailedKeys(() => performance.now());
   const settled = () => settledWithin(dataSettled(), dataWaitMs);
-  const options = { dataSettled: settled, follow, assertCallback, isReadOnly, authenticate, reachOf };
+  const options = { dataSettled: settled, follow, assertCallback, authenticate, reachOf, isReadOnly };
   const find = createPaths(api, handlers, options);
 
   return {

@@ -7,7 +7,7 @@ import type { ParsedJson } from '#domain/json/parse-json.js';
 import { checkShape } from '#domain/schema/shape.js';
 import { isDatasetLoading } from '#domain/market/dataset-loading.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import type { Reach } from '#domain/access/reach.js';
+import type { Reach } from '#domain/documents/reach.js';
 import { withinReach } from '#services/operations/access.js';
 import type { Precondition } from '#services/shared/preconditions.js';
 import type { Authenticate } from './authentication.js';
@@ -49,12 +49,12 @@ export interface OperationOptions {
   /** As of the application; undefined where this process alone writes what it reads. */
   readonly follow: (() => Promise<void>) | undefined;
   readonly assertCallback: AssertCallback;
-  /** Whether requests that write or start jobs are refused. */
-  readonly isReadOnly: boolean;
   /** What a client may reach; undefined where that is everything. */
   readonly reachOf: (principal: Principal) => Promise<Reach | undefined>;
   /** Who sends a request, asked again while its answer lasts. @throws Refusal */
   readonly authenticate: Authenticate;
+  /** Whether requests that write or start jobs are refused. */
+  readonly isReadOnly: boolean;
 }
 
 /**
@@ -65,7 +65,7 @@ export function createOperation(
   id: string,
   route: Route,
   handler: Handler<Route>,
-  { dataSettled, follow, assertCallback, isReadOnly, authenticate, reachOf }: OperationOptions,
+  { dataSettled, follow, assertCallback, authenticate, reachOf, isReadOnly }: OperationOptions,
 ): Operation {
   if (route.method === 'GET' && route.body !== undefined) throw new Error(`${id}: a GET has no body`);
   const readQuery: QueryReader = route.openQuery === true ? () => ({}) : queryReader(queryOf(route));

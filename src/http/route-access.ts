@@ -1,6 +1,6 @@
 import type { Route } from '#contract/route.js';
 import { isBuiltIn } from '#domain/reports/built-in.js';
-import { isWithin, mayRead, type Reach } from '#domain/access/reach.js';
+import { isWithin, mayRead, type Reach } from '#domain/documents/reach.js';
 import { notForPrefixes, outside } from '#services/operations/access.js';
 
 /** Parameters of paths, and of queries, that name a document with a prefix, and its kind. */

@@ -30,7 +30,7 @@ import type { Home } from '#store/home/home.js';
 import { watchSizes } from '#store/home/home-sizes.js';
 import { sharedSizes, watchSharedSizes } from '#store/postgres/shared-sizes.js';
 import { ownIdentity } from '#store/home/process-identity.js';
-import { guardDocuments } from '#store/guarded-store.js';
+import { guardDocuments } from '#store/reach/guarded-store.js';
 import type { Store } from '#store/open-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { SecretBox } from '#store/secrets/secret-box.js';

@@ -2,8 +2,7 @@ import type * as DuckDbApi from '@duckdb/node-api';
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBInstance as Instance, DuckDBValue } from '@duckdb/node-api';
 import type Bindings from '@duckdb/node-bindings';
 import { createRequire } from 'node:module';
-import type { Cell } from './cells.js';
-import { TEXT_BYTES_MAX } from '../formats/cells.js';
+import { type Cell, TEXT_BYTES_MAX } from './cells.js';
 import { TEXT_BYTES } from './short-names.js';
 
 // Required, not imported: to import it takes 0.1 s more, for an import of CommonJS parses all its files for names, and

@@ -10,9 +10,8 @@ import type { ZipMember } from '../formats/zip-reader.js';
 import { archivedFiles, baseOf, createWorkbookReader, isWorkbookFault } from '../import/archived-files.js';
 import { createProblems, type Problems } from '../tables/problems.js';
 import { tableCalled } from '../tables/table-kinds.js';
-import { cellOf, sqlText, type DuckDb } from '../formats/duckdb.js';
+import { cellOf, sqlText, type DuckDb, boundedColumn } from '../formats/duckdb.js';
 import type { SourceFile } from '../formats/source-file.js';
-import { boundedColumn } from '../formats/duckdb.js';
 import { unreadableFile } from '../sources/read-parquet-files.js';
 import { readRows } from '../sources/read-text-file.js';
 

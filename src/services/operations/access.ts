@@ -1,15 +1,15 @@
 import type { DocumentAccess } from '#contract/access.js';
-import type { Reach } from '#domain/access/reach.js';
-import { isWithin } from '#domain/access/reach.js';
+import type { Reach } from '#domain/documents/reach.js';
+import { isWithin } from '#domain/documents/reach.js';
 import { VersionDocument, type Authorship, type Subject } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { beyondReach, currentReach } from '#store/access/reach-context.js';
-import { outside } from '#store/guarded-store.js';
+import { beyondReach, currentReach } from '#store/reach/reach-context.js';
+import { outside } from '#store/reach/guarded-store.js';
 import { headOf } from '#store/history/history.js';
 import { numberedId } from '#store/document-id.js';
 import type { DocumentStore } from '#store/port.js';
 
-export { withinReach } from '#store/access/reach-context.js';
+export { withinReach } from '#store/reach/reach-context.js';
 export { outside };
 
 /** Who asks, as documents are shared with them. */

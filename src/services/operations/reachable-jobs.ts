@@ -1,9 +1,9 @@
 import { JOB_KIND_CATALOGUE, type JobSubject } from '#domain/jobs/job-kinds.js';
-import { isWithin, mayRead, type Reach } from '#domain/access/reach.js';
+import { isWithin, mayRead, type Reach } from '#domain/documents/reach.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import type { FoundJob } from '#jobs/queue.js';
 import type { JobStatus } from '#jobs/status.js';
-import { currentReach } from '#store/access/reach-context.js';
+import { currentReach } from '#store/reach/reach-context.js';
 import { outside } from './access.js';
 
 type FollowedJobs = Pick<JobSystem, 'find' | 'list' | 'cancel' | 'watch' | 'watchAll' | 'liveIds'>;
@@ -27,16 +27,10 @@ export function reachableJobs(system: FollowedJobs): FollowedJobs {
     async list({ limit, before, ...query }) {
       const seen: JobStatus[] = [];
       for (let from = before; ;) {
-        const { jobs } = await system.list({ ...query, limit, before: from });
+        const { jobs, ...skips } = await system.list({ ...query, limit, before: from });
         seen.push(...jobs.filter((status) => isVisible(reach, status)));
         from = jobs.at(-1)?.job_id;
-        // Nobody knows whose the unreadable ones are.
-        if (jobs.length < limit || seen.length >= limit)
-          return {
-            jobs: seen.slice(0, limit),
-            skipped: 0,
-            skipped_causes: { unreadable: 0, invalid: 0, unsupported: 0 },
-          };
+        if (jobs.length < limit || seen.length >= limit) return { jobs: seen.slice(0, limit), ...skips };
       }
     },
     async cancel(jobId) {

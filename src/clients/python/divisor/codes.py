@@ -23,12 +23,12 @@ class ForbiddenScope(DivisorError):
     """The key is valid but lacks the scope of the route."""
 
 
-class ReadOnly(DivisorError):
-    """The service runs with --read-only on: it changes nothing and starts no job."""
-
-
 class ForbiddenId(DivisorError):
     """The id does not begin with a prefix of the key; see detail.prefixes."""
+
+
+class ReadOnly(DivisorError):
+    """The service runs with --read-only on: it changes nothing and starts no job."""
 
 
 class ForbiddenOrigin(DivisorError):
@@ -373,8 +373,8 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "BODY_TOO_LARGE": BodyTooLarge,
     "UNAUTHENTICATED": Unauthenticated,
     "FORBIDDEN_SCOPE": ForbiddenScope,
-    "READ_ONLY": ReadOnly,
     "FORBIDDEN_ID": ForbiddenId,
+    "READ_ONLY": ReadOnly,
     "FORBIDDEN_ORIGIN": ForbiddenOrigin,
     "ROUTE_NOT_FOUND": RouteNotFound,
     "INDEX_NOT_FOUND": IndexNotFound,

@@ -1,10 +1,9 @@
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { rowsByTable, type TableKind } from '../../tables/table-kinds.js';
 import { digestFile } from '../../formats/digest-file.js';
-import { cellOf, chunksOf, openDuckDb, sqlName, type DuckDb } from '../../formats/duckdb.js';
+import { cellOf, chunksOf, openDuckDb, sqlName, type DuckDb, boundedColumn } from '../../formats/duckdb.js';
 import { reasonOf } from '../../tables/fault-reason.js';
 import { createContentRows } from '../content-rows.js';
-import { boundedColumn } from '../../formats/duckdb.js';
 import { reportSeries } from '../../content/series-rows.js';
 import { completeContent, PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
 import { columnsOf, marketColumns } from '../parquet/parquet.js';

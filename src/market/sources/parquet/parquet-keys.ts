@@ -2,9 +2,8 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { formatDay } from '#domain/time/days.js';
 import { columnName } from '../../tables/table-kinds.js';
 import type { Problems } from '../../tables/problems.js';
-import { cellOf, sqlName } from '../../formats/duckdb.js';
+import { cellOf, sqlName, boundedText } from '../../formats/duckdb.js';
 import { dayIn } from '../../formats/cells.js';
-import { boundedText } from '../../formats/duckdb.js';
 import { scanOf, type ParquetFile, type TypedColumn } from './parquet.js';
 
 /** A key of a hive partition in the name of a folder, as `date=2024-01-02`. */

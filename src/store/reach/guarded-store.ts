@@ -1,7 +1,7 @@
-import { isWithin, mayRead, type Reach } from '#domain/access/reach.js';
+import { isWithin, mayRead, type Reach } from '#domain/documents/reach.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import type { BodyReader, DocumentKind, DocumentReader, DocumentStore, DocumentTransaction } from './port.js';
-import { currentReach } from './access/reach-context.js';
+import type { BodyReader, DocumentKind, DocumentReader, DocumentStore, DocumentTransaction } from '../port.js';
+import { currentReach } from './reach-context.js';
 
 /** How the document that a reach is asked about is named. */
 interface Guarded {

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Reach } from '#domain/access/reach.js';
+import type { Reach } from '#domain/documents/reach.js';
 
 /** The reach of a request while its handler runs. */
 interface Context {

@@ -21,9 +21,9 @@ export const DEMO_HELP = `divisor demo: the main job end to end on a generated m
 Usage: divisor demo [--once]
 
 Starts the service on a throw-away home, generates a market, defines an index, previews, backtests and analyses it over
-HTTP, writes what it made to ./demo and keeps serving until Ctrl-C.
+HTTP, writes what it made to ./demo and keeps serving until Ctrl-C. Where its output is not a terminal, it stops when done.
 
-  --once  stop when done, with status 0
+  --once  stop when done, with status 0, on a terminal too
 `;
 
 /**
@@ -38,7 +38,7 @@ export async function demo(argv: readonly string[], environment: NodeJS.ProcessE
     screen.write(`\nDivisor demo, serving ${url}\n\n`);
     const files = await tour(client, screen);
     screen.write(`\nFiles written\n${table(files.map(({ path, what }) => [path, what]))}\n`);
-    if (once) return 0;
+    if (once || !process.stdout.isTTY) return 0; // Nobody is there to press Ctrl-C.
     screen.write(`Still serving ${url} (Ctrl-C stops). Try:\n${tryThese(url)}\n`);
     await new Promise((done) => void onStopRequest(['SIGINT', 'SIGTERM'], done));
     return 0;

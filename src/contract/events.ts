@@ -3,6 +3,7 @@ import { REBALANCE_CAUSES } from '#domain/schedule/rebalance-causes.js';
 import { LIMIT_RULE_NAMES } from '#domain/compliance/rules.js';
 import { EVENT_KINDS, type EventKind } from '#domain/schedule/index-events.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
+import { skippedFields } from './common.js';
 import { CALENDAR_MEDIA } from './media-formats.js';
 import { routes } from './route.js';
 
@@ -61,6 +62,7 @@ export const EventsView = z
         'Last day that every calendar of the indices covers: behind it events are missing, of the others, too. Null without an index.',
     }),
     events_total: z.int().meta({ description: 'All of them.' }),
+    ...skippedFields,
   })
   .meta({ id: 'EventsView' });
 export type EventsView = z.infer<typeof EventsView>;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { ErrorDetail } from './common.js';
+import { ErrorDetail, skippedFields } from './common.js';
 import { routes } from './route.js';
 
 export const JOB_STATUS_NAMES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const;
@@ -100,7 +100,10 @@ export const JobStatus = z
 export type JobStatus = z.infer<typeof JobStatus>;
 
 export const JobCollection = z
-  .strictObject({ jobs: z.array(JobStatus).meta({ description: 'Newest first; every result is null.' }) })
+  .strictObject({
+    jobs: z.array(JobStatus).meta({ description: 'Newest first; every result is null.' }),
+    ...skippedFields,
+  })
   .meta({ id: 'JobCollection' });
 export type JobCollection = z.infer<typeof JobCollection>;
 

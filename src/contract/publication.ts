@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { PublicationEntry, PublicKey } from '#domain/documents/publication-document.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
 import { LOG_MEDIA } from './media-formats.js';
+import { skippedFields } from './common.js';
 import { routes } from './route.js';
 import { RunKey, StaleState, whichRun } from './run-state.js';
 
@@ -47,8 +48,9 @@ export const PublishedLog = z
   .meta({ id: 'PublishedLog' });
 
 export const PublicKeys = z
-  .strictObject({ keys: z.array(PublicKey).meta({ description: 'Oldest first.' }) })
+  .strictObject({ keys: z.array(PublicKey).meta({ description: 'Oldest first.' }), ...skippedFields })
   .meta({ id: 'PublicKeys' });
+export type PublicKeys = z.infer<typeof PublicKeys>;
 
 const params = z.strictObject({ index_id: Id });
 const tag = 'publication';

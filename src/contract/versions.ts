@@ -3,6 +3,7 @@ import { NOTE_LENGTH_MAX, VERSION_ACTIONS } from '#domain/documents/version-docu
 import type { ErrorCode } from '#domain/refusals/refusal.js';
 import { Id } from '#domain/schema/shape.js';
 import { SavedIndex } from './indices/definition.js';
+import { skippedFields } from './common.js';
 import { SavedConstraintSet } from './constraint-sets.js';
 import { SavedReportTemplate } from './reports.js';
 import { routes, type Scope } from './route.js';
@@ -16,6 +17,7 @@ export const DocumentVersion = z
     etag: z.string().meta({ description: 'SHA-256 of the content; of a deletion that of what was deleted.' }),
     at: z.string().meta({ description: 'Time of the write, ISO-8601 UTC with offset.' }),
     author: z.string().meta({ description: 'Name of the key; local where none is asked for.' }),
+    key_id: z.string().nullable().meta({ description: 'Id of the key, or subject of the token; null without one.' }),
     note: z
       .string()
       .nullable()
@@ -32,7 +34,8 @@ export type DocumentVersion = z.infer<typeof DocumentVersion>;
 export const VersionList = z
   .strictObject({
     versions: z.array(DocumentVersion).meta({ description: 'Newest first.' }),
-    total: z.int().min(1),
+    total: z.int().min(1).meta({ description: 'Versions that are stored, listed or not.' }),
+    ...skippedFields,
   })
   .meta({ id: 'VersionList' });
 export type VersionList = z.infer<typeof VersionList>;

@@ -1,6 +1,6 @@
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
-import type { ArtifactRef, DocumentTransaction } from '#store/port.js';
+import type { ArtifactRef, DocumentTransaction, Listing } from '#store/port.js';
 import type { AttemptKey } from './attempt-key.js';
 import type { Lane, TaskProgress } from './compute-pool.js';
 import type { JobClass } from './job-class.js';
@@ -65,8 +65,8 @@ export interface JobQueue extends JobReader {
 export interface JobReader {
   /** @throws Refusal DOCUMENT_UNREADABLE */
   find(jobId: string): Promise<FoundJob | undefined>;
-  /** Newest first, results null. */
-  list(query: JobQuery): Promise<JobStatus[]>;
+  /** Newest first, results null; jobs whose document cannot be read are counted. */
+  list(query: JobQuery): Promise<JobListing>;
   /** Every job of a kind that is remembered, oldest first. @cost one pass over all jobs */
   ids(kind: JobKindName): Promise<readonly string[]>;
   /** Whether a job with this id is pending or running. */
@@ -76,6 +76,10 @@ export interface JobReader {
   counts(): Promise<JobCounts>;
   /** How busy each lane is, huge jobs apart: what an autoscaler goes by. */
   lanes(): Promise<LaneLoads>;
+}
+
+export interface JobListing extends Pick<Listing<JobStatus>, 'skipped' | 'skipped_causes'> {
+  readonly jobs: readonly JobStatus[];
 }
 
 /** Jobs of a class, and the places of all nodes for them: heavy and huge jobs have the same ones. */

@@ -1,43 +1,14 @@
 import type { ArtifactHealth } from './access/artifact-health.js';
+import type { DatedArtifact, SweepOptions } from './artifact-terms.js';
 import type { MadeBytes } from '#base/memory/made-bytes.js';
 import type { CommitEvent, CommitEventType } from '#domain/documents/commit-events.js';
 import type { Authorship } from '#domain/documents/version-document.js';
+import type { DOCUMENT_KINDS } from './document-kinds.js';
 import type { EarlyArtifact } from './early-artifact.js';
-import type { LowWaterMark } from './access/low-water-mark.js';
 import type { NewFile } from './access/new-file.js';
 import type { S3Access } from './access/s3-access.js';
+import type { LowWaterMark } from './access/low-water-mark.js';
 
-/** Kinds of document the store holds, each in a table of its own. */
-export const DOCUMENT_KINDS = [
-  'index',
-  'run',
-  'kept-run',
-  'run-list',
-  'constraint-set',
-  'optimisation-run',
-  'risk-model',
-  'strategy',
-  'template',
-  'render',
-  'watchlist',
-  'store',
-  'market',
-  'job',
-  'job-input',
-  'delivery',
-  'key',
-  'history',
-  'version',
-  'publication',
-  'publication-head',
-  'signing-key',
-  'data-version',
-  'data-history',
-  'audit',
-  'audit-head',
-  'audit-seal',
-  'artifact-store',
-] as const;
 export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
 
 /** A stored document that could be read and whose checksum holds. */
@@ -263,13 +234,6 @@ export interface WriteOptions {
   readonly isSettledLater?: boolean;
 }
 
-export interface SweepOptions {
-  /** Younger files stay: the attempt that has written them is under way. */
-  readonly olderThanMs?: number;
-  /** Of a shared place: files that have been in the trash for so long are deleted. Default: at once. */
-  readonly trashMs?: number;
-}
-
 export interface ArtifactStore {
   /** Of a place that machines share. */
   readonly health?: ArtifactHealth;
@@ -314,6 +278,11 @@ export interface ArtifactStore {
   read(ref: ArtifactRef, range?: { readonly start: number; readonly end: number }): Promise<Uint8Array>;
   /** Whether the file is there with its content. @cost one read of it; memory for at most 64 MiB */
   isIntact(ref: Omit<ArtifactRef, 'inset'>): Promise<boolean>;
+  /**
+   * Names of those that are missing, have another length, or were written to since and have another content now. Damage
+   * without a trace shows when bytes are read. None while the place is away. @cost a look at each, a read of those written to
+   */
+  damaged(artifacts: readonly DatedArtifact[]): Promise<ReadonlySet<string>>;
   /**
    * Path of a file with the bytes, for a worker that reads it itself; all of them lie in one folder. It stays for as long
    * as a request lasts.

@@ -13,6 +13,8 @@ export interface RunStamp {
   readonly runHash: string;
   readonly storeContentHash: string;
   readonly engineVersion: string;
+  /** Version of the index or strategy; null where it has none, absent in results stored before they said it. */
+  readonly indexVersion?: number | null;
   /** Last date of the stored run that was extended, YYYY-MM-DD; null, like nothing, for a run made whole. */
   readonly extendedFrom?: string | null;
   /** Why a stored run was not extended; null, like nothing, when it was or there was none. */

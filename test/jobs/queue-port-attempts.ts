@@ -161,7 +161,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
           crash < 3 ? ['backtest:a', 'backtest:b'] : ['backtest:c'],
         );
       }
-      const failed = await world.queue.list({ statuses: ['failed'], limit: 10 });
+      const { jobs: failed } = await world.queue.list({ statuses: ['failed'], limit: 10 });
       expect(failed.map(({ job_id: id, error }) => [id, error?.code])).toEqual([
         ['backtest:b', 'WORKER_CRASHED'],
         ['backtest:a', 'WORKER_CRASHED'],

@@ -175,7 +175,7 @@ function describeListing({ joined }: Queues): void {
     await queue.cancel('backtest:b');
     await queue.complete((await claimed()).lease, succeed);
     const listed = async (query: Partial<Parameters<JobQueue['list']>[0]>) =>
-      (await queue.list({ limit: 100, ...query })).map(
+      (await queue.list({ limit: 100, ...query })).jobs.map(
         ({ job_id: id, result }) => `${id.split(':')[1]} ${String(result)}`,
       );
     expect(await listed({})).toEqual(['r null', 'c null', 'b null', 'a null']);

@@ -4,12 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { serving, type Run } from '../cli/process.js';
+import { numberedId } from '#store/document-id.js';
 import { flipDocument } from '../store/flip-document.js';
 
 const COUNT = 12;
 const fixture = JSON.parse(readFileSync('test/golden/backtest/four-names.json', 'utf8'));
 const ids = Array.from({ length: COUNT }, (_, i) => `S-${String(i).padStart(3, '0')}`);
 const DAMAGED = ids[5]!;
+/** Has an earlier run as well, which is damaged. */
+const KEPT = ids[7]!;
 
 let folder: string;
 let service: Run & { readonly url: string };
@@ -22,7 +25,18 @@ beforeAll(async () => {
   for (const id of ids) await ok('POST', '/strategies', { id, name: `Strategy ${id}`, index_id: 'FOUR' });
   await Promise.all(ids.map((id) => ok('POST', `/analytics/${id}/backtest`, {})));
   for (const id of ids) await succeeded(id);
+  await ok('PUT', '/indices/FOUR', { ...fixture.index, id: 'FOUR', name: 'Four again' });
+  await ok('POST', `/analytics/${KEPT}/backtest`, {});
+  await succeeded(KEPT);
+  const [, before] = (await ask('GET', `/analytics/${KEPT}/runs`)).body.runs!;
   await stop();
+  for (const key of [
+    `version\u0000index/FOUR/${numberedId('', 1).slice(1)}`,
+    `job\u0000backtest:${DAMAGED}`,
+    `kept-run\u0000${KEPT}/${before!.run_id}`,
+    `data-version\u0000${numberedId(fixture.import.store_id, 1)}`,
+  ])
+    await flipDocument(join(folder, 'home'), `main\u0000${key}`);
   await flipDocument(join(folder, 'home'), `main\u0000strategy\u0000${DAMAGED}`);
   await flipDocument(join(folder, 'home'), `main\u0000run\u0000${DAMAGED}`);
   await start();
@@ -57,6 +71,10 @@ interface Body {
   readonly skipped_causes?: Readonly<Record<string, number>>;
   readonly strategies?: readonly unknown[];
   readonly backtests?: readonly { readonly index_id: string }[];
+  readonly runs?: readonly { readonly run_id: string }[];
+  readonly versions?: readonly { readonly version: number }[];
+  readonly jobs?: readonly { readonly job_id: string }[];
+  readonly total?: number;
 }
 
 async function ask(method: string, path: string, body?: unknown): Promise<{ status: number; body: Body }> {
@@ -89,6 +107,37 @@ describe(`of ${COUNT} strategies and ${COUNT} runs, of which one each was damage
       { unreadable: 1, invalid: 0, unsupported: 0 },
     ]);
     expect(runs.backtests!.map((run) => run.index_id)).not.toContain(DAMAGED);
+  });
+
+  const ONE = { skipped: 1, skipped_causes: { unreadable: 1, invalid: 0, unsupported: 0 } };
+
+  test('a damaged version of a document is counted, and hides no other', async () => {
+    const { status, body } = await ask('GET', '/indices/FOUR/versions');
+    expect([status, body]).toMatchObject([200, { versions: [{ version: 2 }], total: 2, ...ONE }]);
+    expect(await ask('GET', '/indices/FOUR/versions/1')).toMatchObject({
+      status: 404,
+      body: { error: { code: 'DOCUMENT_UNREADABLE' } },
+    });
+    expect((await ask('GET', '/indices/FOUR/versions/2')).status).toBe(200);
+  });
+
+  test('a damaged version of the data is counted', async () => {
+    const { status, body } = await ask('GET', `/data/stores/${fixture.import.store_id}/versions`);
+    expect([status, body]).toMatchObject([200, { versions: [], total: 1, ...ONE }]);
+  });
+
+  test('a damaged job is counted, among all and among those of its kind', async () => {
+    const { body } = await ask('GET', '/jobs?limit=500');
+    expect(body).toMatchObject(ONE);
+    expect(body.jobs!.map(({ job_id: id }) => id)).not.toContain(`backtest:${DAMAGED}`);
+    expect((await ask('GET', '/jobs?kind=backtest')).body).toMatchObject(ONE);
+    expect((await ask('GET', '/jobs?kind=render')).body).toMatchObject({ jobs: [], skipped: 0 });
+    expect((await ask('GET', `/jobs/backtest:${DAMAGED}`)).status).toBe(404);
+  });
+
+  test('damaged runs are counted among those of their index', async () => {
+    expect((await ask('GET', `/analytics/${KEPT}/runs`)).body).toMatchObject({ total: 2, ...ONE });
+    expect((await ask('GET', `/analytics/${DAMAGED}/runs`)).body).toMatchObject({ runs: [], total: 1, ...ONE });
   });
 
   test('a damaged one is not found on its own, and says why', async () => {

@@ -105,16 +105,24 @@ export type StoredAlready = ReadonlyMap<string, string>;
  * @cost one read of the files of the same size, up to the first byte that differs
  */
 export function storedAlready(
-  { destination }: Pick<TaskOutputs<string>, 'destination'>,
+  outputs: Destined,
   contents: Readonly<Record<string, Uint8Array | null>>,
   stored: Readonly<Record<string, ArtifactRef | undefined>> = {},
 ): StoredAlready {
   const again = new Map<string, string>();
-  if (destination.kind !== 'folder' || destination.storeId !== undefined) return again;
   for (const [file, bytes] of Object.entries(contents)) {
     const known = stored[file];
     if (!bytes || known?.bytes !== bytes.length) continue;
-    if (isContentOf(join(destination.folder, known.name), bytes)) again.set(file, known.sha256);
+    const path = ownPath(outputs, known);
+    if (path !== undefined && isContentOf(path, bytes)) again.set(file, known.sha256);
   }
   return again;
+}
+
+type Destined = Pick<TaskOutputs<string>, 'destination'>;
+
+/** Path of a stored artifact beside the outputs of a task, undefined where they are not in a folder of this machine alone. */
+export function ownPath({ destination }: Destined, { name }: Pick<ArtifactRef, 'name'>): string | undefined {
+  if (destination.kind !== 'folder' || destination.storeId !== undefined) return undefined;
+  return join(destination.folder, name);
 }

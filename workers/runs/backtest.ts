@@ -23,7 +23,7 @@ import type { TextRoom } from '#views/json-writer.js';
 import type { NewFile } from '#store/access/new-file.js';
 import type { RunStamp } from '#views/provenance-json.js';
 import { snapshotsText, writeOverview, writeResult } from '#views/run-json.js';
-import { rememberWritten } from '../run-files/checked-files.js';
+import { hasContent, rememberWritten } from '../run-files/checked-files.js';
 import { resumeStored, checkpointBytes, snapshotsBehind } from './resume-run.js';
 import { onEngine } from '../input/numerics.js';
 import { openedKnown } from '../input/known-contents.js';
@@ -31,7 +31,7 @@ import { openedMarket } from '../input/open-markets.js';
 import { openedCalendars } from '../input/opened-calendars.js';
 import { openedModels } from '../input/opened-models.js';
 import { createRunMemory, createTextMemory } from '../output/run-memory.js';
-import { outputContent, storedAlready, writeOutputs } from '../output/task-outputs.js';
+import { outputContent, ownPath, storedAlready, writeOutputs } from '../output/task-outputs.js';
 import { hashOfPrices, pricesKey, rememberPrices } from '../output/written-prices.js';
 
 /** Of this thread, which does one task at a time. */
@@ -111,22 +111,25 @@ function runOn(engine: Engine, input: ThreadInput<'backtest'>, control: TaskCont
   }
 }
 
+type PracticeInput = Omit<ThreadInput<'backtest'>, 'outputs'>;
+
 function wholeRun(
   engine: Engine,
-  input: Omit<ThreadInput<'backtest'>, 'outputs'>,
+  input: PracticeInput & Partial<Pick<ThreadInput<'backtest'>, 'outputs'>>,
   control: TaskControl,
   fullRunReason: FullRunReason | null,
 ): MadeRun {
-  const { plan, engineVersion, market: handle } = input;
+  const { plan, engineVersion, indexVersion = null, market: handle } = input;
+  const extension = { extendedFrom: null, fullRunReason, indexVersion };
   const { outputs, run, written, runHash, storeContentHash, runAt, start, end } = runForDataset(
     engine,
-    { ...input, memory: memory.take, texts: texts.take, extension: { extendedFrom: null, fullRunReason } },
+    { ...input, memory: memory.take, texts: texts.take, extension },
     control,
   );
   const { result, snapshots, overview, columns, prices } = outputs;
   const key = prices && pricesKey(handle, prices);
   const hash = key === null ? undefined : hashOfPrices(key);
-  const stored = hash !== undefined && input.storedPrices?.includes(hash) ? hash : undefined;
+  const stored = hash !== undefined && hasStoredPrices(input, hash, () => control.report(0.8)) ? hash : undefined;
   const isWhole = plan.request.as_known !== undefined;
   const state = isWhole
     ? null
@@ -164,16 +167,33 @@ function wholeRun(
   };
 }
 
+/**
+ * Whether prices are stored that have a hash. In a folder of this machine their file is compared with it; elsewhere the
+ * service does that which shares it. The same run made again may be asked for as its files are damaged: then nothing that
+ * this process remembers of them counts.
+ */
+function hasStoredPrices(
+  { storedPrices = [], stored, outputs, checkedFiles }: Parameters<typeof wholeRun>[1],
+  sha256: string,
+  look: () => void,
+): boolean {
+  const found = storedPrices.find((ref) => ref.sha256 === sha256);
+  if (found === undefined || outputs === undefined) return false;
+  const isRerun = stored === 'no_new_session' || stored === 'no_checkpoint';
+  const path = ownPath(outputs, found);
+  return path === undefined || hasContent({ path, sha256 }, isRerun ? undefined : checkedFiles, look);
+}
+
 function extendedRun(
   engine: Engine,
   input: ThreadInput<'backtest'> & { readonly stored: ResumableRun },
   control: TaskControl,
 ): MadeRun {
-  const { market: handle, plan, models, engineVersion, stored, checkedFiles } = input;
+  const { market: handle, plan, models, engineVersion, indexVersion = null, stored, checkedFiles } = input;
   const run = resumeStored({ engine, handle, plan, models, engineVersion, run: stored, checkedFiles }, control);
   const { summary, columns } = run;
   const extension = { extendedFrom: formatDay(run.extendedFrom), fullRunReason: null };
-  const stamp = { ...stampOf({ plan, engineVersion, market: handle }), ...extension };
+  const stamp = { ...stampOf({ plan, engineVersion, market: handle }), ...extension, indexVersion };
   const written = writeResult(summary, stamp, run.snapshots, texts.take);
   const state = run.checkpointOf(written);
   return {
@@ -201,7 +221,7 @@ function extendedRun(
 /** A run to be made, stamped as new unless a stamp is given. */
 export type RunOrder = Omit<ThreadInput<'backtest'>, 'stored' | 'outputs' | 'checkedFiles'> & {
   readonly stamp?: RunStamp;
-  readonly extension?: Pick<RunStamp, 'extendedFrom' | 'fullRunReason'>;
+  readonly extension?: Pick<RunStamp, 'extendedFrom' | 'fullRunReason' | 'indexVersion'>;
   /** Memory of its columns: what is made of it is read no more once the next run takes it. */
   readonly memory?: Memory;
   /** The same of its texts. */

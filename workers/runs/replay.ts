@@ -22,7 +22,7 @@ const TEXTS = ['result', 'overview'] as const;
 /** A ReplayView as JSON: the stored run once more under its own stamp, so that equal inputs give equal bytes. */
 export const replay: Task<'replay'> = async (input, control) => {
   const view = await onEngine((engine) => {
-    const { stored, plan, models, known, market, engineVersion, definitionChanged } = input;
+    const { stored, plan, models, known, market, engineVersion, definitionChanged, paths } = input;
     const stamp = {
       runAt: stored.runAt ?? '',
       runHash: stored.runHash,
@@ -30,6 +30,8 @@ export const replay: Task<'replay'> = async (input, control) => {
       engineVersion: stored.engineVersion,
       extendedFrom: stored.extendedFrom,
       fullRunReason: stored.fullRunReason,
+      // Results of earlier versions do not say it.
+      ...(readStored(paths.result).includes('"index_version":') ? { indexVersion: stored.indexVersion } : {}),
     };
     const { outputs, runHash, storeContentHash } = runForDataset(
       engine,
@@ -94,7 +96,7 @@ function differenceOf({ paths }: ReplayInput, outputs: Outputs): RunDifference |
   return null;
 }
 
-function readStored(path: string): Uint8Array {
+function readStored(path: string): Buffer {
   try {
     return readFileSync(path);
   } catch (cause) {

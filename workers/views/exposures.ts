@@ -1,7 +1,6 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { marketOn } from '#domain/books/market-on.js';
-import type { RunHeader } from '#domain/backtest/run-file/header.js';
-import { TreatmentSpec } from '#domain/documents/index-document.js';
+import { runTreatment, type RunHeader } from '#domain/backtest/run-file/header.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import type { CrossSection } from '#domain/datapoints/cross-section.js';
@@ -123,7 +122,7 @@ function fieldReader(
 ): FieldReader {
   if (fields.length === 0 || market === null) return { fields: [], standsAlone: notRead, on: notRead };
   const sm = marketOn({ market, calendars: openedCalendars(), code: header.calendar });
-  const treatment = TreatmentSpec.parse({ ...header.treatment });
+  const treatment = runTreatment(header.treatment);
   const sides: Readonly<Record<SideName, PlacedNames>> = {
     own: placedNames(engine, sm, header.names),
     benchmark: placedNames(engine, sm, benchmarkNames),

@@ -41,11 +41,11 @@ export function openServiceStore({ role, home, settings, log, onDefect }: Servic
     },
     onPlace(fault) {
       if (fault === undefined) log.info('the place of the results is there again');
-      else log.warn({ fault }, 'no place of results');
+      else log.warn({ fault, place: settings.artifacts }, 'no place of results');
     },
     onPlaceWarning(warning) {
       if (warning === undefined) log.info('the keys of the place of results are renewed again');
-      else log.warn({ warning }, 'the place of results will not be had before long');
+      else log.warn({ warning, place: settings.artifacts }, 'the place of results will not be had before long');
     },
     onPlaceLost(refusal) {
       log.fatal({ reason: refusal.message }, 'another database owns the place of the results');

@@ -289,15 +289,17 @@ export interface AuditEntry {
   readonly at: string;
   /** Name of the key, of the result of a job of that which asked for it; `local` where none is asked for. */
   readonly author: string;
+  /** Id of that key, or subject of the token; absent where none is asked for. */
+  readonly key_id?: string | undefined;
   /** The request; empty for a write of the service itself. */
   readonly request_id: string;
   /** What the client said of its write. */
   readonly note: string | null;
   /** What became of the document. */
-  readonly action: 'created' | 'updated' | 'restored' | 'deleted' | 'purged' | 'loaded' | 'activated';
-  /** Kind of the document. */
-  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'store' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key';
-  /** Its id; of a run that of the index, of a publication with a number, of a data version that of the store. */
+  readonly action: 'created' | 'updated' | 'restored' | 'deleted' | 'purged' | 'loaded' | 'activated' | 'cancelled' | 'refused' | 'read';
+  /** Kind of the document, or what else was done. */
+  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'store' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
+  /** Its id; of a run that of the index, of a publication with a number, of a data version that of the store; an address whose key was refused, a path that was read. */
   readonly id: string;
   /** Of a run; absent of other kinds. */
   readonly run_id?: string | undefined;
@@ -325,6 +327,10 @@ export interface AuditLog {
   readonly seals: readonly AuditSeal[];
   /** Keys that signed it, oldest first. */
   readonly keys: readonly PublicKey[];
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
   /** In the order of the log. */
   readonly entries: readonly AuditEntry[];
 }
@@ -529,6 +535,8 @@ export interface BacktestRunResult {
   readonly drawdown: SeriesPayload;
   /** The tracked index rebased to 100 on the same dates. */
   readonly index_level: SeriesPayload;
+  /** Version of the index or strategy that was run; null where it has none, absent in results of earlier versions. */
+  readonly index_version?: number | null | undefined;
   /** Money the portfolio started with. */
   readonly initial_capital: number;
   /** The level, 100 at the start. */
@@ -731,6 +739,8 @@ export interface BookPayload {
   readonly calendar_coverage: CalendarCoveragePayload | null;
   /** Market value over level, 1 at the start; absent for a bare level series. */
   readonly divisor?: SeriesPayload | undefined;
+  /** Ordinary dividends of each session in points of the price return; absent where they buy more of the security that pays them, and in older runs. */
+  readonly dividend_points?: SeriesPayload | undefined;
 }
 
 /** Keeps the count best names, letting constituents stay while they rank within a buffer: fewer changes at each rebalance. */
@@ -1172,8 +1182,8 @@ export interface ConcentrationSeries {
 export interface ConstituentChange {
   /** Session at whose close it happened. */
   readonly date: string;
-  /** `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing. */
-  readonly event: 'rebalance' | 'order' | 'merger' | 'acquisition' | 'delisting' | 'ticker_change' | 'spin_off' | 'silence' | 'missing_price' | 'total_loss';
+  /** `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing. */
+  readonly event: 'rebalance' | 'order' | 'merger' | 'acquisition' | 'delisting' | 'ticker_change' | 'spin_off' | 'spin_off_exit' | 'silence' | 'missing_price' | 'total_loss';
   /** Of the corporate action; null without one. */
   readonly ex_date: string | null;
   /** Name into which it turned, or from which it came. */
@@ -1765,8 +1775,12 @@ export interface DataVersion {
 export interface DataVersions {
   /** Newest first. */
   readonly versions: readonly DataVersion[];
-  /** All of them, also those not listed. */
+  /** Versions that are stored, listed or not. */
   readonly total: number;
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
   /** Copy of the last content of a folder or a database, from which it is had again where its source has another one: `pending` while it is made behind the answer that served it, `missing` where it is beyond `MAX_COPIED_CONTENT_BYTES`, had no room or was cut off; what can be made is made when the store is next read. Null where the files of the service are the copy. */
   readonly copy: 'made' | 'pending' | 'missing' | null;
 }
@@ -2070,6 +2084,18 @@ export interface DividendSum {
   readonly yield: number;
 }
 
+export interface DocumentAccess {
+  /** Author of the first version; null where that was purged. */
+  readonly owner: {
+    /** Key or subject; null where none was asked for. */
+    readonly key_id: string | null;
+    /** Its name. */
+    readonly name: string;
+  } | null;
+  /** Keys or subjects that may read it beyond their prefixes. */
+  readonly shared_with: readonly string[];
+}
+
 export interface DocumentChange {
   /** JSON pointer; of the document as the changes before this one leave it. */
   readonly path: string;
@@ -2090,6 +2116,8 @@ export interface DocumentVersion {
   readonly at: string;
   /** Name of the key; local where none is asked for. */
   readonly author: string;
+  /** Id of the key, or subject of the token; null without one. */
+  readonly key_id: string | null;
   /** X-Change-Note of the write, at most 500 characters; null without one. */
   readonly note: string | null;
   /** What the write made of the document. */
@@ -2181,7 +2209,7 @@ export interface EqualWeightWeighting {
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
   /** A sentence for people. */
   readonly message: string;
   /** Members that go with the code, or null. */
@@ -2208,6 +2236,10 @@ export interface EventsView {
   readonly covered_to: string | null;
   /** All of them. */
   readonly events_total: number;
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
 }
 
 /** The index over cash. */
@@ -2995,7 +3027,7 @@ export interface GenerateSyntheticRequest {
   readonly name?: string | undefined;
   /** Same request, same content, on every platform. */
   readonly seed?: number | undefined;
-  /** Names alive at the start; later listings come on top. */
+  /** Names alive at the start; later listings come on top. Times the sessions at most MAX_SYNTHETIC_BARS (31500000) of /health.limits. */
   readonly assets?: number | undefined;
   /** First session. */
   readonly start?: string | undefined;
@@ -3618,6 +3650,8 @@ export interface IndexExplanation {
   readonly derivation: DerivedSource | null;
   /** Share of the decided weights still there on the effective date: names may go between the two. The applied weight is the decided one over it. */
   readonly stayed: number;
+  /** Decided weight, where it became index shares before the effective close (`rebalance.weights_as: "shares"` with notice); the applied weight is what those are worth. Null otherwise. */
+  readonly decided_weight: number | null;
   /** Applied weight of the composition in force; null when that leaves the name out. */
   readonly weight: number | null;
   /** Weight held at the close of as_of; null when not held. */
@@ -3772,6 +3806,10 @@ export interface JobCallback {
 export interface JobCollection {
   /** Newest first; every result is null. */
   readonly jobs: readonly JobStatus[];
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
 }
 
 /** A job, whatever its kind. */
@@ -3960,6 +3998,8 @@ export interface Limits {
   readonly MAX_IMPORT_BYTES: number;
   /** A table that is the body of `POST /data/import`: it lies on disk, and 4 GiB are 100 million rows of market data. */
   readonly MAX_IMPORT_TABLE_BYTES: number;
+  /** Assets times sessions of `POST /data/synthetic`: 5000 assets over 25 years. */
+  readonly MAX_SYNTHETIC_BARS: number;
   /** Panels of a content that is copied when it is served: 7000 names x 25 years x 6 columns. */
   readonly MAX_COPIED_CONTENT_BYTES: number;
   /** Nesting of a JSON body. */
@@ -3996,6 +4036,10 @@ export interface Limits {
   readonly MAX_STREAM_SECONDS: number;
   /** Streams of job events that are open at once. */
   readonly MAX_EVENT_STREAMS: number;
+  /** Streams of job events of one key: a browser opens six connections to a service, a desk has some screens. */
+  readonly MAX_KEY_EVENT_STREAMS: number;
+  /** Connections of one address, those of `--trusted-proxies` excepted: a quarter of all. */
+  readonly MAX_ADDRESS_CONNECTIONS: number;
   /** Exports that are read at once: each holds 4 MiB. */
   readonly MAX_OPEN_EXPORTS: number;
   /** Wall time of a computation that is answered at once (previews, what-if). */
@@ -5401,8 +5445,13 @@ export interface PriceGapPayload {
   readonly priced_from: string;
 }
 
-/** Weights in proportion to the price of one share in index currency, as in a Dow style average. */
-export type PriceWeightParams = Readonly<Record<string, never>>;
+/** Holds one share of each constituent, or a factor of it: weights in proportion to prices in index currency, as in the Dow Jones Industrial Average. */
+export interface PriceWeightParams {
+  /** Column of the number of shares of each constituent, such as a par-value or price-adjustment factor. Default: one share each. */
+  readonly factor_field?: string | null | undefined;
+  /** A split leaves the number of shares and changes the divisor, or multiplies the shares so that the weight is kept. */
+  readonly splits?: 'divisor' | 'keep_weight' | undefined;
+}
 
 export interface PriceWeightWeighting {
   readonly type: 'PriceWeight';
@@ -5432,6 +5481,13 @@ export interface PrincipalView {
   readonly scopes: readonly ('read' | 'write' | 'run' | 'data' | 'publish' | 'admin')[];
 }
 
+/** What a service with keys says of itself without a key. */
+export interface PublicHealth {
+  readonly status: 'live';
+  /** The running engine version. */
+  readonly version: string;
+}
+
 export interface PublicKey {
   /** The first 16 hexadecimal digits of the SHA-256 of the public key. */
   readonly key_id: string;
@@ -5446,6 +5502,10 @@ export interface PublicKey {
 export interface PublicKeys {
   /** Oldest first. */
   readonly keys: readonly PublicKey[];
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
 }
 
 export interface Publication {
@@ -5725,6 +5785,14 @@ export interface RebalanceSnapshot {
   readonly stale_fills: readonly StaleFillPayload[];
   /** When the composition was published, if earlier than date. */
   readonly announced: string | null;
+  /** Weights decided on reference_date; null where they are the weights, and in runs stored before they were recorded. */
+  readonly target_weights: Readonly<Record<string, number>> | null;
+  /** Date whose closes turned target weights into index shares; null in runs stored before it was recorded. */
+  readonly reference_date: string | null;
+  /** Index shares at the effective close: weight times market value over price, with divisor 1 on the base date. Null for strategies and overlays, and in older runs. */
+  readonly index_shares: Readonly<Record<string, number>> | null;
+  /** Index shares over float-adjusted shares; null for a security without a share count. */
+  readonly weighting_factor: Readonly<Record<string, number | null>> | null;
   /** What called for it: the schedule, or a breach that `treatment.on_breach` answers; null in runs stored before it was recorded. */
   readonly cause: 'schedule' | 'breach' | null;
 }
@@ -5746,6 +5814,8 @@ export interface RebalanceSpec {
   readonly roll: 'following' | 'preceding' | 'unadjusted';
   /** From the decision to the effective date. Unit: sessions. */
   readonly effective_lag: number;
+  /** Target weights become index shares at the closes of the decision and drift until the effective date (shares), or hold exactly at the effective close (weights). */
+  readonly weights_as: 'shares' | 'weights';
   /** Effective dates, YYYY-MM-DD. */
   readonly dates: readonly string[];
 }
@@ -5767,6 +5837,8 @@ export interface RebalanceSpecInput {
   readonly roll?: 'following' | 'preceding' | 'unadjusted' | undefined;
   /** From the decision to the effective date. Unit: sessions. */
   readonly effective_lag?: number | undefined;
+  /** Target weights become index shares at the closes of the decision and drift until the effective date (shares), or hold exactly at the effective close (weights). */
+  readonly weights_as?: 'shares' | 'weights' | undefined;
   /** Effective dates, YYYY-MM-DD. */
   readonly dates?: readonly string[] | undefined;
 }
@@ -6042,6 +6114,7 @@ export interface RefreshResult {
   readonly rejected: readonly ({
     /** Asset identifier. */
     readonly identifier: string;
+    /** Bars of its history that differ in the source. */
     readonly bars: {
       /** New rows, and rows with a later state: an open membership that has ended, an announced action that is paid. */
       readonly added: number;
@@ -6050,6 +6123,7 @@ export interface RefreshResult {
       /** Rows held that the source has no more. */
       readonly removed: number;
     };
+    /** Corporate actions of its history that differ in the source. */
     readonly corporate_actions: {
       /** New rows, and rows with a later state: an open membership that has ended, an announced action that is paid. */
       readonly added: number;
@@ -6185,7 +6259,7 @@ export interface RenderJobStatus {
 export interface RenderRequest {
   /** A stored template, or a built-in such as FACTSHEET-A4. */
   readonly template_id: string;
-  /** Index (or strategy) whose latest run the blocks without an index_id of their own show: all of a built-in; refused where a template has none. */
+  /** Index (or strategy) whose latest run the blocks without an index_id of their own show: all of a built-in. Ignored where every block of a stored template names its own. */
   readonly index_id?: string | null | undefined;
   /** Several of them in one document, each from a new page; instead of index_id. */
   readonly index_ids?: readonly string[] | null | undefined;
@@ -7320,6 +7394,11 @@ export interface SeriesPayload {
   readonly name: string | null;
 }
 
+export interface SharingRequest {
+  /** Ids or names of keys, or subjects of tokens. Empty: nobody. */
+  readonly shared_with: readonly string[];
+}
+
 export interface ShockScenario {
   /** Display name. */
   readonly name: string;
@@ -7567,8 +7646,12 @@ export interface StoredRun {
 export interface StoredRuns {
   /** Newest first. */
   readonly runs: readonly StoredRun[];
-  /** All of them, also those not listed. */
+  /** Runs that are stored, listed or not. */
   readonly total: number;
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
 }
 
 export interface StoredStrategy {
@@ -8249,14 +8332,18 @@ export interface TreatmentSpec {
   readonly dividends: 'price' | 'total' | 'net';
   /** Share of dividends that is lost, in the net variant. Unit: fraction. */
   readonly withholding_tax: number;
-  /** Returns of capital, too: reinvested in every variant, or left out. */
-  readonly special_dividends: 'reinvest' | 'ignore';
+  /** Ordinary dividends buy the whole index, or more of the security that paid them. */
+  readonly reinvestment: 'index' | 'constituent';
+  /** Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored. */
+  readonly special_dividends: 'adjust' | 'constituent' | 'reinvest' | 'ignore';
+  /** The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only. */
+  readonly rights?: 'subscribe' | 'price_only' | 'constituent' | undefined;
   /** Applied; left out only where prices are adjusted already. */
   readonly splits: 'apply' | 'ignore';
   /** What a name that leaves is worth. */
   readonly delisting: 'last_price' | 'zero' | 'action_value';
-  /** Whether a spun-off name enters, at zero, on its ex-date. */
-  readonly spin_offs: 'zero_price' | 'ignore';
+  /** A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored. */
+  readonly spin_offs: 'zero_price' | 'drop_after_first_session' | 'ignore';
   /** Carry the last price, leave the name out until the next rebalance, or fail. */
   readonly missing_prices: 'carry' | 'exclude' | 'fail';
   /** Without a bar for longer on its own calendar, a name leaves. Unit: sessions. */
@@ -8274,14 +8361,18 @@ export interface TreatmentSpecInput {
   readonly dividends?: 'price' | 'total' | 'net' | undefined;
   /** Share of dividends that is lost, in the net variant. Unit: fraction. */
   readonly withholding_tax?: number | undefined;
-  /** Returns of capital, too: reinvested in every variant, or left out. */
-  readonly special_dividends?: 'reinvest' | 'ignore' | undefined;
+  /** Ordinary dividends buy the whole index, or more of the security that paid them. */
+  readonly reinvestment?: 'index' | 'constituent' | undefined;
+  /** Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored. */
+  readonly special_dividends?: 'adjust' | 'constituent' | 'reinvest' | 'ignore' | undefined;
+  /** The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only. */
+  readonly rights?: 'subscribe' | 'price_only' | 'constituent' | undefined;
   /** Applied; left out only where prices are adjusted already. */
   readonly splits?: 'apply' | 'ignore' | undefined;
   /** What a name that leaves is worth. */
   readonly delisting?: 'last_price' | 'zero' | 'action_value' | undefined;
-  /** Whether a spun-off name enters, at zero, on its ex-date. */
-  readonly spin_offs?: 'zero_price' | 'ignore' | undefined;
+  /** A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored. */
+  readonly spin_offs?: 'zero_price' | 'drop_after_first_session' | 'ignore' | undefined;
   /** Carry the last price, leave the name out until the next rebalance, or fail. */
   readonly missing_prices?: 'carry' | 'exclude' | 'fail' | undefined;
   /** Without a bar for longer on its own calendar, a name leaves. Unit: sessions. */
@@ -8574,8 +8665,12 @@ export interface VersionDifference {
 export interface VersionList {
   /** Newest first. */
   readonly versions: readonly DocumentVersion[];
-  /** All of them, also those not listed. */
+  /** Versions that are stored, listed or not. */
   readonly total: number;
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
 }
 
 /** The document as it was stored, in the fields it had then. */
@@ -8905,7 +9000,7 @@ export interface Operations {
   /** Version, served data store, jobs, checks and limits. */
   getHealth: {
     request: Readonly<Record<never, never>>;
-    answer: Health;
+    answer: Health | PublicHealth;
   };
   /** Whether the process answers. */
   getLiveness: {
@@ -9698,9 +9793,19 @@ export interface Operations {
     request: Readonly<Record<never, never>>;
     answer: PublicKey;
   };
+  /** Whose a document is, and who else may read it. */
+  getAccess: {
+    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'store'; readonly document_id: string } };
+    answer: DocumentAccess;
+  };
+  /** Lets others read a document. */
+  putAccess: {
+    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'store'; readonly document_id: string }; readonly body: SharingRequest };
+    answer: DocumentAccess;
+  };
   /** Every write of a document and every publication: by whom, when, in which request, which version. */
   getAudit: {
-    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'store' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
+    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'store' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
     answer: AuditLog;
   };
 }
@@ -9868,5 +9973,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getPublished: 'GET /analytics/{index_id}/published',
   getPublishedKeys: 'GET /analytics/{index_id}/published/keys',
   rotateSigningKey: 'POST /publication/keys',
+  getAccess: 'GET /access/{kind}/{document_id}',
+  putAccess: 'PUT /access/{kind}/{document_id}',
   getAudit: 'GET /audit',
 };

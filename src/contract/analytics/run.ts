@@ -14,6 +14,10 @@ export const BacktestRunResult = z
     benchmark: RelativeMetricsPayload.nullable(),
     drawdown: SeriesPayload,
     index_level: SeriesPayload,
+    index_version: z.int().min(1).nullable().optional().meta({
+      description:
+        'Version of the index or strategy that was run; null where it has none, absent in results of earlier versions.',
+    }),
     initial_capital: z.number(),
     level: SeriesPayload,
     metrics: BacktestMetrics,

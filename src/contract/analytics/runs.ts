@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Id } from '#domain/schema/shape.js';
+import { skippedFields } from '../common.js';
 import { routes } from '../route.js';
 import { RunKey } from '../run-state.js';
 import { BacktestMetrics } from './metrics.js';
@@ -28,7 +29,8 @@ export const StoredRun = z
 export const StoredRuns = z
   .strictObject({
     runs: z.array(StoredRun).meta({ description: 'Newest first.' }),
-    total: z.int().min(0),
+    total: z.int().min(0).meta({ description: 'Runs that are stored, listed or not.' }),
+    ...skippedFields,
   })
   .meta({ id: 'StoredRuns' });
 export type StoredRuns = z.infer<typeof StoredRuns>;

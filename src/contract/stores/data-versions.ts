@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { DATA_SOURCES } from '#domain/documents/data-version-document.js';
 import { Id } from '#domain/schema/shape.js';
+import { skippedFields } from '../common.js';
 import { routes } from '../route.js';
 
 /** Rows by which two contents differ. */
@@ -31,7 +32,8 @@ export const DataVersion = z
 export const DataVersions = z
   .strictObject({
     versions: z.array(DataVersion).meta({ description: 'Newest first.' }),
-    total: z.int().min(0),
+    total: z.int().min(0).meta({ description: 'Versions that are stored, listed or not.' }),
+    ...skippedFields,
     copy: z.enum(['made', 'pending', 'missing']).nullable().meta({
       description:
         'Copy of the last content of a folder or a database, from which it is had again where its source has another one: `pending` while it is made behind the answer that served it, `missing` where it is beyond `MAX_COPIED_CONTENT_BYTES`, had no room or was cut off; what can be made is made when the store is next read. Null where the files of the service are the copy.',

@@ -19,6 +19,7 @@ import { assumptionFindings } from './assumptions.js';
 import { error, isObject, type IndexContext, type Raw } from './index-context.js';
 import type { MarketData } from '../market/market-data.js';
 import { baseDateFindings, marketFindings } from './index-on-market.js';
+import { withOlderSettings } from '../documents/older-settings.js';
 import { statedIndex } from '../documents/row-settings.js';
 import { treatmentOf } from '../documents/treatment.js';
 import { blendDefaults, overlayFindings, overlayTermsFindings, withOverlayCurrency } from './validate-overlay.js';
@@ -89,14 +90,15 @@ function idleDatapoints(body: Raw): Finding[] {
 const documentsOf = new WeakMap<object, IndexDocument>();
 
 /**
- * A stored body as a document with its defaults, those of an earlier version where it was stored by one; undefined when it does not satisfy the schema.
+ * A stored body as a document with its defaults, those of an earlier version where it was stored by one; undefined when
+ * it does not satisfy the schema.
  * @cost one validation; nothing for a frozen body that was read before
  */
 export function readIndex(body: unknown): IndexDocument | undefined {
   const isConstant = typeof body === 'object' && body !== null && Object.isFrozen(body);
   const known = isConstant ? documentsOf.get(body) : undefined;
   if (known !== undefined) return known;
-  const parsed = IndexDocument.safeParse(body);
+  const parsed = IndexDocument.safeParse(withOlderSettings(body));
   if (!parsed.success) return undefined;
   const document = statedIndex(withDefaultUniverse(parsed.data), 'earlier');
   if (isConstant) documentsOf.set(body, document);

@@ -1,5 +1,5 @@
 import type { Day } from '../time/days.js';
-import { growthRow } from '../market/growth.js';
+import { growthRow } from '../index-mathematics/growth.js';
 import { referenceSpells } from '../market/reference-spells.js';
 import type { ReturnGaps } from '../market/return-gaps.js';
 import type { SessionMarket } from '../market/session-market.js';

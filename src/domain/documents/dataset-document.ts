@@ -91,6 +91,8 @@ export const DatasetDocument = z.strictObject({
    * and in documents of earlier versions.
    */
   served: z.strictObject({ day: z.int(), axes: z.string(), rows: z.int(), hash: z.string() }).optional(),
+  /** Build of the engine that read what is served of it last; absent from documents of earlier versions. */
+  read_by: z.string().optional(),
   /**
    * Files of its folder as artifacts, where several processes share them: the folder of a home is a copy then. Absent
    * from stores of one home.

@@ -195,10 +195,18 @@ export const TreatmentSpec = z
         unit: 'fraction',
         when: [{ dividends: ['net'] }],
       }),
-    special_dividends: z
-      .enum(['reinvest', 'ignore'])
-      .default('reinvest')
-      .meta({ label: 'Special dividends', help: 'Returns of capital, too: reinvested in every variant, or left out.' }),
+    reinvestment: z.enum(['index', 'constituent']).default('index').meta({
+      label: 'Reinvestment',
+      help: 'Ordinary dividends buy the whole index, or more of the security that paid them.',
+    }),
+    special_dividends: z.enum(['adjust', 'constituent', 'reinvest', 'ignore']).default('adjust').meta({
+      label: 'Special dividends',
+      help: 'Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored.',
+    }),
+    rights: z.enum(['subscribe', 'price_only', 'constituent']).optional().meta({
+      label: 'Rights issues',
+      help: 'The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only.',
+    }),
     splits: z
       .enum(['apply', 'ignore'])
       .default('apply')
@@ -207,10 +215,10 @@ export const TreatmentSpec = z
       .enum(['last_price', 'zero', 'action_value'])
       .default('action_value')
       .meta({ label: 'Delisting', help: 'What a name that leaves is worth.' }),
-    spin_offs: z
-      .enum(['zero_price', 'ignore'])
-      .default('zero_price')
-      .meta({ label: 'Spin-offs', help: 'Whether a spun-off name enters, at zero, on its ex-date.' }),
+    spin_offs: z.enum(['zero_price', 'drop_after_first_session', 'ignore']).default('zero_price').meta({
+      label: 'Spin-offs',
+      help: 'A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored.',
+    }),
     missing_prices: z.enum(['carry', 'exclude', 'fail']).default('carry').meta({
       label: 'Missing prices',
       help: 'Carry the last price, leave the name out until the next rebalance, or fail.',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { LIMITS } from '../refusals/limits.js';
 import { CurrencyCode, Id, IsoDate } from '../schema/shape.js';
 
 const StoreName = z.string().min(1).max(200);
@@ -19,7 +20,9 @@ export const GenerateSyntheticRequest = z
       .min(1)
       .max(5000)
       .default(50)
-      .meta({ description: 'Names alive at the start; later listings come on top.' }),
+      .meta({
+        description: `Names alive at the start; later listings come on top. Times the sessions at most MAX_SYNTHETIC_BARS (${LIMITS.MAX_SYNTHETIC_BARS}) of /health.limits.`,
+      }),
     start: IsoDate.default('2015-01-01'),
     end: IsoDate.optional().meta({ description: 'Default: the end of the last complete calendar year.' }),
     calendar: z.string().min(1).default('XNYS').meta({ description: 'Exchange MIC from /indices/calendars.' }),

@@ -1,15 +1,15 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import type { Composer, Composition } from '../books/compositions.js';
+import { asDecided, type Composer, type Composition } from '../books/compositions.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
 import type { DecisionMemory, Outgoing } from '../books/decider.js';
 import type { DerivedDocument } from '../documents/index-document.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { compareText } from '../refusals/findings.js';
 import { LIMITS } from '../refusals/limits.js';
-import { growthOf } from '../market/growth.js';
-import { growthTerms } from '../market/growth-terms.js';
+import { growthOf } from '../index-mathematics/growth.js';
+import { growthTerms } from '../index-mathematics/growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { CrossSections } from '../datapoints/cross-section.js';
 import { crossSectionsOf } from '../rules/decide.js';
@@ -137,8 +137,9 @@ export function createDerivedSolver({
     remembers: remembers(constraints) || isMeasured || readsPrevious(document),
     solve(parent, { previous, outgoing }) {
       const { decision } = parent;
+      const decided = { decision, ...asDecided(parent) };
       const before = isMeasured && outgoing ? weightsBefore({ document, sm, treatment, outgoing, decision }) : null;
-      const { columns, index } = candidatesAt(composer, parentId, parent, document.derivation.candidates ?? 'parent');
+      const { columns, index } = candidatesAt(composer, parentId, decided, document.derivation.candidates ?? 'parent');
       const risk = riskAt(decision, columns);
       const spec = risk.isIdentity ? withoutReturns(document.derivation) : document.derivation;
       const problem = statedProblem({

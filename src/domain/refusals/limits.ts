@@ -34,6 +34,10 @@ export const LIMIT_SPECS = {
     value: 4_294_967_296,
     help: 'A table that is the body of `POST /data/import`: it lies on disk, and 4 GiB are 100 million rows of market data.',
   },
+  MAX_SYNTHETIC_BARS: {
+    value: 31_500_000,
+    help: 'Assets times sessions of `POST /data/synthetic`: 5000 assets over 25 years.',
+  },
   MAX_COPIED_CONTENT_BYTES: {
     value: 2_147_483_648,
     help: 'Panels of a content that is copied when it is served: 7000 names x 25 years x 6 columns.',
@@ -70,6 +74,14 @@ export const LIMIT_SPECS = {
     help: 'Longest stream of the events of all jobs: a client that wants more comes back.',
   },
   MAX_EVENT_STREAMS: { value: 1000, help: 'Streams of job events that are open at once.' },
+  MAX_KEY_EVENT_STREAMS: {
+    value: 20,
+    help: 'Streams of job events of one key: a browser opens six connections to a service, a desk has some screens.',
+  },
+  MAX_ADDRESS_CONNECTIONS: {
+    value: 500,
+    help: 'Connections of one address, those of `--trusted-proxies` excepted: a quarter of all.',
+  },
   MAX_OPEN_EXPORTS: { value: 100, help: 'Exports that are read at once: each holds 4 MiB.' },
   MAX_QUERY_SECONDS: { value: 60, help: 'Wall time of a computation that is answered at once (previews, what-if).' },
   MAX_SIMULATION_SESSIONS: { value: 2520, help: 'Sessions of a simulated path: ten years.' },

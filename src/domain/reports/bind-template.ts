@@ -17,10 +17,9 @@ export function bindTemplate(template: ReportTemplateDocument, asked: AskedIndic
   const findings = askedTwice(asked);
   if (findings.length > 0) throw refuseWithFindings('request', findings);
   const ids = asked.index_ids ?? (asked.index_id === null ? [] : [asked.index_id]);
-  if (ids.length > 0) {
-    if (!template.blocks.some(takesIndex)) throw refuseWithFindings('request', [nothingToBind(template, asked)]);
-    return boundTo(template, ids);
-  }
+  if (ids.length > 0 && takesAsked(template)) return boundTo(template, ids);
+  // An index_id is ignored where every block names its own.
+  if (asked.index_ids !== null) throw refuseWithFindings('request', [nothingToBind(template)]);
   const unbound = template.blocks.flatMap((block, i) => (needsIndex(block) ? [unboundBlock(block, i)] : []));
   if (unbound.length > 0) throw refuseWithFindings('report template', unbound, 'INDEX_REQUIRED');
   return template;
@@ -59,8 +58,11 @@ function unboundBlock({ kind }: ReportBlock, at: number): Finding {
   return { severity: 'error', code: 'REQUIRED', path, message };
 }
 
-function nothingToBind({ template_id: id }: ReportTemplateDocument, { index_ids: ids }: AskedIndices): Finding {
-  const path = ids === null ? 'index_id' : 'index_ids';
+/** Whether a block of the template takes an index of the request. */
+export const takesAsked = ({ blocks }: ReportTemplateDocument): boolean => blocks.some(takesIndex);
+
+function nothingToBind({ template_id: id }: ReportTemplateDocument): Finding {
+  const path = 'index_ids';
   const message = `${path} is given, and no block of the template ${id} takes an index: all that show a run name theirs.`;
   return { severity: 'error', code: 'OUT_OF_RANGE', path, message };
 }

@@ -2,10 +2,12 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import type { Decided, Decider, Undecided } from '../books/decider.js';
 import type { RuleDocument, TreatmentSpec } from '../documents/index-document.js';
+import { isEqual } from '../numbers/number-types.js';
 import type { Finding } from '../refusals/findings.js';
+import { holdsPrices } from '../documents/share-terms.js';
 import { exchangeRates, requireRate } from '../market/exchange-rates.js';
-import { growthOf } from '../market/growth.js';
-import { growthTerms } from '../market/growth-terms.js';
+import { growthOf } from '../index-mathematics/growth.js';
+import { growthTerms } from '../index-mathematics/growth-terms.js';
 import { returnGaps } from '../market/return-gaps.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { assertNoErrors, Refusal } from '../refusals/refusal.js';
@@ -206,6 +208,10 @@ function decideOn(choice: Choice, { document, pipeline, market }: DecideInput): 
     capped: capping.capped.map((position) => columns[position]!),
     redistributed: capping.redistributed,
     findings: unweighted.length === 0 ? [] : [notHeld(unweighted, market.identifiers)],
+    // Fixed numbers of shares are held as long as no limit changes them.
+    ...(holdsPrices(document.pipeline.weighting) && isEqual(capping.weights, uncapped)
+      ? { basket: raw.values.reduce((sum, value) => sum + value, 0) }
+      : {}),
     waterfall,
     unweighted,
   };

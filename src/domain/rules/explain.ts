@@ -30,6 +30,8 @@ export interface Holding extends Presence {
    * the applied weight is the decided one over this.
    */
   readonly stayed: number;
+  /** Weight decided, where it became index shares before the effective close; the applied one is what those are worth. */
+  readonly decidedWeight: number | null;
   /** Applied weight, null when the composition leaves the name out. */
   readonly weight: number | null;
   readonly drift: ExplainedDrift | null;
@@ -130,7 +132,16 @@ function explainEmpty(composer: Composer, indexId: string, { column, asOf }: Nam
   const sm = composer.market(indexId);
   const { date, decision } = firstRebalance(composer, { indexId, until: asOf });
   const chain = chainOf(ruleDecider(composer, indexId).trace(decision, null), sm, column);
-  const nothing = { held: null, entered: null, left: null, order: null, weight: null, drift: null, stayed: 1 };
+  const nothing = {
+    held: null,
+    entered: null,
+    left: null,
+    order: null,
+    weight: null,
+    drift: null,
+    stayed: 1,
+    decidedWeight: null,
+  };
   const days = { asOf: sm.sessions[sessionWithData(sm, asOf)]!, rebalance: date, decision: sm.sessions[decision]! };
   return { ...nothing, ...days, ...chain };
 }
@@ -174,7 +185,8 @@ export function holdingOf(
     asOf: sm.sessions[session]!,
     rebalance: compositionDate(composition, sm.sessions, sm.sessions[session]!),
     decision: sm.sessions[composition.decision]!,
-    stayed: decided === undefined ? 1 : shareStayed(decided, composition, (weight ?? 0) < 0),
+    stayed: decided === undefined || composition.targets ? 1 : shareStayed(decided, composition, (weight ?? 0) < 0),
+    decidedWeight: composition.targets ? weightIn(composition.targets, column) : null,
     weight,
     drift: session === composition.session ? null : { held, change: (held ?? 0) - (weight ?? 0) },
   };

@@ -4,10 +4,12 @@ import {
   isRuleDocument,
   type IndexDocument,
   type OverlayDocument,
+  type PipelineSpec,
   type TreatmentSpec,
   type UniverseSpec,
   type RuleDocument,
 } from '../documents/index-document.js';
+import { shareTermsOf } from '../documents/share-terms.js';
 import type { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { objectiveOf, returnsOf, type CostsSpec } from '../documents/optimisation-spec.js';
 import type { UncertaintySpec } from '../documents/uncertainty-spec.js';
@@ -38,7 +40,7 @@ export function methodologyOf(document: IndexDocument, adjustment: Adjustment | 
       : []),
     ...(isOverlayDocument(document) ? overlaySentences(document) : rebalanceSentences(document.rebalance)),
     ...(isRuleDocument(document)
-      ? treatmentSentences(document.pipeline.treatment, adjustment)
+      ? treatmentSentences(document.pipeline, adjustment)
       : inheritedSentences(adjustment, isOverlayDocument(document) ? 'index beneath' : 'parent index')),
   ];
 }
@@ -218,7 +220,7 @@ const MONTHS_BY_FREQUENCY: Readonly<Record<string, readonly number[]>> = {
 };
 
 function rebalanceSentences(rebalance: RebalanceSpec): string[] {
-  const { frequency, roll, effective_lag } = rebalance;
+  const { frequency, roll, effective_lag, weights_as: weightsAs } = rebalance;
   const landing = {
     following: 'A date that is not a session moves to the next one.',
     preceding: 'A date that is not a session moves to the one before.',
@@ -228,7 +230,16 @@ function rebalanceSentences(rebalance: RebalanceSpec): string[] {
     effective_lag === 0
       ? 'Weights are decided at the close of the session on which they take effect and earn returns from the next one.'
       : `Weights are decided ${effective_lag} ${effective_lag === 1 ? 'session' : 'sessions'} before they take effect and earn returns from the session after that.`;
-  return [whenText(rebalance), ...(frequency === 'none' || frequency === 'daily' ? [] : [landing]), lag];
+  const asShares =
+    weightsAs === 'shares'
+      ? 'Weights become index shares at the closes of the session on which they are decided; until the shares take effect corporate actions adjust them, and prices move their weights.'
+      : 'Weights hold exactly at the close of the session on which they take effect, whatever prices did since they were decided.';
+  return [
+    whenText(rebalance),
+    ...(frequency === 'none' || frequency === 'daily' ? [] : [landing]),
+    lag,
+    ...(effective_lag === 0 ? [] : [asShares]),
+  ];
 }
 
 function whenText({ frequency, months, weekday, dates, ...anchor }: RebalanceSpec): string {
@@ -296,10 +307,34 @@ const silenceSentence = (sessions: number): string =>
     ? `A constituent without a price on ${sessions} consecutive sessions of its exchange leaves at its last price, at the close of the last of them.`
     : 'A constituent without a price on a session of its exchange leaves at its last price, at the close of that session.';
 
-function treatmentSentences(treatment: TreatmentSpec, adjustment: Adjustment | null): string[] {
+const ADJUSTED = 'reduce the previous close of the security and change the divisor';
+const HELD_BY_PAYER = 'buy more of the security that pays them, in every variant';
+const SPECIAL_DIVIDENDS: Readonly<Record<TreatmentSpec['special_dividends'], string>> = {
+  adjust: `Special dividends ${ADJUSTED}.`,
+  constituent: `Special dividends ${HELD_BY_PAYER}.`,
+  reinvest: `Special dividends ${HELD_BY_PAYER}.`,
+  ignore: 'Special dividends are ignored.',
+};
+
+const RIGHTS: Readonly<Record<NonNullable<TreatmentSpec['rights']>, string>> = {
+  subscribe:
+    'A rights issue reduces the previous close to the theoretical price ex rights; the index subscribes to the new shares, and the divisor changes.',
+  price_only:
+    'A rights issue reduces the previous close to the theoretical price ex rights and changes the divisor; index shares stay.',
+  constituent: 'A rights issue keeps the value of the holding at the theoretical price ex rights.',
+};
+
+const SPIN_OFFS: Readonly<Record<TreatmentSpec['spin_offs'], string>> = {
+  zero_price: 'enter at a price of zero and leave at the next rebalance unless selected',
+  drop_after_first_session: 'enter at a price of zero and leave at their first close, spread over the whole index',
+  ignore: 'are ignored',
+};
+
+function treatmentSentences({ treatment, weighting }: PipelineSpec, adjustment: Adjustment | null): string[] {
   const {
     dividends,
     withholding_tax,
+    reinvestment,
     special_dividends,
     splits,
     delisting,
@@ -308,10 +343,11 @@ function treatmentSentences(treatment: TreatmentSpec, adjustment: Adjustment | n
     max_stale_sessions,
     stale_targets,
   } = treatment;
+  const reinvestedIn = reinvestment === 'index' ? 'in the whole index' : 'in the security that pays them';
   const variant = {
     price: 'Ordinary dividends are not reinvested (price return).',
-    total: 'Ordinary dividends are reinvested in full (total return).',
-    net: `Ordinary dividends are reinvested after a withholding tax of ${shareText(withholding_tax)} (net total return).`,
+    total: `Ordinary dividends are reinvested in full ${reinvestedIn} (total return).`,
+    net: `Ordinary dividends are reinvested ${reinvestedIn} after a withholding tax of ${shareText(withholding_tax)} (net total return).`,
   }[dividends];
   const leaving = {
     last_price: 'A delisted name leaves at its last price.',
@@ -326,8 +362,8 @@ function treatmentSentences(treatment: TreatmentSpec, adjustment: Adjustment | n
   return [
     adjustment === 'total'
       ? TOTAL_BASIS
-      : `${variant} Special dividends are ${special_dividends === 'reinvest' ? 'reinvested' : 'ignored'}.`,
-    `Splits are ${isSplitFree(adjustment) || splits !== 'apply' ? 'ignored, because the prices are adjusted already' : 'applied'}. Spin-offs ${spin_offs === 'zero_price' && adjustment !== 'total' ? 'enter at a price of zero and leave at the next rebalance unless selected' : 'are ignored'}. ${leaving}`,
+      : `${variant} ${SPECIAL_DIVIDENDS[special_dividends]} ${RIGHTS[shareTermsOf(treatment, weighting).rights]}`,
+    `Splits are ${isSplitFree(adjustment) || splits !== 'apply' ? 'ignored, because the prices are adjusted already' : 'applied'}. Spin-offs ${adjustment === 'total' ? SPIN_OFFS.ignore : SPIN_OFFS[spin_offs]}. ${leaving}`,
     `${gaps} A security whose latest price is ${Math.max(1, max_stale_sessions)} or more sessions old cannot be selected.${stale_targets === 'defer' ? ' A name without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
     'The proceeds of a name that leaves between two rebalances are spread over the others in proportion to their weights.',
     ...breachSentences(breachRuleOf(treatment)),

@@ -7,11 +7,11 @@ import { logLines, logObject } from '../log-stream.js';
 export function auditHandlers(audit: Audit): Handlers<typeof auditRoutes> {
   return {
     async getAudit({ query, media }) {
-      const { head, batches, seals, keys, isWhole } = await audit.read(query);
+      const { head, batches, seals, keys, left, isWhole } = await audit.read(query);
       return media === LOG_MEDIA
         ? { stream: logLines(isWhole ? withSeals(batches, seals) : batches), type: LOG_MEDIA }
         : {
-            stream: logObject(batches, `${JSON.stringify({ head, seals, keys }).slice(1, -1)},`),
+            stream: logObject(batches, `${JSON.stringify({ head, seals, keys, ...left }).slice(1, -1)},`),
             type: 'application/json; charset=utf-8',
           };
     },

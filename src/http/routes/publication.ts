@@ -15,7 +15,7 @@ export function publicationHandlers(publications: Publications): Handlers<typeof
         ? { stream: logLines(batches), type: LOG_MEDIA }
         : { stream: logObject(batches), type: 'application/json; charset=utf-8' };
     },
-    getPublishedKeys: async ({ params }) => ({ json: { keys: await publications.keys(params.index_id) } }),
+    getPublishedKeys: async ({ params }) => ({ json: await publications.keys(params.index_id) }),
     rotateSigningKey: async ({ authorship }) => ({ json: await publications.rotateKey(authorship()) }),
   };
 }

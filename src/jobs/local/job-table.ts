@@ -1,11 +1,13 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
+import { causeOf } from '#store/unreadable-cause.js';
 import type { Clock } from '../clock.js';
 import type { TaskProgress } from '../compute-pool.js';
 import { assertRoom, newCallback, putDeliveries } from '../callbacks.js';
 import { jobClassOf, type JobClass } from '../job-class.js';
 import { identityOf } from '../job-identity.js';
+import { lostJobs, newListing, type LostJobs } from '../job-listing.js';
 import {
   authorOf,
   readJobRecord,
@@ -17,8 +19,8 @@ import {
   type Submitted,
 } from '../job-record.js';
 import { advance, isTerminal, newLife, type Impossible, type Life, type LifeEvent } from '../life-cycle.js';
-import type { Ending, FoundJob, JobLog, JobQuery, JobQueue, LaneLoad, NewJob } from '../queue.js';
-import type { JobState, JobStatus } from '../status.js';
+import type { Ending, FoundJob, JobListing, JobLog, JobQuery, JobQueue, LaneLoad, NewJob } from '../queue.js';
+import type { JobState } from '../status.js';
 import { createJobHistory, type RememberedJob } from './job-history.js';
 import { createJobWatchers } from './watchers.js';
 
@@ -96,6 +98,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
   // Microseconds since 1970 at the start of the process.
   const history = createJobHistory(clock.now() * 1000);
   const watchers = createJobWatchers({ clock, liveIds: () => live.keys(), look: notifyOfProgress });
+  let lost: LostJobs | undefined;
   let nextSequence = 1;
   let runningCount = 0;
 
@@ -111,7 +114,9 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
   }
 
   async function load(): Promise<LiveJob[]> {
-    const records = [...(await store.list('job', readJobRecord)).documents].sort((a, b) => a.sequence - b.sequence);
+    const stored = await store.list('job', readJobRecord);
+    const records = [...stored.documents].sort((a, b) => a.sequence - b.sequence);
+    if (stored.skipped > 0) lost = await lostJobs(store, records);
     nextSequence = (records.at(-1)?.sequence ?? 0) + 1;
     const adopted: LiveJob[] = [];
     for (const record of records) {
@@ -248,14 +253,17 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     return { status: toStatus(record, record, record), artifact, revision };
   }
 
-  async function list({ limit, ...query }: JobQuery): Promise<JobStatus[]> {
-    const listed: JobStatus[] = [];
+  async function list({ limit, ...query }: JobQuery): Promise<JobListing> {
+    const listed = newListing();
     for (const jobId of history.matching(query)) {
-      if (listed.length >= limit) break;
-      const status = await readable(async () => (await find(jobId))?.status);
-      if (status !== undefined) listed.push({ ...status, result: null });
+      if (listed.count >= limit) break;
+      const cause = live.has(jobId) ? undefined : causeOf(await store.get('job', jobId), readJobRecord);
+      const status = cause === undefined ? (await find(jobId))?.status : undefined;
+      if (cause !== undefined) listed.skip(cause);
+      else if (status !== undefined) listed.add(status);
     }
-    return listed;
+    for (const cause of (await lost?.causes(query.kinds)) ?? []) listed.skip(cause);
+    return listed.end();
   }
 
   return {
@@ -337,14 +345,4 @@ async function submittedIn(store: Pick<DocumentStore, 'get'>, jobId: string): Pr
   const { request = null, callbacks = [] } =
     stored === undefined || 'unreadable' in stored ? {} : (stored.body as Partial<Submitted>); // written by `add`
   return { request, callbacks };
-}
-
-/** A listing leaves out what cannot be read. */
-async function readable<T>(read: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await read();
-  } catch (thrown) {
-    if (thrown instanceof Refusal) return undefined;
-    throw thrown;
-  }
 }

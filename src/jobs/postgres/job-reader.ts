@@ -1,7 +1,7 @@
-import { Refusal } from '#domain/refusals/refusal.js';
-import { toStatus } from '../job-record.js';
-import type { FoundJob, JobQuery, JobReader } from '../queue.js';
-import type { JobStatus } from '../status.js';
+import { causeOf } from '#store/unreadable-cause.js';
+import { newListing } from '../job-listing.js';
+import { readJobRecord, toStatus } from '../job-record.js';
+import type { FoundJob, JobListing, JobQuery, JobReader } from '../queue.js';
 import { requireRecord, withBeat } from './job-documents.js';
 import type { JobRows } from './job-rows.js';
 import type { SeenRevision } from './seen-job.js';
@@ -15,13 +15,18 @@ export function createJobReader(rows: JobRows): Omit<JobReader, 'lanes'> {
     return seen && foundJob(seen, jobId);
   }
 
-  async function list(query: JobQuery): Promise<JobStatus[]> {
+  async function list(query: JobQuery): Promise<JobListing> {
     const jobIds = await rows.matching(query);
     const seen = await rows.look(jobIds);
-    return jobIds.flatMap((jobId) => {
-      const job = listedJob(seen.get(jobId), jobId);
-      return job === undefined ? [] : [{ ...job.status, result: null }];
-    });
+    const listed = newListing();
+    for (const jobId of jobIds) {
+      const found = seen.get(jobId);
+      const cause = causeOf(found?.found, readJobRecord);
+      const job = found === undefined || cause !== undefined ? undefined : foundJob(found, jobId);
+      if (cause !== undefined) listed.skip(cause);
+      else if (job !== undefined) listed.add(job.status);
+    }
+    return listed.end();
   }
 
   return {
@@ -43,14 +48,4 @@ function foundJob({ found, beat, revision }: SeenRevision, jobId: string): Found
   if (record === undefined) return undefined;
   const artifact = record.result !== null && 'artifact' in record.result ? record.result.artifact : null;
   return { status: toStatus(record, withBeat(record, beat), record), artifact, revision };
-}
-
-/** A listing leaves out what cannot be read. */
-function listedJob(seen: SeenRevision | undefined, jobId: string): FoundJob | undefined {
-  try {
-    return seen && foundJob(seen, jobId);
-  } catch (thrown) {
-    if (!(thrown instanceof Refusal) || thrown.code !== 'DOCUMENT_UNREADABLE') throw thrown;
-    return undefined;
-  }
 }

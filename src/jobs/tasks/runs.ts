@@ -20,10 +20,12 @@ export interface BacktestInput {
   readonly models?: ModelFiles;
   readonly known?: KnownFiles;
   readonly engineVersion: string;
+  /** Version of the index or strategy; null where it has none. */
+  readonly indexVersion?: number | null;
   /** The stored run to extend where that gives the same, or why there is none. */
   readonly stored?: ResumableRun | FullRunReason | null;
-  /** SHA-256 of stored files with prices of runs: one that has those of the run is not written again. */
-  readonly storedPrices?: readonly string[];
+  /** Stored files with prices of runs: one that has those of the run is not written again. */
+  readonly storedPrices?: readonly ArtifactRef[];
   /** Files of the stored run: what comes out with the bytes of one is not written again. */
   readonly storedFiles?: Partial<Readonly<Record<RunFileName, ArtifactRef>>>;
   /** Files that the process has written or hashed; absent where it remembers none. */
@@ -116,7 +118,7 @@ export interface ReplayInput {
   readonly engineVersion: string;
   readonly definitionChanged: boolean;
   /** Provenance of the stored run. */
-  readonly stored: RunProvenance & { readonly runAt: string | null };
+  readonly stored: RunProvenance & { readonly runAt: string | null; readonly indexVersion: number | null };
   /** Files of the stored run. */
   readonly paths: Readonly<Record<'result' | 'overview' | 'columns', string>> & {
     /** Snapshots to insert into the result, and their position. */

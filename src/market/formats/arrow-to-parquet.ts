@@ -7,6 +7,7 @@ import {
   type RecordBatch,
   type Vector,
 } from 'apache-arrow';
+import { reasonOf } from '../tables/fault-reason.js';
 import type { Problems } from '../tables/problems.js';
 import { decodeLz4Frame } from './lz4-frame.js';
 import type { ParquetColumn } from './parquet-columns.js';
@@ -63,7 +64,7 @@ export async function writeArrowAsParquet(
     problems.error({
       code: 'UNREADABLE_FILE',
       path: label,
-      message: `The Arrow stream cannot be read: ${(error instanceof Error ? error.message : String(error)).split('\n')[0]!.slice(0, 160)}.`,
+      message: `The Arrow stream cannot be read: ${reasonOf(error)}.`,
     });
     return false;
   }

@@ -12,7 +12,7 @@ export interface Activation {
   readonly document: DatasetDocument;
   /** Prepared before the transaction. */
   readonly served: ServedMarket;
-  readonly activations: Pick<Activations, 'activate'>;
+  readonly activations: Pick<Activations, 'activate' | 'readBy'>;
   /** What it adds to the history of its store; null where that ends with it already. */
   readonly version: PreparedVersion | null;
 }
@@ -28,12 +28,20 @@ export async function activateIn(
   for (const other of await allDatasets(tx))
     if (other.active && other.store_id !== document.store_id)
       await tx.put('store', other.store_id, { ...other, active: false });
-  await tx.put('store', document.store_id, { ...document, ...servedFields(served), active: true });
+  const { read_by: _, ...rest } = document;
+  const { readBy } = activations;
+  const read = readBy !== undefined && isWhole(document, served) ? { read_by: readBy } : {};
+  await tx.put('store', document.store_id, { ...rest, ...servedFields(served), ...read, active: true });
   if (version !== null) {
     await recordDataVersion(tx, version, rowsOf(document));
     await purgeDataVersions(tx, version.datasetId);
   }
   await activations.activate(tx, served);
+}
+
+/** Whether a content is all that the files of its store hold: a refresh may have left something out. */
+function isWhole({ files }: DatasetDocument, served: ServedMarket): boolean {
+  return files.length > 0 && files.length === served.files.length;
 }
 
 /** Rows of all tables of a store. */

@@ -10,6 +10,8 @@ import { writeHashed } from '../shared/write-hashed.js';
 
 /** How a market becomes the served one: of this process alone, or of every process on the same documents. */
 export interface Activations {
+  /** Build of this engine, which stores remember that it read; absent where several processes serve what one of them read. */
+  readonly readBy?: string;
   /** Makes a market ready to be served wherever it has to be; before the transaction that activates it. */
   prepare(served: ServedMarket): Promise<void>;
   /** Serves a prepared market once the transaction is durable. */
@@ -27,8 +29,9 @@ export interface Activations {
 }
 
 /** Activations of a process that is alone: its memory holds the market. */
-export function createLocalActivations(markets: ServedMarkets): Activations {
+export function createLocalActivations(markets: ServedMarkets, readBy: string): Activations {
   return {
+    readBy,
     async prepare() {},
     async activate(tx, served) {
       tx.publish(markets.activation(served));

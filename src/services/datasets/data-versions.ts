@@ -1,10 +1,6 @@
 import type { DataVersions as DataVersionList } from '#contract/stores/data-versions.js';
 import { versionNumber, type AsKnownOn } from '#domain/schema/as-known-on.js';
-import {
-  DataVersionDocument,
-  type DataHistoryDocument,
-  type DataSource,
-} from '#domain/documents/data-version-document.js';
+import type { DataVersionDocument, DataHistoryDocument, DataSource } from '#domain/documents/data-version-document.js';
 import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Day } from '#domain/time/days.js';
 import { momentOf } from '#domain/time/moment.js';
@@ -13,11 +9,11 @@ import type { Jobs } from '#jobs/job-kind.js';
 import type { KnownReferences } from '#jobs/tasks/references.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
-import { numberedId } from '#store/document-id.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { createContentCopies } from './content-copies.js';
 import { knownLater, notKept, unreadable, versionNotFound, type VersionPath } from './data-version-refusals.js';
 import { firstOf, historyOf, type PreparedVersion, type PreservedContent } from '../stored/data-history.js';
+import { listedVersions, storedVersion } from './listed-versions.js';
 import { datasetNotFound, readDataset } from '../stored/dataset-documents.js';
 import { createPendingCopies, type PendingCopies } from './pending-copies.js';
 
@@ -69,7 +65,7 @@ export interface DataVersions {
   onActivated: PendingCopies['onActivated'];
   /** Sees to the copy of a content that is served already. */
   copyServed(kind: DatasetDocument['kind']): void;
-  /** Newest first. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Newest first. @throws Refusal STORE_NOT_FOUND */
   list(datasetId: string, query: VersionsQuery): Promise<DataVersionList>;
   /**
    * The served store as it was known; as it is where nothing is asked for.
@@ -169,12 +165,11 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
   }
 
   async function requireVersion(datasetId: string, version: number, path?: VersionPath): Promise<DataVersionDocument> {
-    const stored = await documents.get('data-version', numberedId(datasetId, version));
-    if (stored === undefined)
+    const found = await storedVersion(documents, datasetId, version);
+    if (found === undefined)
       throw versionNotFound(datasetId, { version, head: await historyOf(documents, datasetId), path });
-    const document = 'unreadable' in stored ? undefined : DataVersionDocument.safeParse(stored.body).data;
-    if (document === undefined) throw unreadable(datasetId, version);
-    return document;
+    if (typeof found === 'string') throw unreadable(datasetId, version);
+    return found;
   }
 
   /** The newest version that was known at a time. @throws Refusal NO_DATA_KNOWN */
@@ -271,17 +266,10 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
       const served = markets.served();
       if (served !== undefined && !isManaged(kind)) pending.add(served);
     },
-    async list(datasetId, { limit, before }) {
+    async list(datasetId, query) {
       const store = await requireStore(datasetId);
       const head = await historyOf(documents, datasetId);
-      const versions: DataVersionList['versions'] = [];
-      const from = Math.min(head?.latest ?? 0, (before ?? Infinity) - 1);
-      const first = firstOf(head);
-      for (let version = from; version >= first && versions.length < limit; version--) {
-        const { change: _, ...listed } = await requireVersion(datasetId, version);
-        versions.push({ ...listed, readable: version >= head!.readable_from });
-      }
-      return { versions, total: (head?.latest ?? 0) - first + 1, copy: stateOf(head, store) };
+      return { ...(await listedVersions(documents, datasetId, { head, ...query })), copy: stateOf(head, store) };
     },
     at,
     servedAt: async (asKnownOn) => (asKnownOn === undefined ? markets.require() : (await at(asKnownOn)).served),

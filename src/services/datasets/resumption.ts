@@ -69,7 +69,10 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
         await folders.sweep(new Set(named.flatMap(({ location }) => location ?? [])));
       const active = (await allDatasets(documents)).find((store) => store.active);
       const isServed = markets.served() !== undefined || (await isFollowed());
-      const isKept = active !== undefined && !isServed && keepsServed && (await serveCopy(active));
+      const isKept =
+        active !== undefined &&
+        !isServed &&
+        ((keepsServed && (await serveCopy(active))) || (await serveUnchanged(active)));
       if (isKept) return;
       if (active !== undefined && !isServed) failure = await readAgain(active);
       else if (active !== undefined && active.store_id === markets.served()?.identity.datasetId)
@@ -89,14 +92,21 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     }
   }
 
-  /** Serves the copy of what was served of a store; false where there is none. */
-  async function serveCopy({ kind, ...active }: DatasetDocument): Promise<boolean> {
+  /** Serves the copy of what was served of a store; false where there is none. @param files that it was read from */
+  async function serveCopy({ kind, ...active }: DatasetDocument, files: ServedMarket['files'] = []): Promise<boolean> {
     const { store_id: datasetId, content_hash: contentHash, adjustment, currency } = active;
     if (isManaged(kind) || contentHash === null) return false;
     const copy = await versions.last({ identity: { datasetId, contentHash, adjustment, currency } });
     if (copy?.identity.contentHash !== contentHash) return false;
-    markets.serve(copy);
+    markets.serve({ ...copy, files });
     return true;
+  }
+
+  /** The same of what this build read of a folder whose files have not changed; false where it has to be read again. */
+  async function serveUnchanged(active: DatasetDocument): Promise<boolean> {
+    if (active.read_by === undefined || active.read_by !== activations.readBy) return false;
+    const files = await loading.unchanged(active);
+    return files !== undefined && serveCopy(active, files);
   }
 
   /**

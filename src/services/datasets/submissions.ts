@@ -7,6 +7,7 @@ import { civilOf, dayFrom, formatDay } from '#domain/time/days.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import { isLiveIn } from '#jobs/job-record.js';
@@ -216,9 +217,6 @@ function lastYearEnd(timestamp: string): string {
   return `${civilOf(dayFrom(timestamp.slice(0, 10))).year - 1}-12-31`;
 }
 
-/** Bars of a synthetic market: five thousand names over ten years of sessions. */
-const SYNTHETIC_BARS_MAX = 12_600_000;
-
 /**
  * @param field of the request that says where the market ends.
  * @throws Refusal VALIDATION_FAILED, INVALID_RANGE when no market can be made by the request
@@ -261,12 +259,12 @@ function assertGeneratable(request: GenerateRequest, calendars: Calendars, field
       message: `${sessions} sessions of ${request.calendar} lie in the range; at least 2 are needed.`,
     });
   const bars = sessions * request.assets;
-  if (bars > SYNTHETIC_BARS_MAX) {
+  if (bars > LIMITS.MAX_SYNTHETIC_BARS) {
     const path = field === 'until' ? 'until' : 'assets';
     throw refused({
       code: 'OUT_OF_RANGE',
       path,
-      message: `${request.assets} assets on ${sessions} sessions are ${bars} bars; at most ${SYNTHETIC_BARS_MAX} are generated.`,
+      message: `${request.assets} assets on ${sessions} sessions are ${bars} bars; at most ${LIMITS.MAX_SYNTHETIC_BARS} are generated (MAX_SYNTHETIC_BARS of /health.limits).`,
     });
   }
 }

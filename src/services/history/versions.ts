@@ -7,9 +7,10 @@ import { Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
 import type { Markets } from '#market/serving/markets.js';
 import { hasVersions, headOf, versionOf, type HistoryHead, type Version } from '#store/history/history.js';
-import type { DocumentStore, DocumentTransaction } from '#store/port.js';
-import { withoutPassword } from '../stored/dataset-documents.js';
+import type { DocumentStore, DocumentTransaction, UnreadableCause } from '#store/port.js';
 import { forgetRuns } from '../stored/kept-runs.js';
+import { skippedBy } from '../shared/skipped.js';
+import { withoutPassword } from '../stored/dataset-documents.js';
 
 /** A document as a version has it. */
 export interface VersionContent {
@@ -21,7 +22,7 @@ export interface VersionContent {
 
 /** What was written of documents, by whom and when. */
 export interface Versions {
-  /** Newest first. @throws Refusal the family's own for a document that never was, DOCUMENT_UNREADABLE */
+  /** Newest first. @throws Refusal the family's own for a document that never was */
   list(subject: Subject, query: { readonly limit: number; readonly before?: number | undefined }): Promise<VersionList>;
   /** As clients see it. @throws Refusal as `list`, and VERSION_NOT_FOUND for a deletion's version, too */
   read(subject: Subject, version: number): Promise<VersionContent>;
@@ -64,7 +65,7 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
     const head = await requireHead(subject);
     const version = await versionOf(documents, subject, number);
     if (version === undefined) throw versionNotFound(subject, number, head);
-    if (version === 'unreadable') throw unreadable(subject, number);
+    if (typeof version === 'string') throw unreadable(subject, number);
     return version;
   }
 
@@ -89,13 +90,17 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
     async list(subject, { limit, before }) {
       const { latest, purged } = await requireHead(subject);
       const versions: DocumentVersion[] = [];
+      const skipped: UnreadableCause[] = [];
       for (let at = Math.min(latest, (before ?? Infinity) - 1); at > purged && versions.length < limit; at--) {
-        const found = await versionOf(documents, subject, at);
-        if (found === undefined || found === 'unreadable') throw unreadable(subject, at);
-        const { content: _, restored_from = null, ...version } = found;
-        versions.push({ ...version, restored_from });
+        const found = (await versionOf(documents, subject, at)) ?? 'unreadable'; // Numbers have no gap.
+        if (typeof found === 'string') {
+          skipped.push(found);
+          continue;
+        }
+        const { content: _, restored_from = null, key_id = null, ...version } = found;
+        versions.push({ ...version, key_id, restored_from });
       }
-      return { versions, total: latest - purged };
+      return { versions, total: latest - purged, ...skippedBy(skipped) };
     },
     read,
     async restorable(subject, number) {

@@ -10,7 +10,8 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { EVENT_KINDS, expiries, holidays, rebalanceEvents, type EventWindow } from '#domain/schedule/index-events.js';
 import type { IndexSchedule } from '#domain/schedule/index-schedule.js';
-import type { DocumentStore } from '#store/port.js';
+import type { DocumentStore, Listing } from '#store/port.js';
+import { skippedBy, withUnreadable } from '../shared/skipped.js';
 import { requireIndex } from '../stored/stored-indices.js';
 
 export interface EventsDependencies {
@@ -41,9 +42,10 @@ const INDICES_PER_TURN = 32;
 const KINDS = Object.keys(EVENT_KINDS);
 
 export function createEvents({ documents, calendars, scheduleOf, today }: EventsDependencies): Events {
-  async function indicesOf(ids: readonly string[]): Promise<readonly IndexDocument[]> {
-    if (ids.length === 0) return (await documents.list('index', readIndex)).documents;
-    return Promise.all(ids.map(async (id) => (await requireIndex(documents, id)).document));
+  async function indicesOf(ids: readonly string[]): Promise<Listing<IndexDocument>> {
+    if (ids.length === 0) return documents.list('index', readIndex);
+    const named = await Promise.all(ids.map(async (id) => (await requireIndex(documents, id)).document));
+    return { documents: named, ...skippedBy([]) };
   }
 
   /** Null where what an overlay lies on is gone. */
@@ -56,7 +58,7 @@ export function createEvents({ documents, calendars, scheduleOf, today }: Events
   return {
     async list({ from: first, to: last, index_ids: ids, kinds }) {
       const window = windowOf({ first, last }, today());
-      const indices = await indicesOf(ids);
+      const { documents: indices, ...left } = await indicesOf(ids);
       const events: Event[] = [];
       for (const [at, stored] of indices.entries()) {
         const schedule = calendars.get(stored.calendar) === undefined ? null : await scheduled(stored);
@@ -75,6 +77,7 @@ export function createEvents({ documents, calendars, scheduleOf, today }: Events
         covered_from: covered.length === 0 ? null : formatDay(Math.max(...covered.map(({ from }) => from))),
         covered_to: covered.length === 0 ? null : formatDay(Math.min(...covered.map(({ to }) => to))),
         events_total: wanted.length,
+        ...withUnreadable(left, 0),
       };
     },
   };

@@ -83,7 +83,7 @@ export interface ExplainQuestion {
 
 export interface IndexQuestionsDependencies {
   readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'file' | 'read'>;
+  readonly artifacts: Pick<ArtifactStore, 'file' | 'read' | 'damaged'>;
   readonly jobs: Pick<Jobs, 'query'>;
   readonly markets: Markets;
   readonly dataVersions: Pick<DataVersions, 'servedAt'>;

@@ -5,17 +5,19 @@ import { settingsRead, type MeasuringModel } from '#domain/risk/measuring-model.
 import type { OptimisationPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
-import type { DocumentStore } from '#store/port.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { optimisedModels, requireModel } from '../stored/used-models.js';
 
 export interface OptimisationJobDependencies {
   readonly documents: Pick<DocumentStore, 'get'>;
+  readonly artifacts: Pick<ArtifactStore, 'damaged'>;
   readonly markets: Markets;
 }
 
 /** The kind of job that optimises: its result is stored in the transaction that ends it. */
 export function createOptimisationJob({
   documents: stored,
+  artifacts,
   markets,
 }: OptimisationJobDependencies): JobKind<OptimisationPayload> {
   return jobKind('optimise', async ({ run_id, documents, models, constraints, request }, attempt) => {
@@ -25,7 +27,7 @@ export function createOptimisationJob({
       market: identity,
       runId: run_id,
       documents,
-      ...(await optimisedModels(stored, models)),
+      ...(await optimisedModels(stored, artifacts, models)),
       constraints,
       request,
       measuredBy: await measuringModel(stored, request),

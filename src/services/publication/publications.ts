@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Publication, PublishRequest } from '#contract/publication.js';
+import type { Publication, PublicKeys, PublishRequest } from '#contract/publication.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
 import { dayFrom } from '#domain/time/days.js';
@@ -48,7 +48,7 @@ export interface Publications {
   /** Entries in the order of the log. @throws Refusal NOTHING_PUBLISHED, INVALID_RANGE, DOCUMENT_UNREADABLE */
   entries(indexId: string, window: PublishedWindow): Promise<AsyncGenerator<readonly PublicationEntry[]>>;
   /** Keys that signed them. @throws Refusal NOTHING_PUBLISHED */
-  keys(indexId: string): Promise<PublicKey[]>;
+  keys(indexId: string): Promise<PublicKeys>;
   rotateKey(by: Authorship): Promise<PublicKey>;
 }
 

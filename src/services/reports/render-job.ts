@@ -14,13 +14,15 @@ import type { RenderOutput } from '#jobs/tasks/outputs.js';
 import type { RenderedRunOrder } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
 import { versionOf } from '#store/history/history.js';
-import type { DocumentStore } from '#store/port.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { findIndex } from '../stored/stored-indices.js';
+import { assertUndamaged } from '../stored/damaged-runs.js';
 import { columnsOf, referenceTo, requireRun, type AskedRun } from '../stored/run-documents.js';
 import type { RunStates } from '../runs/run-states.js';
 
 export interface RenderJobDependencies {
   readonly documents: DocumentStore;
+  readonly artifacts: Pick<ArtifactStore, 'damaged'>;
   /** The served market, which risk is estimated from. */
   readonly markets: Markets;
   readonly states: Pick<RunStates, 'staleOf' | 'isOtherDataset'>;
@@ -35,6 +37,7 @@ const READS_MAX = 3;
 /** The kind of job that renders reports. Runs are those that are the latest when an attempt starts. */
 export function createRenderJob({
   documents,
+  artifacts,
   markets,
   states,
   timestamp,
@@ -79,6 +82,7 @@ export function createRenderJob({
   }
 
   async function toRendered(run: RunDocument): Promise<RenderedRunOrder> {
+    await assertUndamaged(artifacts, run);
     const state = { stale: await states.staleOf(run), isOtherDataset: await states.isOtherDataset(run) };
     const files = { overview: referenceTo(run.artifacts.overview), columns: columnsOf(run) };
     return { indexId: run.run_id, terms: termsOf(run, await definitionOf(run)), ...files, ...state };
@@ -90,8 +94,7 @@ export function createRenderJob({
       id === indexId && typeof number === 'number'
         ? await versionOf(documents, { kind: 'index', id: indexId }, number)
         : undefined;
-    if (version === undefined || version === 'unreadable' || version.content === null)
-      return findIndex(documents, indexId);
+    if (typeof version !== 'object' || version.content === null) return findIndex(documents, indexId);
     return readIndex(JSON.parse(version.content));
   }
 

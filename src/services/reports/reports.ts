@@ -8,7 +8,7 @@ import type {
 import type { Authorship } from '#domain/documents/version-document.js';
 import { RenderDocument } from '#domain/documents/render-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import { bindTemplate } from '#domain/reports/bind-template.js';
+import { bindTemplate, takesAsked } from '#domain/reports/bind-template.js';
 import { boundIndices } from '#domain/reports/block-kinds.js';
 import { BUILT_IN_IDS, builtInTemplate, isBuiltIn } from '#domain/reports/built-in.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
@@ -18,6 +18,7 @@ import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
+import { withUnreadable } from '../shared/skipped.js';
 import type { RenderPayload } from '#domain/jobs/payloads.js';
 import { earlierFiles, requireRun } from '../stored/run-documents.js';
 
@@ -95,6 +96,11 @@ function assertShown(bound: readonly string[], ids: Readonly<Record<string, stri
   ]);
 }
 
+interface BoundTemplate {
+  readonly template: ReportTemplateDocument;
+  readonly indexId: string | null;
+}
+
 export function createReports({ documents, artifacts, jobs, kind, now }: ReportsDependencies): Reports {
   async function requireTemplate(templateId: string): Promise<StoredTemplate> {
     if (isBuiltIn(templateId)) return { template: builtInTemplate(templateId), etag: undefined };
@@ -109,8 +115,8 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
     return { template, etag: stored.etag };
   }
 
-  /** The template of a request with every block bound as far as it has to be. */
-  async function boundTemplate(request: RenderRequest): Promise<ReportTemplateDocument> {
+  /** The template of a request with every block bound as far as it has to be, and the index that blocks took. */
+  async function boundTemplate(request: RenderRequest): Promise<BoundTemplate> {
     const { template_id: templateId } = request;
     const { template } = await requireTemplate(templateId);
     if (template.blocks.length === 0)
@@ -123,7 +129,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
         `The built-in template ${templateId} is rendered from the run of an index: index_id is required.`,
         null,
       );
-    return bindTemplate(template, request);
+    return { template: bindTemplate(template, request), indexId: takesAsked(template) ? request.index_id : null };
   }
 
   async function newRenderId(): Promise<string> {
@@ -136,7 +142,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
 
   return {
     async render(request, origin) {
-      const template = await boundTemplate(request);
+      const { template, indexId } = await boundTemplate(request);
       const { run_ids: ids } = request;
       const bound = boundIndices(template);
       assertShown(bound, ids ?? {});
@@ -147,7 +153,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
         payload: {
           render_id: renderId,
           template,
-          index_id: request.index_id,
+          index_id: indexId,
           ...(ids === null ? {} : { run_ids: ids }),
         },
         request,
@@ -170,13 +176,15 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
       );
       // An id begins with the second of its rendering.
       const newest = matching.map(toResult).sort((a, b) => (a.render_id < b.render_id ? 1 : -1));
-      const page = before === undefined ? newest : newest.filter(({ render_id: id }) => id < before);
-      return {
-        renders: page.slice(0, limit),
-        total: matching.length,
-        skipped,
-        skipped_causes: { ...skipped_causes },
-      };
+      const page = (before === undefined ? newest : newest.filter(({ render_id: id }) => id < before)).slice(0, limit);
+      const files = new Map(all.map(({ render_id: id, artifact: ref, rendered_at: at }) => [id, { ref, at }]));
+      const looked = page
+        .map(({ render_id: id }) => files.get(id)!)
+        .map(({ ref, at }) => ({ ref, madeAt: Date.parse(at) }));
+      const damaged = await artifacts.damaged(looked);
+      const renders = page.filter(({ render_id: id }) => !damaged.has(files.get(id)!.ref.name));
+      const counts = withUnreadable({ skipped, skipped_causes }, page.length - renders.length);
+      return { renders, total: matching.length, ...counts };
     },
 
     async getRender(renderId) {

@@ -5,12 +5,14 @@ import type { RiskModelPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
 import type { RiskUniverseOrder } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
-import type { DocumentStore } from '#store/port.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { columnsOf, requireRun } from '../stored/run-documents.js';
+import { undamagedRun } from '../stored/damaged-runs.js';
+import { columnsOf } from '../stored/run-documents.js';
 
 export interface RiskModelJobDependencies {
   readonly documents: DocumentStore;
+  readonly artifacts: Pick<ArtifactStore, 'damaged'>;
   readonly markets: Markets;
   readonly dataVersions: Pick<DataVersions, 'at'>;
 }
@@ -18,13 +20,14 @@ export interface RiskModelJobDependencies {
 /** The kind of job that estimates risk models: the model is replaced in the transaction that ends the job. */
 export function createRiskModelJob({
   documents,
+  artifacts,
   markets,
   dataVersions,
 }: RiskModelJobDependencies): JobKind<RiskModelPayload> {
   async function universeOf({ identifiers, run }: RiskModelPayload): Promise<RiskUniverseOrder> {
     if (identifiers !== null) return { kind: 'names', identifiers };
     const { run_id, ...terms } = run!; // one of the two was given
-    return { kind: 'run', columns: columnsOf(await requireRun(documents, run_id)), ...terms };
+    return { kind: 'run', columns: columnsOf(await undamagedRun({ documents, artifacts }, run_id)), ...terms };
   }
 
   return jobKind('risk', async (payload, attempt) => {

@@ -23,7 +23,8 @@ import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import { requireRun } from '../stored/run-documents.js';
 import type { RunStates } from '../runs/run-states.js';
 import { findIndex } from '../stored/stored-indices.js';
-import { modelNotFound, readModel, requireModel } from '../stored/used-models.js';
+import { withUnreadable } from '../shared/skipped.js';
+import { assertNumbers, hasNumbers, modelNotFound, readModel, requireModel } from '../stored/used-models.js';
 
 export interface RiskModelsDependencies {
   readonly documents: DocumentStore;
@@ -65,8 +66,8 @@ export interface RiskModels {
   validate(modelId: string, request: RiskValidationRequest, origin: Origin | null): Promise<JobStatus>;
   /** @throws Refusal RISK_MODEL_NOT_FOUND, PRECONDITION_FAILED */
   remove(modelId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
-  /** The result of a finished job as JSON. */
-  result(value: unknown): ReadableStream<Uint8Array>;
+  /** The result of a finished job as JSON. @throws Refusal DOCUMENT_UNREADABLE */
+  result(value: unknown): Promise<ReadableStream<Uint8Array>>;
 }
 
 /** Numbers written at a time: a part of about 2 MB. */
@@ -163,10 +164,14 @@ export function createRiskModels({
       const page = models
         .filter(({ model_id: id }) => after === undefined || compareText(id, after) > 0)
         .slice(0, limit);
-      return { risk_models: page.map(summaryOf), skipped, skipped_causes };
+      const readable: RiskModelDocument[] = [];
+      for (const model of page) if (await hasNumbers(artifacts, model)) readable.push(model);
+      const lost = page.length - readable.length;
+      return { risk_models: readable.map(summaryOf), ...withUnreadable({ skipped, skipped_causes }, lost) };
     },
     async get(modelId) {
       const { document, etag } = await stored(modelId);
+      await assertNumbers(artifacts, document); // Before the first byte is out.
       return {
         etag,
         json: (signal) => json(document, signal),
@@ -226,9 +231,10 @@ export function createRiskModels({
       };
       await documents.transaction(forget, { by });
     },
-    result(value) {
+    async result(value) {
       const document = readModel(value);
       if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', 'The result of the job cannot be read.');
+      await assertNumbers(artifacts, document);
       return json(document);
     },
   };

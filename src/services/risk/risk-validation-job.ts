@@ -1,12 +1,14 @@
 import type { RiskValidationPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
-import type { DocumentStore } from '#store/port.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { columnsOf, requireRun } from '../stored/run-documents.js';
+import { undamagedRun } from '../stored/damaged-runs.js';
+import { columnsOf } from '../stored/run-documents.js';
 
 export interface RiskValidationJobDependencies {
   readonly documents: DocumentStore;
+  readonly artifacts: Pick<ArtifactStore, 'damaged'>;
   readonly markets: Markets;
   readonly dataVersions: Pick<DataVersions, 'servedAt'>;
 }
@@ -14,6 +16,7 @@ export interface RiskValidationJobDependencies {
 /** The kind of job that says how well a risk model forecast over history. It stores nothing but its result. */
 export function createRiskValidationJob({
   documents,
+  artifacts,
   markets,
   dataVersions,
 }: RiskValidationJobDependencies): JobKind<RiskValidationPayload> {
@@ -27,7 +30,10 @@ export function createRiskValidationJob({
       terms,
       settings: model.request,
       request,
-      run: index_id === null ? null : { indexId: index_id, columns: columnsOf(await requireRun(documents, index_id)) },
+      run:
+        index_id === null
+          ? null
+          : { indexId: index_id, columns: columnsOf(await undamagedRun({ documents, artifacts }, index_id)) },
       outputs: attempt.outputs(['view']),
     });
     return { result: { artifact: view }, message };

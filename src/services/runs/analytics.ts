@@ -1,5 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
-import type { BacktestRecordCollection } from '#contract/analytics/record.js';
 import type { BacktestRequest } from '#contract/analytics/request.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
 import { canonicalJson } from '#domain/json/canonical-json.js';
@@ -29,7 +27,9 @@ import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import type { Precondition } from '../shared/preconditions.js';
 import { assertReferenceColumn } from './reference-column.js';
 import { forgetRuns } from '../stored/kept-runs.js';
-import { assertSubject, findRun, namedFiles, readRun, requireRun, type RunName } from '../stored/run-documents.js';
+import { isAnyDamaged } from '../stored/damaged-runs.js';
+import { createRunList, type RunList } from './run-list.js';
+import { assertSubject, columnsFile, findRun, namedFiles, requireRun, type RunName } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import type { CheckedBytes, RunRecordReader, StoredBytes } from '../stored/stored-bytes.js';
 import { assertRecordNamed, createRunRecords, recordEtag } from './run-records.js';
@@ -70,10 +70,7 @@ export interface Analytics {
   onStoredTerms(runId: string, request: BacktestRequest): Promise<BacktestRequest>;
   /** The result of the stored run where a run of the request would give it again. @throws Refusal as `start` does before it queues anything */
   currentResult(runId: string, asked: AskedBacktest): Promise<StoredBytes | undefined>;
-  list(query: {
-    readonly limit?: number | undefined;
-    readonly after?: string | undefined;
-  }): Promise<BacktestRecordCollection>;
+  list: RunList;
   /**
    * Every view begins with the state of its run. Those that need prices are refused while another store is served than that of the run.
    * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_MISMATCH; so do all that follow
@@ -108,9 +105,6 @@ export interface Analytics {
 
 /** Overviews read and checked before they are answered: those of 25 years, as much as the answer of a larger one holds at a time. */
 const CHECKED_BYTES_MAX = 256 * 1024;
-
-/** Runs whose definitions are compared in a turn of the event loop: 20 ms at worst. */
-const ROWS_PER_TURN = 32;
 
 export function createAnalytics(dependencies: AnalyticsDependencies): Analytics {
   const { documents, artifacts, jobs, kind, markets, calendars, maker, states, dataVersions, engineVersion } =
@@ -160,21 +154,6 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     return { plan, version, market, dataVersion: versionOf({ as_known_on: asKnownOn }, known) };
   }
 
-  /** Rows of a listing. After a change of definitions those of many runs are compared again: others have their turn in between. */
-  async function rowsOf(runs: readonly RunDocument[]): Promise<BacktestRecordCollection['backtests']> {
-    const rows: BacktestRecordCollection['backtests'] = [];
-    for (const run of runs) {
-      rows.push(await rowOf(run));
-      if (rows.length % ROWS_PER_TURN === 0) await setImmediate();
-    }
-    return rows;
-  }
-
-  async function rowOf(run: RunDocument): Promise<BacktestRecordCollection['backtests'][number]> {
-    const { run_id, run_at } = run;
-    return { index_id: run_id, run_at, ...(await stateOf(states, run)) };
-  }
-
   return {
     assertSubject: (runId) => assertSubject(documents, runId),
 
@@ -201,14 +180,11 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       if ((await states.staleOf(run, { isOfThen: true })) !== null) return undefined; // Of the version that is asked for.
       const { inset, ...result } = run.artifacts.result;
       if (inset === undefined || canonicalJson(await states.planNow(run)) !== canonicalJson(plan)) return undefined;
+      if (await isAnyDamaged(artifacts, run)) return undefined; // Made again it is whole.
       return stored({ ...result, inset });
     },
 
-    async list({ limit, after }) {
-      const { documents: runs, skipped, skipped_causes } = await documents.list('run', readRun);
-      const rows = runs.filter(({ run_id }) => after === undefined || run_id > after).slice(0, limit ?? runs.length);
-      return { backtests: await rowsOf(rows), skipped, skipped_causes };
-    },
+    list: createRunList({ documents, artifacts, states }),
 
     async record(name) {
       const run = await requireRun(documents, name);
@@ -265,7 +241,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const view = make(
         {
           view: 'reconcile',
-          columns: await columnsOf(run),
+          columns: await columnsFile(artifacts, run), // What is damaged is what it reports.
           files,
           cells,
           market: (await ownMarket(run, markets.current()))?.handle ?? null,

@@ -1,7 +1,6 @@
 import type { FullRunReason } from '#domain/documents/full-run-reasons.js';
 import { definitionChanges, isSameRequest } from '#domain/backtest/plan-changes.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import { pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketIdentity } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -177,13 +176,12 @@ export function createBacktestJob({
     const reason = await planReasonOf(run, payload, market);
     if (reason !== null) return reason;
     const files = [...earlierFiles(run), columns];
-    const prices = pricesFileOf(columns.name);
     const references = {
       columns: columnsOf(run),
       checkpoint: hashedReference(checkpoint),
       result: referenceTo(result),
-      // The earlier files are linked as they are.
-      checked: [snapshots, columns, ...files.filter(({ name }) => name === prices)].map(hashedReference),
+      // All that is copied or shared: an extended run has no damage of the stored one.
+      checked: [snapshots, ...files].map(hashedReference),
     };
     return {
       columns: files,
@@ -228,7 +226,7 @@ export function createBacktestJob({
     const last = await findRun(documents, plan.runId);
     let offered = { prices: prices.with(last), files: last ? storedFilesOf(last) : {} };
     for (let share = 1; ; share = 0) {
-      const order = { ...task, storedPrices: [...offered.prices.keys()], storedFiles: offered.files };
+      const order = { ...task, storedPrices: [...offered.prices.values()], storedFiles: offered.files };
       const { output, before } = await made(attempt, { artifacts, stored, task: order, share });
       const { overview, columns, checkpoint, snapshots } = output;
       const newest = await findRun(documents, plan.runId);
@@ -270,13 +268,14 @@ export function createBacktestJob({
     await markets.settled(); // A run of the last process waits for the data that is on its way.
     const known = await dataVersions.at(payload.data_version);
     const { identity } = known.served;
-    const matrices = await plannedFiles(documents, plan.models);
+    const matrices = await plannedFiles(documents, artifacts, plan.models);
     const task = {
       market: identity,
       plan,
       ...modelReferences(plan.models, matrices),
       ...(plan.request.as_known === undefined ? {} : { known: await dataVersions.before(known.version) }),
       engineVersion,
+      indexVersion: payload.index_version ?? null,
     };
     const stored = payload.data_version === undefined ? await storedRun(payload, identity) : null;
     const { output, snapshots, files: own, begun, newest } = await filesOf(attempt, { plan, task, stored });

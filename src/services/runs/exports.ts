@@ -17,6 +17,7 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { assertReferenceColumn } from './reference-column.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { requireRunOn } from './runs-as-known.js';
+import { assertUndamaged } from '../stored/damaged-runs.js';
 import { earlierFiles, requireRun, type RunName } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import { stateOf, type RunStates } from './run-states.js';
@@ -57,7 +58,7 @@ export interface Exports {
 
 export interface ExportsDependencies {
   readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'file'>;
+  readonly artifacts: Pick<ArtifactStore, 'file' | 'damaged'>;
   readonly jobs: Pick<Jobs, 'query'>;
   readonly views: Pick<ViewCache, 'find' | 'hold'>;
   readonly markets: Pick<Markets, 'served'>;
@@ -118,13 +119,19 @@ export function createExports({
     for (let attempt = 1; ; attempt++) {
       const run = await requireRun(documents, name);
       try {
+        await assertUndamaged(artifacts, run);
         return { run, ...(await openFiles(run, artifacts)) };
       } catch (cause) {
-        if (!isFileMissing(cause)) throw cause;
+        if (!isUnreadable(cause)) throw cause;
         if (attempt === OPENS_MAX)
-          throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: its file is missing.', null, {
-            cause,
-          });
+          throw new Refusal(
+            'DOCUMENT_UNREADABLE',
+            'The stored run cannot be read: its file is missing or damaged.',
+            null,
+            {
+              cause,
+            },
+          );
       }
     }
   }
@@ -273,6 +280,7 @@ async function openFiles(run: RunDocument, artifacts: Pick<ArtifactStore, 'file'
   }
 }
 
-function isFileMissing(failure: unknown): boolean {
+function isUnreadable(failure: unknown): boolean {
+  if (failure instanceof Refusal) return failure.code === 'DOCUMENT_UNREADABLE';
   return failure instanceof Error && 'code' in failure && failure.code === 'ENOENT';
 }

@@ -50,7 +50,7 @@ export function createReplayJob({
       ...known,
       engineVersion,
       definitionChanged: (await states.staleOf(run))?.definition ?? false,
-      stored: { ...provenanceOf(run), runAt: run.run_at },
+      stored: { ...provenanceOf(run), runAt: run.run_at, indexVersion: run.index_version ?? null },
       files: {
         result: referenceTo(result),
         snapshots: result.inset ? { ...referenceTo(result.inset), at: result.inset.at } : null,

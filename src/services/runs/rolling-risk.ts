@@ -9,6 +9,7 @@ import type { ComparedWith } from '#jobs/tasks/views.js';
 import { modelFiles } from '../stored/used-models.js';
 import type { CheckedBytes } from '../stored/stored-bytes.js';
 import { createBacktestPlans } from './backtest-plans.js';
+import { assertUndamaged } from '../stored/damaged-runs.js';
 import { columnsFile, requireRun, type RunName } from '../stored/run-documents.js';
 import { stateOf, type RunStates } from './run-states.js';
 import { stateHead, withHead } from '../stored/stamped-json.js';
@@ -58,6 +59,7 @@ export function createRollingRisk({
     async rolling(name, { window, half_life: halfLife, against: asked, benchmark: named }, signal) {
       const run = await requireRun(documents, name);
       const runId = run.run_id;
+      await assertUndamaged(artifacts, run);
       const columns = await columnsFile(artifacts, run);
       if (window !== undefined && halfLife !== undefined) throw bothGiven('half_life', halfLife, { window });
       if (asked !== undefined && named !== undefined) throw bothGiven('benchmark', named, { against: asked });

@@ -19,13 +19,14 @@ import type { DataVersions } from '../datasets/data-versions.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 import { assertHasRuns } from '../stored/kept-runs.js';
 import { effectsOf, type Causes, type Inputs, type Side, type Unknown } from './replayed-effects.js';
+import { assertUndamaged } from '../stored/damaged-runs.js';
 import { columnsFile, requireRun } from '../stored/run-documents.js';
 import type { RunStates } from './run-states.js';
 import { storedPlan, withDefaults } from '../stored/stored-plans.js';
 
 export interface RunDifferenceJobDependencies {
   readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'read' | 'file'>;
+  readonly artifacts: Pick<ArtifactStore, 'read' | 'file' | 'damaged'>;
   readonly markets: Markets;
   readonly dataVersions: Pick<DataVersions, 'at' | 'before' | 'versionOf' | 'difference'>;
 }
@@ -100,6 +101,7 @@ export function createRunDifferenceJob({
     const { run_id: subject, engine_version: engineVersion } = payload;
     await assertNotDeleted(documents, subject, 'comparison');
     const [from, to] = [await sideOf(subject, payload.from), await sideOf(subject, payload.to)];
+    for (const { run } of [from, to]) await assertUndamaged(artifacts, run);
     const levels = await attempt.compute(
       'compare-levels',
       { from: await columnsFile(artifacts, from.run), to: await columnsFile(artifacts, to.run) },

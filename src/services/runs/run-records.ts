@@ -7,6 +7,7 @@ import type { Jobs } from '#jobs/job-kind.js';
 import type { ArtifactRef, ArtifactStore, FoundDocument } from '#store/port.js';
 import type { Precondition } from '../shared/preconditions.js';
 import type { StoredBytes } from '../stored/stored-bytes.js';
+import { assertUndamaged } from '../stored/damaged-runs.js';
 import { earlierFiles, provenanceOf, readRun } from '../stored/run-documents.js';
 import { unmarked } from '../stored/stamped-json.js';
 
@@ -89,8 +90,9 @@ export function createRunRecords({ artifacts, jobs }: RunRecordsDependencies): R
     try {
       return { length: file.bytes, stream: await artifacts.stream(file) };
     } catch {
-      // Somebody removed or cut it: it can be made again.
+      // Somebody removed, cut or changed it: it can be made again.
       cached.delete(etag);
+      await artifacts.remove([file.name]);
       const again = await cache(etag, run);
       return { length: again.bytes, stream: await artifacts.stream(again) };
     }
@@ -99,6 +101,7 @@ export function createRunRecords({ artifacts, jobs }: RunRecordsDependencies): R
   return {
     async read(run) {
       const etag = recordEtag(run);
+      await assertUndamaged(artifacts, run); // Also where a file of the record is served: a listing leaves the run out.
       try {
         const { length, stream } = await open(etag, run);
         await makeRoom();

@@ -18,6 +18,7 @@ import { assertReferenceColumn } from './reference-column.js';
 import { assertNoErrors, Refusal } from '#domain/refusals/refusal.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import { withUnreadable } from '../shared/skipped.js';
 import { createBacktestPlans } from './backtest-plans.js';
 import { findRun, isWholeHistory, readRun, requireRun, type RunName } from '../stored/run-documents.js';
 import { stateOf, type RunStates } from './run-states.js';
@@ -166,11 +167,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
         damaged += rows.length - readable.length;
         await setImmediate();
       }
-      return {
-        summaries,
-        skipped: skipped + damaged,
-        skipped_causes: { ...causes, unreadable: causes.unreadable + damaged },
-      };
+      return { summaries, ...withUnreadable({ skipped, skipped_causes: causes }, damaged) };
     },
     async performance(name, query, signal) {
       const { start = null, end = null, variant = null } = query;

@@ -8,8 +8,9 @@ import { jobKind, type JobKind, type Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
-import type { DocumentStore } from '#store/port.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
+import { assertUndamaged } from '../stored/damaged-runs.js';
 import { columnsOf, payloadOf, requireRun, type AskedRun } from '../stored/run-documents.js';
 import type { RunStates } from './run-states.js';
 import { findIndex } from '../stored/stored-indices.js';
@@ -40,12 +41,16 @@ const SUMMING = 0.05;
 /** The kind of job that simulates: paths are drawn in parts that share one piece of memory, then summed up. */
 export function createSimulationJob({
   documents,
+  artifacts,
   markets,
   states,
-}: Pick<SimulationsDependencies, 'documents' | 'markets' | 'states'>): JobKind<SimulationPayload> {
+}: Pick<SimulationsDependencies, 'documents' | 'markets' | 'states'> & {
+  readonly artifacts: Pick<ArtifactStore, 'damaged'>;
+}): JobKind<SimulationPayload> {
   return jobKind('simulate', async ({ run_id: runId, which_run: id, request, calendar, dates }, attempt) => {
     await assertNotDeleted(documents, runId, 'simulation');
     const run = await requireRun(documents, { subject: runId, id });
+    await assertUndamaged(artifacts, run);
     const columns = columnsOf(run);
     if (request.method === 'gaussian_factor') await markets.settled();
     const market = request.method === 'gaussian_factor' ? (await states.requireMarket(run)).identity : null;

@@ -4,7 +4,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Attempt } from '#jobs/job-kind.js';
 import type { PortableTaskName, TaskOutput } from '#jobs/tasks.js';
 import type { RunFileName } from '#jobs/tasks/runs.js';
-import type { ArtifactRef, ArtifactStore } from '#store/port.js';
+import type { ArtifactLink, ArtifactRef, ArtifactStore } from '#store/port.js';
 import { earlierFiles } from '../stored/run-documents.js';
 
 /** Files of prices that a service remembers, beside those of the run that is to be made again. */
@@ -57,20 +57,24 @@ interface OnceStored<F> {
  */
 export async function storedOnce<F extends Readonly<Record<string, ArtifactRef> & { readonly columns: ArtifactRef }>>(
   attempt: Sharing,
-  artifacts: Pick<ArtifactStore, 'newName'>,
+  artifacts: Pick<ArtifactStore, 'newName' | 'destination' | 'isIntact'>,
   { own, unwritten, prices, newest, stored }: MadeFiles<F>,
 ): Promise<OnceStored<F> | undefined> {
   const { overview, columns, checkpoint, plan, snapshots } = newest ? storedFilesOf(newest) : {};
   const files = [overview, columns, checkpoint, plan, unwritten.includes('snapshots') ? snapshots : undefined];
   const known = new Map(files.flatMap((ref) => (ref ? [[ref.sha256, ref]] : [])));
-  const same = Object.entries(own).flatMap(([part, { sha256 }]) => {
+  const same: { readonly part: string; readonly link: ArtifactLink }[] = [];
+  for (const [part, { sha256 }] of Object.entries(own)) {
     const ref = known.get(sha256);
-    return ref === undefined ? [] : [{ part, link: { ref, name: artifacts.newName() } }];
-  });
+    // What was not written was compared with the stored file; what was is shared where that saves room and has no damage.
+    if (ref !== undefined && (unwritten.includes(part) || (await isShared(artifacts, ref))))
+      same.push({ part, link: { ref, name: artifacts.newName() } });
+  }
   const names = Object.fromEntries(same.map(({ part, link }) => [part, link.name]));
   if (unwritten.some((part) => names[part] === undefined)) return undefined;
   const written = prices?.written ?? undefined;
-  const source = prices === null ? undefined : (written ?? stored.get(prices.sha256));
+  const source = prices === null ? undefined : (written ?? (await undamaged(artifacts, stored.get(prices.sha256))));
+  if (prices !== null && source === undefined) return undefined;
   const beside = source && { ref: source, name: pricesFileOf(names['columns'] ?? own.columns.name) };
   if (same.length === 0 && !beside) return { files: own, prices: null };
   const linked = await linkedOrGone(attempt, [...same.map(({ link }) => link), ...(beside ? [beside] : [])]);
@@ -87,6 +91,20 @@ export async function storedOnce<F extends Readonly<Record<string, ArtifactRef> 
   const [again] = await attempt.share([{ ref: written, name: pricesFileOf(own.columns.name) }]);
   await attempt.drop([written.name]);
   return { files: own, prices: again! }; // As many as were asked for.
+}
+
+/** An object that is copied takes as much room as one that is written. */
+async function isShared({ destination, isIntact }: Pick<ArtifactStore, 'destination' | 'isIntact'>, ref: ArtifactRef) {
+  return destination.kind === 'folder' && (await isIntact(ref));
+}
+
+/** A stored file that has its content. That in a folder of this machine was looked at by the thread that made the run. */
+async function undamaged(
+  { destination, isIntact }: Pick<ArtifactStore, 'destination' | 'isIntact'>,
+  ref: ArtifactRef | undefined,
+): Promise<ArtifactRef | undefined> {
+  const isLookedAt = destination.kind === 'folder' && destination.storeId === undefined;
+  return ref && (isLookedAt || (await isIntact(ref))) ? ref : undefined;
 }
 
 /** Files of a stored run that a run made again may have as well. */

@@ -1,10 +1,13 @@
 import type { RunMetrics, StoredRuns } from '#contract/analytics/runs.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import type { RunListDocument } from '#domain/documents/run-list-document.js';
+import { RunListDocument } from '#domain/documents/run-list-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import type { DocumentStore } from '#store/port.js';
+import type { ArtifactStore, DocumentStore, UnreadableCause } from '#store/port.js';
+import { causeOf } from '#store/unreadable-cause.js';
+import { skippedBy } from '../shared/skipped.js';
+import { damagedRuns } from '../stored/damaged-runs.js';
 import { assertHasRuns, runListOf } from '../stored/kept-runs.js';
-import { findRun, requireRun } from '../stored/run-documents.js';
+import { findRun, keptRunId, readRun, requireRun, type AskedRun } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import type { ViewMaker } from './view-maker.js';
 
@@ -21,37 +24,49 @@ export interface StoredRunsService {
 
 export interface StoredRunsDependencies {
   readonly documents: DocumentStore;
+  readonly artifacts: Pick<ArtifactStore, 'damaged'>;
   readonly maker: Pick<ViewMaker, 'held' | 'columnsOf'>;
 }
 
 /** Rows made at once: the threads that make them have little to do for each. */
 const ROWS_AT_ONCE = 8;
 
-export function createStoredRuns({ documents, maker }: StoredRunsDependencies): StoredRunsService {
-  /** A run that was dropped since it was listed is left out, as one whose document cannot be read. */
+export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDependencies): StoredRunsService {
+  /**
+   * A run, or why it cannot be read: its document, or a file with its columns. Undefined of one that was dropped since it
+   * was listed.
+   */
+  async function runOf(asked: AskedRun): Promise<RunDocument | UnreadableCause | undefined> {
+    try {
+      const run = await requireRun(documents, asked);
+      return (await damagedRuns(artifacts, [run])).size > 0 ? 'unreadable' : run;
+    } catch (thrown) {
+      if (!(thrown instanceof Refusal) || !UNREADABLE.has(thrown.code)) throw thrown;
+      return causeOf(await documents.get('kept-run', keptRunId(asked.subject, asked.id!)), readRun);
+    }
+  }
+
   async function rowOf(
-    { subject, id, list }: { readonly subject: string; readonly id: string; readonly list: RunListDocument },
+    run: RunDocument,
+    list: RunListDocument,
     signal: AbortSignal,
-  ): Promise<StoredRuns['runs']> {
-    const run = await requireRun(documents, { subject, id }).catch(asUndefined);
-    if (run === undefined) return [];
-    return [
-      {
-        run_id: id,
-        run_at: run.run_at,
-        run_hash: run.run_hash,
-        start: run.start,
-        end: run.end,
-        index_version: run.index_version ?? null,
-        store_id: run.store_id ?? null,
-        store_version: run.store_version ?? null,
-        store_content_hash: run.store_content_hash,
-        engine_version: run.engine_version,
-        request: requestOf(run),
-        metrics: (await metricsOf(run, signal).catch(asUndefined)) ?? null,
-        published: list.published.includes(id),
-      },
-    ];
+  ): Promise<StoredRuns['runs'][number]> {
+    const id = runIdOf(run);
+    return {
+      run_id: id,
+      run_at: run.run_at,
+      run_hash: run.run_hash,
+      start: run.start,
+      end: run.end,
+      index_version: run.index_version ?? null,
+      store_id: run.store_id ?? null,
+      store_version: run.store_version ?? null,
+      store_content_hash: run.store_content_hash,
+      engine_version: run.engine_version,
+      request: requestOf(run),
+      metrics: (await metricsOf(run, signal).catch(asUndefined)) ?? null,
+      published: list.published.includes(id),
+    };
   }
 
   async function metricsOf(run: RunDocument, signal: AbortSignal): Promise<RunMetrics> {
@@ -64,19 +79,34 @@ export function createStoredRuns({ documents, maker }: StoredRunsDependencies): 
       await assertHasRuns(documents, subject);
       const list = await runListOf(documents, subject);
       const newest = await findRun(documents, subject);
+      const skipped = await unlisted(documents, subject);
       const ids = [...(newest === undefined ? [] : [runIdOf(newest)]), ...list.earlier];
+      const total = ids.length + skipped.length;
       const from = before === undefined ? 0 : ids.indexOf(before) + 1;
       if (before !== undefined && from === 0) await requireRun(documents, { subject, id: before });
       const asked = ids.slice(from, limit === undefined ? undefined : from + limit);
       const runs: StoredRuns['runs'] = [];
       for (let at = 0; at < asked.length; at += ROWS_AT_ONCE) {
-        const batch = asked.slice(at, at + ROWS_AT_ONCE);
-        runs.push(...(await Promise.all(batch.map((id) => rowOf({ subject, id, list }, signal)))).flat());
+        const batch = await Promise.all(asked.slice(at, at + ROWS_AT_ONCE).map((id) => runOf({ subject, id })));
+        skipped.push(...batch.filter((found) => typeof found === 'string'));
+        const found = batch.filter((run) => typeof run === 'object');
+        runs.push(...(await Promise.all(found.map((run) => rowOf(run, list, signal)))));
       }
-      return { runs, total: ids.length };
+      return { runs, total, ...skippedBy(skipped) };
     },
   };
 }
+
+/** Why runs cannot be read whose ids are not known: the newest, and the earlier ones where the list of them is lost. */
+async function unlisted(documents: Pick<DocumentStore, 'get' | 'ids'>, subject: string): Promise<UnreadableCause[]> {
+  const newest = causeOf(await documents.get('run', subject), readRun);
+  const list = causeOf(await documents.get('run-list', subject), (body) => RunListDocument.safeParse(body).data);
+  if (list === undefined) return newest === undefined ? [] : [newest];
+  const earlier = (await documents.ids('kept-run')).filter((id) => id.startsWith(keptRunId(subject, '')));
+  return [...(newest === undefined ? [] : [newest]), ...earlier.map(() => list)];
+}
+
+const UNREADABLE: ReadonlySet<string> = new Set(['RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE']);
 
 /** The request of a run, with the version of the data where one was asked for. */
 function requestOf({ request, as_known_on: version }: RunDocument): unknown {
@@ -84,6 +114,6 @@ function requestOf({ request, as_known_on: version }: RunDocument): unknown {
 }
 
 function asUndefined(thrown: unknown): undefined {
-  if (thrown instanceof Refusal && ['RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE'].includes(thrown.code)) return undefined;
+  if (thrown instanceof Refusal && UNREADABLE.has(thrown.code)) return undefined;
   throw thrown;
 }

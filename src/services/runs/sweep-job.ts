@@ -7,13 +7,14 @@ import type { SweepPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
 import type { SweepPartOrder } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
-import type { DocumentStore } from '#store/port.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { modelReferences, plannedFiles } from '../stored/used-models.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 
 export interface SweepJobDependencies {
   readonly documents: Pick<DocumentStore, 'get'>;
+  readonly artifacts: Pick<ArtifactStore, 'damaged'>;
   readonly markets: Markets;
   readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
   /** Threads of the pool. */
@@ -31,6 +32,7 @@ const SUMMING = 0.05;
  */
 export function createSweepJob({
   documents,
+  artifacts,
   markets,
   dataVersions,
   workers,
@@ -41,7 +43,7 @@ export function createSweepJob({
     const content = await dataVersions.at(data_version);
     const isAsKnown = base.request.as_known !== undefined || patches.some((patch) => '/request/as_known' in patch);
     const known = isAsKnown ? { known: await dataVersions.before(content.version) } : {};
-    const references = modelReferences(models, await plannedFiles(documents, models));
+    const references = modelReferences(models, await plannedFiles(documents, artifacts, models));
     const { identity: market } = content.served;
     return { market, base, documents: reached, ...references, ...known } satisfies Omit<SweepPartOrder, 'patches'>;
   }

@@ -4,6 +4,7 @@ import type { Jobs } from '#jobs/job-kind.js';
 import type { RunViewInput } from '#jobs/tasks/views.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
 import type { ArtifactStore } from '#store/port.js';
+import { assertUndamaged } from '../stored/damaged-runs.js';
 import { columnsFile } from '../stored/run-documents.js';
 import { stateOf } from './run-states.js';
 import type { RunStates } from './run-states.js';
@@ -35,7 +36,10 @@ export function createViewMaker({ artifacts, jobs, views, states }: ViewMakerDep
     jobs.query('view-run', input, signal);
   const headOf = async (run: RunDocument): Promise<StateHead> => stateHead(await stateOf(states, run));
   return {
-    columnsOf: (run) => columnsFile(artifacts, run),
+    async columnsOf(run) {
+      await assertUndamaged(artifacts, run);
+      return columnsFile(artifacts, run);
+    },
     headOf,
     make,
     held: (input, signal) => views.get(questionOf(input), () => make(input, signal)),

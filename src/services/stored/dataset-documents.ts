@@ -67,6 +67,7 @@ export function toDataStore(
     active: _active,
     served: _served,
     kept: _kept,
+    read_by: _readBy,
     location,
     source,
     error,

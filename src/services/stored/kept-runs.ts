@@ -11,7 +11,10 @@ const NO_RUNS: RunListDocument = { earlier: [], published: [] };
 /** Which runs of a subject are stored beside the newest. */
 export async function runListOf(reader: Pick<DocumentReader, 'get'>, subject: string): Promise<RunListDocument> {
   const stored = await reader.get('run-list', subject);
-  return stored === undefined || 'unreadable' in stored ? NO_RUNS : RunListDocument.parse(stored.body);
+  return (
+    (stored === undefined || 'unreadable' in stored ? undefined : RunListDocument.safeParse(stored.body).data) ??
+    NO_RUNS
+  );
 }
 
 /**

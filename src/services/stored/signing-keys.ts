@@ -1,10 +1,13 @@
+import type { PublicKeys } from '#contract/publication.js';
 import { SigningKey, type PublicKey } from '#domain/documents/publication-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { lastSealedAt, sealAudit } from '#store/audit/seals.js';
 import { timeAfterLogs } from '#store/publication/log.js';
 import { newSigningKey } from '#store/publication/signing.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
+import type { SecretBox } from '#store/secrets/secret-box.js';
 import { latestTime } from '#store/timestamp.js';
+import { withUnreadable } from '../shared/skipped.js';
 
 /** The keys that sign publications: one is in use, those before it stay known for what they signed. */
 export interface SigningKeys {
@@ -13,7 +16,7 @@ export interface SigningKeys {
   /** Whether a key is still the one in use. */
   isCurrent(reader: Pick<DocumentReader, 'get'>, keyId: string): Promise<boolean>;
   /** Public keys, oldest first. */
-  list(): Promise<PublicKey[]>;
+  list(): Promise<PublicKeys>;
   /** Puts a new key in place of the one in use, at no time before its last signature, whatever the clock does. */
   rotate(by: Authorship): Promise<PublicKey>;
 }
@@ -21,28 +24,33 @@ export interface SigningKeys {
 export function createSigningKeys({
   documents,
   timestamp,
+  secrets,
 }: {
   readonly documents: DocumentStore;
   readonly timestamp: () => string;
+  /** How private keys are stored. */
+  readonly secrets: Pick<SecretBox, 'seal' | 'open'>;
 }): SigningKeys {
   async function inUse(tx: Pick<DocumentTransaction, 'get' | 'ids'>): Promise<SigningKey | undefined> {
     for (const id of await tx.ids('signing-key')) {
       const stored = await tx.get('signing-key', id);
       const key = stored === undefined || 'unreadable' in stored ? undefined : readKey(stored.body);
-      if (key?.valid_until === null) return key;
+      if (key?.valid_until === null) return { ...key, private_key: secrets.open(key.private_key) };
     }
     return undefined;
   }
+
+  const stored = (key: SigningKey): SigningKey => ({ ...key, private_key: secrets.seal(key.private_key) });
 
   async function replaced(tx: DocumentTransaction, now: string): Promise<SigningKey> {
     const before = await inUse(tx);
     const at = latestTime(await timeAfterLogs(tx, now), before?.valid_from, await lastSealedAt(tx));
     if (before !== undefined) {
       await sealAudit(tx, before, at); // What was written until now is signed by the key of its time.
-      await tx.put('signing-key', before.key_id, { ...before, valid_until: at } satisfies SigningKey);
+      await tx.put('signing-key', before.key_id, stored({ ...before, valid_until: at }));
     }
     const key = newSigningKey(at);
-    await tx.put('signing-key', key.key_id, key);
+    await tx.put('signing-key', key.key_id, stored(key));
     return key;
   }
 
@@ -55,8 +63,8 @@ export function createSigningKeys({
       return stored !== undefined && !('unreadable' in stored) && readKey(stored.body)?.valid_until === null;
     },
     async list() {
-      const { documents: keys } = await documents.list('signing-key', readKey);
-      return keys.map(publicPart).toSorted(byAge);
+      const { documents: keys, ...left } = await documents.list('signing-key', readKey);
+      return { keys: keys.map(publicPart).toSorted(byAge), ...withUnreadable(left, 0) };
     },
     rotate: async (by) => publicPart(await documents.transaction((tx) => replaced(tx, timestamp()), { by })),
   };

@@ -13,6 +13,7 @@ import type { WeightsViewInput } from '#jobs/tasks/views.js';
 import type { ArtifactRef, ArtifactStore, DocumentReader, StoredDocument } from '#store/port.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
+type ModelArtifacts = Pick<ArtifactStore, 'file' | 'damaged'>;
 
 /** A stored model with the ETag of its document. */
 export interface StoredRiskModel {
@@ -25,10 +26,29 @@ export async function requireModel(reader: Reader, modelId: string): Promise<Sto
   const found = await reader.get('risk-model', modelId);
   if (found === undefined) throw modelNotFound(modelId);
   const document = 'unreadable' in found ? undefined : readModel(found.body);
-  if (document === undefined)
-    throw new Refusal('DOCUMENT_UNREADABLE', `The risk model ${modelId} cannot be read; it can still be deleted.`);
+  if (document === undefined) throw unreadableModel(modelId);
   return { document, etag: (found as StoredDocument).etag }; // readable, as its document was
 }
+
+/** Whether the numbers of a stored model are all there. @cost one read of them in a process; a look later on */
+export async function hasNumbers(
+  artifacts: Pick<ArtifactStore, 'damaged'>,
+  { covariance, factors }: RiskModelDocument,
+): Promise<boolean> {
+  const files = [covariance, ...(factors === undefined ? [] : [factors])];
+  return (await artifacts.damaged(files.map((ref) => ({ ref, madeAt: 0 })))).size === 0;
+}
+
+/** @throws Refusal DOCUMENT_UNREADABLE: nothing is computed with damaged numbers */
+export async function assertNumbers(
+  artifacts: Pick<ArtifactStore, 'damaged'>,
+  document: RiskModelDocument,
+): Promise<void> {
+  if (!(await hasNumbers(artifacts, document))) throw unreadableModel(document.model_id);
+}
+
+const unreadableModel = (modelId: string): Refusal =>
+  new Refusal('DOCUMENT_UNREADABLE', `The risk model ${modelId} cannot be read; it can still be deleted.`);
 
 export function modelNotFound(modelId: string): Refusal {
   return new Refusal('RISK_MODEL_NOT_FOUND', `No risk model is stored under the id ${modelId}.`, { model_id: modelId });
@@ -52,7 +72,7 @@ export async function plannedModels(
 /** The same with their files, for a question that is answered at once. @throws Refusal VALIDATION_FAILED */
 export async function modelFiles(
   reader: Reader,
-  artifacts: Pick<ArtifactStore, 'file'>,
+  artifacts: ModelArtifacts,
   documents: Readonly<Record<string, IndexDocument>>,
 ): Promise<{ readonly models?: ModelFiles }> {
   const models = await modelsOf(reader, documents);
@@ -75,18 +95,12 @@ export async function runModelFiles(
 }
 
 /** A stored model that a request names, for a question that is answered at once. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
-export async function namedModelFile(
-  reader: Reader,
-  artifacts: Pick<ArtifactStore, 'file'>,
-  modelId: string,
-): Promise<ModelFiles> {
+export async function namedModelFile(reader: Reader, artifacts: ModelArtifacts, modelId: string): Promise<ModelFiles> {
   return { [modelId]: await modelFile(artifacts, (await requireModel(reader, modelId)).document) };
 }
 
-async function modelFile(
-  artifacts: Pick<ArtifactStore, 'file'>,
-  document: RiskModelDocument,
-): Promise<ModelFiles[string]> {
+async function modelFile(artifacts: ModelArtifacts, document: RiskModelDocument): Promise<ModelFiles[string]> {
+  await assertNumbers(artifacts, document);
   return { path: await artifacts.file(document.covariance), ...contentOf(plannedModel(document)) };
 }
 
@@ -103,7 +117,7 @@ export interface AskedMeasure {
  */
 export async function riskMeasure(
   reader: Reader,
-  artifacts: Pick<ArtifactStore, 'file'>,
+  artifacts: ModelArtifacts,
   { risk, risk_model: modelId, risk_estimator: estimator }: AskedMeasure,
 ): Promise<Pick<WeightsViewInput, 'risk' | 'model' | 'estimator'>> {
   if (modelId === undefined) return estimator === undefined ? { risk } : { risk: true, estimator };
@@ -118,26 +132,30 @@ export async function riskMeasure(
 
 /**
  * The matrices of planned models that are still stored as they were planned.
- * @throws Refusal RISK_MODEL_CHANGED
+ * @throws Refusal RISK_MODEL_CHANGED, DOCUMENT_UNREADABLE
  */
 export async function plannedFiles(
   reader: Reader,
+  artifacts: Pick<ArtifactStore, 'damaged'>,
   planned?: PlannedModels,
 ): Promise<Readonly<Record<string, ArtifactRef>>> {
   const documents = await plannedDocuments(reader, planned);
+  for (const document of Object.values(documents)) await assertNumbers(artifacts, document);
   return Object.fromEntries(Object.entries(documents).map(([id, { covariance }]) => [id, covariance]));
 }
 
 /**
  * Planned models with their matrices and factors by name, for the order of an optimisation.
- * @throws Refusal RISK_MODEL_CHANGED
+ * @throws Refusal RISK_MODEL_CHANGED, DOCUMENT_UNREADABLE
  */
 export async function optimisedModels(
   reader: Reader,
+  artifacts: Pick<ArtifactStore, 'damaged'>,
   planned: PlannedModels | undefined,
 ): Promise<{ readonly models?: ModelReferences }> {
   if (planned === undefined) return {};
   const documents = await plannedDocuments(reader, planned);
+  for (const document of Object.values(documents)) await assertNumbers(artifacts, document);
   const references = Object.entries(documents).map(([id, document]) => [
     id,
     {

@@ -43,7 +43,9 @@ export function boundedCalls(folder: string, { atOnce = AT_ONCE, readMs = READ_M
   let stalled = 0;
 
   const stall = (): Refusal =>
-    new Refusal('STORE_UNAVAILABLE', `The folder of the results, ${folder}, is away: it does not answer.`);
+    new Refusal('STORE_UNAVAILABLE', 'The folder of the results is away: it does not answer.', null, {
+      cause: new Error(`folder ${folder}`),
+    });
 
   function leave(): void {
     const next = queue.shift();

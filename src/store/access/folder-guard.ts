@@ -60,4 +60,6 @@ export function guardFolder(
 }
 
 const away = (folder: string, reason: string, cause?: unknown): Refusal =>
-  new Refusal('STORE_UNAVAILABLE', `The folder of the results, ${folder}, is away: ${reason}.`, null, { cause });
+  new Refusal('STORE_UNAVAILABLE', `The folder of the results is away: ${reason}.`, null, {
+    cause: new Error(`folder ${folder}`, { cause }),
+  });

@@ -1,38 +1,25 @@
 import { createHash } from 'node:crypto';
-import {
-  closeSync,
-  fstat as fstatCallback,
-  fstatSync,
-  open as openCallback,
-  openSync,
-  read as readCallback,
-} from 'node:fs';
+import { closeSync, fstat as fstatCallback, fstatSync, open as openCallback, openSync } from 'node:fs';
 import { access, link, mkdir, rename, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { Refusal } from '#domain/refusals/refusal.js';
+import { damagedArtifact } from '../access/artifact-damage.js';
 import { isArtifactName, newArtifactName } from './artifact-owners.js';
 import type { ArtifactInset, ArtifactLink, ArtifactRef, ArtifactStore } from '../port.js';
-import { copyFlushed, digestFile, sha256OfFile, type FileDigest } from './file-digest.js';
+import { createDamageLook } from './damaged-files.js';
+import { copyFlushed, digestFile, type FileDigest } from './file-digest.js';
 import { WRITE_MS, type FolderCall } from '../access/folder-calls.js';
 import { guardFolder, ownFolder, type FolderGuard } from '../access/folder-guard.js';
 import { closeBy, flushFolder, openBy as openHandle, writeFlushed } from './flush-folder.js';
+import { readRange, streamFrom, verifyFile, type FileRange } from './file-stream.js';
 import { draftOf, removeFiles, withoutDraft } from './folder-writer.js';
 import { folderTrash, namesIn, noTrash } from './folder-trash.js';
 import { watchFreeSpace, type FreeSpace } from './free-space.js';
 import { ownHash, type HashApart, type PassingHash } from './passing-hash.js';
 
-const readFile = promisify(readCallback);
 const openFile = promisify(openCallback);
 const fstat = promisify(fstatCallback);
-
-/** One read of a stream: large enough that a 20 MB run takes 80 of them, small enough for 1,000 slow readers. */
-const CHUNK_BYTES = 256 * 1024;
-
-/** Longest read of one call: a large result takes many, each within its time. */
-const PIECE_BYTES = 16 << 20;
-
-type Range = { readonly start: number; readonly end: number };
 
 interface FolderOptions {
   /** Of a folder that machines share, which is there and may go. */
@@ -54,6 +41,19 @@ export async function openArtifacts(
 
   /** Files of a shared folder that a worker of this process writes itself. */
   const claimed = new Set<string>();
+
+  async function isIntact(ref: Omit<ArtifactRef, 'inset'>): Promise<boolean> {
+    let file: number | undefined;
+    try {
+      file = await opened(ref);
+      await verifyFile({ file, ref, hash: hashOf(ref) }, call);
+      return true;
+    } catch {
+      return false; // What cannot be read is not intact, whatever the reason.
+    } finally {
+      if (file !== undefined) closeSync(file);
+    }
+  }
 
   async function remove(names: readonly string[]): Promise<void> {
     for (const name of names) claimed.delete(name);
@@ -125,23 +125,24 @@ export async function openArtifacts(
     async stream(ref, range) {
       const file = await opened(ref);
       if (range) return streamFrom([{ file, ...range }], call);
-      const hash = hashOf(ref);
-      const whole: FileRange = { file, start: 0, end: ref.bytes, hash, ends: ref };
+      const files = [file];
       const { inset } = ref;
-      if (!inset) return streamFrom([whole], call);
+      const sums: number[] = [];
       try {
-        const within: FileRange = {
-          file: await opened(inset),
-          start: 0,
-          end: inset.bytes,
-          hash: hashOf(inset),
-          ends: inset,
-        };
-        return streamFrom([{ file, start: 0, end: inset.at, hash }, within, { ...whole, start: inset.at }], call);
+        if (inset) files.push(await opened(inset));
+        // What is damaged is refused before the first byte is out.
+        for (const [i, each] of [ref, ...(inset ? [inset] : [])].entries())
+          sums.push(await verifyFile({ file: files[i]!, ref: each, hash: hashOf(each) }, call));
       } catch (thrown) {
-        closeSync(file);
+        files.forEach((each) => closeSync(each));
         throw thrown;
       }
+      const passed = { crc32: 0 };
+      const whole: FileRange = { file, start: 0, end: ref.bytes, passed, ends: { ref, crc32: sums[0]! } };
+      if (!inset) return streamFrom([whole], call);
+      const ends = { ref: inset, crc32: sums[1]! };
+      const within = { file: files[1]!, start: 0, end: inset.bytes, passed: { crc32: 0 }, ends };
+      return streamFrom([{ file, start: 0, end: inset.at, passed }, within, { ...whole, start: inset.at }], call);
     },
     async read(ref, range = { start: 0, end: ref.bytes }) {
       const file = await opened(ref);
@@ -154,13 +155,8 @@ export async function openArtifacts(
         closeSync(file);
       }
     },
-    async isIntact(ref) {
-      try {
-        return (await call(() => sha256OfFile(path(ref.name)), WRITE_MS)) === ref.sha256;
-      } catch {
-        return false; // What cannot be read is not intact, whatever the reason.
-      }
-    },
+    isIntact,
+    damaged: createDamageLook({ path, isIntact, call }),
     async file({ name }) {
       if (storeId !== undefined && !claimed.has(name)) await assertThere(path(name), name, call);
       return path(name);
@@ -215,7 +211,7 @@ async function assertThere(path: string, name: string, call: FolderCall): Promis
     await call(() => access(path));
   } catch (cause) {
     if (cause instanceof Refusal) throw cause;
-    throw absent(name, cause);
+    throw damagedArtifact(name, cause);
   }
 }
 
@@ -247,89 +243,7 @@ async function openBy(call: FolderCall, path: string, ref: ArtifactRef | Artifac
   throw unreadable(ref);
 }
 
-/** Bytes `start` to `end` (exclusive) of an open file. */
-interface FileRange extends Range {
-  readonly file: number;
-  /** Takes the bytes as they pass. */
-  readonly hash?: PassingHash;
-  /** The artifact whose bytes the hash covers, all read after this range. */
-  readonly ends?: ArtifactRef | ArtifactInset;
-}
-
-/** A stream of the bytes of some ranges. Reading it into a buffer of one's own (`byob`) allocates no chunks. */
-function streamFrom(ranges: readonly FileRange[], call: FolderCall): ReadableStream<Uint8Array> {
-  const files = new Set(ranges.map(({ file }) => file));
-  const left = ranges.filter(({ start, end, ends }) => end > start || ends);
-  let at = left[0]?.start ?? 0;
-  let isOpen = true;
-  let isReading = false;
-  const closeFiles = (): void => files.forEach((file) => closeSync(file));
-  const close = (): void => {
-    if (isOpen && !isReading) closeFiles(); // Their numbers may be other files' as soon as they are closed.
-    isOpen = false;
-  };
-
-  /** Reads a part of a range; the last one is checked. */
-  async function take({ file, end, hash, ends }: FileRange, part: Uint8Array): Promise<void> {
-    await fill(file, part, at, call);
-    await hash?.add(part);
-    if (ends && at + part.length === end && (await hash!.hex()) !== ends.sha256) throw unreadable(ends);
-  }
-
-  return new ReadableStream({
-    type: 'bytes',
-    autoAllocateChunkSize: CHUNK_BYTES,
-    async pull(controller) {
-      const request = controller.byobRequest!; // Room is allocated for those who bring none.
-      const { buffer, byteOffset, byteLength } = request.view!;
-      let length = 0;
-      try {
-        for (let range = left[0]; range && length === 0; range = left[0]) {
-          const part = new Uint8Array(buffer, byteOffset, Math.min(byteLength, range.end - at));
-          isReading = true;
-          await take(range, part).finally(() => (isReading = false));
-          if (!isOpen) return closeFiles(); // It was cancelled meanwhile.
-          length = part.length;
-          at += length;
-          if (at < range.end) continue;
-          left.shift();
-          at = left[0]?.start ?? 0;
-        }
-      } catch (thrown) {
-        close();
-        controller.error(thrown);
-        return;
-      }
-      if (length > 0) request.respond(length);
-      if (left.length > 0) return;
-      close();
-      controller.close();
-      if (length === 0) request.respond(0); // What waits for bytes hears that there are none.
-    },
-    cancel: close,
-  });
-}
-
-async function readRange(file: number, { start, end }: Range, call: FolderCall): Promise<Uint8Array<ArrayBuffer>> {
-  const bytes = new Uint8Array(end - start);
-  await fill(file, bytes, start, call);
-  return bytes;
-}
-
-async function fill(file: number, bytes: Uint8Array, start: number, call: FolderCall): Promise<void> {
-  let filled = 0;
-  while (filled < bytes.length) {
-    const [length, at] = [Math.min(bytes.length - filled, PIECE_BYTES), filled];
-    const { bytesRead } = await call(() => readFile(file, bytes, at, length, start + at));
-    if (bytesRead === 0) throw new Error(`the file ended ${bytes.length - filled} bytes early`);
-    filled += bytesRead;
-  }
-}
-
-const unreadable = ({ name }: ArtifactRef | ArtifactInset, cause?: unknown): Refusal => absent(name, cause);
-
-const absent = (name: string, cause: unknown): Refusal =>
-  new Refusal('DOCUMENT_UNREADABLE', `The stored bytes ${name} are missing or damaged.`, null, { cause });
+const unreadable = ({ name }: ArtifactRef | ArtifactInset, cause?: unknown): Refusal => damagedArtifact(name, cause);
 
 function isAbsent(thrown: unknown): boolean {
   return thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT';

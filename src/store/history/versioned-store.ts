@@ -43,9 +43,10 @@ export function versionedTransaction<T extends DocumentTransaction>(tx: T, { now
   const ahead = createReadsAhead(tx, options?.by !== undefined);
 
   async function log(kind: AuditedKind, id: string, written: Written): Promise<void> {
-    const { author: name, note, requestId: request_id } = author();
+    const { author: name, keyId, note, requestId: request_id } = author();
     const subject = kind === 'data-version' ? ownerOf(id) : id;
-    const statement = { at: time(), author: name, request_id, note, kind, id: subject, ...written };
+    const by = keyId == null ? { author: name } : { author: name, key_id: keyId };
+    const statement = { at: time(), ...by, request_id, note, kind, id: subject, ...written };
     ahead.logEndsWith(await appendAudit(tx, statement, await ahead.logEnd()));
   }
 

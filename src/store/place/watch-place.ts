@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Refusal, isUnavailable } from '#domain/refusals/refusal.js';
-import { describePlace, type ArtifactPlace } from './artifact-place.js';
+import type { ArtifactPlace } from './artifact-place.js';
 import type { ArtifactHealth } from '../access/artifact-health.js';
 import { openMarker, type PlaceMarker } from './marker.js';
 import { codeOf } from '../access/place-fault.js';
@@ -49,8 +49,8 @@ export async function watchPlace(
   }
 
   function look(): Promise<void> {
-    looking ??= faultOf(place, storeId, { marker, isProbed: isSuspect }).finally(() => (looking = undefined));
-    const late = sleep(ANSWER_MS, `${said(place)} does not answer.`, { ref: false });
+    looking ??= faultOf(storeId, { marker, isProbed: isSuspect }).finally(() => (looking = undefined));
+    const late = sleep(ANSWER_MS, `${SAID} does not answer.`, { ref: false });
     return Promise.race([looking, late]).then((found) => {
       say(found);
       if (found === undefined) isSuspect = false;
@@ -93,16 +93,17 @@ interface Look {
 }
 
 /** What is wrong with a place now. Never rejects. */
-async function faultOf(place: ArtifactPlace, storeId: string, { marker, isProbed }: Look): Promise<string | undefined> {
+async function faultOf(storeId: string, { marker, isProbed }: Look): Promise<string | undefined> {
   try {
     const found = (await marker.read())?.storeId;
-    if (found === undefined) return `${said(place)} is away: there is no marker of the store ${storeId}.`;
-    if (found !== storeId) return `${said(place)} is the store ${found}; the database names the store ${storeId}.`;
+    if (found === undefined) return `${SAID} is away: there is no marker of the store ${storeId}.`;
+    if (found !== storeId) return `${SAID} is the store ${found}; the database names the store ${storeId}.`;
     if (isProbed) await marker.probe();
     return undefined;
   } catch (thrown) {
-    return thrown instanceof Refusal ? thrown.message : `${said(place)} cannot be used: ${codeOf(thrown) ?? thrown}.`;
+    return thrown instanceof Refusal ? thrown.message : `${SAID} cannot be used: ${codeOf(thrown) ?? thrown}.`;
   }
 }
 
-const said = (place: ArtifactPlace): string => `The place of the results, ${describePlace(place)},`;
+/** Faults reach clients: where the place is stands in the log alone. */
+const SAID = 'The place of the results';

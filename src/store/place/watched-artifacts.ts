@@ -1,6 +1,7 @@
 import { Refusal } from '#domain/refusals/refusal.js';
-import type { ArtifactHealth } from '../access/artifact-health.js';
+import { damagedArtifact } from '../access/artifact-damage.js';
 import type { ArtifactStore } from '../port.js';
+import type { ArtifactHealth } from '../access/artifact-health.js';
 import { isAway } from '../access/place-fault.js';
 
 /**
@@ -42,10 +43,19 @@ export function watchedArtifacts(artifacts: ArtifactStore, health: ArtifactHealt
     claim: (bytes) => written(() => artifacts.claim(bytes)),
     async isIntact(ref) {
       if (await artifacts.isIntact(ref)) return true;
-      const missing = new Refusal('DOCUMENT_UNREADABLE', `The stored bytes ${ref.name} are missing or damaged.`);
+      const missing = damagedArtifact(ref.name);
       const cause = await health.explain(missing);
       if (cause === missing) return false;
       throw cause;
+    },
+    async damaged(files) {
+      if (health.fault() !== undefined) return new Set();
+      try {
+        return await artifacts.damaged(files);
+      } catch (thrown) {
+        if (isAway(thrown)) return new Set();
+        throw thrown;
+      }
     },
     async remove(names) {
       if (health.fault() !== undefined) return;

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { link, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Refusal } from '#domain/refusals/refusal.js';
+import { damagedArtifact } from '../access/artifact-damage.js';
 import { sha256OfFile } from '../files/file-digest.js';
 import { makeFolder } from '../files/make-folder.js';
 import type { OpenObject } from './s3-client.js';
@@ -140,8 +140,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
           await file.close();
         }
         const digest = hash.digest('hex');
-        if (length !== bytes || digest !== sha256)
-          throw new Refusal('DOCUMENT_UNREADABLE', `The stored bytes ${name} are missing or damaged.`);
+        if (length !== bytes || digest !== sha256) throw damagedArtifact(name);
         await keep(name, draft, digest, length);
       } finally {
         await rm(draft, { force: true });

@@ -1,14 +1,16 @@
 import { open, rm, type FileHandle } from 'node:fs/promises';
 import { Refusal } from '#domain/refusals/refusal.js';
+import { damagedArtifact } from '../access/artifact-damage.js';
 import { isArtifactName, newArtifactName, TRASH } from '../files/artifact-owners.js';
 import { openArtifacts } from '../files/artifact-store.js';
 import type { HashApart } from '../files/passing-hash.js';
 import { digestFile } from '../files/file-digest.js';
 import type { FreeSpace } from '../files/free-space.js';
-import type { ArtifactRef, ArtifactStore } from '../port.js';
+import type { DatedArtifact } from '../artifact-terms.js';
+import type { ArtifactLink, ArtifactRef, ArtifactStore } from '../port.js';
 import { openObjectCache, type ObjectCache, type ObjectCacheOptions } from './object-cache.js';
 import type { S3Access } from '../access/s3-access.js';
-import { createS3Client, type S3Client } from './s3-client.js';
+import { createS3Client, type OpenObject, type S3Client } from './s3-client.js';
 
 export interface ObjectArtifactsOptions {
   readonly access: S3Access;
@@ -36,6 +38,15 @@ export async function openObjectArtifacts(options: ObjectArtifactsOptions): Prom
   return { ...objectArtifacts(opened, client), forRequests };
 }
 
+/** Looks at objects at once, how many are remembered, and for how long. */
+const LOOKS_AT_ONCE = 16;
+const LOOKED_MAX = 32_768;
+const LOOKED_MS = 60_000;
+
+/** Whether an object is what its writer has said. */
+const isObjectOf = ({ bytes, sha256 }: DatedArtifact['ref'], object: Omit<OpenObject, 'body'> | undefined): boolean =>
+  object?.bytes === bytes && object.sha256 === sha256;
+
 interface OpenedObjects extends ObjectArtifactsOptions {
   readonly client: S3Client;
   readonly cached: ObjectCache;
@@ -48,9 +59,11 @@ interface OpenedObjects extends ObjectArtifactsOptions {
 /** @param reader with the patience of whoever reads */
 function objectArtifacts(
   { access, cache, freeSpace, client, cached, files, claimed }: OpenedObjects,
-  reader: Pick<S3Client, 'get'>,
+  reader: Pick<S3Client, 'get' | 'look'>,
 ): ArtifactStore {
   const coming = new Map<string, Promise<void>>();
+  /** Time of the last look at objects that were there, the oldest first. */
+  const lookedAt = new Map<string, number>();
 
   async function fetch(name: string): Promise<void> {
     const isThere = await reader.get(name, async (object) => {
@@ -58,7 +71,7 @@ function objectArtifacts(
       await cached.fill(name, object);
       return true;
     });
-    if (isThere === undefined) throw unreadable(name);
+    if (isThere === undefined) throw damagedArtifact(name);
   }
 
   /** Those who want the same object at once wait for one. */
@@ -67,6 +80,18 @@ function objectArtifacts(
     const own = coming.get(name) ?? fetch(name).finally(() => coming.delete(name));
     coming.set(name, own);
     await own;
+  }
+
+  /** Looks for a copy here, then for the object. It never changes by itself: the answer holds for a while. */
+  async function isThere(ref: DatedArtifact['ref']): Promise<boolean> {
+    const { name } = ref;
+    if (await cached.has(name)) return true;
+    if (Date.now() - (lookedAt.get(name) ?? 0) < LOOKED_MS) return true;
+    if (!isObjectOf(ref, await reader.look(name))) return false;
+    lookedAt.delete(name);
+    lookedAt.set(name, Date.now());
+    for (const oldest of lookedAt.keys()) if (lookedAt.size > LOOKED_MAX) lookedAt.delete(oldest);
+    return true;
   }
 
   const ensureWhole = ({ name, inset }: ArtifactRef): Promise<unknown> =>
@@ -85,10 +110,12 @@ function objectArtifacts(
     }
   }
 
-  async function copyAll(from: readonly { readonly ref: ArtifactRef; readonly name: string }[]) {
-    const copied = await Promise.all(from.map(async ({ ref, name }) => client.copy(ref.name, name)));
+  async function copyAll(from: readonly ArtifactLink[]) {
+    const copied = await Promise.all(
+      from.map(async ({ ref, name }) => isObjectOf(ref, await client.look(ref.name)) && client.copy(ref.name, name)),
+    );
     const missing = from.find((_, i) => !copied[i]);
-    if (missing !== undefined) throw unreadable(missing.ref.name);
+    if (missing !== undefined) throw damagedArtifact(missing.ref.name);
     return from.map(({ ref, name }) => ({ ...ref, name }));
   }
 
@@ -144,6 +171,15 @@ function objectArtifacts(
       } catch {
         return false; // What cannot be read is not intact, whatever the reason.
       }
+    },
+    async damaged(artifacts) {
+      const damaged = new Set<string>();
+      const rest = artifacts.values();
+      const look = async (): Promise<void> => {
+        for (const { ref } of rest) if (!(await isThere(ref))) damaged.add(ref.name);
+      };
+      await Promise.all(Array.from({ length: Math.min(LOOKS_AT_ONCE, artifacts.length) }, look));
+      return damaged;
     },
     async file({ name }) {
       await ensure(name);
@@ -202,6 +238,3 @@ async function readSlice(file: FileHandle, start: number, end: number): Promise<
   }
   return bytes;
 }
-
-const unreadable = (name: string): Refusal =>
-  new Refusal('DOCUMENT_UNREADABLE', `The stored bytes ${name} are missing or damaged.`);

@@ -42,6 +42,8 @@ export interface S3Client {
    * @returns what `take` makes of it; undefined where there is none
    */
   get<T>(name: string, take: (object: OpenObject) => Promise<T>): Promise<T | undefined>;
+  /** Size and hash of an object as the service has them; undefined where there is none. */
+  look(name: string): Promise<Omit<OpenObject, 'body'> | undefined>;
   /** An object under another name, by the service itself. @returns whether it was there */
   copy(from: string, to: string): Promise<boolean>;
   /** Absent ones are fine. */
@@ -226,6 +228,12 @@ export function createS3Client(
           silence.end();
         }
       }
+    },
+    async look(name) {
+      const { ok, headers } = await ask(urlOf(name), { method: 'HEAD' }, [404]);
+      return ok
+        ? { bytes: Number(headers.get('content-length')), sha256: headers.get(SHA256) ?? undefined }
+        : undefined;
     },
     async copy(from, to) {
       const source = `/${bucket}/${encodeURI(prefix)}${from}`;

@@ -52,8 +52,12 @@ test('indices that no block takes, both members and an index twice are refused',
     expect(() => bindTemplate(of, { index_id: null, index_ids: null, ...asked })).toThrow(
       expect.objectContaining({ detail: { findings: [expect.objectContaining(finding)] } }),
     );
-  refused(bound, { index_id: 'A' }, { code: 'OUT_OF_RANGE', path: 'index_id' });
   refused(bound, { index_ids: ['A', 'B'] }, { code: 'OUT_OF_RANGE', path: 'index_ids' });
   refused(template, { index_id: 'A', index_ids: ['B'] }, { code: 'OUT_OF_RANGE', path: 'index_ids' });
   refused(template, { index_ids: ['A', 'B', 'A'] }, { code: 'DUPLICATE_ID', path: 'index_ids[2]', value: 'A' });
+});
+
+test('index_id is ignored where every block names its own', () => {
+  const bound = { ...template, blocks: template.blocks.map((block) => ({ ...block, index_id: 'OWN' })) };
+  expect(bindTemplate(bound, { index_id: 'A', index_ids: null })).toEqual(bound);
 });

@@ -40,7 +40,7 @@ const CONTRACT: Readonly<Record<string, string>> = {
   Quota: 'field! quotas! rank_field="MARKET_CAP" ascending=false',
   EqualWeight: '',
   MarketCapWeight: 'free_float=true',
-  PriceWeight: '',
+  PriceWeight: 'factor_field=null splits="divisor"',
   FieldWeight: 'field! power=1 negative="zero"',
   FixedWeight: 'weights! renormalise=true',
   RankWeight: 'field! ascending=false scheme="linear"',

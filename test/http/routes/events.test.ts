@@ -46,7 +46,7 @@ const stored: Pick<DocumentStore, 'get' | 'list'> = {
     Promise.resolve({
       documents: documents.map((body) => read(body, body.id)!),
       skipped: 0,
-      skipped_causes: { invalid: 0, unsupported: 0, newer: 0, unreadable: 0 },
+      skipped_causes: { invalid: 0, unsupported: 0, unreadable: 0 },
     }),
   get: (_kind, id) => {
     const body = documents.find((document) => document.id === id);

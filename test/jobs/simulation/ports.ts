@@ -104,6 +104,7 @@ export function createArtifacts(world: World, owner: number): ArtifactStore {
     stream: never,
     read: never,
     isIntact: never,
+    damaged: never,
     file: never,
     claim: never,
     link: never,

@@ -198,6 +198,7 @@ function artifactsOf({ files }: NodeWorld): ArtifactStore {
     stream: never,
     read: never,
     isIntact: never,
+    damaged: never,
     file: never,
     claim: never,
     link: never,

@@ -63,6 +63,7 @@ async function withJobs(
     warnings: [],
   };
   const loading: DatasetLoading = {
+    unchanged: async () => undefined,
     async read({ store_id }) {
       return { kind: 'loaded', summary, served: await servedMarket(handleOf(store_id, 2), LOADED_AT) };
     },
@@ -71,7 +72,7 @@ async function withJobs(
     },
   };
   const folders = createManagedFolders(join(folder, 'stores'));
-  const activations = createLocalActivations(markets);
+  const activations = createLocalActivations(markets, 'build');
   followDatasetEvents({
     documents: store.documents,
     markets,

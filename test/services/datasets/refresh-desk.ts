@@ -92,7 +92,7 @@ export async function withDesk(work: (desk: Desk) => Promise<void>, mapping: Map
     ...terms,
   });
   const folders = createManagedFolders(join(base, 'stores'));
-  const activations = createLocalActivations(markets);
+  const activations = createLocalActivations(markets, 'build');
   followDatasetEvents({ documents, markets, activations, versions: { onActivated: () => {} }, folders });
   const jobs = createDatasetJobs({
     versions: { prepare: async () => null, preserve: async () => null },

@@ -53,6 +53,21 @@ describe('a request for synthetic data that is under way', () => {
   });
 });
 
+test('the most assets over the default range are accepted; what has more bars is refused by the limit of /health', async () => {
+  const most = { store_id: 'most', assets: 5000, activate: false };
+  const goOn = pauseReaders();
+  onTestFinished(goOn);
+  const { status, body } = await service.ask<JobStatus>('POST', '/data/synthetic', most);
+  expect([status, body.job_id]).toEqual([202, 'generate:most']);
+  expect((await service.ask<JobStatus>('DELETE', '/jobs/generate:most')).body.status).toBe('cancelled');
+  const { MAX_SYNTHETIC_BARS: limit } = (await service.ask<{ limits: Record<string, number> }>('GET', '/health')).body
+    .limits;
+  expect(await service.refusal('POST', '/data/synthetic', { ...most, start: '1990-01-02' })).toMatchObject({
+    status: 422,
+    detail: { findings: [{ code: 'OUT_OF_RANGE', path: 'assets', message: expect.stringContaining(`${limit}`) }] },
+  });
+});
+
 describe('a synthetic market beyond the sessions that are known', () => {
   const findingsOf = async (path: string, body: object) => {
     const { status, detail } = await service.refusal('POST', path, body);

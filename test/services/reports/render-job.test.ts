@@ -61,6 +61,7 @@ async function render({ runs, hasIndex = true, draws }: World) {
   } as unknown as Attempt;
   const job = createRenderJob({
     documents,
+    artifacts: { damaged: async () => new Set() },
     markets: {
       served: () => undefined,
       current: () => undefined,

@@ -62,7 +62,7 @@ function exportsOf({ parts, fails = -1 }: Scene) {
   };
   const dependencies = {
     documents: { get: async (kind: string) => (kind === 'run' ? { body: RUN } : { body: {} }) },
-    artifacts: { file: async ({ name }: { name: string }) => join(folder, name) },
+    artifacts: { file: async ({ name }: { name: string }) => join(folder, name), damaged: async () => new Set() },
     jobs: { query },
     views: createViewCache(),
     markets: { served: () => undefined },

@@ -179,7 +179,7 @@ test('the newest runs stay and, beside them, those of which closes were publishe
     ['2023-06-01', false],
     ['2023-05-31', true],
   ]);
-  expect(await listed(`?limit=1&before=${runs[0]!.run_id}`)).toEqual({ runs: [runs[1]], total: 4 });
+  expect(await listed(`?limit=1&before=${runs[0]!.run_id}`)).toMatchObject({ runs: [runs[1]], total: 4, skipped: 0 });
   expect(await viewOf(ofRun('overview', first!.run_id))).toMatchObject({ index_id: 'KEPT' });
   expect(await service.refusal('GET', ofRun('overview', 'f'.repeat(16)))).toMatchObject({
     code: 'RUN_NOT_FOUND',
@@ -220,7 +220,7 @@ test('with its record an index forgets its runs, but for the published', async (
   expect(await views()).toEqual(before);
   const { body: overview } = await service.ask('GET', ofRun('overview', published));
   expect(overview).toMatchObject({ stale: { definition: true } });
-  expect(await listed()).toEqual({ runs, total: 1 });
+  expect(await listed()).toMatchObject({ runs, total: 1, skipped: 0 });
   expect((await service.refusal('GET', ofRun('overview'))).code).toBe('INDEX_NOT_FOUND');
   expect((await service.refusal('POST', '/analytics/KEPT/publish', { run_id: published })).code).toBe(
     'INDEX_NOT_FOUND',
@@ -233,7 +233,7 @@ test('with its record an index forgets its runs, but for the published', async (
   expect((await removed()).slice(entries.length)).toMatchObject([{ id: 'KEPT', run_id: published }]);
   expect((await service.refusal('GET', ofRun('overview', published))).code).toBe('INDEX_NOT_FOUND');
   await service.ask('PUT', '/indices/KEPT', definition({ type: 'EqualWeight' }));
-  expect(await listed()).toEqual({ runs: [], total: 0 });
+  expect(await listed()).toMatchObject({ runs: [], total: 0, skipped: 0 });
 });
 
 test('a restatement that ends before the log is refused where the closes behind it would not continue it', async () => {

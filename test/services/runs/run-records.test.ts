@@ -48,6 +48,7 @@ function records({ fails = 0, isFull = false } = {}) {
       if (!files.has(name)) throw new Refusal('DOCUMENT_UNREADABLE', `${name} is gone`);
       return new Blob([files.get(name)!]).stream();
     },
+    damaged: async () => new Set(),
     remove: async (names: readonly string[]) => names.forEach((name) => files.delete(name)),
   } as unknown as ArtifactStore;
   const query = (async (_task: string, input: TaskInput<'write-record'> | TaskInput<'run-record'>) => {

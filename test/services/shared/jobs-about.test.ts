@@ -60,6 +60,9 @@ function worldWith(isThere: () => boolean) {
     path: () => '',
     read: async () => Buffer.from('{"request":{}}'),
     newName: () => 'n',
+    destination: { kind: 'folder' },
+    isIntact: async () => true,
+    damaged: async () => new Set(),
   } as unknown as ArtifactStore;
   const market = { handle: {}, identity: {}, market: {} } as never;
   const markets = {
@@ -94,11 +97,11 @@ function worldWith(isThere: () => boolean) {
       payload: { run_id: 'I', run_hash: '', engine_version: '' },
     },
     simulation: {
-      kind: createSimulationJob({ documents, markets, states: { requireMarket: async () => market } }),
+      kind: createSimulationJob({ documents, artifacts, markets, states: { requireMarket: async () => market } }),
       payload: { run_id: 'I', request: { method: 'bootstrap' }, calendar: 'XNYS', dates: [] },
     },
     sweep: {
-      kind: createSweepJob({ documents, markets, dataVersions, workers: 1 }),
+      kind: createSweepJob({ documents, artifacts, markets, dataVersions, workers: 1 }),
       payload: {
         sweep_id: 's',
         stored_id: 'I',

@@ -32,7 +32,7 @@ const by = (over: Partial<Authorship> = {}): Authorship => ({ author: 'anna', no
 async function actionsOf(store: DocumentStore, subject: Subject): Promise<string[]> {
   const { latest } = (await headOf(store, subject))!;
   const versions = await Promise.all(Array.from({ length: latest }, (_, i) => versionOf(store, subject, i + 1)));
-  return versions.map((version) => (version === 'unreadable' || version === undefined ? 'lost' : version.action));
+  return versions.map((version) => (typeof version === 'object' ? version.action : 'lost'));
 }
 
 /** A random write of a document: an edit, the restoration of an earlier version, or a deletion. */

@@ -3,6 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { inflateSync } from 'node:zlib';
+import { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import { BUILT_IN_IDS, builtInTemplate } from '#domain/reports/built-in.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createRunFigures } from '#views/report/figures.js';
@@ -117,6 +119,35 @@ describe('bytes', () => {
     expect(first!.source).toContain('D:20261120030540Z');
     expect(second!.source).toContain('D:20270131135901Z');
   });
+});
+
+/** Streams of a document, inflated where they are deflated. */
+function streamsOf(bytes: Uint8Array): Buffer[] {
+  const source = Buffer.from(bytes).toString('latin1');
+  return [...source.matchAll(/\nstream\n(.*?)\nendstream/gs)].map(([, text]) => {
+    const stream = Buffer.from(text!, 'latin1');
+    return stream[0] === 0x78 ? inflateSync(stream) : stream;
+  });
+}
+
+test('the fonts of a report without figures are the same whatever the digits of its stamp', () => {
+  const template = ReportTemplateDocument.parse({
+    template_id: 'OWN',
+    name: 'Own',
+    blocks: [{ kind: 'stat_grid', values: { Manager: 'Desk' } }],
+  });
+  const [first, second] = ['2026-11-20T03:05:40.000000+00:00', '2027-01-31T13:59:01.000000+00:00'].map((renderedAt) =>
+    streamsOf(render({ template, figures: sample.figures, renderedAt }).bytes),
+  );
+  expect(first!.length).toBe(second!.length);
+  const different = first!
+    .filter((stream, i) => !stream.equals(second![i]!))
+    .map((stream) => stream.toString('latin1'));
+  // The page, which prints the stamp, and the metadata.
+  expect(
+    different.map((text) => (text.includes('<x:xmpmeta') ? 'metadata' : text.includes(' Tf') ? 'page' : text)),
+  ).toEqual(expect.arrayContaining(['page']));
+  expect(different.every((text) => text.includes('<x:xmpmeta') || text.includes(' Tf'))).toBe(true);
 });
 
 /** Whether a program is on this machine; it is said when it is not. */

@@ -23,6 +23,10 @@ class ForbiddenScope(DivisorError):
     """The key is valid but lacks the scope of the route."""
 
 
+class ForbiddenId(DivisorError):
+    """The id does not begin with a prefix of the key; see detail.prefixes."""
+
+
 class ReadOnly(DivisorError):
     """The service runs with --read-only on: it changes nothing and starts no job."""
 
@@ -369,6 +373,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "BODY_TOO_LARGE": BodyTooLarge,
     "UNAUTHENTICATED": Unauthenticated,
     "FORBIDDEN_SCOPE": ForbiddenScope,
+    "FORBIDDEN_ID": ForbiddenId,
     "READ_ONLY": ReadOnly,
     "FORBIDDEN_ORIGIN": ForbiddenOrigin,
     "ROUTE_NOT_FOUND": RouteNotFound,

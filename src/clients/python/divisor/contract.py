@@ -344,10 +344,10 @@ class _AuditEntry(t.TypedDict):
     #: What the client said of its write.
     note: t.Optional[str]
     #: What became of the document.
-    action: t.Literal["created", "updated", "restored", "deleted", "purged", "loaded", "activated"]
-    #: Kind of the document.
-    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key"]
-    #: Its id; of a run that of the index, of a publication with a number, of a data version that of the store.
+    action: t.Literal["created", "updated", "restored", "deleted", "purged", "loaded", "activated", "cancelled", "refused", "read"]
+    #: Kind of the document, or what else was done.
+    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]
+    #: Its id; of a run that of the index, of a publication with a number, of a data version that of the store; an address whose key was refused, a path that was read.
     id: str
     #: The version that was made; null of kinds without versions.
     version: t.Optional[int]
@@ -360,6 +360,8 @@ class _AuditEntry(t.TypedDict):
 
 
 class AuditEntry(_AuditEntry, total=False):
+    #: Id of that key, or subject of the token; absent where none is asked for.
+    key_id: str
     #: Of a run; absent of other kinds.
     run_id: str
 
@@ -378,6 +380,10 @@ class AuditLog(t.TypedDict):
     seals: t.Sequence[AuditSeal]
     #: Keys that signed it, oldest first.
     keys: t.Sequence[PublicKey]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
     #: In the order of the log.
     entries: t.Sequence[AuditEntry]
 
@@ -581,7 +587,7 @@ class BacktestResultSummary(t.TypedDict):
     full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "breach", "overlay", "file_rewritten", "parted", "rewritten"]]
 
 
-class BacktestRunResult(t.TypedDict):
+class _BacktestRunResult(t.TypedDict):
     #: Calendar year to return; they compound to the total.
     annual_returns: t.Mapping[str, float]
     #: What is compared with; null when nothing is.
@@ -620,6 +626,11 @@ class BacktestRunResult(t.TypedDict):
     extended_from: t.Optional[str]
     #: Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.
     full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "breach", "overlay", "file_rewritten", "parted", "rewritten"]]
+
+
+class BacktestRunResult(_BacktestRunResult, total=False):
+    #: Version of the index or strategy that was run; null where it has none, absent in results of earlier versions.
+    index_version: t.Optional[int]
 
 
 class BarChartBlock(t.TypedDict):
@@ -823,6 +834,8 @@ class _BookPayload(t.TypedDict):
 class BookPayload(_BookPayload, total=False):
     #: Market value over level, 1 at the start; absent for a bare level series.
     divisor: SeriesPayload
+    #: Ordinary dividends of each session in points of the price return; absent where they buy more of the security that pays them, and in older runs.
+    dividend_points: SeriesPayload
 
 
 class _BufferedTopNParams(t.TypedDict):
@@ -1329,8 +1342,8 @@ class ConstituentChange(t.TypedDict):
 
     #: Session at whose close it happened.
     date: str
-    #: `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing.
-    event: t.Literal["rebalance", "order", "merger", "acquisition", "delisting", "ticker_change", "spin_off", "silence", "missing_price", "total_loss"]
+    #: `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing.
+    event: t.Literal["rebalance", "order", "merger", "acquisition", "delisting", "ticker_change", "spin_off", "spin_off_exit", "silence", "missing_price", "total_loss"]
     #: Of the corporate action; null without one.
     ex_date: t.Optional[str]
     #: Name into which it turned, or from which it came.
@@ -1988,8 +2001,12 @@ class DataVersion(t.TypedDict):
 class DataVersions(t.TypedDict):
     #: Newest first.
     versions: t.Sequence[DataVersion]
-    #: All of them, also those not listed.
+    #: Versions that are stored, listed or not.
     total: int
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
     #: Copy of the last content of a folder or a database, from which it is had again where its source has another one: `pending` while it is made behind the answer that served it, `missing` where it is beyond `MAX_COPIED_CONTENT_BYTES`, had no room or was cut off; what can be made is made when the store is next read. Null where the files of the service are the copy.
     copy: t.Optional[t.Literal["made", "pending", "missing"]]
 
@@ -2329,6 +2346,20 @@ DividendSum = t.TypedDict("DividendSum", {
 })
 
 
+class DocumentAccessOwner(t.TypedDict):
+    #: Key or subject; null where none was asked for.
+    key_id: t.Optional[str]
+    #: Its name.
+    name: str
+
+
+class DocumentAccess(t.TypedDict):
+    #: Author of the first version; null where that was purged.
+    owner: t.Optional[DocumentAccessOwner]
+    #: Keys or subjects that may read it beyond their prefixes.
+    shared_with: t.Sequence[str]
+
+
 class DocumentChange(t.TypedDict):
     #: JSON pointer; of the document as the changes before this one leave it.
     path: str
@@ -2349,6 +2380,8 @@ class DocumentVersion(t.TypedDict):
     at: str
     #: Name of the key; local where none is asked for.
     author: str
+    #: Id of the key, or subject of the token; null without one.
+    key_id: t.Optional[str]
     #: X-Change-Note of the write, at most 500 characters; null without one.
     note: t.Optional[str]
     #: What the write made of the document.
@@ -2454,7 +2487,7 @@ class EqualWeightWeighting(_EqualWeightWeighting, total=False):
 
 class ErrorDetail(t.TypedDict):
     #: Stable code to branch on.
-    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
+    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
     #: A sentence for people.
     message: str
     #: Members that go with the code, or null.
@@ -2474,6 +2507,8 @@ EventsView = t.TypedDict("EventsView", {
     "covered_from": t.Optional[str],
     "covered_to": t.Optional[str],
     "events_total": int,
+    "skipped": int,
+    "skipped_causes": "SkippedCauses",
 })
 
 
@@ -3383,7 +3418,7 @@ class GenerateSyntheticRequest(t.TypedDict, total=False):
     name: str
     #: Same request, same content, on every platform.
     seed: int
-    #: Names alive at the start; later listings come on top.
+    #: Names alive at the start; later listings come on top. Times the sessions at most MAX_SYNTHETIC_BARS (31500000) of /health.limits.
     assets: int
     #: First session.
     start: Date
@@ -4090,6 +4125,8 @@ class _IndexExplanation(t.TypedDict):
     derivation: t.Optional[DerivedSource]
     #: Share of the decided weights still there on the effective date: names may go between the two. The applied weight is the decided one over it.
     stayed: float
+    #: Decided weight, where it became index shares before the effective close (`rebalance.weights_as: "shares"` with notice); the applied weight is what those are worth. Null otherwise.
+    decided_weight: t.Optional[float]
     #: Applied weight of the composition in force; null when that leaves the name out.
     weight: t.Optional[float]
     #: Weight held at the close of as_of; null when not held.
@@ -4248,6 +4285,10 @@ class JobCallback(t.TypedDict):
 class JobCollection(t.TypedDict):
     #: Newest first; every result is null.
     jobs: t.Sequence[JobStatus]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
 
 
 class JobStatus(t.TypedDict):
@@ -4450,6 +4491,8 @@ class Limits(t.TypedDict):
     MAX_IMPORT_BYTES: float
     #: A table that is the body of `POST /data/import`: it lies on disk, and 4 GiB are 100 million rows of market data.
     MAX_IMPORT_TABLE_BYTES: float
+    #: Assets times sessions of `POST /data/synthetic`: 5000 assets over 25 years.
+    MAX_SYNTHETIC_BARS: float
     #: Panels of a content that is copied when it is served: 7000 names x 25 years x 6 columns.
     MAX_COPIED_CONTENT_BYTES: float
     #: Nesting of a JSON body.
@@ -4486,6 +4529,10 @@ class Limits(t.TypedDict):
     MAX_STREAM_SECONDS: float
     #: Streams of job events that are open at once.
     MAX_EVENT_STREAMS: float
+    #: Streams of job events of one key: a browser opens six connections to a service, a desk has some screens.
+    MAX_KEY_EVENT_STREAMS: float
+    #: Connections of one address, those of `--trusted-proxies` excepted: a quarter of all.
+    MAX_ADDRESS_CONNECTIONS: float
     #: Exports that are read at once: each holds 4 MiB.
     MAX_OPEN_EXPORTS: float
     #: Wall time of a computation that is answered at once (previews, what-if).
@@ -6040,8 +6087,14 @@ class PriceGapPayload(t.TypedDict):
     priced_from: str
 
 
-#: Weights in proportion to the price of one share in index currency, as in a Dow style average.
-PriceWeightParams = t.Dict[str, t.Any]
+class PriceWeightParams(t.TypedDict, total=False):
+    """Holds one share of each constituent, or a factor of it: weights in proportion to prices in index currency, as in the Dow Jones Industrial Average."""
+
+    #: Column of the number of shares of each constituent, such as a par-value or price-adjustment factor. Default: one share each.
+    factor_field: t.Optional[str]
+    #: A split leaves the number of shares and changes the divisor, or multiplies the shares so that the weight is kept.
+    splits: t.Literal["divisor", "keep_weight"]
+
 
 class _PriceWeightWeighting(t.TypedDict):
     type: t.Literal["PriceWeight"]
@@ -6074,6 +6127,14 @@ class PrincipalView(t.TypedDict):
     scopes: t.Sequence[t.Literal["read", "write", "run", "data", "publish", "admin"]]
 
 
+class PublicHealth(t.TypedDict):
+    """What a service with keys says of itself without a key."""
+
+    status: t.Literal["live"]
+    #: The running engine version.
+    version: str
+
+
 class PublicKey(t.TypedDict):
     #: The first 16 hexadecimal digits of the SHA-256 of the public key.
     key_id: str
@@ -6088,6 +6149,10 @@ class PublicKey(t.TypedDict):
 class PublicKeys(t.TypedDict):
     #: Oldest first.
     keys: t.Sequence[PublicKey]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
 
 
 class Publication(t.TypedDict):
@@ -6393,6 +6458,14 @@ class RebalanceSnapshot(t.TypedDict):
     stale_fills: t.Sequence[StaleFillPayload]
     #: When the composition was published, if earlier than date.
     announced: t.Optional[str]
+    #: Weights decided on reference_date; null where they are the weights, and in runs stored before they were recorded.
+    target_weights: t.Optional[t.Mapping[str, float]]
+    #: Date whose closes turned target weights into index shares; null in runs stored before it was recorded.
+    reference_date: t.Optional[str]
+    #: Index shares at the effective close: weight times market value over price, with divisor 1 on the base date. Null for strategies and overlays, and in older runs.
+    index_shares: t.Optional[t.Mapping[str, float]]
+    #: Index shares over float-adjusted shares; null for a security without a share count.
+    weighting_factor: t.Optional[t.Mapping[str, t.Optional[float]]]
     #: What called for it: the schedule, or a breach that `treatment.on_breach` answers; null in runs stored before it was recorded.
     cause: t.Optional[t.Literal["schedule", "breach"]]
 
@@ -6414,6 +6487,8 @@ class RebalanceSpec(t.TypedDict):
     roll: t.Literal["following", "preceding", "unadjusted"]
     #: From the decision to the effective date. Unit: sessions.
     effective_lag: int
+    #: Target weights become index shares at the closes of the decision and drift until the effective date (shares), or hold exactly at the effective close (weights).
+    weights_as: t.Literal["shares", "weights"]
     #: Effective dates, YYYY-MM-DD.
     dates: t.Sequence[str]
 
@@ -6435,6 +6510,8 @@ class RebalanceSpecInput(t.TypedDict, total=False):
     roll: t.Literal["following", "preceding", "unadjusted"]
     #: From the decision to the effective date. Unit: sessions.
     effective_lag: int
+    #: Target weights become index shares at the closes of the decision and drift until the effective date (shares), or hold exactly at the effective close (weights).
+    weights_as: t.Literal["shares", "weights"]
     #: Effective dates, YYYY-MM-DD.
     dates: t.Sequence[Date]
 
@@ -6725,7 +6802,9 @@ class RefreshResultRejectedFirst(t.TypedDict):
 class RefreshResultRejected(t.TypedDict):
     #: Asset identifier.
     identifier: str
+    #: Bars of its history that differ in the source.
     bars: RefreshResultRejectedBars
+    #: Corporate actions of its history that differ in the source.
     corporate_actions: RefreshResultRejectedCorporateActions
     #: Later bars that are not taken either.
     held_back: int
@@ -6879,7 +6958,7 @@ class _RenderRequest(t.TypedDict):
 
 
 class RenderRequest(_RenderRequest, total=False):
-    #: Index (or strategy) whose latest run the blocks without an index_id of their own show: all of a built-in; refused where a template has none.
+    #: Index (or strategy) whose latest run the blocks without an index_id of their own show: all of a built-in. Ignored where every block of a stored template names its own.
     index_id: t.Optional[str]
     #: Several of them in one document, each from a new page; instead of index_id.
     index_ids: t.Optional[t.Sequence[str]]
@@ -8067,6 +8146,11 @@ class SeriesPayload(t.TypedDict):
     name: t.Optional[str]
 
 
+class SharingRequest(t.TypedDict):
+    #: Ids or names of keys, or subjects of tokens. Empty: nobody.
+    shared_with: t.Sequence[str]
+
+
 class ShockScenario(t.TypedDict):
     #: Display name.
     name: str
@@ -8324,8 +8408,12 @@ class StoredRun(t.TypedDict):
 class StoredRuns(t.TypedDict):
     #: Newest first.
     runs: t.Sequence[StoredRun]
-    #: All of them, also those not listed.
+    #: Runs that are stored, listed or not.
     total: int
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
 
 
 class StoredStrategy(t.TypedDict):
@@ -9072,14 +9160,16 @@ class _TreatmentSpec(t.TypedDict):
     dividends: t.Literal["price", "total", "net"]
     #: Share of dividends that is lost, in the net variant. Unit: fraction.
     withholding_tax: float
-    #: Returns of capital, too: reinvested in every variant, or left out.
-    special_dividends: t.Literal["reinvest", "ignore"]
+    #: Ordinary dividends buy the whole index, or more of the security that paid them.
+    reinvestment: t.Literal["index", "constituent"]
+    #: Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored.
+    special_dividends: t.Literal["adjust", "constituent", "reinvest", "ignore"]
     #: Applied; left out only where prices are adjusted already.
     splits: t.Literal["apply", "ignore"]
     #: What a name that leaves is worth.
     delisting: t.Literal["last_price", "zero", "action_value"]
-    #: Whether a spun-off name enters, at zero, on its ex-date.
-    spin_offs: t.Literal["zero_price", "ignore"]
+    #: A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored.
+    spin_offs: t.Literal["zero_price", "drop_after_first_session", "ignore"]
     #: Carry the last price, leave the name out until the next rebalance, or fail.
     missing_prices: t.Literal["carry", "exclude", "fail"]
     #: Without a bar for longer on its own calendar, a name leaves. Unit: sessions.
@@ -9089,6 +9179,8 @@ class _TreatmentSpec(t.TypedDict):
 
 
 class TreatmentSpec(_TreatmentSpec, total=False):
+    #: The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only.
+    rights: t.Literal["subscribe", "price_only", "constituent"]
     #: Rebalance when a limit is passed between reviews, or do nothing (none).
     on_breach: t.Literal["none", "rebalance"]
     #: Published rule whose breach calls for a rebalance; UCITS_5_10_40 unless given.
@@ -9100,14 +9192,18 @@ class TreatmentSpecInput(t.TypedDict, total=False):
     dividends: t.Literal["price", "total", "net"]
     #: Share of dividends that is lost, in the net variant. Unit: fraction.
     withholding_tax: float
-    #: Returns of capital, too: reinvested in every variant, or left out.
-    special_dividends: t.Literal["reinvest", "ignore"]
+    #: Ordinary dividends buy the whole index, or more of the security that paid them.
+    reinvestment: t.Literal["index", "constituent"]
+    #: Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored.
+    special_dividends: t.Literal["adjust", "constituent", "reinvest", "ignore"]
+    #: The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only.
+    rights: t.Literal["subscribe", "price_only", "constituent"]
     #: Applied; left out only where prices are adjusted already.
     splits: t.Literal["apply", "ignore"]
     #: What a name that leaves is worth.
     delisting: t.Literal["last_price", "zero", "action_value"]
-    #: Whether a spun-off name enters, at zero, on its ex-date.
-    spin_offs: t.Literal["zero_price", "ignore"]
+    #: A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored.
+    spin_offs: t.Literal["zero_price", "drop_after_first_session", "ignore"]
     #: Carry the last price, leave the name out until the next rebalance, or fail.
     missing_prices: t.Literal["carry", "exclude", "fail"]
     #: Without a bar for longer on its own calendar, a name leaves. Unit: sessions.
@@ -9421,8 +9517,12 @@ VersionDifference = t.TypedDict("VersionDifference", {
 class VersionList(t.TypedDict):
     #: Newest first.
     versions: t.Sequence[DocumentVersion]
-    #: All of them, also those not listed.
+    #: Versions that are stored, listed or not.
     total: int
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
 
 
 #: The document as it was stored, in the fields it had then.

@@ -8,9 +8,11 @@ import { createContentRows, type ContentRows } from '../content-rows.js';
 import { rowsByTable, type TableKind } from '../../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { digestFile } from '../../formats/digest-file.js';
+import { reasonOf } from '../../tables/fault-reason.js';
 import type { Problems } from '../../tables/problems.js';
 import { PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
 import type { ReadOptions, SourceRead } from '../source-read.js';
+import { boundedCell, shortened } from './bounded-cells.js';
 import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';
 
 /**
@@ -98,7 +100,7 @@ function readTables(
     problems.error({
       code: 'UNREADABLE_FILE',
       path: '',
-      message: `The database cannot be read: ${(error instanceof Error ? error.message : String(error)).split('\n')[0]!.slice(0, 160)}.`,
+      message: `The database cannot be read: ${reasonOf(error)}.`,
     });
   } finally {
     database?.close();
@@ -114,9 +116,9 @@ function readTable(
   const columns = database.all(`SELECT name FROM pragma_table_info(${text(table)})`).map((row) => String(row['name']));
   const addRow = rows.beginCells(tableKind, tableKind, columns, { name: table });
   if (addRow === undefined) return;
-  const statement = database.prepare(`SELECT * FROM ${name(table)}`);
+  const statement = database.prepare(`SELECT ${shortened(columns)} FROM ${name(table)}`);
   try {
-    for (const row of statement.iterate()) addRow(columns.map((column) => cellOf(row[column])));
+    for (const row of statement.iterate()) addRow(columns.map((column) => boundedCell(cellOf(row[column]), column)));
   } finally {
     statement.finalize();
   }

@@ -101,9 +101,9 @@ async function tokenIn(file: string, setting: string): Promise<string> {
   try {
     token = (await readFile(file, 'utf8')).trim();
   } catch (cause) {
-    throw new PlaceFault(`The file ${file} of ${setting} cannot be read: ${codeOf(cause)}.`, cause);
+    throw new PlaceFault(`The file of ${setting} cannot be read: ${codeOf(cause)}.`, cause);
   }
-  if (token === '') throw new Refusal('STORE_UNAVAILABLE', `The file ${file} of ${setting} is empty.`);
+  if (token === '') throw new Refusal('STORE_UNAVAILABLE', `The file of ${setting} is empty.`);
   return token;
 }
 

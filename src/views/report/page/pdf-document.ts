@@ -48,6 +48,8 @@ export function endPdf(pdf: PDFKit.PDFDocument): Uint8Array<ArrayBuffer> {
 interface OpenedFont {
   readonly _font: {
     readonly font: { hasGlyphForCodePoint(codePoint: number): boolean; _tables: Readonly<Record<string, unknown>> };
+    /** Puts the glyphs of a text into the file. */
+    encode(text: string): unknown;
   };
 }
 
@@ -60,16 +62,21 @@ const MEASURE_SIZE = 1;
  */
 const DECODED = new WeakMap<Uint8Array, Readonly<Record<string, unknown>>>();
 
+/** Embedded whether or not they are printed: otherwise the font of a report would depend on the time of its stamp. */
+const DIGITS = '0123456789';
+
 export function fontSetOf(pdf: PDFKit.PDFDocument): FontSet {
   const unopened = new Map<FontName, Uint8Array>();
   function open(name: FontName): OpenedFont['_font']['font'] {
-    const { font } = (pdf.font(name) as unknown as OpenedFont)._font;
+    const opened = (pdf.font(name) as unknown as OpenedFont)._font;
+    const { font } = opened;
     const bytes = unopened.get(name);
     if (bytes === undefined) return font;
     unopened.delete(name);
     const decoded = DECODED.get(bytes);
     if (decoded === undefined) DECODED.set(bytes, font._tables);
     else font._tables = decoded;
+    if (name === 'regular' || name === 'bold') opened.encode(DIGITS);
     return font;
   }
   return {

@@ -1,0 +1,57 @@
+import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
+import type { DocumentReader, UnreadableCause } from '#store/port.js';
+import { causeOf } from '#store/unreadable-cause.js';
+import { readJobRecord, type JobRecord } from './job-record.js';
+import type { JobListing } from './queue.js';
+import type { JobStatus } from './status.js';
+
+/** Jobs of a listing, as they are found. */
+export interface ListedJobs {
+  add(job: JobStatus): void;
+  skip(cause: UnreadableCause): void;
+  readonly count: number;
+  end(): JobListing;
+}
+
+export function newListing(): ListedJobs {
+  const jobs: JobStatus[] = [];
+  const causes = { unreadable: 0, invalid: 0, unsupported: 0 };
+  return {
+    add: (job) => void jobs.push({ ...job, result: null }),
+    skip: (cause) => void causes[cause]++,
+    get count() {
+      return jobs.length;
+    },
+    end: () => ({
+      jobs,
+      skipped: causes.unreadable + causes.invalid + causes.unsupported,
+      skipped_causes: causes,
+    }),
+  };
+}
+
+/** Stored jobs that could not be read at the start of a process: nothing but their id is known. */
+export interface LostJobs {
+  /** Why each of some kinds cannot be read now. One that was replaced is lost no more. */
+  causes(kinds: readonly JobKindName[] | undefined): Promise<readonly UnreadableCause[]>;
+}
+
+/** @param records of the jobs that could be read @cost a listing of ids */
+export async function lostJobs(
+  store: Pick<DocumentReader, 'get' | 'ids'>,
+  records: readonly JobRecord[],
+): Promise<LostJobs> {
+  const known = new Set(records.map(({ job_id: jobId }) => jobId));
+  const lost = new Set((await store.ids('job')).filter((jobId) => !known.has(jobId)));
+  return {
+    async causes(kinds = JOB_KINDS) {
+      const causes: UnreadableCause[] = [];
+      for (const jobId of lost) {
+        const cause = causeOf(await store.get('job', jobId), readJobRecord);
+        if (cause === undefined) lost.delete(jobId);
+        else if (kinds.some((kind) => jobId.startsWith(`${kind}:`))) causes.push(cause);
+      }
+      return causes;
+    },
+  };
+}

@@ -1,0 +1,9 @@
+/** Reason of a failure, fit for a finding: one line, without paths of this machine. */
+export function reasonOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return text
+    .split('\n')[0]!
+    .replace(/[\p{Cc}\ufffd]/gu, '?')
+    .replace(/(?<!\w)(["']?)(\/[^\s"':,]+)+\1/g, 'the file')
+    .slice(0, 200);
+}

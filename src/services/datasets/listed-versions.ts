@@ -1,0 +1,46 @@
+import type { DataVersions as DataVersionList } from '#contract/stores/data-versions.js';
+import { DataVersionDocument, type DataHistoryDocument } from '#domain/documents/data-version-document.js';
+import { numberedId } from '#store/document-id.js';
+import type { DocumentReader, UnreadableCause } from '#store/port.js';
+import { skippedBy } from '../shared/skipped.js';
+import { firstOf } from '../stored/data-history.js';
+
+type Reader = Pick<DocumentReader, 'get'>;
+
+/** A version of a data store; why it cannot be read where that is so, undefined where there is none of the number. */
+export async function storedVersion(
+  reader: Reader,
+  datasetId: string,
+  version: number,
+): Promise<DataVersionDocument | UnreadableCause | undefined> {
+  const stored = await reader.get('data-version', numberedId(datasetId, version));
+  if (stored === undefined) return undefined;
+  return 'unreadable' in stored ? stored.unreadable : (DataVersionDocument.safeParse(stored.body).data ?? 'invalid');
+}
+
+interface ListedQuery {
+  readonly head: DataHistoryDocument | undefined;
+  readonly limit: number;
+  readonly before?: number | undefined;
+}
+
+/** Versions newest first; those that cannot be read are counted. */
+export async function listedVersions(
+  reader: Reader,
+  datasetId: string,
+  { head, limit, before = Infinity }: ListedQuery,
+): Promise<Omit<DataVersionList, 'copy'>> {
+  const versions: DataVersionList['versions'] = [];
+  const skipped: UnreadableCause[] = [];
+  const [latest, first] = [head?.latest ?? 0, firstOf(head)];
+  for (let version = Math.min(latest, before - 1); version >= first && versions.length < limit; version--) {
+    const found = (await storedVersion(reader, datasetId, version)) ?? 'unreadable'; // Numbers have no gap.
+    if (typeof found === 'string') {
+      skipped.push(found);
+      continue;
+    }
+    const { change: _, ...listed } = found;
+    versions.push({ ...listed, readable: version >= head!.readable_from });
+  }
+  return { versions, total: latest - first + 1, ...skippedBy(skipped) };
+}

@@ -1,0 +1,44 @@
+import { setImmediate } from 'node:timers/promises';
+import type { BacktestRecordCollection } from '#contract/analytics/record.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import { withUnreadable } from '../shared/skipped.js';
+import { damagedRuns } from '../stored/damaged-runs.js';
+import { readRun } from '../stored/run-documents.js';
+import { stateOf, type RunStates } from './run-states.js';
+
+/** The newest runs by subject. One whose document or columns cannot be read is left out and counted. */
+export type RunList = (query: {
+  readonly limit?: number | undefined;
+  readonly after?: string | undefined;
+}) => Promise<BacktestRecordCollection>;
+
+interface RunListDependencies {
+  readonly documents: Pick<DocumentStore, 'list'>;
+  readonly artifacts: Pick<ArtifactStore, 'damaged'>;
+  readonly states: RunStates;
+}
+
+/** Runs whose definitions are compared in a turn of the event loop: 20 ms at worst. */
+const ROWS_PER_TURN = 32;
+
+export function createRunList({ documents, artifacts, states }: RunListDependencies): RunList {
+  /** Rows of a listing. After a change of definitions those of many runs are compared again: others have their turn in between. */
+  async function rowsOf(runs: readonly RunDocument[]): Promise<BacktestRecordCollection['backtests']> {
+    const rows: BacktestRecordCollection['backtests'] = [];
+    for (const run of runs) {
+      rows.push({ index_id: run.run_id, run_at: run.run_at, ...(await stateOf(states, run)) });
+      if (rows.length % ROWS_PER_TURN === 0) await setImmediate();
+    }
+    return rows;
+  }
+
+  return async ({ limit, after }) => {
+    const listing = await documents.list('run', readRun);
+    const runs = listing.documents;
+    const asked = runs.filter(({ run_id }) => after === undefined || run_id > after).slice(0, limit ?? runs.length);
+    const damaged = await damagedRuns(artifacts, asked);
+    const backtests = await rowsOf(asked.filter((run) => !damaged.has(run)));
+    return { backtests, ...withUnreadable(listing, damaged.size) };
+  };
+}

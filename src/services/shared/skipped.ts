@@ -1,0 +1,34 @@
+import type { Listing, UnreadableCause } from '#store/port.js';
+
+/** Stored documents that a listing leaves out, and why, as it is answered. */
+export interface Skipped {
+  skipped: number;
+  skipped_causes: Record<UnreadableCause, number>;
+}
+
+/** What the store left out, and further documents of which a file cannot be read. */
+export function withUnreadable(
+  { skipped, skipped_causes: causes }: Pick<Listing<unknown>, 'skipped' | 'skipped_causes'>,
+  unreadable: number,
+): Skipped {
+  return { skipped: skipped + unreadable, skipped_causes: { ...causes, unreadable: causes.unreadable + unreadable } };
+}
+
+/** Documents left out, each with its cause. */
+export function skippedBy(causes: readonly UnreadableCause[]): Skipped {
+  const count = (cause: UnreadableCause): number => causes.filter((each) => each === cause).length;
+  return {
+    skipped: causes.length,
+    skipped_causes: { unreadable: count('unreadable'), invalid: count('invalid'), unsupported: count('unsupported') },
+  };
+}
+
+/** What several listings leave out. */
+export function sumOf(...all: readonly Pick<Listing<unknown>, 'skipped' | 'skipped_causes'>[]): Skipped {
+  const sum = skippedBy([]);
+  for (const { skipped, skipped_causes: causes } of all) {
+    sum.skipped += skipped;
+    for (const cause of ['unreadable', 'invalid', 'unsupported'] as const) sum.skipped_causes[cause] += causes[cause];
+  }
+  return sum;
+}

@@ -1,0 +1,53 @@
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { DatedArtifact } from '#store/artifact-terms.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import { earlierFiles, requireRun } from './run-documents.js';
+
+type Looked = Pick<ArtifactStore, 'damaged'>;
+
+/**
+ * Runs whose record cannot be read, as a file with their columns is missing or damaged.
+ * @cost a look at two files of each run and more of an extended one, see `ArtifactStore.damaged`
+ */
+export async function damagedRuns(artifacts: Looked, runs: readonly RunDocument[]): Promise<ReadonlySet<RunDocument>> {
+  const files = new Map(runs.map((run) => [run, filesOf(run)]));
+  const damaged = await artifacts.damaged([...files.values()].flat());
+  if (damaged.size === 0) return new Set();
+  return new Set(runs.filter((run) => files.get(run)!.some(({ ref }) => damaged.has(ref.name))));
+}
+
+/** @throws Refusal DOCUMENT_UNREADABLE of a run whose columns are missing or damaged: no view shows a damaged number */
+export async function assertUndamaged(artifacts: Looked, run: RunDocument): Promise<void> {
+  if ((await damagedRuns(artifacts, [run])).size > 0)
+    throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: its file is missing or damaged.');
+}
+
+/** The newest run of a subject, for a job that computes with it. @throws Refusal as `requireRun` does, and for damage */
+export async function undamagedRun(
+  { documents, artifacts }: { readonly documents: Pick<DocumentStore, 'get'>; readonly artifacts: Looked },
+  runId: string,
+): Promise<RunDocument> {
+  const run = await requireRun(documents, runId);
+  await assertUndamaged(artifacts, run);
+  return run;
+}
+
+/** Whether any file of a run is missing or damaged, its result included. */
+export async function isAnyDamaged(artifacts: Looked, run: RunDocument): Promise<boolean> {
+  const { result, overview, plan, checkpoint } = run.artifacts;
+  const others = [result, result.inset, overview, plan, checkpoint].filter((ref) => ref !== undefined);
+  return (await artifacts.damaged([...filesOf(run), ...dated(run, others)])).size > 0;
+}
+
+/** Files that the record of a run is written from. */
+function filesOf(run: RunDocument): readonly DatedArtifact[] {
+  const { columns, record } = run.artifacts;
+  return dated(run, [columns, ...earlierFiles(run), ...(record ? [record] : [])]);
+}
+
+/** Files of a run are written after it was stamped. */
+function dated({ run_at: stamp }: RunDocument, refs: readonly DatedArtifact['ref'][]): readonly DatedArtifact[] {
+  const madeAt = stamp === null ? 0 : Date.parse(stamp);
+  return refs.map((ref) => ({ ref, madeAt }));
+}

@@ -1,0 +1,58 @@
+import type { Stats } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import type { FolderCall } from '../access/folder-calls.js';
+import type { DatedArtifact } from '../artifact-terms.js';
+
+/** Files that are remembered as verified in the state that they have: columns and prices of 10,000 runs. */
+const REMEMBERED_MAX = 32_768;
+/** Bytes that one look verifies: some 0.3 s of reading and hashing. What is left is verified by later ones. */
+const VERIFIED_BYTES_MAX = 512 * 2 ** 20;
+/** Looks at once: as many as keep the threads of the file system busy. */
+const AT_ONCE = 16;
+
+interface FilesLookedAt {
+  path(name: string): string;
+  isIntact(ref: DatedArtifact['ref']): Promise<boolean>;
+  readonly call: FolderCall;
+}
+
+/** Looks for damage that shows in what the system says of files, as `ArtifactStore.damaged` does. */
+export function createDamageLook({ path, isIntact, call }: FilesLookedAt) {
+  /** State of files whose content was verified, the one looked at longest ago first. */
+  const verified = new Map<string, string>();
+
+  function remember(name: string, state: string): void {
+    verified.delete(name);
+    verified.set(name, state);
+    for (const oldest of verified.keys()) if (verified.size > REMEMBERED_MAX) verified.delete(oldest);
+  }
+
+  async function isDamaged({ ref, madeAt }: DatedArtifact, budget: { bytes: number }): Promise<boolean> {
+    const found = await call(() => stat(path(ref.name)).catch(whereAbsent));
+    if (found?.size !== ref.bytes) return true;
+    const state = stateOf(found);
+    if (found.mtimeMs <= madeAt || verified.get(ref.name) === state || budget.bytes < ref.bytes) return false;
+    budget.bytes -= ref.bytes;
+    if (!(await isIntact(ref))) return true;
+    remember(ref.name, state);
+    return false;
+  }
+
+  return async (files: readonly DatedArtifact[]): Promise<ReadonlySet<string>> => {
+    const damaged = new Set<string>();
+    const budget = { bytes: VERIFIED_BYTES_MAX };
+    const rest = files.values();
+    const look = async (): Promise<void> => {
+      for (const file of rest) if (await isDamaged(file, budget)) damaged.add(file.ref.name);
+    };
+    await Promise.all(Array.from({ length: Math.min(AT_ONCE, files.length) }, look));
+    return damaged;
+  };
+}
+
+const stateOf = ({ dev, ino, size, mtimeMs, ctimeMs }: Stats): string => [dev, ino, size, mtimeMs, ctimeMs].join(' ');
+
+function whereAbsent(thrown: unknown): undefined {
+  if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT') return undefined;
+  throw thrown;
+}

@@ -1,0 +1,129 @@
+import { closeSync, read as readCallback } from 'node:fs';
+import { promisify } from 'node:util';
+import { crc32 } from 'node:zlib';
+import { damagedArtifact } from '../access/artifact-damage.js';
+import type { FolderCall } from '../access/folder-calls.js';
+import type { ArtifactInset, ArtifactRef } from '../port.js';
+import type { PassingHash } from './passing-hash.js';
+
+const readFile = promisify(readCallback);
+
+/** One read of a stream: large enough that a 20 MB run takes 80 of them, small enough for 1,000 slow readers. */
+const CHUNK_BYTES = 256 * 1024;
+
+/** Longest read of one call: a large result takes many, each within its time. */
+const PIECE_BYTES = 16 << 20;
+
+/** Bytes read and hashed at a time before the first byte of a stream is out: 0.5 ms of hashing. */
+const VERIFIED_BYTES = 1 << 20;
+
+export type Range = { readonly start: number; readonly end: number };
+
+/** Bytes `start` to `end` (exclusive) of an open file. */
+export interface FileRange extends Range {
+  readonly file: number;
+  /** CRC-32 of the bytes of its artifact that were read. */
+  readonly passed?: { crc32: number };
+  /** The artifact that ends with this range, and the CRC-32 that it had when it was verified. */
+  readonly ends?: { readonly ref: ArtifactRef | ArtifactInset; readonly crc32: number };
+}
+
+/** A stream of the bytes of some ranges. Reading it into a buffer of one's own (`byob`) allocates no chunks. */
+export function streamFrom(ranges: readonly FileRange[], call: FolderCall): ReadableStream<Uint8Array> {
+  const files = new Set(ranges.map(({ file }) => file));
+  const left = ranges.filter(({ start, end, ends }) => end > start || ends);
+  let at = left[0]?.start ?? 0;
+  let isOpen = true;
+  let isReading = false;
+  const closeFiles = (): void => files.forEach((file) => closeSync(file));
+  const close = (): void => {
+    if (isOpen && !isReading) closeFiles(); // Their numbers may be other files' as soon as they are closed.
+    isOpen = false;
+  };
+
+  /** Reads a part of a range. The last one is checked: somebody may have written to a file since it was verified. */
+  async function take({ file, end, passed, ends }: FileRange, part: Uint8Array): Promise<void> {
+    await fill(file, part, at, call);
+    if (passed) passed.crc32 = crc32(part, passed.crc32);
+    if (ends && at + part.length === end && passed!.crc32 !== ends.crc32) throw damagedArtifact(ends.ref.name);
+  }
+
+  return new ReadableStream({
+    type: 'bytes',
+    autoAllocateChunkSize: CHUNK_BYTES,
+    async pull(controller) {
+      const request = controller.byobRequest!; // Room is allocated for those who bring none.
+      const { buffer, byteOffset, byteLength } = request.view!;
+      let length = 0;
+      try {
+        for (let range = left[0]; range && length === 0; range = left[0]) {
+          const part = new Uint8Array(buffer, byteOffset, Math.min(byteLength, range.end - at));
+          isReading = true;
+          await take(range, part).finally(() => (isReading = false));
+          if (!isOpen) return closeFiles(); // It was cancelled meanwhile.
+          length = part.length;
+          at += length;
+          if (at < range.end) continue;
+          left.shift();
+          at = left[0]?.start ?? 0;
+        }
+      } catch (thrown) {
+        close();
+        controller.error(thrown);
+        return;
+      }
+      if (length > 0) request.respond(length);
+      if (left.length > 0) return;
+      close();
+      controller.close();
+      if (length === 0) request.respond(0); // What waits for bytes hears that there are none.
+    },
+    cancel: close,
+  });
+}
+
+export async function readRange(
+  file: number,
+  { start, end }: Range,
+  call: FolderCall,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = new Uint8Array(end - start);
+  await fill(file, bytes, start, call);
+  return bytes;
+}
+
+async function fill(file: number, bytes: Uint8Array, start: number, call: FolderCall): Promise<void> {
+  let filled = 0;
+  while (filled < bytes.length) {
+    const [length, at] = [Math.min(bytes.length - filled, PIECE_BYTES), filled];
+    const { bytesRead } = await call(() => readFile(file, bytes, at, length, start + at));
+    if (bytesRead === 0) throw new Error(`the file ended ${bytes.length - filled} bytes early`);
+    filled += bytesRead;
+  }
+}
+
+interface Verification {
+  readonly file: number;
+  readonly ref: Pick<ArtifactRef, 'name' | 'bytes' | 'sha256'>;
+  readonly hash: PassingHash;
+}
+
+/**
+ * Compares an open file with its hash.
+ * @returns its CRC-32, by which a second reading of it is compared at a third of the cost
+ * @throws Refusal DOCUMENT_UNREADABLE
+ * @cost one read of it; memory for at most a megabyte
+ */
+export async function verifyFile({ file, ref, hash }: Verification, call: FolderCall): Promise<number> {
+  let crc = 0;
+  const room = new Uint8Array(Math.min(ref.bytes, VERIFIED_BYTES));
+  for (let at = 0; at < ref.bytes; at += room.length) {
+    const part = room.subarray(0, ref.bytes - at);
+    await fill(file, part, at, call);
+    const hashed = hash.add(part);
+    crc = crc32(part, crc); // While another thread hashes them.
+    await hashed;
+  }
+  if ((await hash.hex()) !== ref.sha256) throw damagedArtifact(ref.name);
+  return crc;
+}

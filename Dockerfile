@@ -1,6 +1,9 @@
 # docker build -t divisor .
 # docker run --init --read-only --tmpfs /tmp --shm-size=1g -v divisor:/var/lib/divisor -p 127.0.0.1:8080:8080 -e DIVISOR_API_KEYS=... divisor
-FROM node:24-slim AS build
+# The base image by its tag; name it by digest where builds have to be repeatable:
+#   docker build --build-arg NODE_IMAGE=node:24-slim@sha256:... -t divisor .
+ARG NODE_IMAGE=node:24-slim
+FROM ${NODE_IMAGE} AS build
 WORKDIR /divisor
 # Scripts of packages are not run: the native ones come as finished libraries.
 COPY package.json package-lock.json ./
@@ -10,7 +13,7 @@ COPY . .
 ARG DIVISOR_COMMIT=
 RUN npm run build && npm prune --omit=dev --ignore-scripts && rm -rf dist/test dist/bench dist/.build
 
-FROM node:24-slim
+FROM ${NODE_IMAGE}
 ENV NODE_ENV=production \
     HOST=0.0.0.0 \
     PORT=8080 \

@@ -30,12 +30,20 @@ const config = {
   },
 };
 
+/** A service without keys takes writes of its own origin only: the pages of this server are its own. */
+const asOwnPage = (proxy) =>
+  proxy.on('proxyReq', (request) => request.getHeader('origin') !== undefined && request.setHeader('origin', SERVICE));
+
 const SERVICE = 'http://127.0.0.1:8080';
 const FAMILIES =
   '^/(analytics|changelog|data|derivatives|docs|health|indices|jobs|metrics|openapi|optimise|reports|risk-models|strategies)';
 
 if (process.argv.includes('--watch')) {
-  const server = await createServer({ ...config, logLevel: 'info', server: { proxy: { [FAMILIES]: SERVICE } } });
+  const server = await createServer({
+    ...config,
+    logLevel: 'info',
+    server: { proxy: { [FAMILIES]: { target: SERVICE, changeOrigin: true, configure: asOwnPage } } },
+  });
   await server.listen();
   server.printUrls();
 } else {

@@ -75,6 +75,7 @@ export const ROOMS = {
 export const ALCOVES = {
   'kernels/engines': { room: 'kernels', packages: ['koffi', '@tensorflow/**', 'node:*'] },
   'kernels/memory': { room: 'kernels', packages: ['koffi', 'node:*'] },
+  'src/http/oidc': { room: 'src/http', packages: ['jose', 'openid-client', 'node:*'] },
   'src/store/postgres': { room: 'src/store', packages: ['pg', 'node:*'] },
   'src/store/s3': { room: 'src/store', packages: ['aws4fetch', 'node:*'] },
 };
@@ -161,9 +162,12 @@ export const FAMILIES = {
     'commit-listeners.ts',
     'early-artifact.ts',
     'artifact-terms.ts',
+    'document-kinds.ts',
+    'secrets',
     'access',
     'port.ts',
     'unreadable-cause.ts',
+    'reach',
     'files',
     's3',
     'place',

@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util';
 import { homeReport } from './home-report.js';
 import { moveToNewPlace, takeOver, type Adoption } from './moving/adopt-cluster.js';
-import { firstSentence, readSettings } from './settings.js';
+import { firstSentence } from './flag-words.js';
+import { readSettings } from './settings.js';
 import { right } from './terminal.js';
 import { UsageError } from './usage-error.js';
 

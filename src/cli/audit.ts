@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { AUDITED_KINDS, type AuditedKind } from '#domain/documents/audit-document.js';
+import { AUDIT_KINDS, type AuditKind } from '#domain/documents/audit-document.js';
 import { verifyAudit, type AuditTerms } from '#store/audit/verify-audit.js';
 import { hasWords, readCommandLine, type FlagValues, type Grammar } from './command-line.js';
 import { connected, CONNECTION_HELP, EXIT } from './connection.js';
@@ -17,7 +17,7 @@ export const AUDIT_GRAMMAR: Grammar = {
   flags: {
     start: { type: 'string', value: 'TIME', help: 'Entries of this day or time and after it.' },
     end: { type: 'string', value: 'TIME', help: 'Entries of this day or time and before it.' },
-    kind: { type: 'string', value: 'KIND', choices: AUDITED_KINDS, help: AUDITED_KINDS.join(', ') },
+    kind: { type: 'string', value: 'KIND', choices: AUDIT_KINDS, help: AUDIT_KINDS.join(', ') },
     id: { type: 'string', value: 'ID', help: 'Id of a document.' },
     author: { type: 'string', value: 'NAME', help: 'Who wrote.' },
     check: {
@@ -72,7 +72,7 @@ function queryOf(flags: FlagValues) {
   return {
     start: text('start'),
     end: text('end'),
-    kind: flags.text<AuditedKind>('kind'),
+    kind: flags.text<AuditKind>('kind'),
     id: text('id'),
     author: text('author'),
   };

@@ -9,7 +9,7 @@ import { correct, type Corrections, type SessionReference } from '#domain/calend
 import { formatDay, parseDay, type Day } from '#domain/time/days.js';
 import { CALENDAR_FOLDER, openCalendars, readCalendarFile } from '#market/serving/calendar-files.js';
 import { readCorrections, readReferences } from '#market/serving/calendar-references.js';
-import { firstSentence } from './settings.js';
+import { firstSentence } from './flag-words.js';
 import { UsageError } from './usage-error.js';
 import { right, table } from './terminal.js';
 

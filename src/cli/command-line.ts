@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { nearestName } from '#base/text/nearest-name.js';
 import { CONNECTION_OPTIONS } from './connection.js';
-import { firstSentence } from './settings.js';
+import { firstSentence } from './flag-words.js';
 import { UsageError } from './usage-error.js';
 
 /** One flag of a command: how it is read, and what it means. */

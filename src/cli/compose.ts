@@ -1,14 +1,17 @@
 import type { Logger } from 'pino';
 import { API } from '#contract/api.js';
 import { createApp, type App } from '#http/app.js';
-import { createAuthenticate } from '#http/authentication.js';
+import { addressesOf } from '#services/operations/address-ranges.js';
 import type { Handlers } from '#http/handler.js';
 import { consoleHandlers, consoleRoutes } from '#http/routes/console.js';
-import type { JobHandlers } from '#jobs/job-kind.js';
+import { signInRoutes } from '#http/routes/sign-in.js';
+import type { JobHandlers, JobKind } from '#jobs/job-kind.js';
 import { relocateDatasets } from '#services/datasets/relocate.js';
 import { createKeys } from '#services/operations/keys.js';
+import { beyondReach } from '#store/reach/reach-context.js';
 import { openHome, type Home } from '#store/home/home.js';
 import { followed, following, WORKER_API, workerHandlers } from './compose/cluster.js';
+import { composeAccountability } from './compose/accountability.js';
 import { composeHistory } from './compose/history.js';
 import { composeIndices } from './compose/indices.js';
 import { composeDatasets, composeOperations } from './compose/operations.js';
@@ -20,6 +23,7 @@ import type { Role } from './compose/service-store.js';
 import { composeRuns } from './compose/runs.js';
 import { consoleFiles } from './console-files.js';
 import { openKeyDoor } from './key-door.js';
+import { tlsOf } from './security-settings.js';
 import type { Settings } from './settings.js';
 
 /** The service without its socket: what answers requests, and how it stops. */
@@ -63,7 +67,8 @@ export async function compose(composition: Composition): Promise<Service> {
 /** Begins to run jobs, and to send word of those that have ended. */
 async function startJobs({ documents, home, jobs, settings, deliveries, activations }: Rooms, kinds: JobHandlers) {
   const isShared = settings.artifacts !== undefined;
-  jobs.register(isShared ? following(kinds, activations) : kinds);
+  const own = ofTheService(kinds);
+  jobs.register(isShared ? following(own, activations) : own);
   if (settings.readOnly) return;
   // Stores of several machines lie in the homes of those that imported them.
   if (!isShared) await relocateDatasets(documents, home.stores);
@@ -71,12 +76,49 @@ async function startJobs({ documents, home, jobs, settings, deliveries, activati
   await deliveries.start();
 }
 
+/** Attempts belong to no request, whichever has started them. */
+function ofTheService(kinds: JobHandlers): JobHandlers {
+  const own = <P>(kind: JobKind<P>): JobKind<P> => ({
+    ...kind,
+    run: (payload, attempt) => beyondReach(() => kind.run(payload, attempt)),
+  });
+  const handlers = Object.entries(kinds as unknown as Record<string, JobKind<never>>).map(([name, kind]) => [
+    name,
+    own(kind),
+  ]);
+  return Object.fromEntries(handlers) as unknown as JobHandlers; // each under its own name
+}
+
+/** What the pipeline takes from the rooms. */
+function answersOf({ settings, version, log, markets, metrics, deliveries, activations }: Rooms) {
+  return {
+    version,
+    log,
+    isSecure: tlsOf(settings) !== undefined,
+    isTrustedProxy: addressesOf(settings.trustedProxies),
+    dataSettled: () => markets.settled(),
+    dataWaitMs: settings.dataWaitMs,
+    ...(settings.artifacts === undefined ? {} : { follow: async () => void (await activations.follow()) }),
+    assertCallback: deliveries.assertAccepted,
+    isReadOnly: settings.readOnly,
+    observe: metrics.observe,
+  };
+}
+
 /** Routes of a role with their handlers. */
-function apiOf(role: Role, { console }: Settings, handlers: Handlers<typeof API>) {
+function apiOf(
+  role: Role,
+  { console, oidcClientId }: Settings,
+  handlers: Handlers<typeof API>,
+  signIn: Handlers<typeof signInRoutes>,
+) {
   if (role === 'worker') return { api: WORKER_API, handlers: workerHandlers(handlers) };
-  return console
-    ? { api: { ...API, ...consoleRoutes }, handlers: { ...handlers, ...consoleHandlers(consoleFiles()) } }
-    : { api: API, handlers };
+  const pages = console ? consoleRoutes : {};
+  const signing = console || oidcClientId !== undefined ? signInRoutes : {};
+  return {
+    api: { ...API, ...pages, ...signing },
+    handlers: { ...handlers, ...(console && consoleHandlers(consoleFiles())), ...signIn },
+  };
 }
 
 /** Closes in reverse order of opening. */
@@ -93,23 +135,29 @@ async function composeOn(
   const startedAt = new Date();
   const stopping = new AbortController();
   const rooms = openRoomsOfJobs(await openRooms({ role, home, settings, log, onDefect, open }), open);
-  const { documents, jobs, markets, metrics, version } = rooms;
+  const { documents, jobs } = rooms;
   const keys = await createKeys({ documents, environment: settings.apiKeys, now: Date.now });
   if (role !== 'worker') open.push(await openKeyDoor(home.path, keys));
 
   const history = composeHistory(rooms);
-  const { removals } = history;
-  const datasets = composeDatasets(rooms, removals);
-  const indices = composeIndices(rooms, removals);
+  const datasets = composeDatasets(rooms, history.removals);
+  const indices = composeIndices(rooms, history.removals);
   const runs = composeRuns(rooms, indices);
-  const reports = composeReports(rooms, removals);
-  const { riskModels } = indices;
-  const operations = composeOperations(rooms, { stopping: stopping.signal, startedAt, riskModels });
+  const reports = composeReports(rooms, history.removals);
+  const accountability = composeAccountability(rooms, keys);
+  const { notes, authenticate, reachOf } = accountability;
+  const operations = composeOperations(rooms, {
+    onCancelled: notes.cancelled,
+    stopping: stopping.signal,
+    startedAt,
+    riskModels: indices.riskModels,
+  });
 
   // Every kind of job has its handler, and every route: one that is forgotten does not compile.
   const kinds: JobHandlers = { ...datasets.kinds, ...indices.kinds, ...runs.kinds, ...reports.kinds };
   const handlers: Handlers<typeof API> = {
     ...operations.handlers,
+    ...accountability.handlers,
     ...datasets.handlers,
     ...indices.handlers,
     ...runs.handlers,
@@ -124,21 +172,16 @@ async function composeOn(
   const resumed = role === 'worker' || settings.readOnly ? followed(rooms) : rooms.datasets.resume(keepsServed);
   resumed.catch(onDefect);
   const app = createApp({
-    ...apiOf(role, settings, handlers),
-    authenticate: createAuthenticate(keys),
-    version,
-    log,
-    dataSettled: () => markets.settled(),
-    dataWaitMs: settings.dataWaitMs,
-    ...(settings.artifacts === undefined ? {} : { follow: async () => void (await rooms.activations.follow()) }),
-    assertCallback: rooms.deliveries.assertAccepted,
-    isReadOnly: settings.readOnly,
-    observe: metrics.observe,
+    ...apiOf(role, settings, handlers, accountability.signIn),
+    ...answersOf(rooms),
+    notes,
+    authenticate,
+    reachOf,
   });
 
   return {
     app,
-    hasKeys: () => keys.areConfigured(),
+    hasKeys: () => accountability.hasProvider || keys.areConfigured(),
     resumed,
     drain() {
       stopping.abort();

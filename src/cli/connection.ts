@@ -7,7 +7,7 @@ import {
   type DivisorClient,
 } from '#clients/typescript/divisor.js';
 import { patientFetch } from './patient-fetch.js';
-import type { Settings } from './settings.js';
+import type { Effective, Settings } from './settings.js';
 import { takenAtStart } from './taken-at-start.js';
 import { UsageError } from './usage-error.js';
 
@@ -110,6 +110,12 @@ function addressOf({ url }: ConnectionFlags, environment: NodeJS.ProcessEnv): st
   );
 }
 
+/** A command reads what its user names: below the working folder too, unless other roots are given. */
+function withWorkingFolder({ settings, rows }: Effective): Settings {
+  const isDefault = rows.find(({ name }) => name === 'dataRoots')?.source === 'default';
+  return isDefault ? { ...settings, dataRoots: [...settings.dataRoots, process.cwd()] } : settings;
+}
+
 /** Serves the home in this process to itself alone, with a key made for the occasion. */
 async function inProcess(
   { home, dataRoots }: ConnectionFlags,
@@ -133,10 +139,11 @@ async function inProcess(
     ...(dataRoots === undefined ? [] : ['--data-roots', dataRoots]),
   ];
   // One job is done here and then it ends: nothing is made ready for views that nobody will ask for.
-  const { settings } = readSettings(['--port', '0', '--warm-up', 'off', ...flags], {
+  const effective = readSettings(['--port', '0', '--warm-up', 'off', ...flags], {
     ...rest,
     DIVISOR_API_KEYS: `command-line:${id}:${sha256}:admin`,
   });
+  const settings = withWorkingFolder(effective);
   const running = await start(settings, createLog('error'), 'command', keepsServed);
   try {
     await running.service.resumed;

@@ -3,7 +3,8 @@ import { homeReport } from './home-report.js';
 import { copyDocuments, type CopiedKind } from './moving/copy-documents.js';
 import { createFileMove, type FileMove } from './moving/move-files.js';
 import { openDatabasePlace, openHomePlace, type CopyClock, type OpenPlace } from './moving/open-place.js';
-import { firstSentence, readSettings } from './settings.js';
+import { firstSentence } from './flag-words.js';
+import { readSettings } from './settings.js';
 import { right } from './terminal.js';
 import { UsageError } from './usage-error.js';
 

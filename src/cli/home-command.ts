@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
-import { firstSentence, readSettings, type Settings } from './settings.js';
+import { firstSentence } from './flag-words.js';
+import { readSettings, type Settings } from './settings.js';
 import { UsageError } from './usage-error.js';
 
 /** The command line of a command about a home. */

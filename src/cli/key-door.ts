@@ -2,17 +2,18 @@ import { chmod, rm } from 'node:fs/promises';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { Refusal } from '#domain/refusals/refusal.js';
-import type { IssuedKey, KeyRecord, Keys, NewKey } from '#services/operations/keys.js';
+import type { IssuedKey, KeyRecord, Keys, NewKey, ListedKey } from '#services/operations/keys.js';
 
 /** What `divisor keys` asks for, of the home itself or of the service that runs on it. */
 export type KeyCommand =
   | { readonly verb: 'create'; readonly key: NewKey }
   | { readonly verb: 'list' }
+  | { readonly verb: 'rotate'; readonly id: string; readonly overlapMs: number }
   | { readonly verb: 'revoke'; readonly id: string };
 
 export interface KeyAnswer {
   readonly issued?: IssuedKey;
-  readonly records?: readonly KeyRecord[];
+  readonly records?: readonly (KeyRecord & Partial<ListedKey>)[];
   /** Why the command was refused. */
   readonly refused?: string;
 }
@@ -65,6 +66,8 @@ export async function obey(keys: Keys, command: KeyCommand): Promise<KeyAnswer> 
     switch (command.verb) {
       case 'create':
         return { issued: await keys.create(command.key) };
+      case 'rotate':
+        return { issued: await keys.rotate(command.id, command.overlapMs) };
       case 'list':
         return { records: keys.list() };
       case 'revoke':

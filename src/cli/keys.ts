@@ -1,27 +1,39 @@
 import { parseArgs } from 'node:util';
 import { SCOPES, type Scope } from '#contract/route.js';
-import { createKeys, issueKey, type KeyRecord, type NewKey } from '#services/operations/keys.js';
+import { PREFIX_PATTERN, PREFIXES_MAX } from '#domain/documents/reach.js';
+import { isAddressRange } from '#services/operations/address-ranges.js';
+import { createKeys, issueKey, type NewKey } from '#services/operations/keys.js';
 import { homeFolders, openHome } from '#store/home/home.js';
 import { openDocumentsAlone } from '#store/open-store.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { askKeyDoor, obey, type KeyAnswer, type KeyCommand } from './key-door.js';
 import { assertOnePlace, placeFlags } from './home-command.js';
 import { databaseOf } from './places.js';
-import { firstSentence, readSettings, type Settings } from './settings.js';
+import { firstSentence } from './flag-words.js';
+import { readSettings, type Settings } from './settings.js';
 import { UsageError } from './usage-error.js';
 import { table } from './terminal.js';
 
-export const KEYS_HELP = `divisor keys create --name NAME [--scopes read,write,...] [--expires YYYY-MM-DD] [--stateless] [PLACE]
+/** A key that may do everything is made anew each quarter. */
+const ADMIN_DAYS = 90;
+const DAY_MS = 86_400_000;
+
+export const KEYS_HELP = `divisor keys create --name NAME [--scopes read,write,...] [--expires YYYY-MM-DD|never] [--prefixes a-,b-]
+                    [--from ADDRESS,...] [--stateless] [PLACE]
 divisor keys list [PLACE]
+divisor keys rotate KEYID [--overlap 24h] [PLACE]
 divisor keys revoke KEYID [PLACE]
 
-Makes, lists and ends the API keys of a home, also while a service runs on it; either counts within a second,
+Makes, lists, replaces and ends the API keys of a home, also while a service runs on it; either counts within a second,
 on a worker's port within three.
 A key is printed once, when it is made. The first key of a home makes every request need one.
 
   --name       What or whom the key is for, at most 64 characters.
   --scopes     What it may do, of ${SCOPES.join(', ')}; read unless given. admin may do everything.
-  --expires    First day, in UTC, on which it is no longer accepted.
+  --expires    First day, in UTC, on which it is no longer accepted, or never. Default: never; in ${ADMIN_DAYS} days with the scope admin.
+  --prefixes   Beginnings of the ids it may read, write and run, separated by commas. Default: all ids.
+  --from       Addresses and ranges it is accepted from, separated by commas. Default: all addresses.
+  --overlap    How long the old key is accepted beside its successor: a number and m, h or d. Default: 24h.
   --stateless  Keep nothing: print the key and the entry of DIVISOR_API_KEYS that stands for it.
   --home       Folder of the service; DIVISOR_HOME or ./var unless given.
   --database   Where its documents are, unless in the home; DATABASE_URL unless given.
@@ -34,6 +46,9 @@ const OPTIONS = {
   name: { type: 'string' },
   scopes: { type: 'string' },
   expires: { type: 'string' },
+  prefixes: { type: 'string' },
+  from: { type: 'string' },
+  overlap: { type: 'string' },
   stateless: { type: 'boolean' },
   home: { type: 'string' },
   database: { type: 'string' },
@@ -55,6 +70,8 @@ export async function keys(argv: readonly string[], environment: NodeJS.ProcessE
   }
   if (verb === 'list' && words.length === 0) return print(await ask(settings, { verb }));
   const [id] = words;
+  if (verb === 'rotate' && id !== undefined && words.length === 1)
+    return print(await ask(settings, { verb, id, overlapMs: durationMs(values.overlap ?? '24h') }));
   if (verb === 'revoke' && id !== undefined && words.length === 1) return print(await ask(settings, { verb, id }));
   throw new UsageError(`The key commands are\n\n${KEYS_HELP}`);
 }
@@ -67,7 +84,16 @@ function parse(argv: readonly string[]) {
   }
 }
 
-function newKey({ name, scopes = 'read', expires }: { name?: string; scopes?: string; expires?: string }): NewKey {
+interface NewKeyFlags {
+  readonly name?: string;
+  readonly scopes?: string;
+  readonly expires?: string;
+  readonly prefixes?: string;
+  readonly from?: string;
+  readonly stateless?: boolean;
+}
+
+function newKey({ name, scopes = 'read', expires, prefixes, from, stateless }: NewKeyFlags): NewKey {
   if (name === undefined || !/^[^\p{C}:,]{1,64}$/u.test(name)) {
     throw new UsageError('--name is needed: 1 to 64 characters without colons, commas and control characters.');
   }
@@ -79,13 +105,45 @@ function newKey({ name, scopes = 'read', expires }: { name?: string; scopes?: st
   return {
     name,
     scopes: [...new Set(wanted.filter(isScope))],
-    expires: expires === undefined ? null : startOf(expires),
+    expires: expiryOf(expires, wanted.includes('admin') && stateless !== true),
+    ...(prefixes === undefined ? {} : { prefixes: prefixesIn(prefixes) }),
+    ...(from === undefined ? {} : { sources: sourcesIn(from) }),
   };
+}
+
+function expiryOf(expires: string | undefined, isAdmin: boolean): string | null {
+  if (expires === 'never' || (expires === undefined && !isAdmin)) return null;
+  return expires === undefined ? formatTimestamp(Date.now() + ADMIN_DAYS * DAY_MS) : startOf(expires);
+}
+
+const wordsIn = (text: string): string[] => text.split(',').flatMap((word) => word.trim() || []);
+
+function prefixesIn(text: string): string[] {
+  const prefixes = wordsIn(text);
+  if (prefixes.length > 0 && prefixes.length <= PREFIXES_MAX && prefixes.every((word) => PREFIX_PATTERN.test(word)))
+    return prefixes;
+  throw new UsageError(
+    `--prefixes takes 1 to ${PREFIXES_MAX} beginnings of ids: letters, digits, dashes, underscores.`,
+  );
+}
+
+function sourcesIn(text: string): string[] {
+  const sources = wordsIn(text);
+  if (sources.length > 0 && sources.every(isAddressRange)) return sources;
+  throw new UsageError('--from takes addresses and ranges as 10.0.0.0/8, separated by commas.');
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: DAY_MS };
+
+function durationMs(text: string): number {
+  const [, count, unit = ''] = /^(\d{1,5})([mhd])$/.exec(text) ?? [];
+  if (count === undefined) throw new UsageError(`--overlap must be a number and m, h or d, as 24h, not ${text}.`);
+  return Number(count) * UNITS_MS[unit]!;
 }
 
 function startOf(day: string): string {
   const ms = /^\d{4}-\d{2}-\d{2}$/.test(day) ? Date.parse(`${day}T00:00:00Z`) : Number.NaN;
-  if (Number.isNaN(ms)) throw new UsageError(`--expires must be a day, YYYY-MM-DD, not ${day}.`);
+  if (Number.isNaN(ms)) throw new UsageError(`--expires must be a day, YYYY-MM-DD, or never, not ${day}.`);
   return formatTimestamp(ms);
 }
 
@@ -124,24 +182,29 @@ function print({ issued, records, refused }: KeyAnswer): number {
     );
     process.stdout.write(`${issued.key}\n`);
   }
-  if (records !== undefined)
-    process.stdout.write(table([['key', 'name', 'scopes', 'created', 'expires', 'revoked'], ...records.map(rowOf)], 0));
+  if (records !== undefined) process.stdout.write(table([HEADINGS, ...records.map(rowOf)], 0));
   return 0;
 }
 
-const rowOf = ({ id, name, scopes, created, expires, revoked }: KeyRecord) => [
+const HEADINGS = ['key', 'name', 'scopes', 'prefixes', 'from', 'created', 'expires', 'revoked', 'last used'];
+
+type Row = NonNullable<KeyAnswer['records']>[number];
+const rowOf = ({ id, name, scopes, created, expires, revoked, prefixes, sources, last_used }: Row) => [
   id,
   name,
   scopes.join(','),
-  ...[created, expires, revoked].map((time) => time?.slice(0, 19).replace('T', ' ') ?? '-'),
+  prefixes?.join(',') ?? '-',
+  sources?.join(',') ?? '-',
+  ...[created, expires, revoked, last_used].map((time) => time?.slice(0, 19).replace('T', ' ') ?? '-'),
 ];
 
 function printStateless(key: NewKey): number {
   if (key.expires !== null)
     throw new UsageError('A key of the environment does not expire: --expires and --stateless exclude each other.');
+  if (key.sources !== undefined) throw new UsageError('A key of the environment is accepted from every address.');
   const { record, key: text } = issueKey(key, Date.now());
   process.stdout.write(
-    `${text}\nDIVISOR_API_KEYS=${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}\n`,
+    `${text}\nDIVISOR_API_KEYS=${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}${record.prefixes === undefined ? '' : `:${record.prefixes.join('+')}`}\n`,
   );
   return 0;
 }

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { migrateDatabase } from '#store/postgres/open-documents.js';
-import { firstSentence, readSettings } from './settings.js';
+import { firstSentence } from './flag-words.js';
+import { readSettings } from './settings.js';
 import { UsageError } from './usage-error.js';
 
 export const MIGRATE_HELP = `divisor migrate [--database URL]

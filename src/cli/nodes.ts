@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util';
 import { listNodes } from '#jobs/postgres/list-nodes.js';
 import type { NodeEntry } from '#jobs/postgres/node-rows.js';
-import { firstSentence, readSettings } from './settings.js';
+import { firstSentence } from './flag-words.js';
+import { readSettings } from './settings.js';
 import { table } from './terminal.js';
 import { UsageError } from './usage-error.js';
 

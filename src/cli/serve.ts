@@ -2,12 +2,14 @@ import { access, constants } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { isLoopbackName } from '#http/authentication.js';
+import { addressesOf } from '#services/operations/address-ranges.js';
 import { listen, type Server } from '#http/server.js';
 import { prepareMarketProcess } from '#market/process/process-pool.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '#store/start-refusal.js';
 import { compose, type Service } from './compose.js';
 import type { Role } from './compose/service-store.js';
 import { createLog } from './log.js';
+import { tlsOf } from './security-settings.js';
 import { readSettings, type Effective, type Settings } from './settings.js';
 import { onStopRequest, type StopSignal } from './stop-request.js';
 
@@ -99,7 +101,15 @@ export async function start(
       const message = `Without an API key the service listens on loopback only, not on ${settings.host}: make a key with \`divisor keys create\`, or set DIVISOR_API_KEYS.`;
       throw new StartRefusal(EXIT_CONFIGURATION, message);
     }
-    const server = await listen({ app: service.app, host: settings.host, port: settings.port });
+    const { host, port, trustedProxies } = settings;
+    const server = await listen({
+      app: service.app,
+      host,
+      port,
+      isTrustedProxy: addressesOf(trustedProxies),
+      tls: tlsOf(settings),
+      onTlsReload: reportReload(log),
+    });
     return { service, server };
   } catch (failure) {
     await service.close();
@@ -115,6 +125,13 @@ export async function stop({ service, server, drainMs }: Running & { readonly dr
   await service.close();
 }
 
+const reportReload =
+  (log: Pick<Logger, 'info' | 'warn'>) =>
+  (failure?: unknown): void => {
+    if (failure === undefined) log.info('the TLS certificate was read again');
+    else log.warn({ err: failure }, 'the TLS files were changed and cannot be used; those of before stay in force');
+  };
+
 function addressRefusal(failure: unknown, { host, port }: Settings): unknown {
   const code = (failure as NodeJS.ErrnoException).code;
   const cause = { cause: failure };
@@ -123,10 +140,19 @@ function addressRefusal(failure: unknown, { host, port }: Settings): unknown {
       return new StartRefusal(EXIT_TEMPORARY, `Another process listens on ${host} port ${port}.`, cause);
     case 'EACCES':
       return new StartRefusal(EXIT_CONFIGURATION, `This user may not listen on ${host} port ${port}.`, cause);
+    case 'ENOENT':
+    case 'EISDIR':
+      return new StartRefusal(EXIT_CONFIGURATION, `A TLS file cannot be read: ${(failure as Error).message}.`, cause);
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
       return new StartRefusal(EXIT_CONFIGURATION, `${host} is not an address of this machine.`, cause);
     default:
+      if (code?.startsWith('ERR_OSSL') === true)
+        return new StartRefusal(
+          EXIT_CONFIGURATION,
+          `The TLS files cannot be used: ${(failure as Error).message}.`,
+          cause,
+        );
       return failure;
   }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { withoutUrlPassword, withoutUrlPasswords } from '#base/text/url-passwords.js';
+import { hostPortOf } from '#base/text/host-port.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
 import { SCOPES, type Scope } from '#contract/route.js';
 import type { KeyRecord } from '#services/operations/keys.js';
@@ -59,6 +60,11 @@ export const list = (separator: string) =>
       .filter((item) => item !== ''),
   );
 
+/** Hosts, each with or without a port. */
+export const hostPorts = list(',').pipe(
+  z.array(z.string().refine((text) => hostPortOf(text, 1) !== undefined, 'must be host or host:port')),
+);
+
 /** Address of a database, undefined where there is none. */
 export const databaseUrl = z
   .string()
@@ -70,16 +76,20 @@ export const databaseUrl = z
 
 const given = z
   .string()
-  .regex(/^[^:]{1,64}:[A-Za-z0-9]{12}:[0-9a-f]{64}:[a-z]+(?:\+[a-z]+)*$/, 'must be name:keyId:sha256hex:scope+scope');
+  .regex(
+    /^[^:]{1,64}:[A-Za-z0-9]{12}:[0-9a-f]{64}:[a-z]+(?:\+[a-z]+)*(?::[A-Za-z0-9_-]{1,32}(?:\+[A-Za-z0-9_-]{1,32})*)?$/,
+    'must be name:keyId:sha256hex:scope+scope',
+  );
 
 export const keyRecord = given.transform((text, context): KeyRecord => {
-  const [name = '', id = '', sha256 = '', scopes = ''] = text.split(':');
+  const [name = '', id = '', sha256 = '', scopes = '', prefixes] = text.split(':');
   const isScope = (scope: string): scope is Scope => (SCOPES as readonly string[]).includes(scope);
   const known = scopes.split('+').filter(isScope);
   if (known.length !== scopes.split('+').length) {
     context.addIssue({ code: 'custom', message: `has a scope outside ${SCOPES.join(', ')}`, input: scopes });
   }
-  return { id, name, sha256, scopes: known, created: null, expires: null, revoked: null };
+  const record = { id, name, sha256, scopes: known, created: null, expires: null, revoked: null };
+  return prefixes === undefined ? record : { ...record, prefixes: prefixes.split('+') };
 });
 
 /** A setting that programs for AWS read as well. */
@@ -105,7 +115,10 @@ export const SIGNING_SECRET = /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/;
 export function shownValue({ isSecret, mayHoldSecret }: Setting<z.ZodType>, value: unknown): string {
   if (isSecret === true) return shownSecret(value);
   if (value === undefined) return 'none';
-  const text = Array.isArray(value) ? value.join(', ') || 'none' : String(value);
+  const texts = Array.isArray(value)
+    ? value.map((item) => (typeof item === 'object' ? JSON.stringify(item) : item))
+    : [value];
+  const text = texts.map(String).join(', ') || 'none';
   return mayHoldSecret === true ? withoutUrlPassword(text) : withoutUrlPasswords(text);
 }
 

@@ -5,7 +5,7 @@ import { PublicKey } from '#domain/documents/publication-document.js';
 import { parseJson } from '#domain/json/parse-json.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { verifyLog, type LogFault } from '#store/publication/verify-log.js';
-import { firstSentence } from './settings.js';
+import { firstSentence } from './flag-words.js';
 import { UsageError } from './usage-error.js';
 
 export const VERIFY_PUBLISHED_HELP = `divisor verify-published FILE [--key FILE] [--head HASH]

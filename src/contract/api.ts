@@ -1,4 +1,5 @@
 import { analyticsRoutes } from './analytics/routes.js';
+import { accessRoutes } from './access.js';
 import { auditRoutes } from './audit.js';
 import { calendarRoutes } from './calendars.js';
 import { eventRoutes } from './events.js';
@@ -63,6 +64,7 @@ export const API = {
   ...watchlistRoutes,
   ...versionRoutes,
   ...publicationRoutes,
+  ...accessRoutes,
   ...auditRoutes,
 };
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AuditEntry, AuditHead, AuditSeal, AUDITED_KINDS } from '#domain/documents/audit-document.js';
+import { AuditEntry, AuditHead, AuditSeal, AUDIT_KINDS } from '#domain/documents/audit-document.js';
 import { PublicKey } from '#domain/documents/publication-document.js';
 import { isMoment, MOMENT } from '#domain/time/moment.js';
 import { skippedFields } from './common.js';
@@ -32,7 +32,7 @@ export const auditRoutes = routes({
     query: z.strictObject({
       start: moment.optional().meta({ description: 'Entries of this day or time and after it.' }),
       end: moment.optional().meta({ description: 'Entries of this day or time and before it.' }),
-      kind: z.enum(AUDITED_KINDS).optional().meta({ description: 'Kind of document.' }),
+      kind: z.enum(AUDIT_KINDS).optional().meta({ description: 'Kind of document.' }),
       id: z.string().min(1).max(200).optional().meta({
         description: 'Id of a document; what is filed under it, as published closes of an index, is found, too.',
       }),

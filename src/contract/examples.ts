@@ -18,6 +18,8 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   watchlist_id: 'favourites',
   sweep_id: 'caps',
   page: 'backtest',
+  kind: 'index',
+  document_id: 'LARGE-100',
   ids: ['LARGE-100', 'EQUAL-100'],
   identifiers: ['BEDV', 'BIDN'],
   expiries: ['2025-03-21', '2025-06-20'],

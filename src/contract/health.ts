@@ -79,6 +79,14 @@ export const Health = z
   .meta({ id: 'Health' });
 export type Health = z.infer<typeof Health>;
 
+export const PublicHealth = z
+  .strictObject({
+    status: z.literal('live'),
+    version: z.string().meta({ description: 'The running engine version.' }),
+  })
+  .meta({ id: 'PublicHealth', description: 'What a service with keys says of itself without a key.' });
+export type PublicHealth = z.infer<typeof PublicHealth>;
+
 export const Liveness = z.strictObject({ status: z.literal('live') }).meta({ id: 'Liveness' });
 
 export const Readiness = z
@@ -93,8 +101,14 @@ export const healthRoutes = routes({
     scope: 'open',
     tag: 'service',
     summary: 'Version, served data store, jobs, checks and limits.',
+    description: 'A service with keys answers a request without a valid key with its version alone.',
     openQuery: true,
-    success: { status: 200, description: 'The process answers, whatever its checks say.', schema: Health },
+    optionalKey: true,
+    success: {
+      status: 200,
+      description: 'The process answers, whatever its checks say.',
+      schema: z.union([Health, PublicHealth]),
+    },
     errors: [],
   },
   getLiveness: {
@@ -113,7 +127,9 @@ export const healthRoutes = routes({
     scope: 'open',
     tag: 'service',
     summary: 'Whether the service takes work.',
+    description: 'A service with keys lists its checks only with a valid key.',
     openQuery: true,
+    optionalKey: true,
     success: { status: 200, description: 'The service takes work.', schema: Readiness },
     errors: ['DRAINING', 'STORE_UNAVAILABLE', 'OVERLOADED', 'STORAGE_FULL'],
   },

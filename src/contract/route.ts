@@ -25,6 +25,8 @@ export interface Route {
   readonly params?: z.ZodObject;
   /** Query parameters; unknown ones are refused unless `openQuery` is set. Arrays accept repetition and commas. */
   readonly query?: z.ZodObject;
+  /** Of an open route: a valid key is recognised, and may be told more. */
+  readonly optionalKey?: true;
   /** The query is ignored altogether (health and its probes). */
   readonly openQuery?: boolean;
   /** Writes what has versions, a document or data, or deletes results: takes the header X-Change-Note. */

@@ -17,6 +17,7 @@ export const DocumentVersion = z
     etag: z.string().meta({ description: 'SHA-256 of the content; of a deletion that of what was deleted.' }),
     at: z.string().meta({ description: 'Time of the write, ISO-8601 UTC with offset.' }),
     author: z.string().meta({ description: 'Name of the key; local where none is asked for.' }),
+    key_id: z.string().nullable().meta({ description: 'Id of the key, or subject of the token; null without one.' }),
     note: z
       .string()
       .nullable()

@@ -6,11 +6,14 @@ import { ERRORS, Refusal } from '#domain/refusals/refusal.js';
 import { AnswerHeaders, commonHeaders, type Headers } from './answer-headers.js';
 import { noCallbacks, type AssertCallback } from './callbacks.js';
 import type { Authenticate } from './authentication.js';
+import { clientAddress } from './client-addresses.js';
+import type { AuditNotes } from '#services/history/audit-notes.js';
+import type { IsAddressOf } from '#services/operations/address-ranges.js';
 import { createFailedKeys } from './failed-keys.js';
 import { createKeyRates, type KeyRates } from './key-rates.js';
 import type { Handlers, Principal, Reply } from './handler.js';
 import { createPaths, noParams, type FoundPath } from './paths.js';
-import type { Exchange, Operation } from './pipeline.js';
+import type { Exchange, Operation, OperationOptions } from './pipeline.js';
 import type { Asked, HeadersRead } from './plain-read.js';
 import { requestIdOf } from './request-id.js';
 import { errorAnswer, responseOf, successAnswer, type Answer } from './reply.js';
@@ -32,8 +35,16 @@ export interface AppDependencies<T extends Record<string, Route>> {
   readonly follow?: () => Promise<void>;
   /** Longest wait of a request for that data; then it is refused. */
   readonly dataWaitMs?: number;
+  /** Addresses whose `X-Forwarded-For` is believed. Default: none. */
+  readonly isTrustedProxy?: IsAddressOf;
+  /** Whether it is reached over HTTPS only, which browsers are told. */
+  readonly isSecure?: boolean;
+  /** What a client may reach. Default: everything. */
+  readonly reachOf?: OperationOptions['reachOf'];
   /** Checks the callbacks of jobs; all are refused unless given. */
   readonly assertCallback?: AssertCallback;
+  /** Told of keys that are refused and of what is read, for the log of writes. Default: nobody. */
+  readonly notes?: Pick<AuditNotes, 'refusedKey' | 'read'>;
   /** Whether requests that write or start jobs are refused. Default: false. */
   readonly isReadOnly?: boolean;
   /** Called for every answer, for the metrics. */
@@ -68,6 +79,16 @@ const SECURE_HEADERS: Headers = {
   'Referrer-Policy': 'no-referrer',
 };
 
+/** A year, as browsers want it. */
+const HTTPS_ONLY: Headers = { 'Strict-Transport-Security': 'max-age=31536000' };
+
+const LEVELS = ['error', 'warn', 'info', 'debug'] as const;
+const loggedLevels = (log: Logger) =>
+  Object.fromEntries(LEVELS.map((level) => [level, log.isLevelEnabled(level)])) as Record<
+    (typeof LEVELS)[number],
+    boolean
+  >; // each of the levels
+
 const NOBODY: Principal = { keyId: null, name: null, scopes: new Set() };
 
 /** The HTTP application: every route of the table with its handler, behind one pipeline. */
@@ -79,28 +100,28 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     version,
     log,
     observe,
+    notes,
     dataSettled = async () => {},
     follow,
     delay = (ms) => delayByClock(ms),
     dataWaitMs = 0,
     assertCallback = noCallbacks,
+    isTrustedProxy = () => false,
+    reachOf = async () => undefined,
+    isSecure = false,
     isReadOnly = false,
     keyRates = createKeyRates({ monotonicMs: () => performance.now() }),
   } = dependencies;
-  const always: Headers = { 'X-Engine-Version': version, ...SECURE_HEADERS };
+  const always: Headers = { 'X-Engine-Version': version, ...SECURE_HEADERS, ...(isSecure && HTTPS_ONLY) };
   let common = commonHeaders(always);
   const headersFor = (requestId: string): AnswerHeaders => new AnswerHeaders(requestId, common);
 
   // Its fields are none of those in `redact`; keys and passwords in their values are still taken out.
   const requestLog = log.child({}, { redact: [] });
-  const isLogged = {
-    error: log.isLevelEnabled('error'),
-    warn: log.isLevelEnabled('warn'),
-    info: log.isLevelEnabled('info'),
-    debug: log.isLevelEnabled('debug'),
-  };
+  const isLogged = loggedLevels(log);
   const failedKeys = createFailedKeys(() => performance.now());
-  const options = { dataSettled: () => settledWithin(dataSettled(), dataWaitMs), follow, assertCallback, isReadOnly };
+  const settled = () => settledWithin(dataSettled(), dataWaitMs);
+  const options = { dataSettled: settled, follow, assertCallback, authenticate, reachOf, isReadOnly };
   const find = createPaths(api, handlers, options);
 
   return {
@@ -114,26 +135,43 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   };
 
   function answer(asked: Asked): Answer | Promise<Answer> {
-    const { head, path } = asked;
-    const found = find(path);
-    const call = openCall(asked, found);
+    const found = find(asked.path);
+    const call = openCall(asked, found, isTrustedProxy);
+    const refuse = (failure: unknown) => refused(call, failure);
     try {
-      if (!call.isOpen) call.principal = authenticate(head.headers);
-      if (call.principal.keyId !== null) keyRates.take(call.principal.keyId);
-      if (found === undefined) throw new Refusal('ROUTE_NOT_FOUND', `No route has the path ${path.slice(0, 200)}.`);
-      if (call.operation === undefined) throw notAllowed(head.method, found.operations.allowed);
-      const reply = call.operation.answer(call, call.principal);
-      return reply instanceof Promise
-        ? reply.then((settled) => succeed(call, settled)).catch((failure: unknown) => fail(call, failure))
-        : succeed(call, reply);
+      const principal = call.isOpen ? recognised(call, authenticate) : authenticate(call);
+      return principal instanceof Promise
+        ? principal.then((known) => admit(call, found, known)).catch(refuse)
+        : admit(call, found, principal);
     } catch (failure) {
-      const delayMs = isRefusedKey(failure, head.headers) ? failedKeys.note(asked.address() ?? '') : 0;
-      return delayMs === 0 ? fail(call, failure) : delay(delayMs).then(() => fail(call, failure));
+      return refuse(failure);
     }
   }
 
+  /** Has a request answered whose client is known. @throws Refusal */
+  function admit(call: Call, found: FoundPath | undefined, principal: Principal): Answer | Promise<Answer> {
+    call.principal = principal;
+    const { path, head, operation } = call;
+    if (principal.keyId !== null) keyRates.take(principal.keyId);
+    if (found === undefined) throw new Refusal('ROUTE_NOT_FOUND', `No route has the path ${path.slice(0, 200)}.`);
+    if (operation === undefined) throw notAllowed(head.method, found.operations.allowed);
+    const reply = operation.answer(call, principal);
+    return reply instanceof Promise
+      ? reply.then((settled) => succeed(call, settled)).catch((failure: unknown) => fail(call, failure))
+      : succeed(call, reply);
+  }
+
+  function refused(call: Call, failure: unknown): Answer | Promise<Answer> {
+    const isKey = isRefusedKey(failure, call.head.headers);
+    const address = isKey ? (call.address() ?? '') : '';
+    if (isKey) notes?.refusedKey({ address, requestId: call.requestId });
+    const delayMs = isKey ? failedKeys.note(address) : 0;
+    return delayMs === 0 ? fail(call, failure) : delay(delayMs).then(() => fail(call, failure));
+  }
+
   function succeed(call: Call, reply: Reply): Answer {
-    const { operation, head } = call;
+    const { operation, head, path, requestId, principal } = call;
+    if (operation !== undefined) notes?.read({ operation: operation.id, path, requestId, ...principal });
     const headers = headersOf(call);
     const { status = 200, media = [] } = operation?.route.success ?? {};
     if (media.length > 0) headers.set('Vary', 'Accept');
@@ -195,6 +233,21 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   }
 }
 
+/** Who asks an open route, as far as that matters to it. */
+function recognised(call: Call, authenticate: Authenticate): Principal | Promise<Principal> {
+  if (call.operation?.route.optionalKey !== true) return NOBODY;
+  const stranger = (failure: unknown): Principal => {
+    if (!(failure instanceof Refusal)) throw failure;
+    return NOBODY;
+  };
+  try {
+    const principal = authenticate(call);
+    return principal instanceof Promise ? principal.catch(stranger) : principal;
+  } catch (failure) {
+    return stranger(failure);
+  }
+}
+
 /** A request with all that it brings. */
 export function askedOf(request: Request, address: () => string | undefined): Asked {
   return { head: request, body: request, path: getPath(request), search: searchOf(request.url), address };
@@ -217,7 +270,8 @@ interface Call extends Exchange {
   readonly startedMs: number;
 }
 
-function openCall({ head, body, path, search }: Asked, found: FoundPath | undefined): Call {
+function openCall(asked: Asked, found: FoundPath | undefined, isTrustedProxy: IsAddressOf): Call {
+  const { head, body, path, search } = asked;
   const operations = found?.operations;
   const operation = operations?.byMethod.get(head.method === 'HEAD' ? 'GET' : head.method);
   const trace = traceContextOf(head.headers.get('traceparent'));
@@ -226,6 +280,7 @@ function openCall({ head, body, path, search }: Asked, found: FoundPath | undefi
     body,
     search,
     param: found?.param ?? noParams,
+    address: () => clientAddress(asked.address(), head.headers.get('x-forwarded-for'), isTrustedProxy),
     requestId: requestIdOf(head.headers.get('x-request-id')),
     trace,
     traceId: trace === null ? null : trace.traceId,

@@ -10,6 +10,10 @@ export interface Principal {
   /** Name of the key. */
   readonly name: string | null;
   readonly scopes: ReadonlySet<Scope>;
+  /** Set where `keyId` is the subject of a token: its name is the provider's, and says nothing of who it is. */
+  readonly isSubject?: true;
+  /** Beginnings of the ids that it may name; absent where it may name all. */
+  readonly prefixes?: readonly string[];
 }
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : Record<string, never>;
@@ -47,6 +51,8 @@ export interface RouteRequest<R extends Route> {
   precondition(): Precondition | undefined;
   /** The media type of the route that meets `Accept` best, the first where a format is said; empty where it has none. */
   readonly media: string;
+  /** What comes behind the question mark, as it came. */
+  search(): string;
   /** A header of the request by lower-case name. */
   header(name: string): string | undefined;
   readonly principal: Principal;
@@ -56,6 +62,8 @@ export interface RouteRequest<R extends Route> {
   readonly origin: Origin;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
+  /** Whether the client may still ask this: its key may have expired or been revoked since. For answers that last. */
+  isStillAllowed(): Promise<boolean>;
 }
 
 /** The answer of a handler: at most one of `json`, `text`, `bytes` and `stream`; none for 204. */

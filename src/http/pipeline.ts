@@ -7,12 +7,16 @@ import type { ParsedJson } from '#domain/json/parse-json.js';
 import { checkShape } from '#domain/schema/shape.js';
 import { isDatasetLoading } from '#domain/market/dataset-loading.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import type { Reach } from '#domain/documents/reach.js';
+import { withinReach } from '#services/operations/access.js';
 import type { Precondition } from '#services/shared/preconditions.js';
+import type { Authenticate } from './authentication.js';
 import type { AssertCallback } from './callbacks.js';
 import { readBody, uploadOf } from './body.js';
 import type { Handler, Principal, Reply, RouteRequest, Upload } from './handler.js';
 import { negotiate } from './negotiate.js';
 import type { RequestHead } from './plain-read.js';
+import { assertReach } from './route-access.js';
 import { queryReader, type QueryReader } from './query.js';
 
 /** The HTTP request as an operation sees it, before any check. */
@@ -27,6 +31,8 @@ export interface Exchange {
   readonly traceId: string | null;
   /** Path parameter by name, percent-decoded. */
   param(name: string): string | undefined;
+  /** Who sends it, as its socket tells. */
+  address(): string | undefined;
 }
 
 /** One route with its handler, as the application calls it once the client is known. */
@@ -43,6 +49,10 @@ export interface OperationOptions {
   /** As of the application; undefined where this process alone writes what it reads. */
   readonly follow: (() => Promise<void>) | undefined;
   readonly assertCallback: AssertCallback;
+  /** What a client may reach; undefined where that is everything. */
+  readonly reachOf: (principal: Principal) => Promise<Reach | undefined>;
+  /** Who sends a request, asked again while its answer lasts. @throws Refusal */
+  readonly authenticate: Authenticate;
   /** Whether requests that write or start jobs are refused. */
   readonly isReadOnly: boolean;
 }
@@ -55,13 +65,22 @@ export function createOperation(
   id: string,
   route: Route,
   handler: Handler<Route>,
-  { dataSettled, follow, assertCallback, isReadOnly }: OperationOptions,
+  { dataSettled, follow, assertCallback, authenticate, reachOf, isReadOnly }: OperationOptions,
 ): Operation {
   if (route.method === 'GET' && route.body !== undefined) throw new Error(`${id}: a GET has no body`);
   const readQuery: QueryReader = route.openQuery === true ? () => ({}) : queryReader(queryOf(route));
   const isCalledBack = startsJobs(route);
   const [offered, formats] = [offeredBy(route), formatsOf(route)];
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
+
+  const isAllowed = async (exchange: Exchange): Promise<boolean> => {
+    try {
+      assertScope(route, await authenticate(exchange));
+      return true;
+    } catch {
+      return false; // for whatever reason: the client that asks again is told
+    }
+  };
 
   const mayFollow = route.scope !== 'open' && route.withoutMarket !== true;
   const run = (exchange: Exchange, principal: Principal, sent: Sent) =>
@@ -83,7 +102,7 @@ export function createOperation(
         exchange,
         principal,
         { params, query: named === undefined ? query : without(query, 'format'), media },
-        { declared: route.body, sent },
+        { declared: route.body, sent, isStillAllowed: () => isAllowed(exchange) },
       ),
     );
   };
@@ -113,14 +132,26 @@ export function createOperation(
     answer(exchange, principal) {
       assertScope(route, principal);
       if (isReadOnly) assertReads(route);
-      const { body } = route;
-      if (body === undefined || exchange.body === undefined) return runSettled(exchange, principal, undefined);
-      const upload = uploadOf(exchange.body, body);
-      return upload === undefined
-        ? readBody(exchange.body, body).then((json) => runSettled(exchange, principal, json))
-        : runSettled(exchange, principal, { upload });
+      return principal.prefixes === undefined ? answerAll(exchange, principal) : answerWithin(exchange, principal);
     },
   };
+
+  function answerAll(exchange: Exchange, principal: Principal): Reply | Promise<Reply> {
+    const { body } = route;
+    if (body === undefined || exchange.body === undefined) return runSettled(exchange, principal, undefined);
+    const upload = uploadOf(exchange.body, body);
+    return upload === undefined
+      ? readBody(exchange.body, body).then((json) => runSettled(exchange, principal, json))
+      : runSettled(exchange, principal, { upload });
+  }
+
+  /** Answers a client that may name some ids only: what is read meanwhile is limited to them. */
+  async function answerWithin(exchange: Exchange, principal: Principal): Promise<Reply> {
+    const reach = await reachOf(principal);
+    if (reach === undefined) return answerAll(exchange, principal);
+    assertReach({ id, route }, exchange.param, () => readQuery(exchange.search), reach);
+    return withinReach(reach, () => answerAll(exchange, principal));
+  }
 }
 
 /** A request body: JSON, or bytes still arriving. */
@@ -162,6 +193,13 @@ interface Asked {
   readonly media: string;
 }
 
+/** The body as it was declared and sent, and whether its sender may still ask. */
+interface Received {
+  readonly declared: Body | undefined;
+  readonly sent: Sent;
+  readonly isStillAllowed: () => Promise<boolean>;
+}
+
 /**
  * The request as handlers take it apart. A class, for its getters: in a literal they cost a request more than the rest
  * of its members together, and what a handler does not ask for is not made.
@@ -170,6 +208,7 @@ class AskedRequest implements RouteRequest<Route> {
   readonly #exchange: Exchange;
   readonly #declared: Body | undefined;
   readonly #sent: Sent;
+  readonly isStillAllowed: () => Promise<boolean>;
   readonly principal: Principal;
   readonly params: RouteRequest<Route>['params'];
   readonly query: RouteRequest<Route>['query'];
@@ -179,8 +218,9 @@ class AskedRequest implements RouteRequest<Route> {
     exchange: Exchange,
     principal: Principal,
     { params, query, media }: Asked,
-    { declared, sent }: { readonly declared: Body | undefined; readonly sent: Sent },
+    { declared, sent, isStillAllowed }: Received,
   ) {
+    this.isStillAllowed = isStillAllowed;
     this.#exchange = exchange;
     this.#declared = declared;
     this.#sent = sent;
@@ -214,7 +254,17 @@ class AskedRequest implements RouteRequest<Route> {
   get authorship() {
     const { header, principal } = this;
     const { requestId } = this.#exchange;
-    return () => ({ author: principal.name ?? LOCAL_AUTHOR, note: noteOf(header('x-change-note')), requestId });
+    return () => ({
+      author: principal.name ?? LOCAL_AUTHOR,
+      keyId: principal.keyId,
+      note: noteOf(header('x-change-note')),
+      requestId,
+    });
+  }
+
+  get search() {
+    const { search } = this.#exchange;
+    return () => search;
   }
 
   get origin() {

@@ -21,7 +21,10 @@ export interface Asked {
   address(): string | undefined;
 }
 
-export type HeadersRead = Pick<Headers, 'get' | 'has'>;
+export interface HeadersRead extends Pick<Headers, 'get' | 'has'> {
+  /** Lower-case names of all that came. */
+  keys(): Iterable<string>;
+}
 
 /** Means the same however it is read: nothing in it is decoded, resolved or escaped. */
 const PLAIN_PATH = /^\/[\w\-.~:/]*$/;
@@ -142,5 +145,9 @@ class RawHeaders implements HeadersRead {
 
   has(name: string): boolean {
     return this.get(name) !== null;
+  }
+
+  keys(): string[] {
+    return this.#raw.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase());
   }
 }

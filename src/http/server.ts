@@ -1,13 +1,17 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { App } from './app.js';
 import { UPLOAD_MS } from './body.js';
+import { limitConnections } from './client-addresses.js';
+import type { IsAddressOf } from '#services/operations/address-ranges.js';
 import { plainRead, type PlainRead } from './plain-read.js';
 import { rawErrorResponse } from './reply.js';
 import { newRequestId } from './request-id.js';
 import { KEEP_ALIVE_MS, sendAnswer } from './send-answer.js';
 import { holdTickShape } from './tick-shape.js';
+import { followTls, readTls, type TlsFiles } from './tls.js';
 
 /** Time for the headers of a request; a client that needs longer holds a socket open on purpose. */
 const HEADERS_TIMEOUT_MS = 5_000;
@@ -33,6 +37,12 @@ export interface ServerOptions {
   readonly port: number;
   /** Time for the headers of a request, and for a connection to bring one; HEADERS_TIMEOUT_MS unless given. */
   readonly headersTimeoutMs?: number;
+  /** Addresses whose connections are not limited. Default: none. */
+  readonly isTrustedProxy?: IsAddressOf;
+  /** Files of a service that speaks HTTPS. Default: it speaks HTTP. */
+  readonly tls?: TlsFiles | undefined;
+  /** Told of changes of these files. */
+  readonly onTlsReload?: (failure?: unknown) => void;
 }
 
 export interface Server {
@@ -47,30 +57,33 @@ export interface Server {
 
 /** Serves the application over HTTP/1.1. Resolves once it listens. @throws the error of the socket */
 export async function listen(options: ServerOptions): Promise<Server> {
-  const { app, host, port, headersTimeoutMs = HEADERS_TIMEOUT_MS } = options;
+  const { app, host, port, headersTimeoutMs = HEADERS_TIMEOUT_MS, isTrustedProxy = () => false, tls } = options;
   const answerAny = fullReader(app);
   holdTickShape();
-  const server = createServer(
-    {
-      headersTimeout: headersTimeoutMs,
-      requestTimeout: REQUEST_TIMEOUT_MS,
-      connectionsCheckingInterval: Math.min(CONNECTIONS_CHECK_MS, headersTimeoutMs),
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      // The listener tells a missing Host in the service's own error body; node's answer has none.
-      requireHostHeader: false,
-    },
-    (incoming: IncomingMessage, outgoing: ServerResponse) => {
-      const socket: Counted = incoming.socket;
-      const count = (socket[REQUESTS] ?? 0) + 1;
-      socket[REQUESTS] = count;
-      // node's own maxRequestsPerSocket leaves the socket open and answers what still comes on it with an empty 503.
-      if (count >= REQUESTS_PER_SOCKET_MAX) outgoing.shouldKeepAlive = false;
-      const read = plainRead(incoming, outgoing);
-      if (read === undefined) answerAny(incoming, outgoing);
-      else answerRead(app, read, outgoing);
-    },
-  );
+  const secrets = tls === undefined ? undefined : await readTls(tls);
+  const settings = {
+    headersTimeout: headersTimeoutMs,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    connectionsCheckingInterval: Math.min(CONNECTIONS_CHECK_MS, headersTimeoutMs),
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    // The listener tells a missing Host in the service's own error body; node's answer has none.
+    requireHostHeader: false,
+  };
+  const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    const socket: Counted = incoming.socket;
+    const count = (socket[REQUESTS] ?? 0) + 1;
+    socket[REQUESTS] = count;
+    // node's own maxRequestsPerSocket leaves the socket open and answers what still comes on it with an empty 503.
+    if (count >= REQUESTS_PER_SOCKET_MAX) outgoing.shouldKeepAlive = false;
+    const read = plainRead(incoming, outgoing);
+    if (read === undefined) answerAny(incoming, outgoing);
+    else answerRead(app, read, outgoing);
+  };
+  const secure = secrets && createSecureServer({ ...settings, ...secrets }, onRequest);
+  const server = secure ?? createServer(settings, onRequest);
+  const unfollow = tls && secure ? followTls(tls, secure, options.onTlsReload ?? (() => {})) : () => {};
   server.maxConnections = CONNECTIONS_MAX;
+  limitConnections(server, isTrustedProxy);
   server.on('clientError', (failure: NodeJS.ErrnoException, socket) => refuse(app, failure, socket as Socket));
   server.on('checkExpectation', (_incoming, outgoing: ServerResponse) => {
     refuse(app, { ...new Error('unknown expectation'), code: 'EXPECTATION' } as NodeJS.ErrnoException, outgoing.socket);
@@ -86,9 +99,10 @@ export async function listen(options: ServerOptions): Promise<Server> {
 
   const address = server.address() as AddressInfo;
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`,
+    url: `${tls === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${address.port}`,
     close: (deadlineMs) =>
       new Promise<void>((resolve) => {
+        unfollow();
         const cut = setTimeout(() => server.closeAllConnections(), deadlineMs);
         server.close(() => {
           clearTimeout(cut);

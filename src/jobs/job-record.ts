@@ -38,7 +38,12 @@ export function authorOf({
   note,
   request_id,
 }: Pick<JobIdentity, 'owner' | 'author' | 'note' | 'request_id'>): Authorship {
-  return { author: author ?? (owner === '' ? LOCAL_AUTHOR : owner), note, requestId: request_id ?? '' };
+  return {
+    author: author ?? (owner === '' ? LOCAL_AUTHOR : owner),
+    keyId: owner === '' ? null : owner,
+    note,
+    requestId: request_id ?? '',
+  };
 }
 
 /**

@@ -3,42 +3,12 @@ import type { DatedArtifact, SweepOptions } from './artifact-terms.js';
 import type { MadeBytes } from '#base/memory/made-bytes.js';
 import type { CommitEvent, CommitEventType } from '#domain/documents/commit-events.js';
 import type { Authorship } from '#domain/documents/version-document.js';
+import type { DOCUMENT_KINDS } from './document-kinds.js';
 import type { EarlyArtifact } from './early-artifact.js';
 import type { NewFile } from './access/new-file.js';
 import type { S3Access } from './access/s3-access.js';
 import type { LowWaterMark } from './access/low-water-mark.js';
 
-/** Kinds of document the store holds, each in a table of its own. */
-export const DOCUMENT_KINDS = [
-  'index',
-  'run',
-  'kept-run',
-  'run-list',
-  'constraint-set',
-  'optimisation-run',
-  'risk-model',
-  'strategy',
-  'template',
-  'render',
-  'watchlist',
-  'store',
-  'market',
-  'job',
-  'job-input',
-  'delivery',
-  'key',
-  'history',
-  'version',
-  'publication',
-  'publication-head',
-  'signing-key',
-  'data-version',
-  'data-history',
-  'audit',
-  'audit-head',
-  'audit-seal',
-  'artifact-store',
-] as const;
 export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
 
 /** A stored document that could be read and whose checksum holds. */

@@ -127,6 +127,16 @@ test('of Compose name what is there, and start again in any order after a restar
     expect(readFileSync('Dockerfile', 'utf8')).toMatch(new RegExp(`install .*--owner=divisor.* ${folder}`));
 });
 
+test('of Compose listen on this machine alone, without privileges and on a file system that they only read', () => {
+  for (const [name, block] of Object.entries(services)) {
+    expect([name, block]).toEqual([name, expect.stringContaining('cap_drop: [ALL]')]);
+    expect([name, block]).toEqual([name, expect.stringContaining('security_opt: ["no-new-privileges:true"]')]);
+    if (name !== 'postgres') expect([name, block]).toEqual([name, expect.stringContaining('read_only: true')]);
+  }
+  const ports = [...compose.matchAll(/ports: \["([^"]+)"\]/g)].map(([, port]) => port);
+  expect(ports).toEqual(['127.0.0.1:8081:8080', '127.0.0.1:8082:8080']);
+});
+
 test('of Compose end by themselves where the database is not there yet, as their restart wants', async () => {
   const home = join(tmpdir(), 'divisor-never-opened');
   const places = { DATABASE_URL: 'postgres://divisor@127.0.0.1:1/divisor', DIVISOR_ARTIFACTS: 'file:///nowhere' };

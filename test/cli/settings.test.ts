@@ -39,14 +39,11 @@ test('lists and paths are read into what the service uses', () => {
   ]);
 });
 
-test('where data may come from is shown as it is in force: the home, the working folder, and this machine while the service listens there only', () => {
+test('where data may come from is shown as it is in force: the home, never the working folder, and this machine while the service listens there only', () => {
   const { settings, rows } = readSettings(['--home', '/srv/x'], {});
-  expect([settings.dataRoots, settings.databaseHosts]).toEqual([
-    ['/srv/x', process.cwd()],
-    ['localhost', '127.0.0.1', '::1'],
-  ]);
+  expect([settings.dataRoots, settings.databaseHosts]).toEqual([['/srv/x'], ['localhost', '127.0.0.1', '::1']]);
   expect(rows.find(({ name }) => name === 'dataRoots')).toMatchObject({
-    value: `/srv/x, ${process.cwd()}`,
+    value: '/srv/x',
     source: 'default',
   });
   expect(row(['--host', '0.0.0.0'], {}, 'databaseHosts')).toMatchObject({ value: 'none', source: 'default' });
@@ -54,6 +51,10 @@ test('where data may come from is shown as it is in force: the home, the working
     value: 'db1',
     source: '--database-hosts',
   });
+});
+
+test.each(['db1:0', 'db1:65536', 'db1:x', 'db 1', 'postgresql://db1'])('the database host %s is refused', (text) => {
+  expect(() => readSettings(['--database-hosts', text], {})).toThrow('must be host or host:port');
 });
 
 test('keys of the environment are read, and only counted when shown', () => {

@@ -15,7 +15,7 @@ const app = createApp({
   handlers: idle,
   version: '0.0.0',
   log: pino({ level: 'silent' }),
-  authenticate(headers) {
+  authenticate({ head: { headers } }) {
     const scope = headers.get('x-api-key');
     if (scope === null) throw new Refusal('UNAUTHENTICATED', 'No key.');
     return { keyId: scope, name: 'reader', scopes: new Set([scope as Scope]) };
@@ -28,6 +28,7 @@ const pathOf = (route: Route, id = route.path.includes('{job_id}') ? 'backtest:a
     .replace('{table}', 'levels')
     .replace('{date}', '2024-06-28')
     .replace('{version}', '1')
+    .replace('{kind}', 'index')
     .replaceAll(/\{\w+\}/g, id);
 
 async function ask(method: string, path: string, scope: string | undefined, text?: string, accept?: string) {

@@ -10,9 +10,18 @@ const withKeys = createAuthenticate({
 });
 const withoutKeys = createAuthenticate({ areConfigured: () => false, verify: () => undefined });
 
-function codeOf(authenticate: typeof withKeys, headers: Record<string, string>): string {
+const sent = (headers: Record<string, string>, method = 'GET') => ({
+  head: { method, headers: new Headers(headers) },
+  address: () => '127.0.0.1',
+});
+
+async function codeOf(
+  authenticate: typeof withKeys,
+  headers: Record<string, string>,
+  method?: string,
+): Promise<string> {
   try {
-    authenticate(new Headers(headers));
+    await authenticate(sent(headers, method));
     return 'accepted';
   } catch (failure) {
     return failure instanceof Refusal ? failure.code : 'defect';
@@ -26,8 +35,8 @@ describe('a service with keys', () => {
     { 'x-api-key': KEY },
     { authorization: `Bearer ${KEY}`, 'x-api-key': KEY },
     { 'x-api-key': KEY, host: 'index.example.com', origin: 'https://example.com' },
-  ])('accepts %j', (headers) => {
-    expect(withKeys(new Headers(headers))).toBe(principal);
+  ])('accepts %j', async (headers) => {
+    expect(await withKeys(sent(headers))).toBe(principal);
   });
 
   test.each([
@@ -39,8 +48,8 @@ describe('a service with keys', () => {
     { authorization: `Bearer ${KEY}`, 'x-api-key': 'other' },
     { authorization: 'Bearer other', 'x-api-key': KEY },
     { authorization: 'Basic x', 'x-api-key': KEY },
-  ])('answers %j with 401', (headers) => {
-    expect(codeOf(withKeys, headers)).toBe('UNAUTHENTICATED');
+  ])('answers %j with 401', async (headers) => {
+    expect(await codeOf(withKeys, headers)).toBe('UNAUTHENTICATED');
   });
 });
 
@@ -51,8 +60,8 @@ describe('a service without keys', () => {
     { host: '127.0.0.1' },
     { host: '[::1]:8080', origin: 'http://[::1]:3000' },
     { host: '127.8.8.8', origin: 'http://localhost' },
-  ])('does everything for %j', (headers) => {
-    expect([...withoutKeys(new Headers(headers)).scopes]).toContain('admin');
+  ])('does everything for %j', async (headers) => {
+    expect([...(await withoutKeys(sent(headers))).scopes]).toContain('admin');
   });
 
   test.each([
@@ -63,8 +72,42 @@ describe('a service without keys', () => {
     { host: 'localhost', origin: 'https://example.com' },
     { host: 'localhost', origin: 'null' },
     { host: 'localhost', origin: 'http://localhost.example.com' },
-  ])('refuses %j', (headers) => {
-    expect(codeOf(withoutKeys, headers)).toBe('FORBIDDEN_ORIGIN');
+  ])('refuses %j', async (headers) => {
+    expect(await codeOf(withoutKeys, headers)).toBe('FORBIDDEN_ORIGIN');
+  });
+
+  test.each([
+    { forwarded: 'for=10.0.0.1' },
+    { 'x-forwarded-for': '10.0.0.1' },
+    { 'x-forwarded-host': 'localhost' },
+    { 'x-forwarded-anything': '' },
+    { 'x-real-ip': '10.0.0.1' },
+    { via: '1.1 proxy' },
+    { 'sec-fetch-site': 'cross-site' },
+  ])('refuses what a proxy forwards or another site begins: %j', async (headers) => {
+    expect(await codeOf(withoutKeys, { host: 'localhost:8080', ...headers })).toBe('FORBIDDEN_ORIGIN');
+  });
+
+  const own = { host: 'localhost:8080' };
+  test.each([
+    [own, 'accepted'],
+    [{ ...own, origin: 'http://localhost:8080', 'sec-fetch-site': 'same-origin' }, 'accepted'],
+    [{ ...own, origin: 'http://localhost:3000', 'sec-fetch-site': 'same-site' }, 'FORBIDDEN_ORIGIN'],
+    [{ ...own, origin: 'http://127.0.0.1:8080' }, 'FORBIDDEN_ORIGIN'],
+    [{ ...own, 'sec-fetch-site': 'same-origin' }, 'FORBIDDEN_ORIGIN'],
+    [{ ...own, 'sec-fetch-site': 'none' }, 'FORBIDDEN_ORIGIN'],
+  ])('takes a write of its own pages and of programs alone: %j is %s', async (headers, expected) => {
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'])
+      expect([method, await codeOf(withoutKeys, headers as Record<string, string>, method)]).toEqual([
+        method,
+        expected,
+      ]);
+  });
+
+  test('reads of another page of this machine are answered, and not shown to it', async () => {
+    expect(await codeOf(withoutKeys, { ...own, origin: 'http://localhost:3000', 'sec-fetch-site': 'same-site' })).toBe(
+      'accepted',
+    );
   });
 });
 

@@ -3,9 +3,8 @@ import { z } from 'zod';
 import { SCOPES, routes, type Scope } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { Id } from '#domain/schema/shape.js';
-import { createApp, type App, type Answered } from '#http/app.js';
+import { createApp, type App, type Answered, type AppDependencies } from '#http/app.js';
 import type { Handlers } from '#http/handler.js';
-import type { KeyRates } from '#http/key-rates.js';
 import { assertPrecondition } from '#services/shared/preconditions.js';
 
 /** A small table of routes with everything the pipeline has to tell apart. */
@@ -228,7 +227,7 @@ export interface Sample {
 
 /** The sample routes behind an authentication whose keys are the scopes they grant. */
 export function createSample(
-  options: { readonly keyRates?: KeyRates; readonly delay?: (ms: number) => Promise<void> } = {},
+  options: Partial<Pick<AppDependencies<typeof sampleRoutes>, 'keyRates' | 'delay' | 'isSecure'>> = {},
 ): Sample {
   const log: Record<string, unknown>[] = [];
   const answered: Answered[] = [];
@@ -244,7 +243,7 @@ export function createSample(
     log: pino({ level: 'trace' }, { write: (line: string) => void log.push(JSON.parse(line)) }),
     observe: (answer) => void answered.push(answer),
     ...options,
-    authenticate(headers) {
+    authenticate({ head: { headers } }) {
       const key = headers.get('x-api-key');
       if (key === null) throw new Refusal('UNAUTHENTICATED', 'No key.');
       return {

@@ -11,7 +11,7 @@ const HALF_OPEN = IS_SOAK ? 1000 : 200;
 let server: Server;
 let port: number;
 beforeAll(async () => {
-  server = await listen({ app: createSample().app, host: '127.0.0.1', port: 0 });
+  server = await listen({ app: createSample().app, host: '127.0.0.1', port: 0, isTrustedProxy: () => true });
   port = Number(new URL(server.url).port);
 });
 afterAll(() => server.close(0));

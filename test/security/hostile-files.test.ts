@@ -1,7 +1,9 @@
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { DuckDBInstance } from '@duckdb/node-api';
 import { tableFromArrays, tableToIPC } from 'apache-arrow';
+import sqlite from 'node-sqlite3-wasm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ErrorDetail, ErrorCode } from '#domain/refusals/refusal.js';
 import { runService, type RunningService } from '../services/running-service.js';
@@ -98,6 +100,66 @@ describe('a table that lies about its size', () => {
       const lying = Buffer.concat([Buffer.from('PAR1'), Buffer.alloc(64), Buffer.alloc(4), Buffer.from('PAR1')]);
       lying.writeInt32LE(length, lying.length - 8);
       expect(await uploaded(lying, PARQUET)).toMatchObject({ status: 422, codes: ['UNREADABLE_FILE'] });
+    }
+  });
+});
+
+describe('one text of forty megabytes in a file of some kilobytes', () => {
+  const LONG = 40_000_000;
+  const columns = `SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 10.0 AS CLOSE, repeat('x', ${LONG}) AS "NOTE"`;
+  const named = `SELECT repeat('x', ${LONG}) AS identifier, DATE '2024-01-02' AS date, 10.0 AS CLOSE`;
+  const dated = `SELECT 'A' AS identifier, repeat('2', ${LONG}) AS date, 10.0 AS CLOSE`;
+
+  async function parquetOf(query: string, name: string): Promise<string> {
+    const location = join(service.root, name);
+    await mkdir(location);
+    const connection = await (await DuckDBInstance.create(':memory:')).connect();
+    await connection.run(`COPY (${query}) TO '${join(location, 'market.parquet')}' (FORMAT parquet, COMPRESSION zstd)`);
+    connection.closeSync();
+    expect((await stat(join(location, 'market.parquet'))).size).toBeLessThan(100_000);
+    return location;
+  }
+
+  test.each([
+    ['as an identifier', named, ['BAD_IDENTIFIER']],
+    ['as a date', dated, ['BAD_DATE']],
+  ] as const)('of Parquet %s is refused without being shown', async (what, query, codes) => {
+    const location = await parquetOf(query, what.replaceAll(' ', '-'));
+    const error = await service.refusal('POST', '/data/stores', { name: 'Long', kind: 'folder', location });
+    expect([error.status, codesOf(error), JSON.stringify(error).length < 10_000]).toEqual([422, codes, true]);
+    const { body } = await service.ask('POST', '/data/inspect', { location });
+    expect(JSON.stringify(body).length).toBeLessThan(10_000);
+  });
+
+  test('of Parquet in a column beside them is refused with the name of the column', async () => {
+    const location = await parquetOf(columns, 'beside');
+    const mapping = { columns: { date: 'date', identifier: 'identifier', CLOSE: 'CLOSE', NOTE: 'NOTE' } };
+    for (const path of ['/data/inspect', '/data/stores']) {
+      const asked = path === '/data/inspect' ? { location, mapping } : { name: 'L', kind: 'folder', location, mapping };
+      const { body } = await service.ask('POST', path, asked);
+      const text = JSON.stringify(body);
+      expect([path, text.length < 20_000]).toEqual([path, true]);
+    }
+  });
+
+  test('of a DuckDB or SQLite file is refused', async () => {
+    const duck = join(service.root, 'long.duckdb');
+    const connection = await (await DuckDBInstance.create(duck)).connect();
+    await connection.run(`CREATE TABLE market AS SELECT 'A' AS identifier, '2024-01-02' AS date, '10' AS "CLOSE"`);
+    await connection.run(`CREATE TABLE reference AS SELECT 'A' AS identifier, repeat('x', ${LONG}) AS "NAME"`);
+    connection.closeSync();
+    const lite = join(service.root, 'long.sqlite');
+    const database = new sqlite.Database(lite);
+    database.exec(`CREATE TABLE market AS SELECT 'A' AS identifier, '2024-01-02' AS date, 10.0 AS "CLOSE"`);
+    database.exec(
+      `CREATE TABLE reference AS SELECT 'A' AS identifier, replace(hex(zeroblob(${LONG / 2})), '0', 'x') AS "NAME"`,
+    );
+    database.close();
+    for (const location of [`duckdb://${duck}`, `sqlite://${lite}`]) {
+      const error = await service.refusal('POST', '/data/stores', { name: 'Long', kind: 'database', location });
+      const [finding] = (error.detail?.['findings'] ?? []) as { code: string; message: string }[];
+      expect([location, error.status, finding?.code]).toEqual([location, 422, 'UNREADABLE_FILE']);
+      expect(finding?.message).toContain('a text of more than 32768 bytes');
     }
   });
 });

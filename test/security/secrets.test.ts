@@ -34,7 +34,7 @@ beforeAll(async () => {
   const { record } = given;
   service = await serving(
     home,
-    ['--log-level', 'trace', '--workers', '1', '--drain-ms', '0', '--database-hosts', '127.0.0.1'],
+    ['--log-level', 'trace', '--workers', '1', '--drain-ms', '0', '--database-hosts', '127.0.0.1:1'],
     {
       DIVISOR_API_KEYS: `${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}`,
     },

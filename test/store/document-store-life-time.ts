@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { DOCUMENT_KINDS, type StoredEntry } from '#store/port.js';
+import { DOCUMENT_KINDS } from '#store/document-kinds.js';
+import type { StoredEntry } from '#store/port.js';
 import type { Stores } from './document-store-world.js';
 
 export function describeLifeTime(stores: Stores): void {

@@ -82,8 +82,9 @@ export async function generatedWork(
 
 /** What a service takes for an index it has: nothing that it stores is changed. */
 export async function storedWork(client: DivisorClient, indexId: string, watch: WorkWatch): Promise<void> {
-  const { store } = await client.call('getHealth');
-  const served = store.active === null ? null : await client.call('getStore', { params: { store_id: store.active } });
+  const health = await client.call('getHealth');
+  const active = 'store' in health ? health.store.active : null;
+  const served = active === null ? null : await client.call('getStore', { params: { store_id: active } });
   await timedAnswers(client, watch);
   await timedRuns(client, watch, { index_id: indexId, names: served?.identifiers ?? 0 });
 }

@@ -3,8 +3,8 @@ import { basename, join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { JobSystem } from '#jobs/job-system.js';
-import { createDatabasePlaces } from '#market/sources/databases/database-place.js';
-import { createLocations } from '#market/sources/locations.js';
+import { createDatabasePlaces, type DatabasePlaces } from '#market/sources/databases/database-place.js';
+import { createLocations, type Locations } from '#market/sources/locations.js';
 import { createManagedFolders, type ManagedFolders } from '#market/content/managed-folder.js';
 import { createServedMarkets, servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
 import { calendarsInUse } from '#services/indices/calendars-in-use.js';
@@ -17,6 +17,7 @@ import { createDatasetLoading } from '#services/datasets/loading.js';
 import { createDatasets, type Datasets } from '#services/datasets/datasets.js';
 import { createSharedStoreFiles, localStoreFiles } from '#services/datasets/store-files.js';
 import type { Home } from '#store/home/home.js';
+import { withPassword, type SecretBox } from '#store/secrets/secret-box.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { Settings } from '../settings.js';
@@ -41,10 +42,11 @@ export function composeMarket(rooms: {
   readonly log: Logger;
   readonly jobs: JobSystem;
   readonly calendars: Calendars;
+  readonly secrets: SecretBox;
   /** Called when another market is served. */
   readonly onServe: () => void;
 }): MarketRooms {
-  const { home, settings, documents, artifacts, jobs, calendars, onServe } = rooms;
+  const { home, settings, documents, artifacts, jobs, calendars, onServe, secrets } = rooms;
   const isShared = settings.artifacts !== undefined;
   const timestamp = () => formatTimestamp(Date.now());
   const locations = createLocations([...settings.dataRoots, home.stores], isShared ? hostname() : undefined);
@@ -61,7 +63,7 @@ export function composeMarket(rooms: {
     onCopyFailure: (cause) => rooms.log.warn({ err: cause }, 'what is served could not be copied'),
   });
   followDatasetEvents({ documents, markets, activations, versions, folders });
-  const databases = createDatabasePlaces({ locations, hosts: settings.databaseHosts });
+  const databases = databasesOf(rooms, locations);
   const inUse = () => calendarsInUse(documents);
   const loading = createDatasetLoading({ locations, databases, files, calendarsInUse: inUse, timestamp });
   const terms = {
@@ -74,6 +76,7 @@ export function composeMarket(rooms: {
     calendars,
     calendarsInUse: inUse,
     versions,
+    secrets,
     timestamp,
   };
   const kinds = createDatasetJobs(terms);
@@ -93,6 +96,15 @@ export function composeMarket(rooms: {
     now: Date.now,
   });
   return { markets, activations, datasets, data, dataVersions: versions, jobKinds: kinds };
+}
+
+/** The databases that may be read, whose passwords are stored encrypted. */
+function databasesOf(
+  { settings, secrets }: { readonly settings: Settings; readonly secrets: SecretBox },
+  locations: Locations,
+): DatabasePlaces {
+  const openUrl = (url: string): string => withPassword(url, secrets.open);
+  return createDatabasePlaces({ locations, hosts: settings.databaseHosts, openUrl });
 }
 
 /** Folders of stores that processes share: a document names that of the home in which it was made. */

@@ -13,6 +13,7 @@ import { principalHandlers } from '#http/routes/principal.js';
 import { dataVersionHandlers } from '#http/routes/data-versions.js';
 import { datasetHandlers } from '#http/routes/stores.js';
 import { watchlistHandlers } from '#http/routes/watchlists.js';
+import type { AuditNotes } from '#services/history/audit-notes.js';
 import { createWatchlists } from '#services/datasets/watchlists.js';
 import { createChangelog } from '#services/operations/changelog.js';
 import { createHealth, type HealthService } from '#services/operations/health.js';
@@ -40,8 +41,9 @@ export function composeDatasets(rooms: Rooms, removals: Removals) {
 }
 
 /** Where others may take a job, that is when the lease of its node is over. */
-function limitsOf({ database, lease }: Settings): Health['limits'] {
-  return database === undefined ? LIMITS : { ...LIMITS, HEARTBEAT_TIMEOUT_SECONDS: lease };
+function limitsOf({ database, lease, keyQuotaMegabytes }: Settings): Health['limits'] {
+  const limits = { ...LIMITS, MAX_KEY_STORED_BYTES: keyQuotaMegabytes * 2 ** 20 };
+  return database === undefined ? limits : { ...limits, HEARTBEAT_TIMEOUT_SECONDS: lease };
 }
 
 /** Between two looks at what health tells of while the database is away, also when nobody asks. */
@@ -62,12 +64,13 @@ export interface OperationsInput {
   /** Aborted when the service stops. */
   readonly stopping: AbortSignal;
   readonly startedAt: Date;
+  readonly onCancelled: AuditNotes['cancelled'];
   /** Who writes out the results of risk jobs. */
   readonly riskModels: RiskModels;
 }
 
 /** Health, metrics, jobs, the changelog and the documentation. */
-export function composeOperations(rooms: Rooms, { stopping, startedAt, riskModels }: OperationsInput) {
+export function composeOperations(rooms: Rooms, { stopping, startedAt, riskModels, onCancelled }: OperationsInput) {
   const { version, jobs, datasets, checks, metrics, artifacts } = rooms;
   const health = createHealth({
     version,
@@ -87,6 +90,7 @@ export function composeOperations(rooms: Rooms, { stopping, startedAt, riskModel
   const jobsService = createJobsService({
     system: jobs,
     artifacts,
+    onCancelled,
     stopping,
     results: { risk: riskModels.result },
     upgrades: { backtest: resultUpgrade({ artifacts, jobs }) },

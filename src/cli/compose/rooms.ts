@@ -18,6 +18,7 @@ import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
 import type { EndedJob } from '#jobs/queue.js';
 import { createNodePool } from '#jobs/resolve-task.js';
 import type { ArtifactReference } from '#jobs/tasks/references.js';
+import { limitReaders } from '#market/process/process-pool.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createCallbackPlaces } from '#services/operations/callback-places.js';
 import { createDeliveries, type Deliveries } from '#services/operations/deliveries.js';
@@ -29,11 +30,14 @@ import type { Home } from '#store/home/home.js';
 import { watchSizes } from '#store/home/home-sizes.js';
 import { sharedSizes, watchSharedSizes } from '#store/postgres/shared-sizes.js';
 import { ownIdentity } from '#store/home/process-identity.js';
+import { guardDocuments } from '#store/reach/guarded-store.js';
 import type { Store } from '#store/open-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import type { SecretBox } from '#store/secrets/secret-box.js';
 import { watchDisk } from '../disk-watch.js';
 import { openNumerics } from '../numerics.js';
 import { partsOf } from '../places.js';
+import { openSecrets } from '../secrets.js';
 import type { Settings } from '../settings.js';
 import { buildInfo, buildVersion, engineVersion } from '../version.js';
 import { composeMarket, type MarketRooms } from './market.js';
@@ -53,6 +57,7 @@ export interface Rooms extends MarketRooms {
   readonly version: string;
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
+  readonly secrets: SecretBox;
   readonly calendars: Calendars;
   readonly jobs: JobSystem;
   readonly states: RunStates;
@@ -83,16 +88,25 @@ function limitPanels({ panelMegabytes }: Settings, { scratch }: Home): Closable 
   return { close: async () => takeBack() };
 }
 
+/** Has the system hold reading processes to their memory. */
+function limitReading({ readerMegabytes }: Settings, log: Logger): Closable {
+  const onUnlimited = (reason: string) =>
+    log.warn({ reason, megabytes: readerMegabytes }, 'the memory of reading processes is not limited by the system');
+  const takeBack = limitReaders({ bytes: readerMegabytes * 2 ** 20, onUnlimited });
+  return { close: async () => takeBack() };
+}
+
 /** Opens store, pool, jobs and markets, inside-out. */
 export async function openRooms({ role, home, settings, log, onDefect, open }: RoomsInput): Promise<Rooms> {
-  open.push(limitPanels(settings, home));
+  open.push(limitPanels(settings, home), limitReading(settings, log));
   const store = await openServiceStore({ role, home, settings, log, onDefect });
   open.push(store);
   const disk = watchDisk(store.freeSpace);
   open.push(disk);
   const numerics = await openNumerics(settings.numerics, log);
 
-  const { documents } = store;
+  const documents = guardDocuments(store.documents);
+  const secrets = await openSecrets(settings, store.documents);
   /** What features read, for requests, of which a worker has none; the threads and the effects of jobs wait longer. */
   const artifacts = (role === 'worker' ? undefined : store.artifacts.forRequests) ?? store.artifacts;
   const version = engineVersion();
@@ -127,7 +141,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   const deliveries = openDeliveries({ settings, documents, log });
   open.push(deliveries);
   const onServe = () => warmUp?.wake();
-  const market = composeMarket({ home, settings, documents, artifacts, log, jobs, calendars, onServe });
+  const market = composeMarket({ home, settings, documents, artifacts, log, jobs, calendars, secrets, onServe });
   open.push(market.datasets);
   const { markets } = market;
   if (settings.warmUp) warmUp = openWarmUp({ role, settings, log, store, markets, pool });
@@ -141,6 +155,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     log,
     version,
     documents,
+    secrets,
     artifacts,
     calendars,
     jobs,

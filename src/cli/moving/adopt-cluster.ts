@@ -7,7 +7,7 @@ import {
   type AdoptOptions,
 } from '#store/place/adopt-place.js';
 import { assertPlace } from '#store/place/claim-place.js';
-import { DOCUMENT_KINDS } from '#store/port.js';
+import { DOCUMENT_KINDS } from '#store/document-kinds.js';
 import { openDatabaseDocuments, type DatabaseDocuments } from '#store/postgres/open-documents.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import { artifactsOf } from '../places.js';

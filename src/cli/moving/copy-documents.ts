@@ -1,7 +1,8 @@
 import { readJobRecord } from '#jobs/job-record.js';
 import { rowOf } from '#jobs/postgres/job-documents.js';
 import { advanceSequence } from '#jobs/postgres/job-rows.js';
-import { DOCUMENT_KINDS, type DocumentEngine, type DocumentKind, type StoredDocument } from '#store/port.js';
+import { DOCUMENT_KINDS } from '#store/document-kinds.js';
+import type { DocumentEngine, DocumentKind, StoredDocument } from '#store/port.js';
 import type { DatabaseDocuments } from '#store/postgres/open-documents.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import type { FileMove } from './move-files.js';

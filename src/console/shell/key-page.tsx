@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { Button } from '../components/button.js';
+import { session } from '../state/session.js';
 import { takeKey } from '../state/service.js';
 import '../components/control.css';
 
@@ -15,6 +16,11 @@ export function KeyPage({ refused }: { readonly refused: string | null }) {
       }}
     >
       <h1>This service asks for a key</h1>
+      {session.value?.sign_in === true && (
+        <p>
+          <a href="/auth/login">Sign in</a> with your organisation, or use a key.
+        </p>
+      )}
       {refused !== null && (
         <p class="down" role="alert">
           {refused}

@@ -10,6 +10,7 @@ import { Problem } from '../components/problem.js';
 import { Wait } from '../components/wait.js';
 import { connectionTrouble, health, isOutdated } from '../state/live.js';
 import { place } from '../state/place.js';
+import { session, signOut } from '../state/session.js';
 import { forgetKey, hasKey, keyWanted, troubleOf, type Trouble } from '../state/service.js';
 import { KeyPage } from './key-page.js';
 import { Navigation } from './navigation.js';
@@ -46,6 +47,11 @@ export function Shell() {
         <Navigation />
         <div class="rail-foot">
           {keyWanted.value === null && <GuideLinks />}
+          {session.value?.signed_in === true && (
+            <Button kind="bare" onClick={() => void signOut()}>
+              <Icon name="key" /> Sign out {session.value.name}
+            </Button>
+          )}
           {hasKey.value && (
             <Button kind="bare" onClick={forgetKey}>
               <Icon name="key" /> Forget the key

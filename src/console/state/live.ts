@@ -184,6 +184,7 @@ async function watchHealth(ended: AbortSignal): Promise<void> {
 export async function lookAround(): Promise<void> {
   const before = health.peek();
   const now = await service.peek().call('getHealth');
+  if (!('store' in now)) return; // The key is not valid any more, which what the page asks for says.
   health.value = now;
   builtFor.value ??= now.version;
   if (before !== null && before.started_at !== now.started_at) {

@@ -1,5 +1,8 @@
 import { computed, signal } from '@preact/signals';
 import { createDivisorClient, DivisorError, UnreachableError } from '#clients/typescript/divisor.js';
+import { lookForSession, withToken } from './session.js';
+
+void lookForSession();
 
 /** Kept as long as the tab is open, and nowhere else. */
 const KEY_PLACE = 'divisor.key';
@@ -15,7 +18,7 @@ export const keyWanted = signal<string | null>(null);
 /** A fetch that notes whether the service is there. */
 const noting: typeof fetch = async (input, init) => {
   try {
-    const response = await fetch(input, init);
+    const response = await fetch(input, withToken(init));
     isReached.value = true;
     // The answer of a request that was given up meanwhile cannot be read: what another one said stays.
     if (response.status === 401)

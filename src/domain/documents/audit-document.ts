@@ -21,11 +21,23 @@ export const AUDITED_KINDS = [
 ] as const;
 export type AuditedKind = (typeof AUDITED_KINDS)[number];
 
+/** What entries are about: those documents; jobs that are cancelled, keys that are refused, and reads that are logged. */
+export const AUDIT_KINDS = [...AUDITED_KINDS, 'job', 'authentication', 'read'] as const;
+export type AuditKind = (typeof AUDIT_KINDS)[number];
+
 /**
  * `purged`: the versions went, too. Of a data store as it is declared, `loaded`: its content is another one; `activated`:
  * it is the one that is served.
  */
-export const AUDIT_ACTIONS = [...VERSION_ACTIONS, 'purged', 'loaded', 'activated'] as const;
+export const AUDIT_ACTIONS = [
+  ...VERSION_ACTIONS,
+  'purged',
+  'loaded',
+  'activated',
+  'cancelled',
+  'refused',
+  'read',
+] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 const Hash = z.string().regex(/^[0-9a-f]{64}$/);
@@ -39,13 +51,17 @@ export const AuditEntry = z
       description:
         'Name of the key, of the result of a job of that which asked for it; `local` where none is asked for.',
     }),
+    key_id: z
+      .string()
+      .optional()
+      .meta({ description: 'Id of that key, or subject of the token; absent where none is asked for.' }),
     request_id: z.string().meta({ description: 'The request; empty for a write of the service itself.' }),
     note: z.string().nullable().meta({ description: 'What the client said of its write.' }),
     action: z.enum(AUDIT_ACTIONS).meta({ description: 'What became of the document.' }),
-    kind: z.enum(AUDITED_KINDS).meta({ description: 'Kind of the document.' }),
+    kind: z.enum(AUDIT_KINDS).meta({ description: 'Kind of the document, or what else was done.' }),
     id: z.string().meta({
       description:
-        'Its id; of a run that of the index, of a publication with a number, of a data version that of the store.',
+        'Its id; of a run that of the index, of a publication with a number, of a data version that of the store; an address whose key was refused, a path that was read.',
     }),
     run_id: z.string().optional().meta({ description: 'Of a run; absent of other kinds.' }),
     version: z.int().nullable().meta({ description: 'The version that was made; null of kinds without versions.' }),

@@ -24,6 +24,8 @@ export const LOCAL_AUTHOR = 'local';
 export interface Authorship {
   /** Name of the key; `local` without one. */
   readonly author: string;
+  /** Id of the key; null or absent without one. */
+  readonly keyId?: string | null;
   /** What the client says about its write; null without a note. */
   readonly note: string | null;
   /** Id of the request; empty for a write that no request asked for. */
@@ -56,6 +58,8 @@ export const VersionDocument = z.strictObject({
   /** Time of the write, ISO-8601 UTC. */
   at: z.string(),
   author: z.string(),
+  /** Id of the key that wrote; absent without one. */
+  key_id: z.string().optional(),
   note: z.string().nullable(),
   action: z.enum(VERSION_ACTIONS),
   /** Number of the version that was brought back; absent otherwise, and before it was remembered. */

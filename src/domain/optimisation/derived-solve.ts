@@ -26,6 +26,11 @@ import { statedProblem, type HeldWeights } from './stated-problem.js';
 import type { Moved } from './relaxation.js';
 import { solveProblem, type SearchOutcome } from './search.js';
 import type { Solvers } from './name-search.js';
+import { indexWeightsFor } from '../books/index-weights.js';
+import { definitionsOf } from '../documents/definitions.js';
+import { flagsOf } from '../rules/choose.js';
+import { readsConstituents } from '../datapoints/expressions/reads.js';
+import { fieldsRead } from './field-uses.js';
 
 /** Portfolios that an index has when it is decided anew. */
 export interface Standing {
@@ -113,7 +118,9 @@ export function createDerivedSolver({
   const memory = createRiskMemory(engine, left?.moments);
   let last = left?.active ?? null;
   let sections: CrossSections | undefined;
-  const datapoints = (): CrossSections => (sections ??= crossSectionsOf({ market: sm, treatment, currency }));
+  const datapoints = (): CrossSections =>
+    (sections ??= crossSectionsOf({ market: sm, treatment, currency, datapoints: definitionsOf(document) }));
+  const indexWeights = indexWeightsFor(composer, parentId);
 
   /** The risk of names as known at a decision. */
   function riskAt(decision: number, columns: Int32Array): RiskEstimate {
@@ -127,7 +134,7 @@ export function createDerivedSolver({
 
   return {
     solvers,
-    remembers: remembers(constraints) || isMeasured,
+    remembers: remembers(constraints) || isMeasured || readsPrevious(document),
     solve(parent, { previous, outgoing }) {
       const { decision } = parent;
       const decided = { decision, ...asDecided(parent) };
@@ -144,7 +151,12 @@ export function createDerivedSolver({
         previous: previous === null ? null : alignWeights(previous, columns),
         held: before && heldAmong(before, columns),
         risk,
-        cross: datapoints().at(decision, columns),
+        cross: datapoints()
+          .at(decision, columns)
+          .given({
+            incumbents: previous === null ? null : flagsOf(previous.columns, sm.names),
+            indexWeights: (id) => indexWeights(id, decision),
+          }),
         algebra: engine,
         path: 'derivation.',
       });
@@ -157,6 +169,10 @@ export function createDerivedSolver({
     memory: () => ({ active: last, moments: memory.gram.history() }),
   };
 }
+
+/** Whether an expression of the derivation asks which securities were held before. */
+const readsPrevious = (document: DerivedDocument): boolean =>
+  fieldsRead(document.derivation).some(({ use }) => readsConstituents(use.field, definitionsOf(document)));
 
 /** Solves a problem, with rows that give way moved as little as they must where it has no answer. */
 function solveGivingWay(

@@ -74,6 +74,18 @@ export const LIMIT_SPECS = {
     help: 'Longest stream of the events of all jobs: a client that wants more comes back.',
   },
   MAX_EVENT_STREAMS: { value: 1000, help: 'Streams of job events that are open at once.' },
+  MAX_KEY_STORED_BYTES: {
+    value: 1_073_741_824,
+    help: 'Documents and versions of one key: a hundred thousand versions of 10 KiB.',
+  },
+  MAX_KEY_EVENT_STREAMS: {
+    value: 20,
+    help: 'Streams of job events of one key: a browser opens six connections to a service, a desk has some screens.',
+  },
+  MAX_ADDRESS_CONNECTIONS: {
+    value: 500,
+    help: 'Connections of one address, those of `--trusted-proxies` excepted: a quarter of all.',
+  },
   MAX_OPEN_EXPORTS: { value: 100, help: 'Exports that are read at once: each holds 4 MiB.' },
   MAX_QUERY_SECONDS: { value: 60, help: 'Wall time of a computation that is answered at once (previews, what-if).' },
   MAX_SIMULATION_SESSIONS: { value: 2520, help: 'Sessions of a simulated path: ten years.' },
@@ -92,6 +104,13 @@ export const LIMIT_SPECS = {
   MAX_CALLBACK_SECONDS: { value: 10, help: 'Time that a receiver has for its answer.' },
   MAX_EXPRESSION_DEPTH: { value: 16, help: 'Depth of an expression tree.' },
   MAX_EXPRESSION_NODES: { value: 256, help: 'Nodes of an expression tree.' },
+  MAX_EXPRESSION_LEAVES: { value: 1024, help: 'Fields and constants of an expression tree: four a node.' },
+  MAX_EXPRESSION_LENGTH: { value: 4096, help: 'Characters of an expression as text: sixteen a node.' },
+  MAX_EXPRESSION_READS: {
+    value: 4096,
+    help: 'Datapoints that an expression reads, each with its lag and window, through those that it names: four a leaf.',
+  },
+  MAX_DATAPOINTS: { value: 64, help: 'Datapoints that a document defines: one a selection rule.' },
   MAX_REPORT_BLOCKS: { value: 100, help: 'Blocks of a report template.' },
   MAX_REPORT_PAGES: { value: 200, help: 'Pages of a rendered report.' },
   MAX_REPORT_POINTS: {

@@ -11,10 +11,11 @@ import { Refusal } from '../refusals/refusal.js';
 import { compositionDate } from '../schedule/date-in-force.js';
 import { readsOf } from './bound-pipeline.js';
 import type { DatapointRead } from '../datapoints/datapoint-read.js';
-import { requestText } from '../datapoints/field-request.js';
 import type { Trace } from './decide.js';
 import { ruleDecider } from './preview.js';
 import type { Reason } from './selection-class.js';
+import { expressionWords } from '../datapoints/expressions/sentences.js';
+import { isField, type DatapointExpression } from '../datapoints/expressions/tree.js';
 
 /** A name on a day: what the composition in force gives it, and what the index holds. */
 export interface Holding extends Presence {
@@ -236,8 +237,8 @@ function chainOf(
         .filter(({ path }) => isReached(path, rules.length, excludedBy))
         .map(({ use, path }) => ({
           path,
-          field: requestText(use.field),
-          value: valueFor(cross, use.field, column),
+          field: expressionWords(use.field),
+          value: valueFor(cross, use.field, { column, among: scopeOf(path, verdicts) ?? survivors }),
           read: cross.read(use.field, column),
         }))
     : [];
@@ -279,11 +280,20 @@ function isReached(path: string, rules: number, excludedBy: string | null): bool
   return row === null ? excludedBy === null : Number(row[1]) < rules;
 }
 
-/** The value of one name by itself; a transform across survivors is reported by the rule that took it. */
-function valueFor(
-  cross: Trace['cross'],
-  field: Parameters<Trace['cross']['values']>[0],
-  column: number,
-): ReferenceValue {
-  return cross.values({ ...field, transform: 'none' }, Int32Array.of(column))[0]!;
+/** Securities among which the rule of a path decided; undefined for the weighting. */
+function scopeOf(path: string, verdicts: Trace['verdicts']): Int32Array | undefined {
+  const row = /^pipeline\.selection\[(\d+)\]/.exec(path);
+  return row === null ? undefined : verdicts[Number(row[1])]?.scope.columns;
+}
+
+interface AskedValue {
+  readonly column: number;
+  /** Securities that an expression was taken across. */
+  readonly among: Int32Array;
+}
+
+/** The value of one name: of a datapoint by itself, as a transform across survivors is reported by the rule that took it. */
+function valueFor(cross: Trace['cross'], field: DatapointExpression, { column, among }: AskedValue): ReferenceValue {
+  if (isField(field)) return cross.values({ ...field, transform: 'none' }, Int32Array.of(column))[0]!;
+  return cross.values(field, among)[among.indexOf(column)] ?? null;
 }

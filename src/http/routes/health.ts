@@ -1,7 +1,7 @@
 import type { Health, healthRoutes } from '#contract/health.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import type { HealthRead, HealthService } from '#services/operations/health.js';
-import type { Handlers, Reply } from '../handler.js';
+import type { Handlers, Principal, Reply } from '../handler.js';
 import { keptText } from '../kept-text.js';
 
 const live = { text: JSON.stringify({ status: 'live' }) };
@@ -13,14 +13,21 @@ export function healthHandlers(
 ): Handlers<typeof healthRoutes> {
   const replyOf = (read: HealthRead): Reply => ({ text: keptText(read, (whole) => withLimits(whole, limits)) });
   return {
-    getHealth() {
+    getHealth({ principal }) {
+      if (isStranger(principal)) return { json: { status: 'live', version: health.version } };
       const read = health.health();
       return read instanceof Promise ? read.then(replyOf) : replyOf(read);
     },
     getLiveness: () => live,
-    getReadiness: () => ({ json: { status: 'ready', checks: health.readiness() } }),
+    getReadiness({ principal }) {
+      const checks = health.readiness();
+      return { json: { status: 'ready', checks: isStranger(principal) ? [] : checks } };
+    },
   };
 }
+
+/** Whether nothing is known of who asks. */
+const isStranger = ({ scopes }: Principal): boolean => scopes.size === 0;
 
 /** The limits are two thirds of the text and always the same. */
 function withLimits(health: HealthRead, limits: Health['limits']): string {

@@ -4,7 +4,10 @@ import type { JobsService, JobView } from '#services/operations/jobs.js';
 import { framedStream } from '#services/shared/framed-stream.js';
 import type { Handlers, Reply } from '../handler.js';
 
-/** Proxies close a connection that says nothing; this is well below the 60 s most of them wait. */
+/**
+ * Proxies close a connection that says nothing; this is well below the 60 s most of them wait. A key that has ended ends
+ * its quiet streams within this time.
+ */
 const COMMENT_EVERY_MS = 15_000;
 
 export function jobHandlers(jobs: JobsService): Handlers<typeof jobRoutes> {
@@ -14,16 +17,20 @@ export function jobHandlers(jobs: JobsService): Handlers<typeof jobRoutes> {
     }),
     getJob: async ({ params, query, signal }) =>
       jobReply(await jobs.read(params.job_id, { waitSeconds: query.wait, signal })),
-    cancelJob: async ({ params }) => jobReply(await jobs.cancel(params.job_id)),
-    followJob: async ({ params, header }) =>
-      eventsReply(await jobs.follow(params.job_id, parseEventId(header('last-event-id')))),
-    followJobs: async ({ query }) => eventsReply(await jobs.followAll(query.seconds)),
+    cancelJob: async ({ params, authorship }) => jobReply(await jobs.cancel(params.job_id, authorship())),
+    followJob: async ({ params, header, principal, isStillAllowed }) =>
+      eventsReply(
+        await jobs.follow(params.job_id, parseEventId(header('last-event-id')), principal.keyId),
+        isStillAllowed,
+      ),
+    followJobs: async ({ query, principal, isStillAllowed }) =>
+      eventsReply(await jobs.followAll(query.seconds, principal.keyId), isStillAllowed),
   };
 }
 
-function eventsReply(events: AsyncIterableIterator<AnyJobEvent>): Reply {
+function eventsReply(events: AsyncIterableIterator<AnyJobEvent>, isStillAllowed: () => Promise<boolean>): Reply {
   return {
-    stream: eventStream(events),
+    stream: eventStream(events, isStillAllowed),
     type: 'text/event-stream; charset=utf-8',
     headers: { 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' },
   };
@@ -63,25 +70,29 @@ function parseEventId(header: string | undefined): number | undefined {
   return header !== undefined && /^\d{1,16}$/.test(header) ? Number(header) : undefined;
 }
 
-function eventStream(events: AsyncIterableIterator<AnyJobEvent>): ReadableStream<Uint8Array> {
+/** The events as text, until their end or until the client may no longer ask for them: that is checked before each. */
+function eventStream(
+  events: AsyncIterableIterator<AnyJobEvent>,
+  isStillAllowed: () => Promise<boolean>,
+): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let comments: NodeJS.Timeout | undefined;
+  const comment = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+    if (!(await isStillAllowed())) return void (await events.return?.()); // which ends the pull that waits
+    // A client that reads nothing has comments waiting for it already.
+    if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(':\n\n'));
+  };
   return new ReadableStream<Uint8Array>({
     start(controller) {
-      comments = setInterval(() => {
-        // A client that reads nothing has comments waiting for it already.
-        if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(':\n\n'));
-      }, COMMENT_EVERY_MS);
+      comments = setInterval(() => void comment(controller).catch(() => {}), COMMENT_EVERY_MS);
       comments.unref();
     },
     async pull(controller) {
       const { done, value } = await events.next();
-      if (done === true) {
-        clearInterval(comments);
-        controller.close();
-      } else {
-        controller.enqueue(encoder.encode(eventText(value)));
-      }
+      if (done !== true && (await isStillAllowed())) return controller.enqueue(encoder.encode(eventText(value)));
+      clearInterval(comments);
+      if (done !== true) await events.return?.();
+      controller.close();
     },
     async cancel() {
       clearInterval(comments);

@@ -1,9 +1,11 @@
+import type { Route } from '#contract/route.js';
 import type { storeRoutes } from '#contract/stores/routes.js';
 import { ImportHeader, TABLE_FORMATS } from '#domain/documents/import-request.js';
 import { parseJson } from '#domain/json/parse-json.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { checkShape } from '#domain/schema/shape.js';
 import type { Datasets } from '#services/datasets/datasets.js';
+import type { Asker } from '#services/shared/gate.js';
 import type { ImportedBody } from '#services/datasets/imports.js';
 import type { Handlers, RouteRequest } from '../handler.js';
 import type { Removals } from '../removals.js';
@@ -11,7 +13,9 @@ import type { Removals } from '../removals.js';
 export function datasetHandlers(datasets: Datasets, removals: Removals): Handlers<typeof storeRoutes> {
   return {
     listStores: async ({ query }) => ({ json: await datasets.list(query) }),
-    createStore: async (request) => ({ json: await datasets.create(request.body(), request.authorship()) }),
+    createStore: async (request) => ({
+      json: await datasets.create(request.body(), askerOf(request), request.authorship()),
+    }),
     async getStore({ params }) {
       const { store, etag } = await datasets.get(params.store_id);
       return { json: store, ...(etag === undefined ? {} : { etag }) };
@@ -34,13 +38,16 @@ export function datasetHandlers(datasets: Datasets, removals: Removals): Handler
       return { json: await datasets.refresh(request.params.store_id, request.body(), request.origin) };
     },
     syncData: async (request) => ({ json: await datasets.sync(request.body(), request.origin) }),
-    auditStore: async ({ params, signal }) => ({ json: await datasets.audit(params.store_id, signal) }),
+    auditStore: async (request) => ({ json: await datasets.audit(request.params.store_id, askerOf(request)) }),
     async repairStore(request) {
       await datasets.get(request.params.store_id);
-      return { json: await datasets.repair(request.params.store_id, request.body(), request.authorship()) };
+      const { params, body, authorship } = request;
+      return { json: await datasets.repair(params.store_id, body(), askerOf(request), authorship()) };
     },
-    inspectData: async (request) => ({ json: await datasets.inspect(request.body()) }),
-    importStore: async (request) => ({ json: await datasets.importData(importedBody(request), request.authorship()) }),
+    inspectData: async (request) => ({ json: await datasets.inspect(request.body(), askerOf(request)) }),
+    importStore: async (request) => ({
+      json: await datasets.importData(importedBody(request), askerOf(request), request.authorship()),
+    }),
     getImportTemplate({ query, media }) {
       const { bytes, type, name } = datasets.template(query.format ?? (media === ZIP_TYPE ? 'csv.zip' : 'xlsx'));
       return { bytes, type, headers: { 'Content-Disposition': `attachment; filename="${name}"` } };
@@ -50,6 +57,12 @@ export function datasetHandlers(datasets: Datasets, removals: Removals): Handler
     }),
   };
 }
+
+/** Who has a store read: the work ends when the client leaves. */
+const askerOf = ({ principal, signal }: Pick<RouteRequest<Route>, 'principal' | 'signal'>): Asker => ({
+  client: principal.keyId,
+  signal,
+});
 
 const ZIP_TYPE = 'application/zip';
 

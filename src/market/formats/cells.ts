@@ -11,6 +11,9 @@ export interface CellBatch {
   readonly rows: readonly (readonly Cell[])[];
 }
 
+/** Bytes of a text of a source: a cell of a workbook holds as many characters. */
+export const TEXT_BYTES_MAX = 32_768;
+
 const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
 const DATE_TIME = /^(\d{4}-\d{2}-\d{2})([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
 const MISSING = new Set(['', 'nan', 'NaN', 'NAN']);

@@ -2,7 +2,7 @@ import type * as DuckDbApi from '@duckdb/node-api';
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBInstance as Instance, DuckDBValue } from '@duckdb/node-api';
 import type Bindings from '@duckdb/node-bindings';
 import { createRequire } from 'node:module';
-import type { Cell } from './cells.js';
+import { type Cell, TEXT_BYTES_MAX } from './cells.js';
 import { TEXT_BYTES } from './short-names.js';
 
 // Required, not imported: to import it takes 0.1 s more, for an import of CommonJS parses all its files for names, and
@@ -96,6 +96,20 @@ export function settingsFor({ files = [], attach }: Readable): string {
 export const sqlText = (text: string) => `'${text.replaceAll("'", "''")}'`;
 /** A name as a SQL identifier. */
 export const sqlName = (name: string) => `"${name.replaceAll('"', '""')}"`;
+
+/** Types whose values have a size of their own. */
+const BOUNDED_TYPE =
+  /^(?:BOOLEAN|U?(?:TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE|DECIMAL|DATE|TIME|TIMESTAMP|INTERVAL|UUID)\b(?!.*\[)/;
+
+/** SQL of a value that fails where its text is too long, before that leaves DuckDB. @param what as a message calls it */
+export const boundedText = (value: string, what: string) =>
+  `CASE WHEN strlen((${value})::VARCHAR) > ${TEXT_BYTES_MAX} THEN error(${sqlText(`${what} has a text of more than ${TEXT_BYTES_MAX} bytes`)}) ELSE ${value} END`;
+
+/** SQL of a column of a source whose texts are bounded. */
+export function boundedColumn({ name, type }: { readonly name: string; readonly type: string }): string {
+  const column = sqlName(name);
+  return BOUNDED_TYPE.test(type) ? column : `${boundedText(column, `The column ${name.slice(0, 80)}`)} AS ${column}`;
+}
 
 /** Chunks between two collections of those that were worked on: 8 MiB of eight columns. */
 const CHUNKS_BETWEEN_COLLECTIONS = 64;

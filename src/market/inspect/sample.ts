@@ -10,7 +10,7 @@ import type { ZipMember } from '../formats/zip-reader.js';
 import { archivedFiles, baseOf, createWorkbookReader, isWorkbookFault } from '../import/archived-files.js';
 import { createProblems, type Problems } from '../tables/problems.js';
 import { tableCalled } from '../tables/table-kinds.js';
-import { cellOf, sqlName, sqlText, type DuckDb } from '../formats/duckdb.js';
+import { cellOf, sqlText, type DuckDb, boundedColumn } from '../formats/duckdb.js';
 import type { SourceFile } from '../formats/source-file.js';
 import { unreadableFile } from '../sources/read-parquet-files.js';
 import { readRows } from '../sources/read-text-file.js';
@@ -145,7 +145,7 @@ async function firstRows(file: SourceFile, { connection }: DuckDb): Promise<Samp
   const { files, columns } = await withZones(connection, [file]);
   const scan = scanOf(files, { withRows: false });
   const names = columns.map(({ name }) => name);
-  const list = names.map(sqlName).join(', ');
+  const list = columns.map(boundedColumn).join(', ');
   const read = await connection.runAndReadAll(`SELECT ${list} FROM ${scan} LIMIT ${SAMPLE_ROWS}`);
   return [names, ...read.getRows().map((row) => row.map(cellOf))];
 }

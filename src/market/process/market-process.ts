@@ -6,6 +6,7 @@ import type { ImportHeader } from '#domain/documents/import-request.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusals/refusal.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { memoryLimit, type MemoryLimit } from '#kernels/memory/paged-memory.js';
 import { startMarketProcess } from './process-pool.js';
 import type {
@@ -22,6 +23,9 @@ import { isFull, type HandOver } from '../panels/shared-market.js';
 
 /** Longest run of a task: reading 25 million rows from a slow disk, and some. */
 const TASK_SECONDS_MAX = 900;
+
+/** Longest inspection: somebody waits for its answer. */
+const INSPECTION_SECONDS_MAX = LIMITS.MAX_QUERY_SECONDS;
 
 const FOLDER_PREFIX = 'divisor-';
 
@@ -88,11 +92,15 @@ export async function runMarketTask<K extends Exclude<MarketTaskName, 'inspect'>
   }
 }
 
-/** Looks at data and proposes how it is read. @throws Refusal STORE_READ_FAILED when the process fails, runs too long or dies */
+/** Looks at data and proposes how it is read, within a minute. @throws Refusal STORE_READ_FAILED when the process fails, runs too long or dies */
 export async function inspectMarket(input: MarketTasks['inspect'], signal: AbortSignal): Promise<Inspection> {
   signal.throwIfAborted();
   const options = { sharedFiles: null, bodyFile: null, calendars: [], memory: memoryLimit() };
-  const report = await converse({ task: 'inspect', input, options }, { load: null, signal }, () => {});
+  const report = await converse(
+    { task: 'inspect', input, options },
+    { load: null, signal, secondsMax: INSPECTION_SECONDS_MAX },
+    () => {},
+  );
   if (report.kind === 'inspected') return report.inspection;
   sound(report);
   throw new Error(`an inspection ended as ${report.kind}`);
@@ -148,9 +156,13 @@ export async function sweepSharedFolders(): Promise<void> {
 
 type Ending = Exclude<MarketTaskReport, HandOver | { kind: 'progress' | 'question' }>;
 
+interface Conversation extends MarketTaskOptions {
+  readonly secondsMax?: number;
+}
+
 function converse(
   request: MarketTaskRequest,
-  { onProgress, onImport, signal }: MarketTaskOptions,
+  { onProgress, onImport, signal, secondsMax = TASK_SECONDS_MAX }: Conversation,
   onHandOver: (step: HandOver) => void,
 ): Promise<Ending> {
   return new Promise<Ending>((resolve, reject) => {
@@ -208,8 +220,8 @@ function converse(
     };
     const deadline = setTimeout(() => {
       child.end();
-      reject(new Refusal('STORE_READ_FAILED', `The data was not read within ${TASK_SECONDS_MAX} seconds.`));
-    }, TASK_SECONDS_MAX * 1000);
+      reject(new Refusal('STORE_READ_FAILED', `The data was not read within ${secondsMax} seconds.`));
+    }, secondsMax * 1000);
     signal?.addEventListener('abort', stop, { once: true });
   });
 }

@@ -1,4 +1,4 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import { fork, spawnSync, type ChildProcess } from 'node:child_process';
 import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { SPARE_WAIT_MS, type FreeProcess, type ProcessPoolEvent, type ProcessPoolOrder } from './process-pool.js';
@@ -28,6 +28,29 @@ const KILL_AFTER_MS = 500;
 const NICENESS = 5;
 
 setPriority(NICENESS);
+
+const SHELL = '/bin/sh';
+/** Sets the limit of private memory, KiB, then becomes the program. */
+const LIMITED = 'ulimit -d "$0" && exec "$@"';
+
+/** Words of the shell that hold a process to the memory the pool was started with; none where the system cannot. */
+const limitWords = limitedBy(Number(process.argv[2] ?? 0));
+
+/**
+ * Linux counts private writable memory against this limit, whether it was touched or not; reserved address space, which
+ * the engine has plenty of, and shared memory are not counted.
+ */
+function limitedBy(bytes: number): readonly string[] {
+  if (bytes === 0) return [];
+  const unlimited = (reason: string): readonly string[] => {
+    tell({ kind: 'unlimited', reason });
+    return [];
+  };
+  if (process.platform !== 'linux') return unlimited(`${process.platform} does not limit the memory of a process`);
+  const words = ['-c', LIMITED, String(Math.floor(bytes / 1024))];
+  const { status, error } = spawnSync(SHELL, [...words, 'true'], { stdio: 'ignore' });
+  return status === 0 ? words : unlimited(error?.message ?? `ulimit ended with ${String(status)}`);
+}
 
 const children = new Map<number, ChildProcess>();
 
@@ -88,9 +111,12 @@ function free(id: number, child: ChildProcess): void {
 }
 
 function newProcess(): ChildProcess {
+  const node = [`--max-old-space-size=${HEAP_MEGABYTES}`, '--expose-gc'];
+  const isLimited = limitWords.length > 0;
   return fork(fileURLToPath(new URL('./market-process-main.js', import.meta.url)), {
     serialization: 'advanced',
-    execArgv: [`--max-old-space-size=${HEAP_MEGABYTES}`, '--expose-gc'],
+    ...(isLimited && { execPath: SHELL }),
+    execArgv: isLimited ? [...limitWords, process.execPath, ...node] : node,
     env: { ...process.env, UV_THREADPOOL_SIZE: String(THREADS), GLIBC_TUNABLES: LARGE_PAGES },
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });

@@ -14,6 +14,8 @@ export type ProcessPoolOrder =
 
 /** Reports of the process pool to its owner. */
 export type ProcessPoolEvent =
+  /** The system does not hold the processes to their memory. */
+  | { readonly kind: 'unlimited'; readonly reason: string }
   | { readonly id: number; readonly kind: 'message'; readonly message: unknown }
   | { readonly id: number; readonly kind: 'unstarted' }
   | {
@@ -44,6 +46,22 @@ export interface MarketProcess {
 interface ProcessPool {
   readonly process: ChildProcess;
   readonly listeners: Map<number, Listener>;
+}
+
+/** Memory of each process that the system holds it to. */
+export interface ReaderMemory {
+  readonly bytes: number;
+  /** Called where the system cannot hold processes to it. */
+  readonly onUnlimited: (reason: string) => void;
+}
+
+let memory: ReaderMemory | undefined;
+
+/** Limits the memory of processes that are started from now on. @returns gives back the limit of before */
+export function limitReaders(limit: ReaderMemory): () => void {
+  const before = memory;
+  memory = limit;
+  return () => void (memory = before);
 }
 
 let pool: ProcessPool | undefined;
@@ -81,7 +99,9 @@ export function prepareMarketProcess(waitMs = SPARE_WAIT_MS): void {
 }
 
 function openProcessPool(): ProcessPool {
-  const child = fork(fileURLToPath(new URL('./process-pool-main.js', import.meta.url)), {
+  const limit = memory;
+  const words = limit === undefined ? [] : [String(limit.bytes)];
+  const child = fork(fileURLToPath(new URL('./process-pool-main.js', import.meta.url)), words, {
     serialization: 'advanced',
     execArgv: [],
     // The environment holds keys and passwords that no reader of files needs.
@@ -102,7 +122,8 @@ function openProcessPool(): ProcessPool {
   };
   child.on('message', (message) => {
     const event = message as ProcessPoolEvent; // the only messages of process-pool-main
-    if (event.kind === 'message') listeners.get(event.id)?.onMessage(event.message);
+    if (event.kind === 'unlimited') limit?.onUnlimited(event.reason);
+    else if (event.kind === 'message') listeners.get(event.id)?.onMessage(event.message);
     else if (event.kind === 'unstarted') take(event.id)?.onUnstarted();
     else take(event.id)?.onEnded(event.code, event.signal);
   });

@@ -3,7 +3,7 @@ import type { Cell } from '../formats/cells.js';
 import { digestFiles } from '../formats/digest-file.js';
 import { digestFilesApart } from '../threads/hashing.js';
 import { SCATTERED_BYTES_MIN, startScattering, type Scattering } from '../threads/scattering.js';
-import { cellOf, chunksOf, settingsFor, sqlName } from '../formats/duckdb.js';
+import { cellOf, chunksOf, settingsFor, sqlName, boundedColumn } from '../formats/duckdb.js';
 import { reasonOf } from '../tables/fault-reason.js';
 import { changedFiles, tableName } from './folder.js';
 import type { SourceFile } from '../formats/source-file.js';
@@ -64,14 +64,13 @@ export async function readParquetMarket(
     }
     const rows = marketRowsOn(terms, problems, { isPart });
     for (const file of files) {
-      const own = terms.mapping === null ? files : [file]; // a vendor's files need not have the same columns
       const names =
         terms.mapping === null
           ? columns.columns
           : (await columnsOf(connection, scanOf([file], { withRows: false }))).map(({ name }) => name);
       const opened = rows.beginFile(file.label, names, tableName(file));
       if (opened === undefined) continue;
-      await cellsFrom(connection, file, own, names, (cells) => rows.addCells(opened, cells));
+      await cellsFrom(connection, file, names, (cells) => rows.addCells(opened, cells));
     }
     const panels = rows.toPanels();
     onNames(rows.names());
@@ -151,7 +150,7 @@ export async function readParquetTable<T>(
       await reportColumns(connection, zoned, { columns: typed, table: listed.label }, problems);
       if (problems.errors > before) continue;
       const addRow = rows.beginFile(listed.label, columns);
-      if (addRow !== undefined) await cellsFrom(connection, zoned[0]!, zoned, columns, addRow);
+      if (addRow !== undefined) await cellsFrom(connection, zoned[0]!, columns, addRow);
     }
   } catch (error) {
     if ((await changedFiles(files)).length > 0) return; // as for a market
@@ -164,15 +163,14 @@ export async function readParquetTable<T>(
 async function cellsFrom(
   connection: DuckDBConnection,
   file: SourceFile,
-  all: readonly SourceFile[],
   columns: readonly string[],
   addRow: (cells: Cell[]) => void,
 ): Promise<void> {
-  const held =
-    all.length === 1
-      ? columns
-      : (await columnsOf(connection, scanOf([file], { withRows: false }))).map(({ name }) => name);
-  const list = columns.map((name) => (held.includes(name) ? sqlName(name) : `NULL AS ${sqlName(name)}`));
+  const held = await columnsOf(connection, scanOf([file], { withRows: false }));
+  const list = columns.map((name) => {
+    const column = held.find((own) => own.name === name);
+    return column === undefined ? `NULL AS ${sqlName(name)}` : boundedColumn(column);
+  });
   for await (const chunk of chunksOf(
     connection,
     `SELECT ${list.join(', ')} FROM ${scanOf([file], { withRows: false })}`,

@@ -3,7 +3,7 @@ import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { AssetIdentifier } from '#domain/schema/shape.js';
 import { settleAll } from '../panels/settle-all.js';
-import { dayIn } from '../formats/cells.js';
+import { dayIn, TEXT_BYTES_MAX } from '../formats/cells.js';
 import { cellOf, chunksOf, integersOf, sqlName, sqlText, textsOf, type DuckDb } from '../formats/duckdb.js';
 import { shortNames } from '../formats/short-names.js';
 import { refuseSize } from '../content/market-limits.js';
@@ -49,7 +49,8 @@ export async function readTypedMarket(
   const identifier = sqlName(columns.identifier);
   const beside = await duck.connect(); // First: a scan that fails while nobody waits for it would end the process.
   const [spellings, rowsByDay] = await settleAll([
-    distinctTexts(connection, `SELECT DISTINCT ${identifier} FROM ${scan}`),
+    // Names that are far too long are none: their bytes stay in DuckDB.
+    distinctTexts(connection, `SELECT ${shortOnly('name')} FROM (SELECT DISTINCT ${identifier} AS name FROM ${scan})`),
     countDays(beside, scan, columns.date),
   ]);
   const names = [...new Set(spellings.texts.map((text) => text.trim()))].sort(compareText);
@@ -219,6 +220,9 @@ async function writeAxis(connection: DuckDBConnection, positions: ReadonlyMap<st
   rows.closeSync();
 }
 
+/** SQL of a text that can be a key, null for one that is longer. */
+const shortOnly = (text: string) => `CASE WHEN strlen(${text}) <= ${TEXT_BYTES_MAX} THEN ${text} END`;
+
 /** Texts of a query of one column. */
 async function distinctTexts(connection: DuckDBConnection, sql: string): Promise<Spellings> {
   const texts: string[] = [];
@@ -248,7 +252,7 @@ async function countDays(
   const rows = new Map<Day, number>();
   for await (const chunk of chunksOf(
     connection,
-    `SELECT ${sqlName(date.name)}, count(*)::INTEGER FROM ${scan} GROUP BY 1`,
+    `SELECT ${date.type === 'VARCHAR' ? shortOnly('day') : 'day'}, n FROM (SELECT ${sqlName(date.name)} AS day, count(*)::INTEGER AS n FROM ${scan} GROUP BY 1)`,
     [null, 'integer'],
   )) {
     const counts = integersOf(chunk, 1);

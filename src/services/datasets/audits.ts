@@ -9,6 +9,7 @@ import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { holeFindings, partialDateFindings } from './partial-dates.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Repair } from '#market/audit/doubt.js';
+import type { Asker } from '../shared/gate.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
 
@@ -21,7 +22,7 @@ export interface DatasetAuditsDependencies {
    * The panels of a store: the served ones, or loaded for this call.
    * @throws Refusal VALIDATION_FAILED when it cannot be read
    */
-  readonly panelsOf: (document: DatasetDocument) => Promise<MarketHandle>;
+  readonly panelsOf: (document: DatasetDocument, asker: Asker) => Promise<MarketHandle>;
   /** Registers the store that repairs made, and serves it when asked. @returns it as the wire shows it */
   readonly register: (made: Repaired, by?: Authorship) => Promise<DataStore>;
 }
@@ -40,11 +41,12 @@ export interface Repaired {
 
 /** Looks through stores for what is probably wrong, and writes repaired ones. */
 export interface DatasetAudits {
-  audit(document: DatasetDocument, signal: AbortSignal): Promise<DataAudit>;
+  audit(document: DatasetDocument, asker: Asker): Promise<DataAudit>;
   /** @throws Refusal VALIDATION_FAILED for doubts that are none, or have no repair */
   repair(
     document: DatasetDocument,
     request: RepairRequest & { readonly store_id: string },
+    asker: Asker,
     by?: Authorship,
   ): Promise<ImportResult>;
 }
@@ -57,9 +59,9 @@ export function createDatasetAudits({
   register,
 }: DatasetAuditsDependencies): DatasetAudits {
   return {
-    async audit(document, signal) {
-      const market = await panelsOf(document);
-      const { doubts, total } = await jobs.query('audit-market', { market }, signal);
+    async audit(document, asker) {
+      const market = await panelsOf(document, asker);
+      const { doubts, total } = await jobs.query('audit-market', { market }, asker.signal);
       return {
         store_id: document.store_id,
         content_hash: market.contentHash,
@@ -69,9 +71,9 @@ export function createDatasetAudits({
       }; // read-only lists on the one side
     },
 
-    async repair(document, request, by) {
-      const market = await panelsOf(document);
-      const { doubts } = await jobs.query('audit-market', { market });
+    async repair(document, request, asker, by) {
+      const market = await panelsOf(document, asker);
+      const { doubts } = await jobs.query('audit-market', { market }, asker.signal);
       const repairs = chosenRepairs(request.doubts, new Map(doubts.map(({ id, repair }) => [id, repair])));
       const folder = await folders.create(request.store_id);
       try {

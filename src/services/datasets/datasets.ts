@@ -18,7 +18,8 @@ import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
 import type { ServedDataset } from './coverage.js';
-import { createGate } from '../shared/gate.js';
+import { createGate, type Asker } from '../shared/gate.js';
+import type { SecretBox } from '#store/secrets/secret-box.js';
 import { placedAt, refusedData } from './refused-data.js';
 import type { Activations } from './activations.js';
 import type { DataVersions } from './data-versions.js';
@@ -50,6 +51,7 @@ export interface DatasetsDependencies {
   /** Codes of the calendars that stored indices are on. */
   readonly calendarsInUse: () => Promise<readonly string[]>;
   readonly versions: Pick<DataVersions, 'prepare' | 'preserve' | 'last' | 'copyServed' | 'close'>;
+  readonly secrets: Pick<SecretBox, 'seal'>;
   readonly timestamp: () => string;
 }
 
@@ -64,9 +66,9 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
    */
   get(datasetId: string): Promise<{ readonly store: DataStore; readonly etag: string | undefined }>;
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
-  importData(body: ImportedBody, by?: Authorship): Promise<ImportResult>;
+  importData(body: ImportedBody, asker: Asker, by?: Authorship): Promise<ImportResult>;
   /** How data may be read. @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED, OVERLOADED */
-  inspect(request: InspectRequest): Promise<InspectResult>;
+  inspect(request: InspectRequest, asker: Asker): Promise<InspectResult>;
   /** The blank template of an import. */
   template(format: ImportFormat): {
     readonly bytes: Uint8Array<ArrayBuffer>;
@@ -77,11 +79,11 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
    * What is probably wrong in a store.
    * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED
    */
-  audit(datasetId: string, signal: AbortSignal): Promise<DataAudit>;
+  audit(datasetId: string, asker: Asker): Promise<DataAudit>;
   /** The panels of a store: the served ones, or loaded for this call. @throws Refusal as `audit` */
-  panels(datasetId: string): Promise<MarketHandle>;
+  panels(datasetId: string, asker?: Asker): Promise<MarketHandle>;
   /** A new store with chosen repairs applied. @throws Refusal as `audit`, and STORE_EXISTS */
-  repair(datasetId: string, request: RepairRequest, by?: Authorship): Promise<ImportResult>;
+  repair(datasetId: string, request: RepairRequest, asker: Asker, by?: Authorship): Promise<ImportResult>;
   /**
    * Once the jobs have started: removes what a crash left behind and reads the store that was served before,
    * without keeping anyone waiting.
@@ -100,21 +102,20 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
 
 /**
  * Requests that read or import a store at once, each in a process of its own; those that wait hold their bodies, of up
- * to 64 MiB.
+ * to 64 MiB. One key leaves a place to the others.
  */
-const READERS_MAX = 2;
-const READERS_WAITING_MAX = 8;
+const READERS = { name: 'imports', runningMax: 3, waitingMax: 8, clientRunningMax: 2, clientWaitingMax: 5 };
 
-/** Tables that arrive at once: each may take as much of the disk as a body may have. */
-const UPLOADS_MAX = 2;
+/** Tables that arrive at once: each may take as much of the disk as a body may have. None waits: its bytes would. */
+const UPLOADS = { name: 'uploads', runningMax: 3, waitingMax: 0, clientRunningMax: 2, clientWaitingMax: 0 };
 
 export function createDatasets(dependencies: DatasetsDependencies): Datasets {
   const { documents, jobs, markets, loading, folders } = dependencies;
   const closing = new AbortController();
   const activity = createDatasetActivity(dependencies);
   const partialDatesOf = createPartialDatesOf(documents);
-  const readers = createGate({ name: 'imports', runningMax: READERS_MAX, waitingMax: READERS_WAITING_MAX });
-  const uploads = createGate({ name: 'uploads', runningMax: UPLOADS_MAX, waitingMax: 0 });
+  const readers = createGate(READERS);
+  const uploads = createGate(UPLOADS);
   const shared = { ...dependencies, activity, readers, uploads, closing: closing.signal };
   const registration = createDatasetRegistration(shared);
   const imports = createDatasetImports(shared);
@@ -122,12 +123,16 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
   const resumption = createDatasetResumption(shared);
   let resuming: Promise<void> = Promise.resolve();
 
-  async function panelsOf(document: DatasetDocument): Promise<MarketHandle> {
+  /** For a store that is read for its own sake the service itself asks. */
+  const itself: Asker = { client: null, signal: closing.signal };
+
+  async function panelsOf(document: DatasetDocument, { client, signal }: Asker): Promise<MarketHandle> {
+    const asker = { client, signal: AbortSignal.any([signal, closing.signal]) };
     const held = markets.served();
     if (held?.handle.datasetId === document.store_id) return held.handle;
     await activity.assertIdle(document.store_id);
     const loaded = await activity.asReader(document.store_id, () =>
-      readers(() => loading.read(document, { serve: true, signal: closing.signal })),
+      readers(() => loading.read(document, { serve: true, signal: asker.signal }), asker),
     );
     if (loaded.kind === 'refused') throw refusedData(placedAt('location', loaded.findings));
     return loaded.served!.handle;
@@ -141,12 +146,17 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
     register: imports.register,
   });
 
-  async function repair(datasetId: string, request: RepairRequest, by?: Authorship): Promise<ImportResult> {
+  async function repair(
+    datasetId: string,
+    request: RepairRequest,
+    asker: Asker,
+    by?: Authorship,
+  ): Promise<ImportResult> {
     const { document } = await activity.requireKnown(datasetId);
     if (request.activate) await activity.assertNoneLoads();
     const repairAs = async (newId: string) => {
       await activity.assertFree(newId);
-      return audits.repair(document, { ...request, store_id: newId }, by);
+      return audits.repair(document, { ...request, store_id: newId }, asker, by);
     };
     return request.store_id === undefined
       ? activity.withFreeId(`${datasetId.slice(0, 48)}-repaired`, async (newId) => repairAs(newId))
@@ -179,8 +189,8 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
     importData: imports.importData,
     inspect: createDatasetInspections(shared),
     template: (format) => ({ bytes: importTemplate(format), ...TEMPLATES[format] }),
-    panels: async (datasetId) => panelsOf((await activity.requireKnown(datasetId)).document),
-    audit: async (datasetId, signal) => audits.audit((await activity.requireKnown(datasetId)).document, signal),
+    panels: async (datasetId, asker = itself) => panelsOf((await activity.requireKnown(datasetId)).document, asker),
+    audit: async (datasetId, asker) => audits.audit((await activity.requireKnown(datasetId)).document, asker),
     repair,
     announce: resumption.announce,
     resume(keepsServed = false) {

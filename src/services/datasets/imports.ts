@@ -7,6 +7,7 @@ import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import { folderFiles, type TableFiles } from '#market/sources/folder.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
@@ -19,7 +20,7 @@ import { isFull } from '#market/panels/shared-market.js';
 import { createProblems } from '#market/tables/problems.js';
 import { servedMarket } from '#market/serving/served-markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
-import type { Gate } from '../shared/gate.js';
+import type { Asker, Gate } from '../shared/gate.js';
 import { placedAt, refusedData, asFindings } from './refused-data.js';
 import type { DatasetActivity } from './activity.js';
 import type { Repaired } from './audits.js';
@@ -66,7 +67,7 @@ export type ImportedBody =
 /** Stores whose data the service keeps itself: those that are imported, and those that repairs make. */
 export interface DatasetImports {
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
-  importData(body: ImportedBody, by?: Authorship): Promise<ImportResult>;
+  importData(body: ImportedBody, asker: Asker, by?: Authorship): Promise<ImportResult>;
   /** Registers the store that repairs made, and serves it when its panels came with it. */
   register(made: Repaired, by?: Authorship): Promise<DataStore>;
 }
@@ -88,7 +89,8 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     timestamp,
   } = dependencies;
 
-  async function importData(body: ImportedBody, by?: Authorship): Promise<ImportResult> {
+  async function importData(body: ImportedBody, { client, signal }: Asker, by?: Authorship): Promise<ImportResult> {
+    const asker = { client, signal: AbortSignal.any([signal, closing]) };
     let work:
       | {
           readonly header: ImportHeader;
@@ -107,7 +109,9 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       return { folder: work.folder, held, load };
     };
     try {
-      const result = await (body.kind === 'json' ? readJson(body.bytes, onImport) : readTable(body, onImport));
+      const result = await (body.kind === 'json'
+        ? readJson(body.bytes, onImport, asker)
+        : readTable(body, onImport, asker));
       if (result.kind === 'refused') throw refusedData(placedAt('content', result.findings));
       const { header, datasetId, previous, folder } = work!; // answered, or nothing would have been accepted
       const document = importedDataset(datasetId, header, previous, folder, result.summary);
@@ -129,16 +133,17 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     }
   }
 
-  async function readJson(body: Uint8Array, onImport: OnImport): Promise<MarketTaskResult> {
+  async function readJson(body: Uint8Array, onImport: OnImport, asker: Asker): Promise<MarketTaskResult> {
     const calendars = await calendarsInUse();
-    const options = { load: UNNAMED, body, onImport, calendars, signal: closing };
-    return readers(() => asFindings('content', runMarketTask('importBody', {}, options)));
+    const options = { load: UNNAMED, body, onImport, calendars, signal: asker.signal };
+    return readers(() => asFindings('content', runMarketTask('importBody', {}, options)), asker);
   }
 
   /** Has a table written beside the store it will become, and read from there. */
   async function readTable(
     { header, dataset, format, bytes }: Extract<ImportedBody, { kind: 'table' }>,
     onImport: OnImport,
+    asker: Asker,
   ): Promise<MarketTaskResult> {
     const calendars = await calendarsInUse();
     return uploads(async () => {
@@ -146,13 +151,13 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       const path = join(answer.folder, UPLOADED);
       try {
         await asFindings('content', writeUpload(path, bytes));
-        const options = { load: answer.load ? UNNAMED : null, calendars, signal: closing };
+        const options = { load: answer.load ? UNNAMED : null, calendars, signal: asker.signal };
         const input = { table: { path, dataset, format }, answer, terms: header };
-        return await readers(() => asFindings('content', runMarketTask('importTable', input, options)));
+        return await readers(() => asFindings('content', runMarketTask('importTable', input, options)), asker);
       } finally {
         await removeUpload(path);
       }
-    });
+    }, asker);
   }
 
   /** The store that an import replaces or appends to. */
@@ -175,29 +180,11 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       );
     if (on_exists === 'append' && adjustment !== document.adjustment) {
       const message = `The data store ${datasetId} holds prices of the basis ${document.adjustment}; prices of the basis ${adjustment} cannot be appended.`;
-      throw refuseWithFindings('request', [
-        {
-          severity: 'error',
-          code: 'NOT_IN_CHOICES',
-          path: 'adjustment',
-          message,
-          accepted: [document.adjustment],
-          value: adjustment,
-        },
-      ]);
+      throw refusedTerm({ path: 'adjustment', message, value: adjustment }, document.adjustment);
     }
     if (on_exists === 'append' && currency !== undefined && currency !== document.currency) {
       const message = `The data store ${datasetId} holds prices in ${document.currency ?? 'no declared currency'}; prices in ${currency ?? 'no declared currency'} cannot be appended.`;
-      throw refuseWithFindings('request', [
-        {
-          severity: 'error',
-          code: 'NOT_IN_CHOICES',
-          path: 'currency',
-          message,
-          ...(document.currency === null ? {} : { accepted: [document.currency] }),
-          value: currency,
-        },
-      ]);
+      throw refusedTerm({ path: 'currency', message, value: currency }, document.currency);
     }
     return document;
   }
@@ -346,4 +333,10 @@ function importResult(store: DataStore, summary: ContentSummary): ImportResult {
     end: store.end,
     findings: store.findings ?? [],
   };
+}
+
+/** The refusal of a term that is not that of the store it is appended to. */
+function refusedTerm(term: Pick<Finding, 'path' | 'message' | 'value'>, accepted: string | null): Refusal {
+  const finding = { severity: 'error', code: 'NOT_IN_CHOICES', ...term } as const;
+  return refuseWithFindings('request', [accepted === null ? finding : { ...finding, accepted: [accepted] }]);
 }

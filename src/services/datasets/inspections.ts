@@ -7,7 +7,7 @@ import type { Inspected } from '#market/inspect/inspect.js';
 import type { DatabasePlaces } from '#market/sources/databases/database-place.js';
 import { folderFiles } from '#market/sources/folder.js';
 import type { Locations } from '#market/sources/locations.js';
-import type { Gate } from '../shared/gate.js';
+import type { Asker, Gate } from '../shared/gate.js';
 import { placedAt, refusedData, asFindings } from './refused-data.js';
 
 export interface DatasetInspectionsDependencies {
@@ -21,15 +21,12 @@ export interface DatasetInspectionsDependencies {
 
 /** Looks at data and proposes how it is read. @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED, OVERLOADED */
 export function createDatasetInspections({ locations, databases, readers, closing }: DatasetInspectionsDependencies) {
-  async function inspectData(request: InspectRequest): Promise<InspectResult> {
+  async function inspectData(request: InspectRequest, asker: Asker): Promise<InspectResult> {
+    const signal = AbortSignal.any([asker.signal, closing]);
     const field = request.location === undefined ? 'content' : 'location';
     const inspected = await inspectedBy(request);
-    const inspection = await readers(() =>
-      asFindings(
-        field,
-        inspectMarket({ inspected, said: { mapping: request.mapping, answers: request.answers } }, closing),
-      ),
-    );
+    const input = { inspected, said: { mapping: request.mapping, answers: request.answers } };
+    const inspection = await readers(() => asFindings(field, inspectMarket(input, signal)), { ...asker, signal });
     return {
       ...inspection,
       basis: { ...inspection.basis, others: [...inspection.basis.others] },

@@ -10,9 +10,10 @@ import type { DatabasePlaces } from '#market/sources/databases/database-place.js
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
+import { withPassword, type SecretBox } from '#store/secrets/secret-box.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { VersionContent } from '../history/versions.js';
-import type { Gate } from '../shared/gate.js';
+import type { Asker, Gate } from '../shared/gate.js';
 import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { placedAt, refusedData } from './refused-data.js';
@@ -51,12 +52,13 @@ export interface DatasetRegistrationDependencies {
   readonly closing: AbortSignal;
   readonly timestamp: () => string;
   readonly versions: Pick<DataVersions, 'prepare'>;
+  readonly secrets: Pick<SecretBox, 'seal'>;
 }
 
 /** The list of stores: folders and databases come on it, their entries change, and stores of any kind leave it. */
 export interface DatasetRegistration {
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, FOLDER_REGISTERED, STORE_LOADING, NOT_SUPPORTED */
-  create(request: DataStoreCreate, by?: Authorship): Promise<DataStore>;
+  create(request: DataStoreCreate, asker: Asker, by?: Authorship): Promise<DataStore>;
   /**
    * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, PRECONDITION_FAILED, FOLDER_REGISTERED, STORE_LOADING,
    *   STORE_REFRESHING, VALIDATION_FAILED, NOT_SUPPORTED
@@ -93,10 +95,12 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     readers,
     closing,
     versions,
+    secrets,
     timestamp,
   } = dependencies;
 
-  async function create(request: DataStoreCreate, by?: Authorship): Promise<DataStore> {
+  async function create(request: DataStoreCreate, { client, signal }: Asker, by?: Authorship): Promise<DataStore> {
+    const asker = { client, signal: AbortSignal.any([signal, closing]) };
     const datasetId = request.store_id ?? slugOf(request.name);
     await activity.assertFree(datasetId);
     const location = await placeOf(request.kind, request.location, 'location');
@@ -112,7 +116,8 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
       mapping: request.mapping,
     };
     return activity.asReader(datasetId, async () => {
-      const loaded = await readers(() => loading.read(source, { serve: request.activate, signal: closing }));
+      const options = { serve: request.activate, signal: asker.signal };
+      const loaded = await readers(() => loading.read(source, options), asker);
       if (loaded.kind === 'refused') throw refusedData(placedAt('location', loaded.findings));
       const at = timestamp();
       const document: DatasetDocument = {
@@ -155,7 +160,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
       throw refusedData([{ severity: 'error', ...resolved.problem, path, ...repeated(location) }]);
     if ('path' in resolved) return resolved.path;
     return resolved.place.kind === 'postgresql'
-      ? location
+      ? withPassword(location, secrets.seal)
       : `${resolved.place.kind}://${pathToFileURL(resolved.place.path).pathname}`;
   }
 
@@ -285,7 +290,8 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     if (ifMatch !== undefined)
       throw new Refusal('PRECONDITION_FAILED', 'If-Match names a document, but none is stored.', { etag: null });
     const request = { store_id: datasetId, name, kind, location: source, tables, adjustment, currency, mapping };
-    return { store: await create({ ...request, activate: false }, by) };
+    const asker = { client: by.keyId ?? null, signal: closing };
+    return { store: await create({ ...request, activate: false }, asker, by) };
   }
 
   return { create, update, remove, restore };

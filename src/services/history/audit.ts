@@ -1,9 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
-import { AuditSeal, type AuditedKind, type AuditEntry, type AuditHead } from '#domain/documents/audit-document.js';
+import { AuditSeal, type AuditKind, type AuditEntry, type AuditHead } from '#domain/documents/audit-document.js';
 import type { PublicKey } from '#domain/documents/publication-document.js';
 import { beginningOf, momentOf } from '#domain/time/moment.js';
 import { reversed } from '#domain/schema/assert-order.js';
 import { Refusal } from '#domain/refusals/refusal.js';
+import { mayRead, type Reach } from '#domain/documents/reach.js';
+import { currentReach } from '#store/reach/reach-context.js';
 import { auditBatches, auditHead } from '#store/audit/log.js';
 import { isSealed, sealAudit } from '#store/audit/seals.js';
 import type { DocumentStore } from '#store/port.js';
@@ -14,7 +16,7 @@ export interface AuditQuery {
   /** A day or a time, both ends included. */
   readonly start?: string | undefined;
   readonly end?: string | undefined;
-  readonly kind?: AuditedKind | undefined;
+  readonly kind?: AuditKind | undefined;
   readonly id?: string | undefined;
   readonly author?: string | undefined;
   readonly after: number;
@@ -74,7 +76,8 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
       await seal();
       const { seq, hash } = await auditHead(documents);
       const head: AuditHead = { seq, hash };
-      const entries = (): AuditBatches => limited(auditBatches(documents, { after, head }), query);
+      const reach = currentReach();
+      const entries = (): AuditBatches => limited(auditBatches(documents, { after, head }), query, reach);
       for await (const batch of entries()) void batch; // What is refused is refused before the first byte is out.
       const { documents: seals, ...left } = await documents.list(
         'audit-seal',
@@ -87,7 +90,10 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
         seals: seals.filter(({ seq }) => seq > after && seq <= head.seq),
         keys,
         left: sumOf(left, leftKeys),
-        isWhole: after === 0 && [start, end, kind, id, author, limit].every((given) => given === undefined),
+        isWhole:
+          reach === undefined &&
+          after === 0 &&
+          [start, end, kind, id, author, limit].every((given) => given === undefined),
       };
     },
   };
@@ -95,15 +101,26 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
 
 const UNWRITABLE: ReadonlySet<string> = new Set(['STORAGE_FULL', 'STORE_UNAVAILABLE', 'DRAINING']);
 
-async function* limited(batches: AuditBatches, query: AuditQuery): AuditBatches {
+async function* limited(batches: AuditBatches, query: AuditQuery, reach: Reach | undefined): AuditBatches {
   let left = query.limit ?? Infinity;
   for await (const batch of batches) {
-    const found = batch.filter((entry) => isAsked(entry, query)).slice(0, left);
+    const found = batch.filter((entry) => isAsked(entry, query) && isVisible(entry, reach)).slice(0, left);
     left -= found.length;
     yield found;
     if (left === 0) return;
     await setImmediate(); // Others have their turn.
   }
+}
+
+/** Kinds of entries whose ids, or the first part of them, are those of another kind. */
+const KEPT_UNDER: Partial<Record<AuditEntry['kind'], string>> = {
+  run: 'index',
+  publication: 'index',
+  'data-version': 'store',
+};
+
+function isVisible({ kind, id }: AuditEntry, reach: Reach | undefined): boolean {
+  return reach === undefined || mayRead(reach, KEPT_UNDER[kind] ?? kind, id.split('/')[0]!);
 }
 
 function isAsked({ at, kind, id, author }: AuditEntry, query: AuditQuery): boolean {

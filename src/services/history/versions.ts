@@ -97,8 +97,8 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
           skipped.push(found);
           continue;
         }
-        const { content: _, restored_from = null, ...version } = found;
-        versions.push({ ...version, restored_from });
+        const { content: _, restored_from = null, key_id = null, ...version } = found;
+        versions.push({ ...version, key_id, restored_from });
       }
       return { versions, total: latest - purged, ...skippedBy(skipped) };
     },

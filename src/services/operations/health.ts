@@ -17,6 +17,8 @@ export interface Check {
 export type HealthRead = Omit<Health, 'limits'>;
 
 export interface HealthService {
+  /** The running engine. */
+  readonly version: string;
   /**
    * All but the limits, which never change. Who asks in the same turn of the event loop gets the same answer: nobody can have
    * heard of a change in between. Once that answer is there, it comes without a promise.
@@ -82,6 +84,7 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
   };
   let told: HealthRead | Promise<HealthRead> | undefined;
   return {
+    version,
     async look() {
       await read();
     },

@@ -25,7 +25,7 @@ export interface FollowAll {
  * while the reader is busy are reported as one: what waits to be reported is at most one entry a job.
  */
 export async function followAll(
-  system: JobSystem,
+  system: Pick<JobSystem, 'find' | 'watchAll' | 'liveIds'>,
   { seconds, stopping, onEnd }: FollowAll,
 ): Promise<AsyncIterableIterator<AnyJobEvent>> {
   const waiting = new Set<string>();
@@ -96,7 +96,7 @@ export async function followAll(
  * it.
  */
 export function followJob(
-  system: JobSystem,
+  system: Pick<JobSystem, 'find' | 'watch'>,
   {
     jobId,
     seen,

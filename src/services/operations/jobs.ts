@@ -2,12 +2,14 @@ import { setMaxListeners } from 'node:events';
 import type { JobCollection } from '#contract/jobs.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal } from '#domain/refusals/refusal.js';
+import type { Authorship } from '#domain/documents/version-document.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import { isTerminal } from '#jobs/life-cycle.js';
 import type { FoundJob, JobQuery } from '#jobs/queue.js';
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import type { JobStatus } from '#jobs/status.js';
 import { lengthOf, type ArtifactRef, type ArtifactStore } from '#store/port.js';
+import { reachableJobs } from './reachable-jobs.js';
 import { followAll, followJob, type AnyJobEvent, type JobEvent } from './job-events.js';
 
 /** A job as it is answered. */
@@ -30,18 +32,20 @@ export interface JobsService {
   /** @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE */
   read(jobId: string, options: { readonly waitSeconds: number; readonly signal: AbortSignal }): Promise<JobView>;
   /** @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, STORAGE_FULL */
-  cancel(jobId: string): Promise<JobView>;
+  cancel(jobId: string, by: Authorship): Promise<JobView>;
   /**
    * The status now, unless the client has seen it, and every change up to the terminal one.
    * Given up when the iterator is returned.
-   * @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED when too many clients listen
+   * @param client as streams are counted; null where nobody is told apart
+   * @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED when too many clients listen, RATE_LIMITED when the
+   *   client has too many streams
    */
-  follow(jobId: string, seen: number | undefined): Promise<AsyncIterableIterator<JobEvent>>;
+  follow(jobId: string, seen: number | undefined, client: string | null): Promise<AsyncIterableIterator<JobEvent>>;
   /**
    * The unfinished jobs, null, and for some seconds every change of any job.
-   * @throws Refusal OVERLOADED when too many clients listen
+   * @throws Refusal OVERLOADED when too many clients listen, RATE_LIMITED when the client has too many streams
    */
-  followAll(seconds: number): Promise<AsyncIterableIterator<AnyJobEvent>>;
+  followAll(seconds: number, client: string | null): Promise<AsyncIterableIterator<AnyJobEvent>>;
 }
 
 export interface JobsServiceDependencies {
@@ -51,6 +55,8 @@ export interface JobsServiceDependencies {
   readonly results?: Partial<Record<JobKindName, (value: unknown) => Promise<ReadableStream<Uint8Array>>>>;
   /** Results that an earlier version stored as bytes, upgraded when they are read; null for one of today. By kind. */
   readonly upgrades?: Partial<Record<JobKindName, (artifact: ArtifactRef) => Promise<ResultBytes> | null>>;
+  /** Told of each job that a client cancels. Default: nobody. */
+  readonly onCancelled?: (jobId: string, by: Authorship) => Promise<void>;
   /** Aborted when the service stops: long polls are answered then, and streams of events end. */
   readonly stopping: AbortSignal;
 }
@@ -59,21 +65,15 @@ export function createJobsService({
   system,
   artifacts,
   stopping,
+  onCancelled = async () => {},
   results = {},
   upgrades = {},
 }: JobsServiceDependencies): JobsService {
-  let followers = 0;
+  const admitFollower = createFollowers();
   setMaxListeners(0, stopping); // One for each client that waits.
 
-  function admitFollower(): void {
-    if (followers >= LIMITS.MAX_EVENT_STREAMS) {
-      throw new Refusal('OVERLOADED', `${followers} event streams are open (limit ${LIMITS.MAX_EVENT_STREAMS}).`);
-    }
-    followers++;
-  }
-
-  async function require(jobId: string): Promise<FoundJob> {
-    const found = await system.find(jobId);
+  async function require(jobId: string, jobs = reachableJobs(system)): Promise<FoundJob> {
+    const found = await jobs.find(jobId);
     if (found === undefined) throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
     return found;
   }
@@ -95,11 +95,12 @@ export function createJobsService({
 
   return {
     async list(query) {
-      const { jobs, skipped, skipped_causes } = await system.list(query);
+      const { jobs, skipped, skipped_causes } = await reachableJobs(system).list(query);
       return { jobs: [...jobs], skipped, skipped_causes: { ...skipped_causes } };
     },
     async read(jobId, { waitSeconds, signal }) {
-      const found = await require(jobId);
+      const jobs = reachableJobs(system);
+      const found = await require(jobId, jobs);
       const { status } = found.status;
       if (waitSeconds === 0 || isTerminal(status)) return view(found);
       await untilChange({
@@ -108,22 +109,49 @@ export function createJobsService({
         milliseconds: waitSeconds * 1000,
         signals: [signal, stopping],
       });
-      return view(await require(jobId));
+      return view(await require(jobId, jobs));
     },
-    async cancel(jobId) {
-      await require(jobId);
-      await system.cancel(jobId);
-      return view(await require(jobId));
+    async cancel(jobId, by) {
+      const jobs = reachableJobs(system);
+      const { status } = await require(jobId, jobs);
+      await jobs.cancel(jobId);
+      if (!isTerminal(status.status)) await onCancelled(jobId, by);
+      return view(await require(jobId, jobs));
     },
-    async follow(jobId, seen) {
-      await require(jobId);
-      admitFollower();
-      return followJob(system, { jobId, seen, stopping, onEnd: () => followers-- });
+    async follow(jobId, seen, client) {
+      const jobs = reachableJobs(system);
+      await require(jobId, jobs);
+      return followJob(jobs, { jobId, seen, stopping, onEnd: admitFollower(client) });
     },
-    async followAll(seconds) {
-      admitFollower();
-      return followAll(system, { seconds, stopping, onEnd: () => followers-- });
-    },
+    followAll: async (seconds, client) =>
+      followAll(reachableJobs(system), { seconds, stopping, onEnd: admitFollower(client) }),
+  };
+}
+
+/**
+ * Counts the streams that are open.
+ * @returns what admits one more and answers what ends it
+ */
+function createFollowers(): (client: string | null) => () => void {
+  let open = 0;
+  const openBy = new Map<string, number>();
+  const count = (client: string | null, change: 1 | -1): void => {
+    open += change;
+    if (client === null) return;
+    const left = (openBy.get(client) ?? 0) + change;
+    if (left === 0) openBy.delete(client);
+    else openBy.set(client, left);
+  };
+  return (client) => {
+    const own = client === null ? 0 : (openBy.get(client) ?? 0);
+    const [limit, ownLimit] = [LIMITS.MAX_EVENT_STREAMS, LIMITS.MAX_KEY_EVENT_STREAMS];
+    if (own >= ownLimit) {
+      const detail = { streams: own, limit: ownLimit };
+      throw new Refusal('RATE_LIMITED', `The key has ${own} event streams open (limit ${ownLimit}).`, detail);
+    }
+    if (open >= limit) throw new Refusal('OVERLOADED', `${open} event streams are open (limit ${limit}).`);
+    count(client, 1);
+    return () => count(client, -1);
   };
 }
 

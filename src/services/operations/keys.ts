@@ -3,6 +3,7 @@ import type { Scope } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
+import { addressesOf } from './address-ranges.js';
 
 /** A stored key: everything but its secret. */
 export interface KeyRecord {
@@ -16,6 +17,10 @@ export interface KeyRecord {
   readonly created: string | null;
   readonly expires: string | null;
   readonly revoked: string | null;
+  /** Beginnings of the ids that the key may name; absent where it may name all. */
+  readonly prefixes?: readonly string[];
+  /** Addresses and ranges that the key is accepted from; absent where it is from all. */
+  readonly sources?: readonly string[];
 }
 
 export interface NewKey {
@@ -23,6 +28,23 @@ export interface NewKey {
   readonly scopes: readonly Scope[];
   /** Timestamp from which the key is no longer accepted; null for a key that does not expire. */
   readonly expires: string | null;
+  readonly prefixes?: readonly string[];
+  readonly sources?: readonly string[];
+}
+
+/** Who holds a key. */
+export interface KeyHolder {
+  readonly keyId: string;
+  readonly name: string;
+  readonly scopes: ReadonlySet<Scope>;
+  /** Absent where the key may name every id. */
+  readonly prefixes?: readonly string[];
+}
+
+/** A key with the last time it was used. */
+export interface ListedKey extends KeyRecord {
+  /** To the minute; null where it was not used. */
+  readonly last_used: string | null;
 }
 
 /** A key and its record; the only time the key is seen. */
@@ -34,13 +56,20 @@ export interface IssuedKey {
 export interface Keys {
   /** Whether a key was ever created or configured: then every request needs one, even when all are revoked. */
   areConfigured(): boolean;
-  /** The holder of a key, undefined when it is malformed, unknown, revoked, expired or wrong: all alike. */
-  verify(
-    key: string,
-  ): { readonly keyId: string; readonly name: string; readonly scopes: ReadonlySet<Scope> } | undefined;
+  /**
+   * The holder of a key, undefined when it is malformed, unknown, revoked, expired, wrong or sent from an address that it
+   * is not accepted from: all alike.
+   */
+  verify(key: string, address?: string): KeyHolder | undefined;
+  /** @throws Refusal VALIDATION_FAILED where another key that is accepted has the name */
   create(key: NewKey): Promise<IssuedKey>;
+  /**
+   * A key that takes the place of another one, which is accepted for a while longer.
+   * @throws Refusal VALIDATION_FAILED where that is none, or none that is accepted
+   */
+  rotate(id: string, overlapMs: number): Promise<IssuedKey>;
   /** Every key by id. */
-  list(): readonly KeyRecord[];
+  list(): readonly ListedKey[];
   /** Ends a key for good; one that is revoked already stays as it is. @throws Refusal VALIDATION_FAILED */
   revoke(id: string): Promise<KeyRecord>;
 }
@@ -53,6 +82,9 @@ export interface KeysDependencies {
   readonly now: () => number;
 }
 
+/** How often the last use of a key is written. */
+const USE_WRITTEN_MS = 60_000;
+
 /** Compared against when no key has the id, so that an unknown key takes the time of a wrong one. */
 const NO_DIGEST = Buffer.alloc(32);
 
@@ -61,21 +93,36 @@ const NO_DIGEST = Buffer.alloc(32);
  * next request on, what another does as soon as its events are read.
  */
 export async function createKeys({ documents, environment, now }: KeysDependencies): Promise<Keys> {
+  const uses = await createKeyUses(documents, now);
   const stored = (await documents.list('key', readRecord)).documents;
   const holders = new Map([...stored, ...environment].map((record) => [record.id, holderOf(record)]));
   const given = new Set(environment.map(({ id }) => id));
   // A key that cannot be read still says that this service is not meant to be open.
   let configured = environment.length > 0 || (await documents.ids('key')).length > 0;
 
-  const save = async (record: KeyRecord) => {
+  const saveAll = async (records: readonly KeyRecord[]) => {
     await documents.transaction(async (tx) => {
-      await tx.put('key', record.id, record);
-      tx.publish({ type: 'key-changed', key_id: record.id });
+      for (const record of records) {
+        await tx.put('key', record.id, record);
+        tx.publish({ type: 'key-changed', key_id: record.id });
+      }
     });
-    holders.set(record.id, holderOf(record));
+    for (const record of records) holders.set(record.id, holderOf(record));
     configured = true;
+  };
+  const save = async (record: KeyRecord) => {
+    await saveAll([record]);
     return record;
   };
+
+  /** A key that is stored here. @throws Refusal VALIDATION_FAILED */
+  function requireStored(id: string): KeyRecord {
+    const record = holders.get(id)?.record;
+    if (record === undefined) throw new Refusal('VALIDATION_FAILED', `No key has the id ${id}.`);
+    if (given.has(id))
+      throw new Refusal('VALIDATION_FAILED', `The key ${id} comes from DIVISOR_API_KEYS; remove it there.`);
+    return record;
+  }
 
   /** Takes in what another process has written. */
   async function readAgain(id: string): Promise<void> {
@@ -89,23 +136,47 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
 
   return {
     areConfigured: () => configured,
-    verify(key) {
+    verify(key, address) {
       const { id, secret } = parseKey(key);
       const holder = holders.get(id);
       const isRight = timingSafeEqual(digest(secret), holder?.digest ?? NO_DIGEST);
-      return isRight && holder !== undefined && isLive(holder.record, now()) ? holder.principal : undefined;
+      if (!isRight || holder === undefined || !isLive(holder.record, now())) return undefined;
+      if (holder.isFrom !== undefined && !(address !== undefined && holder.isFrom(address))) return undefined;
+      uses.note(id);
+      return holder.principal;
     },
     async create(request) {
+      const namesake = [...holders.values()].find(
+        ({ record }) => record.name === request.name && isLive(record, now()),
+      );
+      if (namesake !== undefined) {
+        const { id } = namesake.record;
+        const message = `The key ${id} is called ${request.name} already: authors are told by names. Rotate or revoke it, or choose another name.`;
+        throw new Refusal('VALIDATION_FAILED', message);
+      }
       const issued = issueKey(request, now(), (id) => holders.has(id));
       await save(issued.record);
       return issued;
     },
-    list: () => [...holders.values()].map(({ record }) => record).toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+    async rotate(id, overlapMs) {
+      const old = requireStored(id);
+      if (!isLive(old, now())) throw new Refusal('VALIDATION_FAILED', `The key ${id} is not accepted any more.`);
+      const { name, scopes, prefixes, sources } = old;
+      const expires = successorExpiry(old, now());
+      const issued = issueKey({ name, scopes, expires, ...limitsOf({ prefixes, sources }) }, now(), (taken) =>
+        holders.has(taken),
+      );
+      const until = now() + overlapMs;
+      const end = old.expires === null ? until : Math.min(until, Date.parse(old.expires));
+      await saveAll([issued.record, { ...old, expires: formatTimestamp(end) }]);
+      return issued;
+    },
+    list: () =>
+      [...holders.values()]
+        .map(({ record }) => ({ ...record, last_used: uses.lastOf(record.id) }))
+        .toSorted((a, b) => (a.id < b.id ? -1 : 1)),
     async revoke(id) {
-      const record = holders.get(id)?.record;
-      if (record === undefined) throw new Refusal('VALIDATION_FAILED', `No key has the id ${id}.`);
-      if (given.has(id))
-        throw new Refusal('VALIDATION_FAILED', `The key ${id} comes from DIVISOR_API_KEYS; remove it there.`);
+      const record = requireStored(id);
       return record.revoked === null ? save({ ...record, revoked: formatTimestamp(now()) }) : record;
     },
   };
@@ -118,7 +189,7 @@ const SECRET_BYTES = 32;
 
 /** A new random key: `dvs_`, 12 characters of id, 43 of secret. */
 export function issueKey(
-  { name, scopes, expires }: NewKey,
+  { name, scopes, expires, prefixes, sources }: NewKey,
   nowMs: number,
   isTaken: (id: string) => boolean = () => false,
 ): IssuedKey {
@@ -134,6 +205,7 @@ export function issueKey(
     created: formatTimestamp(nowMs),
     expires,
     revoked: null,
+    ...limitsOf({ prefixes, sources }),
   };
   return { record, key: `dvs_${id}_${secret}` };
 }
@@ -143,11 +215,58 @@ function parseKey(key: string): { readonly id: string; readonly secret: string }
   return { id: match?.[1] ?? '', secret: match?.[2] ?? '' };
 }
 
-function holderOf(record: KeyRecord) {
+interface Holder {
+  readonly record: KeyRecord;
+  readonly principal: KeyHolder;
+  readonly digest: Buffer;
+  /** Whether the key is accepted from an address; undefined where it is from all. */
+  readonly isFrom: ((address: string) => boolean) | undefined;
+}
+
+function holderOf(record: KeyRecord): Holder {
+  const { id, name, scopes, prefixes, sources } = record;
   return {
     record,
-    principal: { keyId: record.id, name: record.name, scopes: new Set(record.scopes) },
+    principal: { keyId: id, name, scopes: new Set(scopes), ...limitsOf({ prefixes }) },
     digest: Buffer.from(record.sha256, 'hex'),
+    isFrom: sources === undefined ? undefined : addressesOf(sources),
+  };
+}
+
+/** The limits of a key that are given. */
+function limitsOf(limits: {
+  readonly prefixes?: readonly string[] | undefined;
+  readonly sources?: readonly string[] | undefined;
+}): Pick<KeyRecord, 'prefixes' | 'sources'> {
+  return Object.fromEntries(Object.entries(limits).filter(([, list]) => list !== undefined));
+}
+
+/** A successor is accepted as long as its predecessor was to be when it was made. */
+function successorExpiry({ created, expires }: KeyRecord, nowMs: number): string | null {
+  if (expires === null || created === null) return expires;
+  return formatTimestamp(nowMs + (Date.parse(expires) - Date.parse(created)));
+}
+
+/** The last use of each key, which is written now and then. */
+async function createKeyUses(documents: DocumentStore, now: () => number) {
+  const { documents: stored } = await documents.list('key-use', (body, id) => {
+    const at = Date.parse((body as { readonly at?: string } | null)?.at ?? '');
+    return Number.isNaN(at) ? undefined : ([id, at] as const);
+  });
+  const uses = new Map(stored);
+  return {
+    note(id: string): void {
+      const at = now();
+      const last = uses.get(id);
+      if (last !== undefined && at - last < USE_WRITTEN_MS) return;
+      uses.set(id, at);
+      const write = documents.transaction((tx) => tx.put('key-use', id, { at: formatTimestamp(at) }));
+      write.catch(() => {}); // The next use is written again; a disk that is full refuses no reader.
+    },
+    lastOf(id: string): string | null {
+      const at = uses.get(id);
+      return at === undefined ? null : formatTimestamp(at);
+    },
   };
 }
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
+import { assertOwnName } from '../operations/access.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { marketFindings } from '#domain/checks/index-on-market.js';
@@ -168,6 +169,7 @@ export function createSweeps({
         market,
         member: request.patches === null ? 'grid' : 'patches',
       });
+      if (request.sweep_id != null) assertOwnName(request.sweep_id);
       const sweepId = request.sweep_id ?? newSweepId(now());
       return jobs.submit({
         kind,

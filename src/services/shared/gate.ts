@@ -1,40 +1,94 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 
-/** Lets a few pieces of work run at once and a few more wait their turn; refuses the rest. */
-export type Gate = <T>(work: () => Promise<T>) => Promise<T>;
+/** Who asks for a piece of work, and until when. */
+export interface Asker {
+  /** Key of the client; null where clients are not told apart. */
+  readonly client: string | null;
+  /** Aborted when nobody waits for the work any more. */
+  readonly signal: AbortSignal;
+}
 
-/**
- * @param name plural noun of the waiting work, as in a message: `imports`
- * @throws Refusal OVERLOADED (from the gate) when `waitingMax` pieces of work wait
- */
-export function createGate({
-  name,
-  runningMax,
-  waitingMax,
-}: {
+/** Lets a few pieces of work run at once and a few more wait their turn; refuses the rest. */
+export type Gate = <T>(work: () => Promise<T>, asker: Asker) => Promise<T>;
+
+export interface GateOptions {
+  /** Plural noun of the waiting work, as in a message: `imports`. */
   readonly name: string;
   readonly runningMax: number;
   readonly waitingMax: number;
-}): Gate {
-  const waiting: (() => void)[] = [];
-  let running = 0;
+  /** Pieces of work of one client that run at once, and that wait. */
+  readonly clientRunningMax: number;
+  readonly clientWaitingMax: number;
+}
 
-  return async (work) => {
-    if (running < runningMax) running++;
+interface Waiting {
+  readonly client: string | null;
+  readonly begin: () => void;
+}
+
+/**
+ * Work of one client leaves room for that of others: what is beyond its share of the running waits, also while there is
+ * room.
+ * @throws Refusal OVERLOADED (from the gate) when `waitingMax` pieces of work wait, RATE_LIMITED when those of the client
+ *   are its share
+ */
+export function createGate({ name, runningMax, waitingMax, clientRunningMax, clientWaitingMax }: GateOptions): Gate {
+  const waiting: Waiting[] = [];
+  const running: (string | null)[] = [];
+
+  const mayRun = (client: string | null): boolean =>
+    running.length < runningMax && (client === null || countOf(running, client) < clientRunningMax);
+
+  function refuseMore(client: string | null): void {
+    if (waiting.length >= waitingMax) {
+      const detail = { waiting: waiting.length, limit: waitingMax };
+      throw new Refusal('OVERLOADED', `Queue full: ${waiting.length} ${name} waiting (limit ${waitingMax}).`, detail);
+    }
+    const own = client === null ? 0 : waiting.filter((other) => other.client === client).length;
+    if (client === null || own < clientWaitingMax) return;
+    const message = `The key has ${countOf(running, client)} ${name} running and ${own} waiting (limit ${clientWaitingMax}).`;
+    throw new Refusal('RATE_LIMITED', message, { waiting: own, limit: clientWaitingMax });
+  }
+
+  /** Resolves when the work may begin. @throws the reason of the signal */
+  function turnOf({ client, signal }: Asker): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        waiting.splice(waiting.indexOf(entry), 1);
+        reject(signal.reason);
+      };
+      const begin = (): void => {
+        signal.removeEventListener('abort', leave);
+        running.push(client);
+        resolve();
+      };
+      const entry = { client, begin };
+      waiting.push(entry);
+      signal.addEventListener('abort', leave, { once: true });
+    });
+  }
+
+  function endOf(client: string | null): void {
+    running.splice(running.indexOf(client), 1);
+    const next = waiting.findIndex((entry) => mayRun(entry.client));
+    if (next >= 0) waiting.splice(next, 1)[0]!.begin();
+  }
+
+  return async (work, asker) => {
+    const { client, signal } = asker;
+    signal.throwIfAborted();
+    if (mayRun(client)) running.push(client);
     else {
-      if (waiting.length >= waitingMax)
-        throw new Refusal('OVERLOADED', `Queue full: ${waiting.length} ${name} waiting (limit ${waitingMax}).`, {
-          waiting: waiting.length,
-          limit: waitingMax,
-        });
-      await new Promise<void>((resolve) => waiting.push(resolve)); // Work that ends passes its place on.
+      refuseMore(client);
+      await turnOf(asker);
     }
     try {
       return await work();
     } finally {
-      const next = waiting.shift();
-      if (next === undefined) running--;
-      else next();
+      endOf(client);
     }
   };
 }
+
+const countOf = (clients: readonly (string | null)[], client: string): number =>
+  clients.filter((other) => other === client).length;

@@ -5,6 +5,7 @@ import { lastSealedAt, sealAudit } from '#store/audit/seals.js';
 import { timeAfterLogs } from '#store/publication/log.js';
 import { newSigningKey } from '#store/publication/signing.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
+import type { SecretBox } from '#store/secrets/secret-box.js';
 import { latestTime } from '#store/timestamp.js';
 import { withUnreadable } from '../shared/skipped.js';
 
@@ -23,28 +24,33 @@ export interface SigningKeys {
 export function createSigningKeys({
   documents,
   timestamp,
+  secrets,
 }: {
   readonly documents: DocumentStore;
   readonly timestamp: () => string;
+  /** How private keys are stored. */
+  readonly secrets: Pick<SecretBox, 'seal' | 'open'>;
 }): SigningKeys {
   async function inUse(tx: Pick<DocumentTransaction, 'get' | 'ids'>): Promise<SigningKey | undefined> {
     for (const id of await tx.ids('signing-key')) {
       const stored = await tx.get('signing-key', id);
       const key = stored === undefined || 'unreadable' in stored ? undefined : readKey(stored.body);
-      if (key?.valid_until === null) return key;
+      if (key?.valid_until === null) return { ...key, private_key: secrets.open(key.private_key) };
     }
     return undefined;
   }
+
+  const stored = (key: SigningKey): SigningKey => ({ ...key, private_key: secrets.seal(key.private_key) });
 
   async function replaced(tx: DocumentTransaction, now: string): Promise<SigningKey> {
     const before = await inUse(tx);
     const at = latestTime(await timeAfterLogs(tx, now), before?.valid_from, await lastSealedAt(tx));
     if (before !== undefined) {
       await sealAudit(tx, before, at); // What was written until now is signed by the key of its time.
-      await tx.put('signing-key', before.key_id, { ...before, valid_until: at } satisfies SigningKey);
+      await tx.put('signing-key', before.key_id, stored({ ...before, valid_until: at }));
     }
     const key = newSigningKey(at);
-    await tx.put('signing-key', key.key_id, key);
+    await tx.put('signing-key', key.key_id, stored(key));
     return key;
   }
 

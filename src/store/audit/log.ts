@@ -59,8 +59,8 @@ export async function putAuditHead(tx: DocumentTransaction, head: StoredAuditHea
 
 /** An entry, whole or without its hash, with its members in the order in which they are stored. */
 function inOrder(entry: { readonly [Member in keyof AuditEntry]?: AuditEntry[Member] | undefined }): object {
-  const { action, at, author, etag, hash, id, kind, note, previous, request_id, run_id, seq, version } = entry;
-  return { action, at, author, etag, hash, id, kind, note, previous, request_id, run_id, seq, version };
+  const { action, at, author, etag, hash, id, key_id, kind, note, previous, request_id, run_id, seq, version } = entry;
+  return { action, at, author, etag, hash, id, key_id, kind, note, previous, request_id, run_id, seq, version };
 }
 
 /** Entries after a number, in their order, batch by batch. @throws Refusal DOCUMENT_UNREADABLE */

@@ -136,14 +136,14 @@ async function lastEtag(tx: DocumentTransaction, subject: Subject, latest: numbe
 export async function putVersioned(
   tx: DocumentTransaction,
   subject: Subject,
-  { body, by: { author, note, requestId, restores }, at, standing }: VersionedPut,
+  { body, by: { author, keyId = null, note, requestId, restores }, at, standing }: VersionedPut,
 ): Promise<PutOutcome> {
   const { kind, id } = subject;
   const bodyEtag = await tx.put(kind, id, body);
   const { etag, content } = contentOf(kind, body, bodyEtag);
   if (standing.etag === etag) return { etag: bodyEtag };
   const action = restores !== undefined ? 'restored' : standing.document === undefined ? 'created' : 'updated';
-  const change = { author, note, requestId, restores, action, at, etag, content: content() } as const;
+  const change = { author, keyId, note, requestId, restores, action, at, etag, content: content() } as const;
   return { etag: bodyEtag, added: { version: await append(tx, subject, standing.latest, change), action, etag } };
 }
 
@@ -169,10 +169,10 @@ export interface PutRecord {
 export async function recordDeletion(
   tx: DocumentTransaction,
   subject: Subject,
-  { by: { author, note, requestId }, at, standing: { etag, latest } }: Omit<VersionedPut, 'body'>,
+  { by: { author, keyId = null, note, requestId }, at, standing: { etag, latest } }: Omit<VersionedPut, 'body'>,
 ): Promise<number | null> {
   if (etag === null) return null; // Nothing that could be read stood.
-  return append(tx, subject, latest, { author, note, requestId, action: 'deleted', at, etag, content: null });
+  return append(tx, subject, latest, { author, keyId, note, requestId, action: 'deleted', at, etag, content: null });
 }
 
 /** Removes every version; their numbers are not given again. @returns whether there were any */
@@ -195,7 +195,7 @@ async function append(
   tx: DocumentTransaction,
   subject: Subject,
   latest: number,
-  { author, note, requestId, restores, action, at, etag, content }: Change,
+  { author, keyId, note, requestId, restores, action, at, etag, content }: Change,
 ): Promise<number> {
   const version = latest + 1;
   await tx.put('version', versionId(subject, version), {
@@ -205,6 +205,7 @@ async function append(
     author,
     content: content === null ? null : await packContent(content),
     etag,
+    ...(keyId == null ? {} : { key_id: keyId }),
     note,
     request_id: requestId,
     ...(restores === undefined ? {} : { restored_from: restores }),

@@ -15,18 +15,36 @@ import type { DocumentKind, DocumentStore, DocumentTransaction, FoundDocument, T
 import { isDocumentId, ownerOf } from '../document-id.js';
 import { appendAudit, auditHead, isAudited } from '../audit/log.js';
 import { formatTimestamp } from '../timestamp.js';
+import { createKeyQuota } from './key-quota.js';
 import { lastVersionOf, purgeHistory, putVersioned, recordDeletion, standingOf, type Reading } from './history.js';
 
 /**
  * A document store that keeps every state of its versioned kinds and a log of all writes, over any engine: both are
  * written by the transaction that writes the document, whoever asks for it.
  * @param now wall clock, ms since 1970
+ * @param keyBytesMax bytes that the versions of one key may take; any number unless given
  */
-export function createVersionedStore(documents: DocumentStore, now: () => number = Date.now): DocumentStore {
+export function createVersionedStore(
+  documents: DocumentStore,
+  now: () => number = Date.now,
+  keyBytesMax?: number,
+): DocumentStore {
+  const quota = keyBytesMax === undefined ? undefined : createKeyQuota(documents, keyBytesMax);
   return {
     ...documents,
-    transaction: (change, options) =>
-      documents.transaction((tx) => change(versionedTransaction(tx, { now, options })), options),
+    async transaction(change, options) {
+      if (quota === undefined || options?.by === undefined)
+        return documents.transaction((tx) => change(versionedTransaction(tx, { now, options })), options);
+      await quota.ready();
+      let commit = (): void => {};
+      const result = await documents.transaction((tx) => {
+        const metered = quota.meter(tx); // anew where a conflict lets the engine run it again
+        ({ commit } = metered);
+        return change(versionedTransaction(metered.tx, { now, options }));
+      }, options);
+      commit();
+      return result;
+    },
   };
 }
 
@@ -43,9 +61,10 @@ export function versionedTransaction<T extends DocumentTransaction>(tx: T, { now
   const ahead = createReadsAhead(tx, options?.by !== undefined);
 
   async function log(kind: AuditedKind, id: string, written: Written): Promise<void> {
-    const { author: name, note, requestId: request_id } = author();
+    const { author: name, keyId, note, requestId: request_id } = author();
     const subject = kind === 'data-version' ? ownerOf(id) : id;
-    const statement = { at: time(), author: name, request_id, note, kind, id: subject, ...written };
+    const by = keyId == null ? { author: name } : { author: name, key_id: keyId };
+    const statement = { at: time(), ...by, request_id, note, kind, id: subject, ...written };
     ahead.logEndsWith(await appendAudit(tx, statement, await ahead.logEnd()));
   }
 

@@ -1,6 +1,7 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { flushFolder } from '../files/flush-folder.js';
+import { closeToOthers } from '../files/own-files.js';
 import { makeFolder } from '../files/make-folder.js';
 import { lockHome } from './home-lock.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
@@ -78,6 +79,7 @@ async function opened(path: string, prepare: (home: HomeFolders) => Promise<void
   const home = homeFolders(path);
   const { path: folder } = home;
   await makeFolders([folder, home.artifacts, home.stores, home.scratch]);
+  await closeToOthers({ folders: [home.backups], files: [home.format] });
   const lock = await lockHome(folder).catch((cause: unknown) => {
     throw cause instanceof StartRefusal ? cause : unwritable(folder, cause);
   });
@@ -95,6 +97,7 @@ async function opened(path: string, prepare: (home: HomeFolders) => Promise<void
 async function makeFolders(folders: readonly string[]): Promise<void> {
   try {
     for (const folder of folders) await makeFolder(folder, 0o700);
+    await closeToOthers({ folders });
   } catch (cause) {
     throw unwritable(folders[0]!, cause);
   }

@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { isDocumentId } from '../document-id.js';
-import { DOCUMENT_KINDS, type DocumentKind } from '../port.js';
+import { DOCUMENT_KINDS } from '../document-kinds.js';
+import type { DocumentKind } from '../port.js';
 
 /**
  * The one tenant of a service without tenancy; a prefix of every key, so that tenants can be added without a migration.

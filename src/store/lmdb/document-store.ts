@@ -1,6 +1,7 @@
 import type { CommitEvent } from '#domain/documents/commit-events.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import { artifactOwners, namesIn } from '../files/artifact-owners.js';
 import { createCommitListeners } from '../commit-listeners.js';
@@ -22,6 +23,7 @@ import type {
   UnreadableCause,
 } from '../port.js';
 import { flushFolder } from '../files/flush-folder.js';
+import { closeToOthers } from '../files/own-files.js';
 import { watchFreeSpace, type FreeSpace } from '../files/free-space.js';
 import { closedDocuments, probeDocuments } from './probe-documents.js';
 import { SCHEMA_VERSION } from '../schema-version.js';
@@ -43,9 +45,10 @@ export interface LmdbOptions extends DocumentEngineOptions {
  */
 export async function openDocumentStore(options: LmdbOptions): Promise<DocumentEngine> {
   const { folder, now = Date.now, onUnreferenced, onFailure } = options;
-  await mkdir(folder, { recursive: true });
+  await mkdir(folder, { recursive: true, mode: 0o700 });
   await probeDocuments(folder, options.backups);
   const database = openDatabase(folder);
+  await closeToOthers({ folders: [folder], files: ['data.mdb', 'lock.mdb'].map((name) => join(folder, name)) });
   await flushFolder(folder);
   const freeSpace = options.freeSpace ?? watchFreeSpace(folder);
   const owners = artifactOwners();

@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
-import { DOCUMENT_KINDS, type DocumentsReader, type StoredEntry } from '../port.js';
+import { DOCUMENT_KINDS } from '../document-kinds.js';
+import type { DocumentsReader, StoredEntry } from '../port.js';
 import { connect } from './connect.js';
 import { SCHEMA } from './migrate.js';
 import { MARK_ID, MARK_KIND, notWhole } from './move-mark.js';

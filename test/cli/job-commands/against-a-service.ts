@@ -27,7 +27,9 @@ export function describeAgainstAService(): void {
     /** The store is read again in the background after a start. */
     async function served(): Promise<void> {
       for (;;) {
-        const { store } = (await (await fetch(`${service.url}/health`)).json()) as { store: { active: string | null } };
+        const { store } = (await (await fetch(`${service.url}/health`, { headers: { 'x-api-key': key } })).json()) as {
+          store: { active: string | null };
+        };
         if (store.active !== null) return;
       }
     }

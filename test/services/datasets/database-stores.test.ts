@@ -12,7 +12,8 @@ describe.skipIf(!hasPostgresql)('a store in PostgreSQL', () => {
   let service: RunningService;
   let database: PostgresqlServer;
   beforeAll(async () => {
-    [service, database] = await Promise.all([runService(['--database-hosts', '127.0.0.1']), startPostgresql()]);
+    database = await startPostgresql();
+    service = await runService(['--database-hosts', new URL(database.url).host]);
     await database.query('CREATE TABLE daily (identifier text, date date, "CLOSE" float8)');
     await database.query("INSERT INTO daily VALUES ('A', '2024-01-02', 10), ('B', '2024-01-02', 20)");
   });

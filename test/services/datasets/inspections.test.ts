@@ -17,7 +17,7 @@ async function inspectedFolder(files: Readonly<Record<string, string>>) {
     readers: (read) => read(),
     closing: new AbortController().signal,
   });
-  return inspectData(InspectRequest.parse({ location }));
+  return inspectData(InspectRequest.parse({ location }), { client: null, signal: new AbortController().signal });
 }
 
 test('an empty file of bars is asked about, an empty table beside them refuses the folder', async () => {

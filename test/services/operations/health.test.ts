@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import type { Scope } from '#contract/route.js';
 import { expect, test } from 'vitest';
 import { Health } from '#contract/health.js';
 import { healthHandlers } from '#http/routes/health.js';
@@ -95,12 +96,23 @@ test('health tells of jobs and store as they were when it looked by itself, each
   expect(await later.health()).toMatchObject({ jobs: { pending: 0 }, store: { active: 'main' } });
 });
 
+/** What of a request both handlers read. */
+const askedBy = (scopes: readonly Scope[]) =>
+  ({ principal: { keyId: null, name: null, scopes: new Set(scopes) } }) as never;
+
 test('the answer to a question for health publishes every limit', async () => {
   const { getHealth } = healthHandlers(service([good]));
-  const { text = '' } = await getHealth({} as Parameters<typeof getHealth>[0]); // it asks nothing of the request
+  const { text = '' } = await getHealth(askedBy(['read']));
   const answer: unknown = JSON.parse(text);
   expect(Health.parse(answer)).toEqual(answer);
   expect(answer).toHaveProperty('limits', LIMITS);
+});
+
+test('a client that is not known gets the version and nothing else', async () => {
+  const { getHealth, getReadiness } = healthHandlers(service([good]));
+  expect(await getHealth(askedBy([]))).toEqual({ json: { status: 'live', version: expect.any(String) } });
+  expect(await getReadiness(askedBy([]))).toEqual({ json: { status: 'ready', checks: [] } });
+  expect(await getReadiness(askedBy(['run']))).toMatchObject({ json: { checks: [{ ok: true }] } });
 });
 
 test('health is degraded without a served store, or with a failing check', async () => {

@@ -68,6 +68,60 @@ test('a revoked key stays revoked, and a service whose keys are all revoked is n
   expect((await open()).areConfigured()).toBe(true);
 });
 
+test('two keys that are accepted have different names; that of a revoked one is free', async () => {
+  const keys = await open();
+  const { record } = await keys.create({ name: 'ci', scopes: ['read'], expires: null });
+  await expect(keys.create({ name: 'ci', scopes: ['read'], expires: null })).rejects.toMatchObject({
+    code: 'VALIDATION_FAILED',
+  });
+  await keys.revoke(record.id);
+  await expect(keys.create({ name: 'ci', scopes: ['read'], expires: null })).resolves.toBeDefined();
+});
+
+test('a key that is rotated is accepted beside its successor for the overlap, which has its terms', async () => {
+  now = Date.parse('2026-11-20T12:00:00Z');
+  const keys = await open();
+  const terms = { name: 'ci', scopes: ['run'] as const, prefixes: ['a-'], sources: ['10.0.0.0/8'] };
+  const old = await keys.create({ ...terms, expires: '2026-11-30T12:00:00.000000+00:00' });
+  now = Date.parse('2026-11-25T12:00:00Z');
+  const { key, record } = await keys.rotate(old.record.id, 3_600_000);
+  expect(record).toMatchObject(terms);
+  expect(Date.parse(record.expires!)).toBe(Date.parse('2026-12-05T12:00:00Z')); // ten days, as the first
+  expect([keys.verify(old.key, '10.1.1.1') !== undefined, keys.verify(key, '10.1.1.1') !== undefined]).toEqual([
+    true,
+    true,
+  ]);
+  now = Date.parse('2026-11-25T13:00:00Z');
+  expect([keys.verify(old.key, '10.1.1.1'), keys.verify(key, '10.1.1.1')?.keyId]).toEqual([undefined, record.id]);
+  await expect(keys.rotate(old.record.id, 1000)).rejects.toThrow('is not accepted any more');
+  expect((await open()).verify(old.key, '10.1.1.1')).toBeUndefined();
+});
+
+test('a key that is limited to addresses is nobody elsewhere', async () => {
+  const keys = await open();
+  const { key } = await keys.create({ name: 'desk', scopes: ['read'], expires: null, sources: ['10.0.0.0/8', '::1'] });
+  const accepted = ['10.9.9.9', '::ffff:10.0.0.1', '::1', '11.0.0.1', undefined].map(
+    (address) => keys.verify(key, address) !== undefined,
+  );
+  expect(accepted).toEqual([true, true, true, false, false]);
+});
+
+test('the last use of a key is known, to the minute, also after a restart', async () => {
+  now = Date.parse('2026-11-20T12:00:00Z');
+  const keys = await open();
+  const { key, record } = await keys.create({ name: 'ci', scopes: ['read'], expires: null });
+  expect(keys.list()[0]).toMatchObject({ id: record.id, last_used: null });
+  keys.verify(key);
+  now += 30_000;
+  keys.verify(key);
+  expect(keys.list()[0]!.last_used).toContain('2026-11-20T12:00:00');
+  await expect.poll(async () => (await documents.ids('key-use')).length).toBe(1);
+  expect((await open()).list()[0]!.last_used).toContain('2026-11-20T12:00:00');
+  now += 31_000;
+  keys.verify(key);
+  expect(keys.list()[0]!.last_used).toContain('2026-11-20T12:01:01');
+});
+
 test('a key of the environment counts, is listed, and cannot be revoked here', async () => {
   const { key, record } = issueKey({ name: 'env', scopes: ['data'], expires: null }, now);
   const keys = await open([{ ...record, created: null }]);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createGate } from '#services/shared/gate.js';
+import { createGate, type Asker } from '#services/shared/gate.js';
 
 /** A piece of work that ends when the test says so. */
 function errand() {
@@ -13,12 +13,16 @@ function errand() {
   return { end, fail, hasStarted: () => isStarted, work: () => ((isStarted = true), done) };
 }
 
+const IMPORTS = { name: 'imports', runningMax: 3, waitingMax: 4, clientRunningMax: 2, clientWaitingMax: 2 };
+const of = (client: string | null, signal = new AbortController().signal): Asker => ({ client, signal });
+const anyone = of(null);
+
 test('two run, two wait, the fifth is told both numbers; whoever ends or fails hands its place to the first in line', async () => {
-  const gate = createGate({ name: 'imports', runningMax: 2, waitingMax: 2 });
+  const gate = createGate({ ...IMPORTS, runningMax: 2, waitingMax: 2 });
   const errands = Array.from({ length: 4 }, errand);
-  const answers = errands.map(({ work }) => gate(work));
+  const answers = errands.map(({ work }) => gate(work, anyone));
   expect(errands.map(({ hasStarted }) => hasStarted())).toEqual([true, true, false, false]);
-  await expect(gate(async () => 'fifth')).rejects.toMatchObject({
+  await expect(gate(async () => 'fifth', anyone)).rejects.toMatchObject({
     code: 'OVERLOADED',
     message: 'Queue full: 2 imports waiting (limit 2).',
   });
@@ -27,5 +31,40 @@ test('two run, two wait, the fifth is told both numbers; whoever ends or fails h
   expect(errands.map(({ hasStarted }) => hasStarted())).toEqual([true, true, true, false]);
   for (const { end } of errands) end('done');
   expect(await Promise.all([answers[0], answers[2], answers[3]])).toEqual(['done', 'done', 'done']);
-  expect(await gate(async () => 'later')).toBe('later');
+  expect(await gate(async () => 'later', anyone)).toBe('later');
+});
+
+test('a client that asks for more than its share waits while there is room, and another is let in before it', async () => {
+  const gate = createGate(IMPORTS);
+  const greedy = Array.from({ length: 4 }, errand);
+  const answers = greedy.map(({ work }) => gate(work, of('greedy')));
+  expect(greedy.map(({ hasStarted }) => hasStarted())).toEqual([true, true, false, false]);
+  await expect(gate(async () => 'fifth', of('greedy'))).rejects.toMatchObject({
+    code: 'RATE_LIMITED',
+    detail: { waiting: 2, limit: 2 },
+  });
+  const [modest, second] = [errand(), errand()];
+  const others = [modest, second].map(({ work }) => gate(work, of('modest')));
+  expect([modest.hasStarted(), second.hasStarted()]).toEqual([true, false]);
+  modest.end('modest');
+  await others[0];
+  expect([second.hasStarted(), greedy[2]!.hasStarted()]).toEqual([true, false]);
+  for (const { end } of [...greedy, second]) end('done');
+  await Promise.all([...answers, others[1]]);
+  expect(greedy.every(({ hasStarted }) => hasStarted())).toBe(true);
+});
+
+test('work whose client leaves before its turn is never begun, and its place in the queue is free', async () => {
+  const gate = createGate({ ...IMPORTS, runningMax: 1, waitingMax: 1 });
+  const [first, left, next] = [errand(), errand(), errand()];
+  const running = gate(first.work, anyone);
+  const leaving = new AbortController();
+  const waiting = gate(left.work, of('a', leaving.signal));
+  leaving.abort(new Error('left'));
+  await expect(waiting).rejects.toThrow('left');
+  const behind = gate(next.work, of('b'));
+  first.end('first');
+  next.end('next');
+  expect([await running, await behind, left.hasStarted()]).toEqual(['first', 'next', false]);
+  await expect(gate(left.work, of('a', leaving.signal))).rejects.toThrow('left');
 });

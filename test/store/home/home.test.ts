@@ -1,12 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, utimesSync } from 'node:fs';
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
 import { lockHome } from '#store/home/home-lock.js';
 import { openHome } from '#store/home/home.js';
+import { openStore } from '#store/open-store.js';
 import { isAlive, ownIdentity, type ProcessIdentity } from '#store/home/process-identity.js';
 import { temporaryFolders } from '../temporary-folder.js';
 
@@ -40,6 +41,24 @@ test('a home is made with its folders, for its user only', async () => {
   expect((await stat(path)).mode & 0o777).toBe(0o700);
   await home.close();
   expect(await readdir(path)).not.toContain('lock');
+});
+
+test('a home that was open to others is closed to them when it is opened, with its documents', async () => {
+  const path = await newFolder();
+  await mkdir(join(path, 'documents'), { recursive: true });
+  for (const folder of [path, join(path, 'documents')]) await chmod(folder, 0o755);
+  const home = await openHome(path);
+  const store = await openStore({ home, onFailure: () => {} });
+  try {
+    const modeOf = async (name: string) => ((await stat(join(path, name))).mode & 0o777).toString(8);
+    const folders = ['.', 'documents', 'artifacts', 'stores', 'scratch'];
+    expect(await Promise.all(folders.map(modeOf))).toEqual(folders.map(() => '700'));
+    const files = ['documents/data.mdb', 'documents/lock.mdb', 'format', 'lock'];
+    expect(await Promise.all(files.map(modeOf))).toEqual(files.map(() => '600'));
+  } finally {
+    await store.close();
+    await home.close();
+  }
 });
 
 test('a second process is refused with status 75 and the number of the first', async () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { openDatabase } from '#store/postgres/database.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import { assertGranted, assertMigrated, migrate } from '#store/postgres/migrate.js';
-import { DOCUMENT_KINDS } from '#store/port.js';
+import { DOCUMENT_KINDS } from '#store/document-kinds.js';
 import { PROTOCOL, stepsOf } from '#store/postgres/schema.js';
 import { makeLeastRole } from '../../postgresql/least-role.js';
 import { hasPostgresql, openTestSchema, sharedPostgresql } from '../../postgresql/shared-postgresql.js';

@@ -18,9 +18,9 @@ class Operations:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def get_health(self) -> c.Health:
+    def get_health(self) -> Union[c.Health, c.PublicHealth]:
         """Version, served data store, jobs, checks and limits."""
-        return cast("c.Health", self._transport.json("GET", "/health"))
+        return cast("Union[c.Health, c.PublicHealth]", self._transport.json("GET", "/health"))
 
     def get_liveness(self) -> c.Liveness:
         """Whether the process answers."""
@@ -173,6 +173,10 @@ class Operations:
     def validate_index(self, body: c.IndexDocumentBody) -> c.ValidationReport:
         """Everything there is to say about a definition; nothing is stored."""
         return cast("c.ValidationReport", self._transport.json("POST", "/indices/validate", body=body))
+
+    def evaluate_datapoint(self, body: c.DatapointRequest) -> c.DatapointEvaluation:
+        """What an expression means: its canonical text, its unit and the values of a few securities."""
+        return cast("c.DatapointEvaluation", self._transport.json("POST", "/indices/datapoints/evaluate", body=body))
 
     def preview_document(self, body: c.PreviewDocumentRequest) -> c.PreviewResponse:
         """Composes a definition as sent on one date; nothing is stored."""
@@ -468,7 +472,7 @@ class Operations:
         :param by: Reference column to group by, SECTOR unless given: without that column all names are UNCLASSIFIED. IDENTIFIER for the names themselves.
         :param groups: Most groups listed; the others together are OTHERS.
         :param interval: Every date, or the last of each week or month.
-        :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP.
+        :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them; securities that the run holds are what a function is taken across.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
         :param table: Of CSV and Arrow, and refused with JSON; `fields` where any are asked for, else `groups`, unless given.
         :param start: First day wanted; the first of the run by default.
@@ -485,7 +489,7 @@ class Operations:
         :param by: Reference column to group by, SECTOR unless given: without that column all names are UNCLASSIFIED. IDENTIFIER for the names themselves.
         :param groups: Most groups listed; the others together are OTHERS.
         :param interval: Every date, or the last of each week or month.
-        :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP.
+        :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them; securities that the run holds are what a function is taken across.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
         :param table: Of CSV and Arrow, and refused with JSON; `fields` where any are asked for, else `groups`, unless given.
         :param start: First day wanted; the first of the run by default.
@@ -1386,7 +1390,22 @@ class Operations:
         """Puts a new signing key in place of the one in use."""
         return cast("c.PublicKey", self._transport.json("POST", "/publication/keys"))
 
-    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
+    def get_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "store"], document_id: str) -> c.DocumentAccess:
+        """Whose a document is, and who else may read it.
+
+        :param kind: Family of the document.
+        """
+        return cast("c.DocumentAccess", self._transport.json("GET", f"/access/{word(kind)}/{word(document_id)}"))
+
+    def put_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "store"], document_id: str, body: c.SharingRequest, *, if_match: Optional[str] = None) -> c.DocumentAccess:
+        """Lets others read a document.
+
+        :param kind: Family of the document.
+        :param if_match: Change the document only when its etag is one of these.
+        """
+        return cast("c.DocumentAccess", self._transport.json("PUT", f"/access/{word(kind)}/{word(document_id)}", body=body, if_match=if_match))
+
+    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
         """Every write of a document and every publication: by whom, when, in which request, which version.
 
         :param start: Entries of this day or time and after it.
@@ -1400,7 +1419,7 @@ class Operations:
         """
         return cast("c.AuditLog", self._transport.json("GET", "/audit", query={"start": start, "end": end, "kind": kind, "id": id, "author": author, "after": after, "limit": limit, "format": format}))
 
-    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
+    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
         """Every write of a document and every publication: by whom, when, in which request, which version.
 
         :param media: What is wanted instead of JSON.

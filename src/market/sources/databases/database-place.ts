@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import ipaddr from 'ipaddr.js';
 import { Refusal } from '#domain/refusals/refusal.js';
+import { hostPortOf, type HostPort } from '#base/text/host-port.js';
 import type { Locations } from '../locations.js';
 import type { Problem } from '../../tables/problems.js';
 
@@ -23,8 +24,8 @@ export type DatabasePlace =
 export interface DatabasePlaces {
   /**
    * The database of a connection URL: `sqlite:///path`, `duckdb:///path` or
-   * `postgresql://user:password@host:port/database`. Files must lie below one of the roots; hosts must be among those
-   * the operator allows. A host that is not allowed is refused whether it exists or not.
+   * `postgresql://user:password@host:port/database`. Files must lie below one of the roots; host and
+   * port must be among those the operator allows. A place that is not allowed is refused whether it exists or not.
    * @throws Refusal NOT_SUPPORTED for a database without a driver
    */
   resolve(location: string): Promise<{ readonly place: DatabasePlace } | { readonly problem: Problem }>;
@@ -34,22 +35,42 @@ export interface DatabasePlaces {
 const PARAMETERS: ReadonlySet<string> = new Set(['sslmode']);
 const SSL_MODES = ['disable', 'require', 'verify-full'];
 
-/** Addresses that no database has: of this link, of everyone, of nobody. */
-const NO_DATABASE: ReadonlySet<string> = new Set(['linkLocal', 'multicast', 'broadcast', 'unspecified', 'reserved']);
+/** Ranges of addresses that no database has: link-local, multicast, unspecified, and translations to IPv4. */
+const NO_DATABASE: ReadonlySet<string> = new Set([
+  'linkLocal',
+  'multicast',
+  'broadcast',
+  'unspecified',
+  'reserved',
+  '6to4',
+  'teredo',
+  'rfc6052',
+  'rfc6145',
+]);
+
+/** Port of an allowed host that names none. */
+const DEFAULT_PORT = 5432;
 
 export function createDatabasePlaces({
   locations,
   hosts,
+  resolveHost = async (host) => (await lookup(host)).address,
+  openUrl = (url) => url,
 }: {
   readonly locations: Locations;
+  /** `host` for port 5432, or `host:port`. */
   readonly hosts: readonly string[];
+  /** First address of a host. Default: as the system resolves it. */
+  readonly resolveHost?: (host: string) => Promise<string>;
+  /** A URL as it was given, of one whose password is stored encrypted. Default: as it is. */
+  readonly openUrl?: (url: string) => string;
 }): DatabasePlaces {
-  const allowed = new Set(hosts.map((host) => host.toLowerCase()));
+  const allowed = new Set(hosts.map((host) => keyOf(hostPortOf(host, DEFAULT_PORT))));
 
   async function postgresql(url: URL): Promise<{ readonly place: DatabasePlace } | { readonly problem: Problem }> {
     const host = url.hostname.replace(/^\[|\]$/g, '').toLowerCase();
-    if (!allowed.has(host))
-      return notAllowed('The host is none of those the operator allows (--database-hosts, DIVISOR_DATABASE_HOSTS).');
+    const port = url.port === '' ? DEFAULT_PORT : Number(url.port);
+    if (!allowed.has(keyOf({ host, port }))) return notAllowed(HOST_NOT_ALLOWED);
     const unknown = [...url.searchParams.keys()].filter((name) => !PARAMETERS.has(name));
     if (unknown.length > 0)
       return malformed(
@@ -61,20 +82,19 @@ export function createDatabasePlaces({
     const [user, password, database] = [decoded(url.username), decoded(url.password), decoded(url.pathname.slice(1))];
     if (user === undefined || password === undefined || database === undefined) return malformed(BAD_ESCAPE);
     if (database === '' || user === '') return malformed(`The URL needs a user and a database: ${POSTGRESQL_FORM}.`);
-    const address = await lookup(host).then(
-      (found) => found.address,
-      () => undefined,
-    );
+    const controlled = Object.entries({ user, password, database }).find(([, text]) => CONTROL.test(text));
+    if (controlled !== undefined) return malformed(`The ${controlled[0]} of the URL contains a control character.`);
+    const address = await resolveHost(host).catch(() => undefined);
     if (address === undefined)
       return { problem: { code: 'LOCATION_NOT_FOUND', path: 'location', message: 'The host has no address.' } };
-    if (NO_DATABASE.has(ipaddr.parse(address).range()))
+    if (NO_DATABASE.has(ipaddr.process(address).range()))
       return notAllowed('The address of the host is none a database may have.');
     return {
       place: {
         kind: 'postgresql',
         address,
         host,
-        port: url.port === '' ? 5432 : Number(url.port),
+        port,
         user,
         password,
         database,
@@ -84,7 +104,8 @@ export function createDatabasePlaces({
   }
 
   return {
-    async resolve(location) {
+    async resolve(stored) {
+      const location = openUrl(stored);
       const url = URL.canParse(location) ? new URL(location) : undefined;
       switch (url?.protocol) {
         case undefined:
@@ -115,6 +136,15 @@ export function createDatabasePlaces({
     },
   };
 }
+
+const HOST_NOT_ALLOWED =
+  'The host and port are none of those the operator allows (--database-hosts, DIVISOR_DATABASE_HOSTS; port 5432 where none is named).';
+
+/** Characters that end a field or a line of a protocol. */
+// oxlint-disable-next-line no-control-regex
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+
+const keyOf = (place: HostPort | undefined): string => (place === undefined ? '' : `${place.host} ${place.port}`);
 
 const POSTGRESQL_FORM = 'postgresql://user:password@host:port/database';
 const BAD_ESCAPE = 'A % of the URL begins no escape: a percent sign is written %25.';

@@ -1,7 +1,7 @@
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { rowsByTable, type TableKind } from '../../tables/table-kinds.js';
 import { digestFile } from '../../formats/digest-file.js';
-import { cellOf, chunksOf, openDuckDb, sqlName, type DuckDb } from '../../formats/duckdb.js';
+import { cellOf, chunksOf, openDuckDb, sqlName, type DuckDb, boundedColumn } from '../../formats/duckdb.js';
 import { reasonOf } from '../../tables/fault-reason.js';
 import { createContentRows } from '../content-rows.js';
 import { reportSeries } from '../../content/series-rows.js';
@@ -112,9 +112,10 @@ async function readCells(
   table: string,
 ): Promise<void> {
   const scan = scanOf(table);
-  const columns = (await columnsOf(connection, scan)).map(({ name }) => name);
+  const typed = await columnsOf(connection, scan);
+  const columns = typed.map(({ name }) => name);
   const addRow = rows.beginCells(tableKind, tableKind, columns, { name: table });
   if (addRow === undefined) return;
-  for await (const chunk of chunksOf(connection, `SELECT * FROM ${scan}`))
+  for await (const chunk of chunksOf(connection, `SELECT ${typed.map(boundedColumn).join(', ')} FROM ${scan}`))
     for (const row of chunk.getRows()) addRow(row.map(cellOf));
 }

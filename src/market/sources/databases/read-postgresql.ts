@@ -2,13 +2,15 @@ import { Client, type QueryArrayResult } from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import type { Day } from '#domain/time/days.js';
 import { createByteTexts } from '../../formats/byte-texts.js';
-import type { Cell } from '../../formats/cells.js';
+import { type Cell, TEXT_BYTES_MAX } from '../../formats/cells.js';
 import { createContentRows, type ContentRows } from '../content-rows.js';
 import { columnName, rowsByTable, type TableKind } from '../../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { Problems } from '../../tables/problems.js';
+import { withoutUrlPasswords } from '#base/text/url-passwords.js';
 import { PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
 import type { ReadOptions, SourceRead } from '../source-read.js';
+import { boundedCell } from './bounded-cells.js';
 import { createCopyDecoder } from './copy-decoder.js';
 import type { DatabasePlace } from './database-place.js';
 import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';
@@ -62,7 +64,7 @@ export async function readPostgresql(
     problems.error({
       code: 'UNREADABLE_FILE',
       path: '',
-      message: `The database cannot be read: ${sentence(error, place)}`,
+      message: `The database cannot be read: ${sentence(error)}`,
     });
     return undefined;
   } finally {
@@ -88,12 +90,12 @@ export function openPostgresql(place: Place): Client {
   return client;
 }
 
-/** What the server or the connection said, without the password. */
-function sentence(error: unknown, { password }: Place): string {
+/** What the server or the connection said, without passwords of URLs in it. */
+function sentence(error: unknown): string {
   const text = (
     error instanceof Error ? error.message || (error as { code?: string }).code || error.name : String(error)
   ).split('\n')[0]!;
-  return `${password === '' ? text : text.replaceAll(password, '***')}`.slice(0, 160);
+  return withoutUrlPasswords(text).slice(0, 160);
 }
 
 /** Tables and views that can be read: by their name, and with their schema. */
@@ -115,7 +117,7 @@ interface TableRead {
   readonly onProgress: DatabaseProgress;
 }
 
-interface Column {
+export interface Column {
   readonly name: string;
   readonly type: number;
 }
@@ -218,17 +220,26 @@ async function readCells(
     { name: table },
   );
   if (addRow === undefined) return;
-  await client.query(`DECLARE rows_of_table NO SCROLL CURSOR FOR SELECT * FROM ${source}`);
+  const list = columns.map(boundedColumn).join(', ');
+  await client.query(`DECLARE rows_of_table NO SCROLL CURSOR FOR SELECT ${list} FROM ${source}`);
   for (;;) {
     const batch: QueryArrayResult<(string | null)[]> = await client.query({
       text: `FETCH ${FETCH_ROWS} FROM rows_of_table`,
       rowMode: 'array',
       types: { getTypeParser: () => (value: string) => value },
     });
-    for (const row of batch.rows) addRow(row.map((value, i) => cellOf(value, columns[i]!.type)));
+    for (const row of batch.rows)
+      addRow(row.map((value, i) => boundedCell(cellOf(value, columns[i]!.type), columns[i]!.name)));
     if (batch.rows.length < FETCH_ROWS) break;
   }
   await client.query('CLOSE rows_of_table');
+}
+
+/** SQL of a column; a text is cut behind the longest that is read, which `boundedCell` finds. */
+export function boundedColumn({ name, type }: Column): string {
+  const column = quoted(name);
+  if (NUMBERS.has(type) || DATES.has(type) || type === BOOLEAN) return column;
+  return `left(${column}::text, ${TEXT_BYTES_MAX + 1}) AS ${column}`;
 }
 
 function cellOf(value: string | null, type: number): Cell {

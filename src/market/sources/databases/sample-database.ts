@@ -2,11 +2,14 @@ import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { constants } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { withoutUrlPasswords } from '#base/text/url-passwords.js';
 import type { Cell } from '../../formats/cells.js';
 import type { Problems } from '../../tables/problems.js';
-import { cellOf, openDuckDb, sqlName, sqlText } from '../../formats/duckdb.js';
+import { cellOf, openDuckDb, sqlName, sqlText, boundedColumn } from '../../formats/duckdb.js';
 import { reasonOf } from '../../tables/fault-reason.js';
+import { columnsOf } from '../parquet/parquet.js';
 import type { DatabasePlace } from './database-place.js';
+import { boundedCell, shortened } from './bounded-cells.js';
 import type { TableSample } from './sample-postgresql.js';
 
 /** Tables that are looked at. */
@@ -28,11 +31,10 @@ export async function sampleDatabase(
         return await (await import('./sample-postgresql.js')).samplePostgresql(place, rows, TABLES_MAX);
     }
   } catch (error) {
-    const reason = reasonOf(error);
     problems.error({
       code: 'UNREADABLE_FILE',
       path: '',
-      message: `The database cannot be read: ${place.kind === 'postgresql' && place.password !== '' ? reason.replaceAll(place.password, '***') : reason}`,
+      message: `The database cannot be read: ${withoutUrlPasswords(reasonOf(error))}`,
     });
     return undefined;
   }
@@ -46,7 +48,9 @@ async function sampleDuckDb(path: string, rows: number): Promise<TableSample[]> 
     );
     const samples: TableSample[] = [];
     for (const [name] of names.getRows()) {
-      const read = await connection.runAndReadAll(`SELECT * FROM source.main.${sqlName(String(name))} LIMIT ${rows}`);
+      const scan = `source.main.${sqlName(String(name))}`;
+      const list = (await columnsOf(connection, scan)).map(boundedColumn).join(', ');
+      const read = await connection.runAndReadAll(`SELECT ${list} FROM ${scan} LIMIT ${rows}`);
       samples.push({ name: String(name), rows: [read.columnNames(), ...read.getRows().map((row) => row.map(cellOf))] });
     }
     return samples;
@@ -71,8 +75,9 @@ async function sampleSqlite(path: string, limit: number): Promise<TableSample[]>
         const columns = database
           .all(`SELECT name FROM pragma_table_info(${sqlText(name)})`)
           .map((row) => String(row['name']));
-        const rows = database.all(`SELECT * FROM ${sqlName(name)} LIMIT ${limit}`);
-        return { name, rows: [columns, ...rows.map((row) => columns.map((column) => row[column] as Cell))] };
+        const rows = database.all(`SELECT ${shortened(columns)} FROM ${sqlName(name)} LIMIT ${limit}`);
+        const cells = rows.map((row) => columns.map((column) => boundedCell(row[column] as Cell, column)));
+        return { name, rows: [columns, ...cells] };
       });
     } finally {
       database.close();

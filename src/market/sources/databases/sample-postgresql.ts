@@ -1,6 +1,7 @@
 import type { Cell } from '../../formats/cells.js';
 import type { DatabasePlace } from './database-place.js';
-import { openPostgresql } from './read-postgresql.js';
+import { boundedCell } from './bounded-cells.js';
+import { boundedColumn, openPostgresql } from './read-postgresql.js';
 
 /** The first rows of a table, after its column names. */
 export interface TableSample {
@@ -27,12 +28,15 @@ export async function samplePostgresql(
     );
     const samples: TableSample[] = [];
     for (const { table_name: name } of tables) {
-      const { fields, rows } = await client.query<Cell[]>({
-        text: `SELECT * FROM ${quoted(name)} LIMIT ${limit}`,
+      const { fields } = await client.query(`SELECT * FROM ${quoted(name)} LIMIT 0`);
+      const list = fields.map((field) => boundedColumn({ name: field.name, type: field.dataTypeID })).join(', ');
+      const { rows } = await client.query<Cell[]>({
+        text: `SELECT ${list} FROM ${quoted(name)} LIMIT ${limit}`,
         rowMode: 'array',
         types: { getTypeParser: () => (value: string) => value },
       });
-      samples.push({ name, rows: [fields.map((field) => field.name), ...rows] });
+      const names = fields.map((field) => field.name);
+      samples.push({ name, rows: [names, ...rows.map((row) => row.map((cell, i) => boundedCell(cell, names[i]!)))] });
     }
     await client.query('COMMIT');
     return samples;

@@ -2,7 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { formatDay } from '#domain/time/days.js';
 import { columnName } from '../../tables/table-kinds.js';
 import type { Problems } from '../../tables/problems.js';
-import { cellOf, sqlName } from '../../formats/duckdb.js';
+import { cellOf, sqlName, boundedText } from '../../formats/duckdb.js';
 import { dayIn } from '../../formats/cells.js';
 import { scanOf, type ParquetFile, type TypedColumn } from './parquet.js';
 
@@ -105,8 +105,9 @@ async function warnOfOthers(
   );
   if (keyOf.size === 0) return;
   const held = sqlName(column);
+  const bounded = (end: string) => boundedText(end, `The column ${column.slice(0, 80)}`);
   const read = await connection.runAndReadAll(
-    `SELECT filename, min(${held}), max(${held}) FROM ${scanOf(files, { withRows: true })} GROUP BY 1 ORDER BY 1`,
+    `SELECT filename, ${bounded(`min(${held})`)}, ${bounded(`max(${held})`)} FROM ${scanOf(files, { withRows: true })} GROUP BY 1 ORDER BY 1`,
   );
   for (const [path, ...ends] of read.getRows()) {
     const said = keyOf.get(String(path));

@@ -41,7 +41,7 @@ async function reportBadIdentifiers(
   column: string,
   problems: Problems,
 ): Promise<void> {
-  const text = `${sqlName(column)}::VARCHAR`;
+  const text = shownText(sqlName(column));
   const isBad = (value: unknown) => typeof value !== 'string' || !isAssetIdentifier(value.trim());
   await reportBadKeys(connection, source, { value: text, text, isBad, problems }, (path, written) =>
     badIdentifier(`${path}.${column}`, written === null ? null : written.trim() || null),
@@ -51,15 +51,20 @@ async function reportBadIdentifiers(
 async function reportBadDays(
   connection: DuckDBConnection,
   source: NumberedSource,
-  { name }: TypedColumn,
+  { name, type }: TypedColumn,
   problems: Problems,
 ): Promise<void> {
   const isBad = (value: Parameters<typeof cellOf>[0]) => typeof dayIn(cellOf(value)) !== 'number';
-  const text = `${sqlName(name)}::VARCHAR`;
-  await reportBadKeys(connection, source, { value: sqlName(name), text, isBad, problems }, (path, written) =>
+  const text = shownText(sqlName(name));
+  const value = type === 'VARCHAR' ? text : sqlName(name);
+  await reportBadKeys(connection, source, { value, text, isBad, problems }, (path, written) =>
     badDay(`${path}.${name}`, name, written === null || dayIn(written) === null ? null : written),
   );
 }
+
+/** Characters of a key that is reported: longer ones are none, whatever comes behind. */
+const SHOWN_MAX = 1000;
+const shownText = (column: string) => `left(${column}::VARCHAR, ${SHOWN_MAX})`;
 
 interface KeyCheck {
   /** SQL of the value to check, and of the text that distinguishes one from another. */
@@ -130,7 +135,7 @@ async function reportRepeatedKeys(
   { identifier, date, fields }: RowColumns,
   problems: Problems,
 ): Promise<void> {
-  const name = `trim(${sqlName(identifier)}::VARCHAR)`;
+  const name = `trim(${shownText(sqlName(identifier))})`;
   const numbered = `SELECT filename, file_row_number, ${name} AS name, ${dayExpressionIfAny(date)} AS day FROM ${numberedScan}`;
   const from = `(SELECT *, row_number() OVER (PARTITION BY name, day ORDER BY filename, file_row_number) AS occurrence FROM (${numbered}) WHERE name <> '' AND day IS NOT NULL) WHERE occurrence > 1`;
   const selected = 'name, day, filename, file_row_number';

@@ -6,10 +6,9 @@ import sqlite from 'node-sqlite3-wasm';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { contentHash } from '#market/content/content.js';
-import { createDatabasePlaces, type DatabasePlace } from '#market/sources/databases/database-place.js';
+import type { DatabasePlace } from '#market/sources/databases/database-place.js';
 import { readDatabase } from '#market/sources/databases/read-database.js';
 import type { TableNames } from '#market/sources/databases/tables-to-read.js';
-import { createLocations } from '#market/sources/locations.js';
 import { createProblems } from '#market/tables/problems.js';
 import { temporaryFolders } from '../../../store/temporary-folder.js';
 import { hashOf, places, writeFiles } from '../../store-folder.js';
@@ -285,49 +284,5 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
   test('that is not there, or lets nobody in, is told', async () => {
     expect((await read({ ...place(), port: 1 } as DatabasePlace)).reported).toEqual(['UNREADABLE_FILE ']);
     expect((await read({ ...place(), database: 'none' } as DatabasePlace)).reported).toEqual(['UNREADABLE_FILE ']);
-  });
-});
-
-describe('the places of databases', () => {
-  const placesOf = (hosts: readonly string[], root = '/nowhere') =>
-    createDatabasePlaces({ locations: createLocations([root]), hosts });
-  const code = async (location: string, hosts: readonly string[] = ['localhost', '127.0.0.1', '169.254.169.254']) => {
-    const resolved = await placesOf(hosts).resolve(location);
-    return 'problem' in resolved ? resolved.problem.code : 'allowed';
-  };
-
-  test.each([
-    ['a host that is allowed', 'postgresql://u:p@127.0.0.1:5432/db', 'allowed'],
-    ['a host that is not', 'postgresql://u:p@10.0.0.1/db', 'LOCATION_NOT_ALLOWED'],
-    ['a host that is not and does not exist', 'postgresql://u:p@nowhere.invalid/db', 'LOCATION_NOT_ALLOWED'],
-    [
-      'an address of the link, whatever the operator says',
-      'postgresql://u:p@169.254.169.254/db',
-      'LOCATION_NOT_ALLOWED',
-    ],
-    ['a parameter that reads a file', 'postgresql://u:p@127.0.0.1/db?sslkey=/etc/passwd', 'WRONG_TYPE'],
-    ['a socket folder', 'postgresql:///db?host=/var/run', 'LOCATION_NOT_ALLOWED'],
-    ['no user', 'postgresql://127.0.0.1/db', 'WRONG_TYPE'],
-    ['a file outside the roots', 'sqlite:///etc/passwd', 'LOCATION_NOT_ALLOWED'],
-    ['a way out of the roots', 'duckdb:///nowhere/../etc/passwd', 'LOCATION_NOT_ALLOWED'],
-    ['no URL', 'market.db', 'WRONG_TYPE'],
-  ])('%s', async (_what, location, expected) => {
-    expect(await code(location)).toBe(expected);
-  });
-
-  test('without any host allowed are none', async () => {
-    expect(await code('postgresql://u:p@localhost/db', [])).toBe('LOCATION_NOT_ALLOWED');
-  });
-
-  test('of databases without a driver are not supported', async () => {
-    await expect(placesOf([]).resolve('mysql://u:p@localhost/db')).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
-  });
-
-  test('of files below a root are their real paths', async () => {
-    const folder = await folderFor();
-    writeFileSync(join(folder, 'a b.db'), '');
-    expect(await placesOf([], folder).resolve(`sqlite://${folder}/a%20b.db`)).toEqual({
-      place: { kind: 'sqlite', path: join(folder, 'a b.db') },
-    });
   });
 });

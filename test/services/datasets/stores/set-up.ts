@@ -9,7 +9,7 @@ import { type RunningService, runService } from '../../running-service.js';
 
 export let service: RunningService;
 beforeAll(async () => {
-  service = await runService();
+  service = await runService(['--database-hosts', '127.0.0.1,127.0.0.1:1']);
 });
 afterAll(() => service.close());
 

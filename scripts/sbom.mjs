@@ -1,0 +1,77 @@
+// The bill of materials of a release, as CycloneDX 1.6: what package.json asks for and all that comes with it, with the
+// hashes of the lock file. The same lock file gives the same bytes.
+//
+//   npm run --silent sbom > divisor.cdx.json
+import { readFileSync } from 'node:fs';
+
+const read = (file) => JSON.parse(readFileSync(new URL(`../${file}`, import.meta.url), 'utf8'));
+
+/** Name of a package by its place below node_modules. */
+const nameOf = (place) => place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length);
+const purlOf = (name, version) => `pkg:npm/${name.replace('@', '%40')}@${version}`;
+const refOf = (place, { version }) => `${purlOf(nameOf(place), version)}#${place}`;
+
+/** The place that a package finds another one at, as Node looks for it. */
+function resolved(packages, from, name) {
+  for (let above = from; ; above = above.slice(0, Math.max(0, above.lastIndexOf('node_modules/') - 1))) {
+    const place = `${above === '' ? '' : `${above}/`}node_modules/${name}`;
+    if (place in packages) return place;
+    if (above === '') return undefined;
+  }
+}
+
+/** @param project package.json @param lock package-lock.json */
+export function billOfMaterials(project, { packages }) {
+  const places = Object.keys(packages)
+    .filter((place) => place !== '' && packages[place].dev !== true)
+    .toSorted();
+  const isIn = new Set(places);
+  const component = (place) => {
+    const { version, integrity, license } = packages[place];
+    const [algorithm, digest] = integrity.split('-');
+    return {
+      type: 'library',
+      'bom-ref': refOf(place, packages[place]),
+      name: nameOf(place),
+      version,
+      scope: packages[place].optional === true ? 'optional' : 'required',
+      hashes: [{ alg: algorithm.replace('sha', 'SHA-'), content: Buffer.from(digest, 'base64').toString('hex') }],
+      ...(license === undefined ? {} : { licenses: [licenceOf(license)] }),
+      purl: purlOf(nameOf(place), version),
+    };
+  };
+  const dependencies = (place) => {
+    const { dependencies: wanted = {}, optionalDependencies: optional = {} } = packages[place];
+    const found = Object.keys({ ...wanted, ...optional }).map((name) => resolved(packages, place, name));
+    return [...new Set(found.filter((each) => isIn.has(each)).map((each) => refOf(each, packages[each])))].toSorted();
+  };
+  const root = purlOf(project.name, project.version);
+  return {
+    $schema: 'http://cyclonedx.org/schema/bom-1.6.schema.json',
+    bomFormat: 'CycloneDX',
+    specVersion: '1.6',
+    version: 1,
+    metadata: {
+      component: {
+        type: 'application',
+        'bom-ref': root,
+        name: project.name,
+        version: project.version,
+        licenses: [{ license: { id: project.license } }],
+        purl: root,
+      },
+    },
+    components: places.map(component),
+    dependencies: [
+      { ref: root, dependsOn: dependencies('') },
+      ...places.map((place) => ({ ref: refOf(place, packages[place]), dependsOn: dependencies(place) })),
+    ],
+  };
+}
+
+const licenceOf = (text) => (/[ ()]/.test(text) ? { expression: text } : { license: { id: text } });
+
+if (process.argv[1]?.endsWith('sbom.mjs')) {
+  const bill = billOfMaterials(read('package.json'), read('package-lock.json'));
+  process.stdout.write(`${JSON.stringify(bill, null, 2)}\n`);
+}

@@ -1,0 +1,24 @@
+/** A host with the port that is meant. */
+export interface HostPort {
+  /** Lower-case name or address, an address of IPv6 without brackets. */
+  readonly host: string;
+  readonly port: number;
+}
+
+const NAMED = /^([a-z0-9._-]{1,253})(?::(\d{1,5}))?$/i;
+const BRACKETED = /^\[([0-9a-f:.]{2,45})\](?::(\d{1,5}))?$/i;
+const BARE_ADDRESS = /^[0-9a-f]{0,4}:[0-9a-f:.]{1,40}$/i;
+const PORT_MAX = 65_535;
+
+/**
+ * Reads `host`, `host:port`, `[address]:port` or a bare address of IPv6.
+ * @param otherwise port where the text names none
+ * @returns undefined where the text is none of these
+ */
+export function hostPortOf(text: string, otherwise: number): HostPort | undefined {
+  if (BARE_ADDRESS.test(text) && !NAMED.test(text)) return { host: text.toLowerCase(), port: otherwise };
+  const match = NAMED.exec(text) ?? BRACKETED.exec(text);
+  if (match === null) return undefined;
+  const port = match[2] === undefined ? otherwise : Number(match[2]);
+  return port >= 1 && port <= PORT_MAX ? { host: match[1]!.toLowerCase(), port } : undefined;
+}

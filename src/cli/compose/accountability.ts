@@ -1,0 +1,57 @@
+import { randomBytes } from 'node:crypto';
+import { createAuthenticate } from '#http/authentication.js';
+import { createSessions } from '#http/oidc/sessions.js';
+import { createSignIn } from '#http/oidc/sign-in.js';
+import { createTokens } from '#http/oidc/tokens.js';
+import { accessHandlers } from '#http/routes/access.js';
+import { sessionCookie, signInHandlers } from '#http/routes/sign-in.js';
+import { AUDITED_READS, createAuditNotes } from '#services/history/audit-notes.js';
+import { createAccess } from '#services/operations/access.js';
+import type { Keys } from '#services/operations/keys.js';
+import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
+import { formatTimestamp } from '#store/timestamp.js';
+import { tlsOf } from '../security-settings.js';
+import type { Rooms } from './rooms.js';
+
+/** Who clients are, what they may reach, and what the log keeps of them. */
+export function composeAccountability(rooms: Rooms, keys: Keys) {
+  const { documents, settings, log } = rooms;
+  const access = createAccess({ documents, isHidden: settings.tenancy === 'prefix' });
+  const notes = createAuditNotes({
+    documents,
+    timestamp: () => formatTimestamp(Date.now()),
+    monotonicMs: () => performance.now(),
+    loggedReads: new Set(settings.auditReads.flatMap((reads) => AUDITED_READS[reads])),
+    onFailure: (cause) => log.warn({ err: cause }, 'an entry of the log of writes could not be written'),
+  });
+  const signedIn = composeSignIn(rooms);
+  return {
+    notes,
+    reachOf: access.reachOf,
+    authenticate: createAuthenticate(keys, signedIn),
+    handlers: accessHandlers(access),
+    signIn: signedIn.handlers,
+    hasProvider: signedIn.tokens !== undefined,
+  };
+}
+
+function composeSignIn({ settings, log, secrets }: Rooms) {
+  const { oidcIssuer: issuer, oidcAudience: audience, oidcClientId: clientId, publicUrl } = settings;
+  const isSecure = tlsOf(settings) !== undefined;
+  const isHttps = isSecure || publicUrl?.startsWith('https:') === true;
+  // Of fronts that share a key each knows the sessions of the others.
+  const sessions = createSessions(secrets.derive('sessions') ?? randomBytes(32), Date.now);
+  if (issuer !== undefined && audience === undefined)
+    throw new StartRefusal(EXIT_CONFIGURATION, 'Tokens of --oidc-issuer need --oidc-audience.');
+  const grants = settings.oidcScopes;
+  const onFailure = (cause: unknown) => log.warn({ err: cause }, 'the OpenID provider does not answer');
+  const tokens = issuer && audience ? createTokens({ issuer, audience, grants, onFailure }) : undefined;
+  const { oidcClientSecret: clientSecret } = settings;
+  const signIn = issuer && clientId ? createSignIn({ issuer, clientId, clientSecret, grants }) : undefined;
+  return {
+    tokens,
+    sessions,
+    cookie: sessionCookie(isHttps),
+    handlers: signInHandlers({ signIn, sessions, isSecure, publicUrl }),
+  };
+}

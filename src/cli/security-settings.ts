@@ -1,0 +1,165 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { claimGrantIn } from '#http/oidc/claims.js';
+import type { TlsFiles } from '#http/tls.js';
+import { secretKeyIn } from '#store/secrets/secret-box.js';
+import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
+import { isAddressRange } from '#services/operations/address-ranges.js';
+import { memoryBudget } from '#jobs/memory-budget.js';
+import { declare, list, PANEL_MEGABYTES, whole } from './setting-schemas.js';
+
+/** Heap of a reading process, DuckDB's own memory, code and threads, MiB. */
+const READER_BASE_MEGABYTES = 3072;
+/** A store is in a reading process as it is read and as it is handed over. */
+const PANELS_IN_READER = 2;
+const READER_SHARE_MAX = 0.75;
+
+function readerMegabytes(): number {
+  const most = memoryBudget(READER_SHARE_MAX) / 2 ** 20;
+  return Math.floor(
+    Math.max(1024, Math.min(most, READER_BASE_MEGABYTES + PANELS_IN_READER * Number(PANEL_MEGABYTES.otherwise()))),
+  );
+}
+
+/** The path of a file; undefined where none is given. */
+const optionalFile = (flag: string, variable: string, help: string) =>
+  declare({
+    flag,
+    variable,
+    otherwise: () => '',
+    help,
+    schema: z.string().transform((path) => (path === '' ? undefined : resolve(path))),
+  });
+
+/** A text; undefined where none is given. */
+const optionalText = (flag: string, variable: string, help: string) =>
+  declare({
+    flag,
+    variable,
+    otherwise: () => '',
+    help,
+    schema: z.string().transform((text) => (text === '' ? undefined : text)),
+  });
+
+/** Settings that say who may reach the service and what it keeps secret. */
+export const SECURITY_SETTINGS = {
+  readerMegabytes: declare({
+    flag: 'reader-memory-mb',
+    variable: 'DIVISOR_READER_MEMORY_MB',
+    otherwise: () => String(readerMegabytes()),
+    otherwiseHelp: 'three quarters of the memory, at most 3072 and twice the panels',
+    help: 'Private memory, in MiB, that the system holds each reading process to (Linux).',
+    schema: whole(256, 100_000_000),
+  }),
+  tenancy: declare({
+    flag: 'tenancy',
+    variable: 'DIVISOR_TENANCY',
+    otherwise: () => 'none',
+    help: 'How ids outside the prefixes of a key are answered: none refuses them with 403, prefix as absent with 404.',
+    schema: z.enum(['none', 'prefix']),
+  }),
+  oidcIssuer: optionalText(
+    'oidc-issuer',
+    'DIVISOR_OIDC_ISSUER',
+    'Address of an OpenID provider, whose tokens are accepted beside keys.',
+  ),
+  oidcAudience: optionalText('oidc-audience', 'DIVISOR_OIDC_AUDIENCE', 'Audience that its tokens must name.'),
+  oidcClientId: optionalText(
+    'oidc-client-id',
+    'DIVISOR_OIDC_CLIENT_ID',
+    'Id of this service at the provider: with it people sign in with their browsers at /auth/login.',
+  ),
+  oidcClientSecret: declare({
+    variable: 'DIVISOR_OIDC_CLIENT_SECRET',
+    otherwise: () => '',
+    help: 'Secret of a confidential client.',
+    schema: z.string().transform((text) => (text === '' ? undefined : text)),
+    isSecret: true,
+  }),
+  oidcScopes: declare({
+    flag: 'oidc-scopes',
+    variable: 'DIVISOR_OIDC_SCOPES',
+    otherwise: () => '',
+    help: 'What claims grant: claim=value:scope+scope, with :prefix+prefix behind it where ids are limited; repeated, or with commas.',
+    schema: list(',').pipe(
+      z.array(
+        z.string().transform((text, context) => {
+          const grant = claimGrantIn(text);
+          if (grant !== undefined) return grant;
+          context.addIssue({ code: 'custom', message: 'must be claim=value:scope+scope', input: text });
+          return z.NEVER;
+        }),
+      ),
+    ),
+  }),
+  publicUrl: optionalText(
+    'public-url',
+    'DIVISOR_PUBLIC_URL',
+    'Address of the service as browsers have it, behind a proxy. Default: that of the request.',
+  ),
+  secretKeyFile: optionalFile(
+    'secret-key-file',
+    'DIVISOR_SECRET_KEY_FILE',
+    'File with 32 bytes in base64 or hexadecimal digits: signing keys and passwords of sources are stored encrypted with it.',
+  ),
+  secretKey: declare({
+    variable: 'DIVISOR_SECRET_KEY',
+    otherwise: () => '',
+    help: 'The same key without a file.',
+    schema: z
+      .string()
+      .refine(
+        (text) => text === '' || secretKeyIn(text) !== undefined,
+        'must be 32 bytes in base64 or hexadecimal digits',
+      ),
+    isSecret: true,
+  }),
+  tlsCert: optionalFile(
+    'tls-cert',
+    'DIVISOR_TLS_CERT',
+    'PEM file of the certificate chain: with it the service speaks HTTPS. Read again when it changes.',
+  ),
+  tlsKey: optionalFile('tls-key', 'DIVISOR_TLS_KEY', 'PEM file of the private key of the certificate.'),
+  tlsClientCa: optionalFile(
+    'tls-client-ca',
+    'DIVISOR_TLS_CLIENT_CA',
+    'PEM file of authorities: every client needs a certificate of one of them.',
+  ),
+  keyQuotaMegabytes: declare({
+    flag: 'key-quota-mb',
+    variable: 'DIVISOR_KEY_QUOTA_MB',
+    otherwise: () => String(LIMITS.MAX_KEY_STORED_BYTES / 2 ** 20),
+    help: 'Bytes, in MiB, that the documents and versions of one key may take; purging frees them.',
+    schema: whole(1, 100_000_000),
+  }),
+  auditReads: declare({
+    flag: 'audit-reads',
+    variable: 'DIVISOR_AUDIT_READS',
+    otherwise: () => '',
+    help: 'Reads that are logged beside writes: exports, keys, or both with a comma.',
+    schema: list(',').pipe(z.array(z.enum(['exports', 'keys']))),
+  }),
+  trustedProxies: declare({
+    flag: 'trusted-proxies',
+    variable: 'DIVISOR_TRUSTED_PROXIES',
+    otherwise: () => '',
+    help: 'Addresses and ranges, separated by commas, of reverse proxies: their X-Forwarded-For is the address of the client, and their connections are not limited.',
+    schema: list(',').pipe(z.array(z.string().refine(isAddressRange, 'must be an address or a range as 10.0.0.0/8'))),
+  }),
+};
+
+/** Files of a service that speaks HTTPS; undefined of one that does not. @throws StartRefusal where one of two is missing */
+export function tlsOf({
+  tlsCert: cert,
+  tlsKey: key,
+  tlsClientCa: clientCa,
+}: {
+  readonly tlsCert: string | undefined;
+  readonly tlsKey: string | undefined;
+  readonly tlsClientCa: string | undefined;
+}): TlsFiles | undefined {
+  if (cert !== undefined && key !== undefined) return { cert, key, clientCa };
+  if (cert === undefined && key === undefined && clientCa === undefined) return undefined;
+  throw new StartRefusal(EXIT_CONFIGURATION, 'HTTPS needs both --tls-cert and --tls-key.');
+}

@@ -1,0 +1,37 @@
+import { signal } from '@preact/signals';
+
+/** What the service says of sign-in with a provider. */
+interface SessionView {
+  readonly signed_in: boolean;
+  /** Whether there is a provider to sign in with. */
+  readonly sign_in: boolean;
+  readonly name?: string;
+  /** What writes repeat. */
+  readonly csrf_token?: string;
+}
+
+/** Null until the service has said, and where it has no such thing. */
+export const session = signal<SessionView | null>(null);
+
+/** Asks whether somebody is signed in. */
+export async function lookForSession(): Promise<void> {
+  const response = await fetch('/auth/session').catch(() => undefined);
+  const isThere = response?.ok === true && response.headers.get('content-type')?.includes('json') === true;
+  session.value = isThere ? ((await response.json()) as SessionView) : null; // the service's own answer
+}
+
+/** Ends the session, and shows the page as somebody who is not signed in. */
+export async function signOut(): Promise<void> {
+  const token = session.value?.csrf_token;
+  await fetch('/auth/session', { method: 'DELETE', headers: { 'x-csrf-token': token ?? '' } });
+  location.reload();
+}
+
+/** A request of a page with what writes of a session repeat. */
+export function withToken(init: RequestInit | undefined): RequestInit | undefined {
+  const token = session.value?.csrf_token;
+  if (token === undefined || (init?.method ?? 'GET') === 'GET') return init;
+  const headers = new Headers(init?.headers);
+  headers.set('x-csrf-token', token);
+  return { ...init, headers };
+}

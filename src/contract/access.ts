@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import { VERSIONED_KINDS } from '#domain/documents/version-document.js';
+import { Id } from '#domain/schema/shape.js';
+import { routes } from './route.js';
+
+const SHARED_MAX = 100;
+
+export const DocumentAccess = z
+  .strictObject({
+    owner: z
+      .strictObject({
+        key_id: z.string().nullable().meta({ description: 'Key or subject; null where none was asked for.' }),
+        name: z.string().meta({ description: 'Its name.' }),
+      })
+      .nullable()
+      .meta({ description: 'Author of the first version; null where that was purged.' }),
+    shared_with: z.array(z.string()).meta({ description: 'Keys or subjects that may read it beyond their prefixes.' }),
+  })
+  .meta({ id: 'DocumentAccess' });
+export type DocumentAccess = z.infer<typeof DocumentAccess>;
+
+export const SharingRequest = z
+  .strictObject({
+    shared_with: z
+      .array(z.string().min(1).max(200))
+      .max(SHARED_MAX)
+      .meta({ description: 'Ids or names of keys, or subjects of tokens. Empty: nobody.', example: ['reader'] }),
+  })
+  .meta({ id: 'SharingRequest' });
+
+const params = z.strictObject({
+  kind: z.enum(VERSIONED_KINDS).meta({ description: 'Family of the document.', example: 'index' }),
+  document_id: Id,
+});
+const missing = [
+  'INDEX_NOT_FOUND',
+  'STRATEGY_NOT_FOUND',
+  'CONSTRAINT_SET_NOT_FOUND',
+  'TEMPLATE_NOT_FOUND',
+  'WATCHLIST_NOT_FOUND',
+  'STORE_NOT_FOUND',
+] as const;
+
+export const accessRoutes = routes({
+  getAccess: {
+    method: 'GET',
+    path: '/access/{kind}/{document_id}',
+    scope: 'read',
+    withoutMarket: true,
+    tag: 'service',
+    summary: 'Whose a document is, and who else may read it.',
+    params,
+    success: { status: 200, description: 'The owner and those it is shared with.', schema: DocumentAccess },
+    errors: missing,
+  },
+  putAccess: {
+    method: 'PUT',
+    path: '/access/{kind}/{document_id}',
+    scope: 'write',
+    withoutMarket: true,
+    tag: 'service',
+    summary: 'Lets others read a document.',
+    description:
+      'Replaces the list. Keys without prefixes read every document anyway; a shared index is readable with its runs.',
+    params,
+    body: { schema: SharingRequest, example: { shared_with: ['reader'] } },
+    success: { status: 200, description: 'As it is now.', schema: DocumentAccess },
+    errors: missing,
+  },
+});

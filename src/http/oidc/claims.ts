@@ -1,0 +1,60 @@
+import { SCOPES, type Scope } from '#contract/route.js';
+import type { Principal } from '../handler.js';
+
+/** What a value of a claim grants: `groups=desk:read+write:a-+b-`. */
+export interface ClaimGrant {
+  readonly claim: string;
+  readonly value: string;
+  readonly scopes: readonly Scope[];
+  /** Beginnings of ids; absent where all ids are granted. */
+  readonly prefixes?: readonly string[];
+}
+
+const GRANT =
+  /^([^=:]{1,200})=([^:]{1,200}):([a-z]+(?:\+[a-z]+)*)(?::([A-Za-z0-9_-]{1,32}(?:\+[A-Za-z0-9_-]{1,32})*))?$/;
+
+/** Reads `claim=value:scope+scope`, with `:prefix+prefix` behind it or without; undefined where a text is none. */
+export function claimGrantIn(text: string): ClaimGrant | undefined {
+  const [, claim, value, words, prefixes] = GRANT.exec(text) ?? [];
+  const scopes = words?.split('+') ?? [];
+  const isScope = (word: string): word is Scope => (SCOPES as readonly string[]).includes(word);
+  if (claim === undefined || value === undefined || !scopes.every(isScope)) return undefined;
+  return { claim, value, scopes, ...(prefixes === undefined ? {} : { prefixes: prefixes.split('+') }) };
+}
+
+export type Claims = Readonly<Record<string, unknown>> & { readonly sub?: unknown };
+
+const NAME_LENGTH_MAX = 64;
+const NAME_CLAIMS = ['name', 'preferred_username', 'email'] as const;
+
+/**
+ * The client that verified claims describe. Its scopes are those of all grants that apply; it is limited to prefixes
+ * where every one of them is.
+ */
+export function principalOf(claims: Claims, grants: readonly ClaimGrant[]): Principal {
+  const subject = String(claims.sub);
+  const applying = grants.filter(({ claim, value }) => holds(claims[claim], value));
+  const isLimited = applying.length > 0 && applying.every(({ prefixes }) => prefixes !== undefined);
+  return {
+    keyId: subject,
+    name: displayName(claims) ?? subject,
+    isSubject: true,
+    scopes: new Set(applying.flatMap(({ scopes }) => scopes)),
+    ...(isLimited && { prefixes: [...new Set(applying.flatMap(({ prefixes = [] }) => prefixes))] }),
+  };
+}
+
+/** Whether a claim is, lists, or in a text of words as `scope` names a value. */
+function holds(claim: unknown, value: string): boolean {
+  if (typeof claim === 'string') return claim === value || claim.split(' ').includes(value);
+  return Array.isArray(claim) && claim.includes(value);
+}
+
+function displayName(claims: Claims): string | undefined {
+  for (const claim of NAME_CLAIMS) {
+    const text = claims[claim];
+    const name = typeof text === 'string' ? text.replaceAll(/\p{C}/gu, '').trim().slice(0, NAME_LENGTH_MAX) : '';
+    if (name !== '') return name;
+  }
+  return undefined;
+}

@@ -1,0 +1,102 @@
+import { createCipheriv, createDecipheriv, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Scope } from '#contract/route.js';
+import type { Principal } from '../handler.js';
+
+/** Who is signed in with a browser. */
+export interface Session {
+  /** By which a session is ended before its time. */
+  readonly id: string;
+  readonly subject: string;
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly prefixes?: readonly string[];
+  /** What writes must repeat in a header, which no other site can read. */
+  readonly csrf: string;
+  /** Milliseconds since 1970. */
+  readonly ends: number;
+}
+
+/** Sessions that live in an encrypted cookie: every front that has the key knows them. */
+export interface Sessions {
+  /** A cookie's value. */
+  seal(value: object): string;
+  /** What was sealed; undefined where it was not, or was changed. */
+  open<T>(text: string): T | undefined;
+  begin(principal: Principal): Session;
+  /** The session of a cookie, undefined when there is none that still lasts. */
+  find(cookie: string | undefined): Session | undefined;
+  end(session: Session): void;
+}
+
+const SESSION_MS = 8 * 3_600_000;
+const ALGORITHM = 'aes-256-gcm';
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const ENDED_MAX = 100_000;
+
+/** @param key 32 bytes, of this process alone or of all fronts */
+export function createSessions(key: Buffer, now: () => number): Sessions {
+  /** Sessions that were ended, until they would have ended anyway. */
+  const ended = new Map<string, number>();
+  const sessions: Sessions = {
+    seal(value) {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv(ALGORITHM, key, nonce);
+      const sealed = Buffer.concat([cipher.update(JSON.stringify(value), 'utf8'), cipher.final()]);
+      return Buffer.concat([nonce, sealed, cipher.getAuthTag()]).toString('base64url');
+    },
+    open<T>(text: string) {
+      try {
+        const bytes = Buffer.from(text, 'base64url');
+        const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES));
+        decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
+        const opened = [decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()];
+        return JSON.parse(Buffer.concat(opened).toString('utf8')) as T; // nobody else can have sealed it
+      } catch {
+        return undefined; // cut, changed, or of another process
+      }
+    },
+    begin: ({ keyId, name, scopes, prefixes }) => ({
+      id: randomBytes(16).toString('base64url'),
+      subject: keyId ?? '',
+      name: name ?? '',
+      scopes: [...scopes],
+      ...(prefixes && { prefixes }),
+      csrf: randomBytes(32).toString('base64url'),
+      ends: now() + SESSION_MS,
+    }),
+    find(cookie) {
+      const session = cookie === undefined ? undefined : sessions.open<Session>(cookie);
+      const lasts = session !== undefined && session.ends > now() && !ended.has(session.id);
+      return lasts && typeof session.csrf === 'string' ? session : undefined;
+    },
+    end({ id, ends }) {
+      for (const [other, time] of ended) if (time <= now() || ended.size >= ENDED_MAX) ended.delete(other);
+      ended.set(id, ends);
+    },
+  };
+  return sessions;
+}
+
+export const principalIn = ({ subject, name, scopes, prefixes }: Session): Principal => ({
+  keyId: subject,
+  name,
+  isSubject: true,
+  scopes: new Set(scopes),
+  ...(prefixes && { prefixes }),
+});
+
+/** Whether a header repeats the secret of a session. */
+export function isRepeated({ csrf }: Session, header: string | null): boolean {
+  const [given, wanted] = [Buffer.from(header ?? ''), Buffer.from(csrf)];
+  return given.length === wanted.length && timingSafeEqual(given, wanted);
+}
+
+/** The value of a cookie. */
+export function cookieIn(header: string | null, name: string): string | undefined {
+  for (const part of header?.split(';') ?? []) {
+    const at = part.indexOf('=');
+    if (part.slice(0, at).trim() === name) return part.slice(at + 1).trim();
+  }
+  return undefined;
+}

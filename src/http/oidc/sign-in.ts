@@ -1,0 +1,76 @@
+import type { Configuration } from 'openid-client';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { Principal } from '../handler.js';
+import { principalOf, type ClaimGrant } from './claims.js';
+
+export interface SignInTerms {
+  readonly issuer: string;
+  readonly clientId: string;
+  /** Of a confidential client. */
+  readonly clientSecret: string | undefined;
+  readonly grants: readonly ClaimGrant[];
+}
+
+/** What a browser must bring back from the provider. */
+export interface Attempt {
+  readonly verifier: string;
+  readonly state: string;
+  readonly nonce: string;
+  readonly redirect: string;
+}
+
+/** The authorization code flow with PKCE. */
+export interface SignIn {
+  /** @param redirect address that the provider sends the browser back to */
+  begin(redirect: string): Promise<{ readonly url: string; readonly attempt: Attempt }>;
+  /** @param search what the provider sent, after the question mark @throws Refusal UNAUTHENTICATED */
+  finish(search: string, attempt: Attempt): Promise<Principal>;
+}
+
+/** The provider is asked for when the first browser signs in. */
+export function createSignIn({ issuer, clientId, clientSecret, grants }: SignInTerms): SignIn {
+  let opening: Promise<Configuration> | undefined;
+  const library = () => import('openid-client');
+
+  async function configuration(): Promise<Configuration> {
+    const { discovery, allowInsecureRequests } = await library();
+    const isLocal = /^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])[:/]/.test(`${issuer}/`);
+    opening ??= discovery(new URL(issuer), clientId, clientSecret, undefined, {
+      execute: isLocal ? [allowInsecureRequests] : [],
+    });
+    opening.catch(() => (opening = undefined)); // The next browser asks again.
+    return opening;
+  }
+
+  return {
+    async begin(redirect) {
+      const { buildAuthorizationUrl, calculatePKCECodeChallenge, randomNonce, randomPKCECodeVerifier, randomState } =
+        await library();
+      const attempt = { verifier: randomPKCECodeVerifier(), state: randomState(), nonce: randomNonce(), redirect };
+      const url = buildAuthorizationUrl(await configuration().catch(unanswered), {
+        redirect_uri: redirect,
+        scope: 'openid profile email',
+        code_challenge: await calculatePKCECodeChallenge(attempt.verifier),
+        code_challenge_method: 'S256',
+        state: attempt.state,
+        nonce: attempt.nonce,
+      });
+      return { url: url.href, attempt };
+    },
+    async finish(search, { verifier, state, nonce, redirect }) {
+      const { authorizationCodeGrant } = await library();
+      const checks = { pkceCodeVerifier: verifier, expectedState: state, expectedNonce: nonce, idTokenExpected: true };
+      const returned = new URL(`${redirect}?${search}`);
+      const tokens = await authorizationCodeGrant(await configuration().catch(unanswered), returned, checks).catch(
+        (cause: unknown) => {
+          throw new Refusal('UNAUTHENTICATED', 'The provider did not confirm the sign-in.', null, { cause });
+        },
+      );
+      return principalOf(tokens.claims()!, grants); // an ID token was expected
+    },
+  };
+}
+
+function unanswered(cause: unknown): never {
+  throw new Refusal('STORE_UNAVAILABLE', 'The OpenID provider does not answer.', null, { cause });
+}

@@ -1,0 +1,101 @@
+import type { JWTPayload } from 'jose';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { Principal } from '../handler.js';
+import { principalOf, type ClaimGrant } from './claims.js';
+
+/** Signatures that are accepted: those of a private key. No symmetric one, and never none. */
+const ALGORITHMS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+];
+const CLOCK_SKEW_SECONDS = 60;
+/** Keys are read again after this time, and for an unknown key no more often than each half minute. */
+const KEYS_AGE_MS = 600_000;
+const KEYS_COOLDOWN_MS = 30_000;
+const PROVIDER_MS = 5_000;
+const TOKEN_LENGTH_MAX = 16_384;
+
+export interface TokenTerms {
+  readonly issuer: string;
+  readonly audience: string;
+  readonly grants: readonly ClaimGrant[];
+  /** Told of a provider that does not answer. */
+  readonly onFailure: (cause: unknown) => void;
+  /** Least time between two readings of the keys for an unknown one. */
+  readonly cooldownMs?: number;
+}
+
+/** Accepts tokens of an OpenID provider. */
+export interface Tokens {
+  /** @throws Refusal UNAUTHENTICATED */
+  verify(token: string): Promise<Principal>;
+}
+
+/** Whether a credential has the form of a signed token. */
+export const isToken = (credential: string): boolean =>
+  credential.length <= TOKEN_LENGTH_MAX && /^[\w-]+\.[\w-]+\.[\w-]*$/.test(credential);
+
+/** Verifies tokens by the keys that the provider publishes, which are read when the first one comes. */
+export function createTokens({
+  issuer,
+  audience,
+  grants,
+  onFailure,
+  cooldownMs = KEYS_COOLDOWN_MS,
+}: TokenTerms): Tokens {
+  let verifying: Promise<(token: string) => Promise<JWTPayload>> | undefined;
+
+  async function open(): Promise<(token: string) => Promise<JWTPayload>> {
+    const { createRemoteJWKSet, jwtVerify } = await import('jose');
+    const keys = createRemoteJWKSet(await keysOf(issuer), {
+      cacheMaxAge: KEYS_AGE_MS,
+      cooldownDuration: cooldownMs,
+      timeoutDuration: PROVIDER_MS,
+    });
+    const terms = {
+      issuer,
+      audience,
+      algorithms: ALGORITHMS,
+      clockTolerance: CLOCK_SKEW_SECONDS,
+      requiredClaims: ['exp', 'sub'],
+    };
+    return async (token) => (await jwtVerify(token, keys, terms)).payload;
+  }
+
+  return {
+    async verify(token) {
+      try {
+        verifying ??= open();
+        const payload = await (await verifying)(token);
+        if (typeof payload.sub !== 'string' || payload.sub === '') throw new Error('the token has no subject');
+        return principalOf(payload, grants);
+      } catch (failure) {
+        const { code } = failure as { readonly code?: string };
+        if (code === undefined || code === 'ERR_JWKS_TIMEOUT') {
+          verifying = undefined; // The next token asks the provider again.
+          onFailure(failure);
+        }
+        throw new Refusal('UNAUTHENTICATED', 'The token is not valid here.', null, { cause: undefined });
+      }
+    },
+  };
+}
+
+/** Where a provider publishes its keys. @source OpenID Connect Discovery 1.0, section 4 */
+async function keysOf(issuer: string): Promise<URL> {
+  const place = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
+  const response = await fetch(place, { signal: AbortSignal.timeout(PROVIDER_MS), redirect: 'error' });
+  if (!response.ok) throw new Error(`${place} answered ${response.status}`);
+  const { issuer: named, jwks_uri: keys } = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown };
+  if (named !== issuer) throw new Error(`${place} names another issuer`);
+  return new URL(String(keys));
+}

@@ -1,0 +1,116 @@
+import { z } from 'zod';
+import { routes, type Route } from '#contract/route.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { Handlers, Reply, RouteRequest } from '../handler.js';
+import { cookieIn, isRepeated, type Sessions } from '../oidc/sessions.js';
+import type { Attempt, SignIn } from '../oidc/sign-in.js';
+
+const page = { scope: 'open', tag: 'sign-in', openQuery: true, errors: [] } as const;
+
+/** Sign-in of browsers, beside the contract: programs send tokens. */
+export const signInRoutes = routes({
+  beginSignIn: {
+    ...page,
+    method: 'GET',
+    path: '/auth/login',
+    summary: 'Sends the browser to the provider.',
+    success: { status: 200, description: 'A redirection.' },
+  },
+  finishSignIn: {
+    ...page,
+    method: 'GET',
+    path: '/auth/callback',
+    summary: 'Takes the browser back.',
+    success: { status: 200, description: 'A redirection.' },
+  },
+  getSession: {
+    ...page,
+    method: 'GET',
+    path: '/auth/session',
+    summary: 'Who is signed in, and what writes must repeat.',
+    success: { status: 200, description: 'The session.' },
+  },
+  endSession: {
+    ...page,
+    method: 'DELETE',
+    path: '/auth/session',
+    summary: 'Signs out.',
+    body: { schema: z.unknown(), optional: true },
+    success: { status: 204, description: 'Nobody is signed in.' },
+  },
+});
+
+export interface SignInOptions {
+  /** Undefined where no provider is configured for browsers. */
+  readonly signIn: SignIn | undefined;
+  readonly sessions: Sessions;
+  /** Whether the service itself speaks HTTPS. */
+  readonly isSecure: boolean;
+  /** Address of the service as browsers have it. Default: by the request. */
+  readonly publicUrl: string | undefined;
+}
+
+/** The cookie of a session; with the prefix, browsers take it from this host over HTTPS alone. */
+export const sessionCookie = (isSecure: boolean): string => (isSecure ? '__Host-divisor' : 'divisor_session');
+const ATTEMPT_COOKIE = 'divisor_login';
+const ATTEMPT_SECONDS = 600;
+const SESSION_SECONDS = 8 * 3600;
+
+type Asked = Pick<RouteRequest<Route>, 'header'>;
+
+export function signInHandlers(options: SignInOptions): Handlers<typeof signInRoutes> {
+  const { signIn, sessions, isSecure, publicUrl } = options;
+  const isHttps = isSecure || publicUrl?.startsWith('https:') === true;
+  const name = sessionCookie(isHttps);
+  const cookie = (key: string, value: string, seconds: number, site: 'Strict' | 'Lax'): string =>
+    `${key}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=${site}${isHttps ? '; Secure' : ''}`;
+
+  function redirectOf({ header }: Asked): string {
+    const origin = publicUrl ?? `${isSecure ? 'https' : 'http'}://${header('host') ?? 'localhost'}`;
+    return `${origin.replace(/\/$/, '')}/auth/callback`;
+  }
+
+  function requireSignIn(): SignIn {
+    if (signIn !== undefined) return signIn;
+    throw new Refusal('ROUTE_NOT_FOUND', 'Sign-in is not configured (--oidc-issuer, --oidc-client-id).');
+  }
+
+  return {
+    async beginSignIn(request) {
+      const { url, attempt } = await requireSignIn().begin(redirectOf(request));
+      return redirection(url, cookie(ATTEMPT_COOKIE, sessions.seal(attempt), ATTEMPT_SECONDS, 'Lax'));
+    },
+    async finishSignIn(request) {
+      const sealed = cookieIn(request.header('cookie') ?? null, ATTEMPT_COOKIE);
+      const attempt = sealed === undefined ? undefined : sessions.open<Attempt>(sealed);
+      if (attempt === undefined)
+        throw new Refusal('UNAUTHENTICATED', 'The sign-in was not begun in this browser, or too long ago.');
+      const principal = await requireSignIn().finish(request.search(), attempt);
+      const session = cookie(name, sessions.seal(sessions.begin(principal)), SESSION_SECONDS, 'Strict');
+      return redirection('/', session);
+    },
+    getSession(request) {
+      const session = sessions.find(cookieIn(request.header('cookie') ?? null, name));
+      const json =
+        session === undefined
+          ? { signed_in: false, sign_in: signIn !== undefined }
+          : { signed_in: true, sign_in: true, name: session.name, scopes: session.scopes, csrf_token: session.csrf };
+      return { json };
+    },
+    endSession(request) {
+      const session = sessions.find(cookieIn(request.header('cookie') ?? null, name));
+      if (session !== undefined) {
+        if (!isRepeated(session, request.header('x-csrf-token') ?? null))
+          throw new Refusal('FORBIDDEN_ORIGIN', 'The header X-CSRF-Token does not repeat that of the session.');
+        sessions.end(session);
+      }
+      return { headers: { 'Set-Cookie': cookie(name, '', 0, 'Strict') } };
+    },
+  };
+}
+
+const redirection = (to: string, cookie: string): Reply => ({
+  status: 302,
+  text: '{}',
+  headers: { Location: to, 'Set-Cookie': cookie },
+});

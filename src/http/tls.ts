@@ -1,0 +1,63 @@
+import { readFile } from 'node:fs/promises';
+import { unwatchFile, watchFile } from 'node:fs';
+import type { Server } from 'node:https';
+import { createSecureContext } from 'node:tls';
+
+/** PEM files of a service that speaks HTTPS itself. */
+export interface TlsFiles {
+  readonly cert: string;
+  readonly key: string;
+  /** Authorities of client certificates: with them every connection needs one. */
+  readonly clientCa?: string | undefined;
+}
+
+export interface TlsOptions {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  readonly ca?: Buffer;
+  readonly requestCert?: true;
+  readonly rejectUnauthorized?: true;
+  readonly handshakeTimeout: number;
+}
+
+/** Time for a handshake: a client that needs longer holds a socket open on purpose. */
+const HANDSHAKE_TIMEOUT_MS = 5_000;
+/** How often the files are looked at: certificates are renewed days before they end. */
+const WATCH_MS = 5_000;
+
+/** Reads the files. @throws Error of a file that cannot be read, or of a certificate that is not that of the key */
+export async function readTls({ cert, key, clientCa }: TlsFiles): Promise<TlsOptions> {
+  const [certificate, secret, ca] = await Promise.all([cert, key, clientCa].map((path) => path && readFile(path)));
+  const options = {
+    cert: certificate as Buffer, // named above
+    key: secret as Buffer,
+    ...(ca && { ca, requestCert: true as const, rejectUnauthorized: true as const }),
+    handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+  };
+  createSecureContext(options); // which compares them
+  return options;
+}
+
+/**
+ * Has a server take what the files are changed to; what cannot be taken leaves the server as it was.
+ * @param onReload told after each change, with what was wrong
+ * @returns ends it
+ */
+export function followTls(
+  files: TlsFiles,
+  server: Pick<Server, 'setSecureContext'>,
+  onReload: (failure?: unknown) => void,
+  watchMs = WATCH_MS,
+): () => void {
+  const paths = [files.cert, files.key, ...(files.clientCa === undefined ? [] : [files.clientCa])];
+  const reload = (): void => {
+    readTls(files)
+      .then((options) => {
+        server.setSecureContext(options);
+        onReload();
+      })
+      .catch(onReload);
+  };
+  for (const path of paths) watchFile(path, { interval: watchMs, persistent: false }, reload);
+  return () => paths.forEach((path) => unwatchFile(path, reload));
+}

@@ -1,0 +1,17 @@
+import { TEXT_BYTES_MAX, type Cell } from '../../formats/cells.js';
+
+/** SQL of columns of SQLite whose texts are cut behind the longest that is read: `boundedCell` finds those. */
+export const shortened = (columns: readonly string[]): string =>
+  columns
+    .map((column) => {
+      const name = `"${column.replaceAll('"', '""')}"`;
+      return `CASE WHEN typeof(${name}) IN ('text', 'blob') THEN substr(${name}, 1, ${TEXT_BYTES_MAX + 1}) ELSE ${name} END AS ${name}`;
+    })
+    .join(', ');
+
+/** A cell of a database. @throws Error where it is a text that is too long */
+export function boundedCell(cell: Cell, column: string): Cell {
+  if (typeof cell === 'string' && cell.length > TEXT_BYTES_MAX)
+    throw new Error(`The column ${column.slice(0, 80)} has a text of more than ${TEXT_BYTES_MAX} bytes`);
+  return cell;
+}

@@ -1,0 +1,84 @@
+import type { AuditEntry } from '#domain/documents/audit-document.js';
+import { LOCAL_AUTHOR, type Authorship } from '#domain/documents/version-document.js';
+import { appendAudit, auditHead } from '#store/audit/log.js';
+import type { DocumentStore } from '#store/port.js';
+
+/** What is done without a write of a document, and stands in the log all the same. */
+export interface AuditNotes {
+  /** A job that was cancelled. Resolves once the entry is durable. */
+  cancelled(jobId: string, by: Authorship): Promise<void>;
+  /** A key that was refused; the first of a minute of each address. Never rejects. */
+  refusedKey(refused: RefusedKey): void;
+  /** An answer that leaves the service: where reads are logged. Never rejects. */
+  read(read: LoggedRead): void;
+}
+
+export interface RefusedKey {
+  readonly address: string;
+  readonly requestId: string;
+}
+
+export interface LoggedRead {
+  readonly operation: string;
+  /** What was read: the path. */
+  readonly path: string;
+  readonly requestId: string;
+  readonly keyId: string | null;
+  readonly name: string | null;
+}
+
+export interface AuditNotesDependencies {
+  readonly documents: DocumentStore;
+  readonly timestamp: () => string;
+  /** A clock that never jumps, milliseconds. */
+  readonly monotonicMs: () => number;
+  /** Operations whose answers are logged. */
+  readonly loggedReads: ReadonlySet<string>;
+  /** Called where an entry could not be written. */
+  readonly onFailure: (cause: unknown) => void;
+}
+
+const WINDOW_MS = 60_000;
+/** Addresses of a minute: somebody who has many fills no disk. */
+const REFUSALS_MAX = 30;
+const ID_LENGTH_MAX = 200;
+
+/** Operations that hand out what a run or a store holds, and those that read keys. */
+export const AUDITED_READS = {
+  exports: ['exportRun', 'getRender', 'getRecord', 'getPublished', 'getPrices', 'getAssetReferences'],
+  keys: ['getPrincipal', 'getPublishedKeys', 'getAudit'],
+} as const;
+
+export function createAuditNotes(dependencies: AuditNotesDependencies): AuditNotes {
+  const { documents, timestamp, monotonicMs, loggedReads, onFailure } = dependencies;
+  const refusals = { since: -Infinity, addresses: new Set<string>() };
+
+  async function append(
+    entry: Pick<AuditEntry, 'kind' | 'action' | 'id' | 'author' | 'request_id' | 'key_id' | 'note'>,
+  ) {
+    const statement = { at: timestamp(), version: null, etag: null, ...entry, id: entry.id.slice(0, ID_LENGTH_MAX) };
+    await documents.transaction(async (tx) => void (await appendAudit(tx, statement, await auditHead(tx))));
+  }
+
+  return {
+    cancelled: (jobId, { author, keyId, note, requestId }) =>
+      append({ kind: 'job', action: 'cancelled', id: jobId, author, ...by(keyId), note, request_id: requestId }),
+    refusedKey({ address, requestId }) {
+      if (monotonicMs() - refusals.since >= WINDOW_MS) {
+        refusals.since = monotonicMs();
+        refusals.addresses.clear();
+      }
+      if (refusals.addresses.has(address) || refusals.addresses.size >= REFUSALS_MAX) return;
+      refusals.addresses.add(address);
+      const entry = { kind: 'authentication', action: 'refused', id: address, author: '', note: null } as const;
+      append({ ...entry, request_id: requestId }).catch(onFailure);
+    },
+    read({ operation, path, requestId, keyId, name }) {
+      if (!loggedReads.has(operation)) return;
+      const entry = { kind: 'read', action: 'read', id: path, author: name ?? LOCAL_AUTHOR, ...by(keyId) } as const;
+      append({ ...entry, note: operation, request_id: requestId }).catch(onFailure);
+    },
+  };
+}
+
+const by = (keyId: string | null | undefined) => (keyId == null ? {} : { key_id: keyId });

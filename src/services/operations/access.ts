@@ -1,0 +1,128 @@
+import type { DocumentAccess } from '#contract/access.js';
+import type { Reach } from '#domain/documents/reach.js';
+import { isWithin } from '#domain/documents/reach.js';
+import { VersionDocument, type Authorship, type Subject } from '#domain/documents/version-document.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { beyondReach, currentReach } from '#store/reach/reach-context.js';
+import { outside } from '#store/reach/guarded-store.js';
+import { headOf } from '#store/history/history.js';
+import { numberedId } from '#store/document-id.js';
+import type { DocumentStore } from '#store/port.js';
+
+export { withinReach } from '#store/reach/reach-context.js';
+export { outside };
+
+/** Who asks, as documents are shared with them. */
+export interface Client {
+  readonly keyId: string | null;
+  readonly name: string | null;
+  /** Set where the name says nothing of who it is. */
+  readonly isSubject?: true;
+  readonly prefixes?: readonly string[];
+}
+
+/** Whose documents are, and who else may read them. */
+export interface Access {
+  /** What a client may reach; undefined where that is everything. */
+  reachOf(client: Client): Promise<Reach | undefined>;
+  /** @throws Refusal the family's own for a document that is not there */
+  read(subject: Subject): Promise<DocumentAccess>;
+  /** Lets others read a document of one's own. @throws Refusal as `read`, FORBIDDEN_ID */
+  share(subject: Subject, sharedWith: readonly string[], by: Authorship): Promise<DocumentAccess>;
+}
+
+export interface AccessDependencies {
+  readonly documents: DocumentStore;
+  /** Whether ids outside the prefixes of a client are answered as absent. */
+  readonly isHidden: boolean;
+}
+
+interface Shared {
+  readonly subject: string;
+  readonly with: ReadonlySet<string>;
+}
+
+export function createAccess({ documents, isHidden }: AccessDependencies): Access {
+  let known: { readonly revision: number; readonly shared: readonly Shared[] } | undefined;
+
+  async function allShared(): Promise<readonly Shared[]> {
+    const revision = await documents.revision('sharing');
+    if (known?.revision === revision) return known.shared;
+    const { documents: shared } = await documents.list('sharing', (body, subject) => {
+      const names = namesIn(body);
+      return names.length === 0 ? undefined : { subject, with: new Set(names) };
+    });
+    known = { revision, shared };
+    return shared;
+  }
+
+  async function assertStored({ kind, id }: Subject): Promise<void> {
+    const found = kind === 'store' ? await storeWithin(id) : await documents.get(kind, id);
+    if (found === undefined) throw outside({ prefixes: [], shared: new Set(), isHidden: true }, kind, id);
+  }
+
+  /** Stores are read by id whoever asks: whose they are is told to those who may read their document. */
+  async function storeWithin(id: string) {
+    const reach = currentReach();
+    return reach === undefined || isWithin(reach, id) || reach.shared.has(`store/${id}`)
+      ? documents.get('store', id)
+      : undefined;
+  }
+
+  async function read(subject: Subject): Promise<DocumentAccess> {
+    await assertStored(subject);
+    const name = `${subject.kind}/${subject.id}`;
+    const stored = await documents.get('sharing', name);
+    const head = await headOf(documents, subject);
+    const first = head && (await documents.get('version', numberedId(name, head.purged + 1)));
+    const version =
+      first === undefined || 'unreadable' in first ? undefined : VersionDocument.safeParse(first.body).data;
+    return {
+      owner: version === undefined ? null : { key_id: version.key_id ?? null, name: version.author },
+      shared_with: stored === undefined || 'unreadable' in stored ? [] : namesIn(stored.body),
+    };
+  }
+
+  return {
+    async reachOf({ keyId, name, prefixes, isSubject }) {
+      if (prefixes === undefined) return undefined;
+      const names = isSubject === true ? [keyId] : [keyId, name];
+      const own = (shared: Shared) => names.some((word) => word !== null && shared.with.has(word));
+      const shared = (await beyondReach(allShared)).filter(own).map(({ subject }) => subject);
+      return { prefixes, shared: new Set(shared), isHidden };
+    },
+    read,
+    async share(subject, sharedWith, by) {
+      await assertStored(subject);
+      const reach = currentReach();
+      if (reach !== undefined && !isWithin(reach, subject.id)) throw outside(reach, subject.kind, subject.id);
+      const name = `${subject.kind}/${subject.id}`;
+      const names = [...new Set(sharedWith)];
+      await documents.transaction(
+        async (tx) =>
+          void (names.length === 0
+            ? await tx.delete('sharing', name)
+            : await tx.put('sharing', name, { shared_with: names })),
+        { by },
+      );
+      return read(subject);
+    },
+  };
+}
+
+function namesIn(body: unknown): string[] {
+  const names = (body as { readonly shared_with?: unknown } | null)?.shared_with;
+  return Array.isArray(names) ? names.filter((name) => typeof name === 'string') : [];
+}
+
+/** Refuses a name that the client of the present request may not give. @throws Refusal FORBIDDEN_ID */
+export function assertOwnName(id: string): void {
+  const reach = currentReach();
+  if (reach !== undefined && !isWithin(reach, id)) throw outside({ ...reach, isHidden: false }, '', id);
+}
+
+/** What a route that knows no prefixes says to a client that is limited to some. */
+export const notForPrefixes = (prefixes: readonly string[]): Refusal =>
+  new Refusal('FORBIDDEN_ID', 'The key is limited to ids of its prefixes; this route concerns all of the service.', {
+    prefixes,
+  });

@@ -1,0 +1,66 @@
+import { JOB_KIND_CATALOGUE, type JobSubject } from '#domain/jobs/job-kinds.js';
+import { isWithin, mayRead, type Reach } from '#domain/documents/reach.js';
+import type { JobSystem } from '#jobs/job-system.js';
+import type { FoundJob } from '#jobs/queue.js';
+import type { JobStatus } from '#jobs/status.js';
+import { currentReach } from '#store/reach/reach-context.js';
+import { outside } from './access.js';
+
+type FollowedJobs = Pick<JobSystem, 'find' | 'list' | 'cancel' | 'watch' | 'watchAll' | 'liveIds'>;
+
+/** Kinds whose jobs are named by a risk model. */
+const OF_MODELS: ReadonlySet<string> = new Set(['risk', 'validate']);
+
+/** The jobs that the client of the present request may see: those about documents within its reach. */
+export function reachableJobs(system: FollowedJobs): FollowedJobs {
+  const reach = currentReach();
+  if (reach === undefined) return system;
+  const find = async (jobId: string): Promise<FoundJob | undefined> => {
+    const found = await system.find(jobId);
+    return found !== undefined && isVisible(reach, found.status) ? found : undefined;
+  };
+  return {
+    find,
+    watch: (jobId, listener) => system.watch(jobId, listener),
+    watchAll: (listener) => system.watchAll(listener), // whoever hears of a job looks for it
+    liveIds: () => system.liveIds(),
+    async list({ limit, before, ...query }) {
+      const seen: JobStatus[] = [];
+      for (let from = before; ;) {
+        const { jobs, ...skips } = await system.list({ ...query, limit, before: from });
+        seen.push(...jobs.filter((status) => isVisible(reach, status)));
+        from = jobs.at(-1)?.job_id;
+        if (jobs.length < limit || seen.length >= limit) return { jobs: seen.slice(0, limit), ...skips };
+      }
+    },
+    async cancel(jobId) {
+      const found = await find(jobId);
+      const subject = found && subjectOf(found.status);
+      if (subject !== undefined && !isWithin(reach, subject.id)) throw outside(reach, subject.kind, subject.id);
+      return system.cancel(jobId);
+    },
+  };
+}
+
+function isVisible(reach: Reach, status: JobStatus): boolean {
+  const subject = subjectOf(status);
+  return subject !== undefined && mayRead(reach, subject.kind, subject.id);
+}
+
+/** The document that a job is about; undefined where it does not say. */
+function subjectOf({ kind, job_id: jobId, request }: JobStatus): { kind: string; id: string } | undefined {
+  const ident = jobId.slice(jobId.indexOf(':') + 1);
+  const subject: JobSubject | null = JOB_KIND_CATALOGUE[kind].subject;
+  if (OF_MODELS.has(kind)) return { kind: 'risk-model', id: ident };
+  if (subject?.of === 'dataset') return { kind: 'store', id: ident };
+  if (subject?.named === 'ident') return { kind: 'index', id: ident };
+  const asked = request as Readonly<Record<string, unknown>> | null;
+  for (const [name, of] of [
+    ['index_id', 'index'],
+    ['template_id', 'template'],
+  ] as const) {
+    const id = asked?.[name];
+    if (typeof id === 'string') return { kind: of, id };
+  }
+  return undefined;
+}

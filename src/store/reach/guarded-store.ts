@@ -1,0 +1,165 @@
+import { isWithin, mayRead, type Reach } from '#domain/documents/reach.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { BodyReader, DocumentKind, DocumentReader, DocumentStore, DocumentTransaction } from '../port.js';
+import { currentReach } from './reach-context.js';
+
+/** How the document that a reach is asked about is named. */
+interface Guarded {
+  /** Kind of the document that it belongs to. */
+  readonly of: DocumentKind;
+  /** Its id, by its key and its body; undefined of a body that does not name it. */
+  subject(id: string, body: unknown): string | undefined;
+  /** Whether it is read by its id whoever asks: its routes look at the id. */
+  readonly isReadById?: true;
+  /** Whether others than its subject's may write it: it is named by chance. */
+  readonly isNamedByChance?: true;
+}
+
+const byId = (of: DocumentKind): Guarded => ({ of, subject: (id) => id });
+const byOwner = (of: DocumentKind): Guarded => ({ of, subject: (id) => id.split('/')[0]! }); // a text has a first part
+const member = (name: string) => (body: unknown) => {
+  const value = (body as Readonly<Record<string, unknown>> | undefined)?.[name];
+  return typeof value === 'string' ? value : undefined;
+};
+
+/**
+ * Documents that a reach limits. The store of prices that is served belongs to everybody, so stores are read by id;
+ * they are listed and written by those whose they are.
+ */
+const GUARDED: Partial<Record<DocumentKind, Guarded>> = {
+  index: byId('index'),
+  strategy: byId('strategy'),
+  'constraint-set': byId('constraint-set'),
+  template: byId('template'),
+  watchlist: byId('watchlist'),
+  'risk-model': byId('risk-model'),
+  store: { ...byId('store'), isReadById: true },
+  run: byId('index'),
+  'run-list': byId('index'),
+  'kept-run': byOwner('index'),
+  publication: byOwner('index'),
+  'publication-head': byId('index'),
+  'data-version': { ...byOwner('store'), isReadById: true },
+  'optimisation-run': {
+    of: 'index',
+    subject: (_, body) => member('index_id')(body),
+    isNamedByChance: true,
+  },
+  render: {
+    of: 'index',
+    subject: (_, body) => member('index_id')(body) ?? member('template_id')(body),
+    isNamedByChance: true,
+  },
+};
+
+/** Room for the ordinal of a reach below a revision. */
+const REACHES_MAX = 2 ** 16;
+
+/**
+ * A document store that shows each request what its client may reach: other documents are absent, and cannot be
+ * written. What the service does of itself sees everything.
+ */
+export function guardDocuments(documents: DocumentStore): DocumentStore {
+  const ordinals = new Map<string, number>();
+  /** What was worked out for one reach holds for no other. */
+  function ordinalOf({ prefixes, shared }: Reach): number {
+    const name = JSON.stringify([prefixes, [...shared]]);
+    const known = ordinals.get(name);
+    if (known !== undefined) return known;
+    if (ordinals.size >= REACHES_MAX - 1) ordinals.clear();
+    ordinals.set(name, ordinals.size + 1);
+    return ordinals.size;
+  }
+
+  return {
+    ...documents,
+    ...guardedReader(documents, currentReach),
+    async revision(kind) {
+      const reach = currentReach();
+      return (await documents.revision(kind)) * REACHES_MAX + (reach === undefined ? 0 : ordinalOf(reach));
+    },
+    async list<T>(kind: DocumentKind, read: BodyReader<T>) {
+      const [reach, guarded] = [currentReach(), GUARDED[kind]];
+      if (reach === undefined || guarded === undefined) return documents.list(kind, read);
+      const listing = await documents.list(kind, (body, id) => {
+        if (!isVisible(reach, guarded, id, body)) return HIDDEN;
+        return read(body, id);
+      });
+      return { ...listing, documents: listing.documents.filter((found): found is T => found !== HIDDEN) };
+    },
+    transaction(change, options) {
+      const reach = currentReach();
+      return reach === undefined
+        ? documents.transaction(change, options)
+        : documents.transaction((tx) => change(guardedTransaction(tx, reach)), options);
+    },
+  };
+}
+
+/** Stands for a document that is left out, which no count of unreadable ones has. */
+const HIDDEN = Symbol('hidden');
+
+function guardedReader(reader: DocumentReader, reachNow: () => Reach | undefined): DocumentReader {
+  return {
+    async get(kind, id) {
+      const [reach, guarded] = [reachNow(), GUARDED[kind]];
+      const found = await reader.get(kind, id);
+      if (reach === undefined || guarded === undefined || guarded.isReadById === true || found === undefined)
+        return found;
+      return isVisible(reach, guarded, id, 'unreadable' in found ? undefined : found.body) ? found : undefined;
+    },
+    async ids(kind) {
+      const [reach, guarded] = [reachNow(), GUARDED[kind]];
+      const ids = await reader.ids(kind);
+      if (reach === undefined || guarded === undefined) return ids;
+      return ids.filter((id) => isVisible(reach, guarded, id, undefined));
+    },
+    lastNumber: (kind, owner) => reader.lastNumber(kind, owner),
+  };
+}
+
+function isVisible(reach: Reach, { of, subject }: Guarded, id: string, body: unknown): boolean {
+  const owner = subject(id, body);
+  return owner !== undefined && mayRead(reach, of, owner);
+}
+
+function guardedTransaction(tx: DocumentTransaction, reach: Reach): DocumentTransaction {
+  function assertOwn(kind: DocumentKind, id: string): void {
+    const guarded = GUARDED[kind];
+    if (guarded === undefined || guarded.isNamedByChance === true) return;
+    const owner = guarded.subject(id, undefined);
+    if (owner === undefined || !isWithin(reach, owner)) throw outside(reach, guarded.of, owner ?? id);
+  }
+  return {
+    ...tx,
+    ...guardedReader(tx, () => reach),
+    async put(kind, id, body) {
+      assertOwn(kind, id);
+      return tx.put(kind, id, body);
+    },
+    async delete(kind, id) {
+      assertOwn(kind, id);
+      return tx.delete(kind, id);
+    },
+  };
+}
+
+const MISSING = {
+  index: 'INDEX_NOT_FOUND',
+  strategy: 'STRATEGY_NOT_FOUND',
+  'constraint-set': 'CONSTRAINT_SET_NOT_FOUND',
+  template: 'TEMPLATE_NOT_FOUND',
+  watchlist: 'WATCHLIST_NOT_FOUND',
+  'risk-model': 'RISK_MODEL_NOT_FOUND',
+  store: 'STORE_NOT_FOUND',
+} as const;
+
+/** The refusal of an id that a client may not name. */
+export function outside({ isHidden, prefixes }: Reach, kind: string, id: string): Refusal {
+  if (isHidden && kind in MISSING)
+    return new Refusal(MISSING[kind as keyof typeof MISSING], `No ${kind.replaceAll('-', ' ')} is stored under ${id}.`);
+  return new Refusal('FORBIDDEN_ID', `The key may name ids that begin with ${prefixes.join(', ')}; ${id} does not.`, {
+    id,
+    prefixes,
+  });
+}

@@ -1,0 +1,82 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { clientAddress } from '#http/client-addresses.js';
+import { addressesOf, isAddressRange } from '#services/operations/address-ranges.js';
+import { listen, type Server } from '#http/server.js';
+import { createSample } from './sample-app.js';
+
+describe('the address of a client', () => {
+  const isTrusted = addressesOf(['10.0.0.0/8', '::1', '192.0.2.7']);
+  test.each([
+    ['203.0.113.9', null, '203.0.113.9'],
+    ['203.0.113.9', '198.51.100.1', '203.0.113.9'],
+    ['10.1.2.3', '198.51.100.1', '198.51.100.1'],
+    ['::ffff:10.1.2.3', '198.51.100.1', '198.51.100.1'],
+    ['10.1.2.3', 'spoofed, 198.51.100.1, 10.9.9.9', '198.51.100.1'],
+    ['10.1.2.3', '198.51.100.1, not-an-address', '10.1.2.3'],
+    ['10.1.2.3', '198.51.100.1, not-an-address, 10.9.9.9', '10.9.9.9'],
+    ['10.1.2.3', '192.0.2.7, ::1', '192.0.2.7'],
+    ['10.1.2.3', '', '10.1.2.3'],
+  ])('connected from %s with X-Forwarded-For %s is %s', (peer, header, expected) => {
+    expect(clientAddress(peer, header, isTrusted)).toBe(expected);
+  });
+});
+
+test('ranges are addresses with or without a prefix', () => {
+  expect(['10.0.0.0/8', '10.0.0.1', '::1', 'fd00::/8', '0.0.0.0/0'].every(isAddressRange)).toBe(true);
+  expect(['10.0.0.0/33', 'proxy', '10.0.0.0/8/8', '10.0.0.0/', '', 'fd00::/129'].some(isAddressRange)).toBe(false);
+});
+
+describe('connections of one address', () => {
+  let server: Server;
+  let trusting: Server;
+  beforeAll(async () => {
+    const { app } = createSample();
+    server = await listen({ app, host: '127.0.0.1', port: 0 });
+    trusting = await listen({ app, host: '127.0.0.1', port: 0, isTrustedProxy: addressesOf(['127.0.0.9']) });
+  });
+  afterAll(() => Promise.all([server.close(0), trusting.close(0)]));
+
+  /** Sockets that are still open once each was served or closed. */
+  async function served(url: string, localAddress: string, count: number) {
+    const { port } = new URL(url);
+    const sockets = Array.from({ length: count }, () =>
+      connect({ port: Number(port), host: '127.0.0.1', localAddress }),
+    );
+    const answers = await Promise.all(
+      sockets.map(async (socket) => {
+        socket.on('error', () => {});
+        socket.write('GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n');
+        return Promise.race([once(socket, 'data').then(() => true), once(socket, 'close').then(() => false)]).catch(
+          () => false,
+        );
+      }),
+    );
+    return { sockets, answered: answers.filter(Boolean).length };
+  }
+
+  test('are limited, and those of another address are served', async () => {
+    const many = await served(server.url, '127.0.0.1', LIMITS.MAX_ADDRESS_CONNECTIONS + 50);
+    expect(many.answered).toBe(LIMITS.MAX_ADDRESS_CONNECTIONS);
+    const other = await served(server.url, '127.0.0.2', 1);
+    expect(other.answered).toBe(1);
+    const closed = many.sockets.map((socket) => (socket.closed ? undefined : once(socket, 'close')));
+    for (const socket of many.sockets) socket.destroy();
+    await Promise.all(closed);
+    const probe = async (): Promise<number> => {
+      const { sockets, answered } = await served(server.url, '127.0.0.1', 1);
+      for (const socket of sockets) socket.destroy();
+      return answered;
+    };
+    while ((await probe()) === 0) await new Promise(setImmediate); // until the server has seen them close
+    for (const socket of other.sockets) socket.destroy();
+  });
+
+  test('of a trusted proxy are not limited', async () => {
+    const { sockets, answered } = await served(trusting.url, '127.0.0.9', LIMITS.MAX_ADDRESS_CONNECTIONS + 50);
+    expect(answered).toBe(LIMITS.MAX_ADDRESS_CONNECTIONS + 50);
+    for (const socket of sockets) socket.destroy();
+  });
+});

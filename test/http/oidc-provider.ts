@@ -1,0 +1,101 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { exportJWK, generateKeyPair, SignJWT, type JWTPayload } from 'jose';
+
+type KeyPair = Awaited<ReturnType<typeof generateKeyPair>>;
+
+/** An OpenID provider on this machine: it publishes keys, signs tokens, and lets one person in. */
+export interface Provider {
+  readonly issuer: string;
+  /** Readings of the published keys. */
+  keysRead(): number;
+  /** Signs with other keys from now on, and publishes them alone. */
+  rotate(): Promise<void>;
+  token(claims: JWTPayload, terms?: TokenTerms): Promise<string>;
+  /** Who signs in next, and what the ID token says otherwise. */
+  person: JWTPayload;
+  close(): Promise<void>;
+}
+
+interface TokenTerms {
+  readonly issuer?: string;
+  readonly audience?: string | undefined;
+  /** Seconds from now. */
+  readonly expires?: number | null;
+  readonly key?: KeyPair['privateKey'];
+  readonly kid?: string;
+}
+
+export async function startProvider(clientId: string): Promise<Provider> {
+  let pair = await generateKeyPair('ES256');
+  let kid = 'first';
+  let reads = 0;
+  const codes = new Map<string, { readonly challenge: string; readonly nonce: string }>();
+  const server = createServer(async (request, response) => {
+    const url = new URL(request.url!, issuer());
+    const json = (body: object, status = 200): void => {
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    };
+    if (url.pathname === '/.well-known/openid-configuration')
+      return json({
+        issuer: issuer(),
+        authorization_endpoint: `${issuer()}/authorize`,
+        token_endpoint: `${issuer()}/token`,
+        jwks_uri: `${issuer()}/keys`,
+        response_types_supported: ['code'],
+        subject_types_supported: ['public'],
+        id_token_signing_alg_values_supported: ['ES256'],
+      });
+    if (url.pathname === '/keys') {
+      reads++;
+      return json({ keys: [{ ...(await exportJWK(pair.publicKey)), kid, alg: 'ES256', use: 'sig' }] });
+    }
+    if (url.pathname === '/authorize') {
+      const asked = (name: string) => url.searchParams.get(name) ?? '';
+      const code = randomBytes(8).toString('hex');
+      if (asked('code_challenge_method') !== 'S256') return json({ error: 'invalid_request' }, 400);
+      codes.set(code, { challenge: asked('code_challenge'), nonce: asked('nonce') });
+      const back = new URL(asked('redirect_uri'));
+      back.searchParams.set('code', code);
+      back.searchParams.set('state', asked('state'));
+      back.searchParams.set('iss', issuer());
+      response.writeHead(302, { location: back.href }).end();
+      return;
+    }
+    let text = '';
+    for await (const chunk of request) text += String(chunk);
+    const form = new URLSearchParams(text);
+    const granted = codes.get(form.get('code') ?? '');
+    codes.delete(form.get('code') ?? '');
+    const verifier = createHash('sha256')
+      .update(form.get('code_verifier') ?? '')
+      .digest('base64url');
+    if (granted === undefined || granted.challenge !== verifier) return json({ error: 'invalid_grant' }, 400);
+    const idToken = await provider.token({ nonce: granted.nonce, ...provider.person }, { audience: clientId });
+    json({ access_token: 'opaque', token_type: 'bearer', expires_in: 300, id_token: idToken });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const issuer = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const provider: Provider = {
+    issuer: issuer(),
+    keysRead: () => reads,
+    async rotate() {
+      pair = await generateKeyPair('ES256');
+      kid = 'second';
+    },
+    async token(claims, terms = {}) {
+      const now = Math.floor(Date.now() / 1000);
+      const token = new SignJWT(claims)
+        .setProtectedHeader({ alg: 'ES256', kid: terms.kid ?? kid })
+        .setIssuer(terms.issuer ?? issuer())
+        .setIssuedAt(now);
+      if (terms.audience !== undefined || !('audience' in terms)) token.setAudience(terms.audience ?? 'divisor');
+      if (terms.expires !== null) token.setExpirationTime(now + (terms.expires ?? 300));
+      return token.sign(terms.key ?? pair.privateKey);
+    },
+    person: { sub: 'person-1', name: 'Ada', groups: ['desk'] },
+    close: () => new Promise((resolve) => (server.closeAllConnections(), server.close(() => resolve()))),
+  };
+  return provider;
+}

@@ -1,0 +1,102 @@
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { request, type RequestOptions } from 'node:https';
+import { join } from 'node:path';
+import { connect } from 'node:tls';
+import { expect, onTestFinished, test } from 'vitest';
+import { listen } from '#http/server.js';
+import { followTls, readTls } from '#http/tls.js';
+import { temporaryFolder } from '../store/temporary-folder.js';
+import { CERTIFICATES } from './certificates.js';
+import { createSample } from './sample-app.js';
+
+async function filesOf(name: keyof typeof CERTIFICATES) {
+  const folder = await temporaryFolder();
+  const files = { cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key') };
+  await write(files, name);
+  return files;
+}
+
+async function write(files: { readonly cert: string; readonly key: string }, name: keyof typeof CERTIFICATES) {
+  await writeFile(files.cert, CERTIFICATES[name].cert);
+  await writeFile(files.key, CERTIFICATES[name].key);
+}
+
+async function serve(terms: Partial<Parameters<typeof listen>[0]>) {
+  const { app } = createSample({ isSecure: true });
+  const server = await listen({ app, host: '127.0.0.1', port: 0, ...terms });
+  onTestFinished(() => server.close(0));
+  return server;
+}
+
+/** The answer to a GET, or why there is none. */
+function ask(url: string, options: RequestOptions) {
+  return new Promise<{ status: number; hsts: string | undefined } | { failure: string }>((resolve) => {
+    const asked = request(`${url}/live`, { agent: false, ...options }, (answer) => {
+      answer.resume();
+      resolve({ status: answer.statusCode!, hsts: answer.headers['strict-transport-security'] });
+    });
+    asked.on('error', (failure: NodeJS.ErrnoException) => resolve({ failure: failure.code ?? failure.message }));
+    asked.end();
+  });
+}
+
+/** Name in the certificate that a server shows. */
+async function shownBy(url: string): Promise<string> {
+  const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', rejectUnauthorized: false });
+  await once(socket, 'secureConnect');
+  const { subject } = socket.getPeerCertificate();
+  socket.destroy();
+  return String(subject.CN);
+}
+
+test('a service with a certificate speaks HTTPS, and tells browsers to use nothing else', async () => {
+  const { url } = await serve({ tls: await filesOf('first') });
+  expect(url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
+  expect(await ask(url, { ca: CERTIFICATES.first.cert })).toEqual({ status: 200, hsts: 'max-age=31536000' });
+  expect(await ask(url, { ca: CERTIFICATES.second.cert })).toMatchObject({ failure: expect.any(String) });
+  await expect(fetch(url.replace('https', 'http'))).rejects.toThrow();
+});
+
+test('where clients need certificates, one of the authority is accepted and no other', async () => {
+  const folder = await temporaryFolder();
+  const clientCa = join(folder, 'ca.crt');
+  await writeFile(clientCa, CERTIFICATES.authority.cert);
+  const { url } = await serve({ tls: { ...(await filesOf('first')), clientCa } });
+  const ca = CERTIFICATES.first.cert;
+  expect(await ask(url, { ca, ...CERTIFICATES.client })).toMatchObject({ status: 200 });
+  expect(await ask(url, { ca, ...CERTIFICATES.second })).toMatchObject({ failure: expect.any(String) });
+  expect(await ask(url, { ca })).toMatchObject({ failure: expect.any(String) });
+});
+
+test('a certificate that is renewed is shown to the next client; one that cannot be used changes nothing', async () => {
+  const files = await filesOf('first');
+  const reloads: unknown[] = [];
+  let server: Parameters<typeof followTls>[1] | undefined;
+  const { createServer } = await import('node:https');
+  const secure = createServer(await readTls(files), (_, answer) => answer.end());
+  await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve));
+  server = secure;
+  const end = followTls(files, server, (failure) => reloads.push(failure), 20);
+  onTestFinished(() => {
+    end();
+    secure.close();
+  });
+  const url = `https://127.0.0.1:${(secure.address() as { port: number }).port}`;
+  expect(await shownBy(url)).toBe('first');
+  await write(files, 'second');
+  await expect.poll(() => shownBy(url), { timeout: 10_000 }).toBe('second');
+  const before = reloads.length;
+  await writeFile(files.cert, CERTIFICATES.first.cert); // whose key is another
+  await expect
+    .poll(() => reloads.slice(before).some((failure) => failure !== undefined), { timeout: 10_000 })
+    .toBe(true);
+  expect(await shownBy(url)).toBe('second');
+});
+
+test('files that are no pair are refused at the start', async () => {
+  const files = await filesOf('first');
+  await writeFile(files.key, CERTIFICATES.second.key);
+  await expect(readTls(files)).rejects.toThrow(/key values mismatch/);
+  await expect(readTls({ ...files, cert: join(files.cert, 'none') })).rejects.toThrow(/ENO/);
+});

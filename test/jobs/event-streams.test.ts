@@ -1,0 +1,114 @@
+import { describe, expect, test, vi } from 'vitest';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { ask, eventsOf, openWorld } from './routes-world.js';
+
+describe('GET /jobs/{job_id}/events', () => {
+  test('tells the status on connect, every change, and ends after the last', async () => {
+    const { app, submit, finish } = await openWorld();
+    await submit('a');
+    const response = await ask(app, '/jobs/backtest:a/events');
+    expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
+    const seen: string[] = [];
+    let last = 0;
+    for await (const { id, data } of eventsOf(response)) {
+      expect(id).toBeGreaterThan(last);
+      last = id;
+      seen.push(data.status);
+      expect(data.result).toBeNull();
+      if (data.status === 'running') finish({ large: 'value' });
+    }
+    expect(seen.at(-1)).toBe('succeeded');
+    expect(new Set(seen)).toContain('running');
+  });
+
+  test('tells a client that comes back only what it has not seen', async () => {
+    const { app, engine, submit } = await openWorld();
+    await submit('a');
+    await engine.cancel('backtest:a');
+    const first: number[] = [];
+    for await (const { id } of eventsOf(await ask(app, '/jobs/backtest:a/events'))) first.push(id);
+    expect(first).toHaveLength(1);
+    const again = await ask(app, '/jobs/backtest:a/events', { headers: { 'last-event-id': String(first[0]) } });
+    expect(await again.text()).toBe('');
+    const stale = await ask(app, '/jobs/backtest:a/events', { headers: { 'last-event-id': '1' } });
+    expect(await stale.text()).toContain(`id: ${first[0]}`);
+  });
+
+  test('gives places back when clients leave, and refuses more than there are', async () => {
+    const { app, submit } = await openWorld();
+    await submit('a');
+    const streams = await Promise.all(
+      Array.from({ length: LIMITS.MAX_EVENT_STREAMS }, () => ask(app, '/jobs/backtest:a/events')),
+    );
+    const refused = await ask(app, '/jobs/backtest:a/events');
+    expect(refused.status).toBe(503);
+    expect(await refused.json()).toMatchObject({ error: { code: 'OVERLOADED' } });
+    for (const stream of streams) await stream.body!.cancel();
+    const accepted = await ask(app, '/jobs/backtest:a/events');
+    expect(accepted.status).toBe(200);
+    await accepted.body!.cancel();
+  });
+
+  test('gives a key no more than its share, and leaves that of others alone', async () => {
+    const { app, submit } = await openWorld();
+    await submit('a');
+    const follow = (key: string, path = '/jobs/backtest:a/events') => ask(app, path, { headers: { 'x-api-key': key } });
+    const streams = await Promise.all(
+      Array.from({ length: LIMITS.MAX_EVENT_STREAMS }, (_, i) =>
+        follow('greedy', i % 2 === 0 ? '/jobs/backtest:a/events' : '/jobs/events'),
+      ),
+    );
+    const open = streams.filter(({ status }) => status === 200);
+    expect(open).toHaveLength(20);
+    const refused = streams.find(({ status }) => status !== 200)!;
+    expect(refused.status).toBe(429);
+    expect(await refused.json()).toMatchObject({
+      error: { code: 'RATE_LIMITED', detail: { streams: 20, limit: 20 } },
+    });
+    const other = await follow('modest');
+    expect(other.status).toBe(200);
+    await open[0]!.body!.cancel();
+    const again = await follow('greedy');
+    expect(again.status).toBe(200);
+    for (const stream of [...open.slice(1), other, again]) await stream.body!.cancel();
+  });
+
+  test.each(['/jobs/backtest:a/events', '/jobs/events'])(
+    'of a key that has ended, %s ends before the next event',
+    async (path) => {
+      const { app, engine, submit, ended } = await openWorld();
+      await submit('a');
+      const events = eventsOf(await ask(app, path, { headers: { 'x-api-key': 'revoked' } }));
+      let first = await events.next();
+      while (first.value!.data.status !== 'running') first = await events.next();
+      ended.add('revoked');
+      await engine.cancel('backtest:a');
+      expect(await events.next()).toEqual({ done: true, value: undefined });
+    },
+  );
+
+  test('of a key that has ended, a stream without events ends within fifteen seconds', async () => {
+    const { app, submit, ended } = await openWorld();
+    await submit('a');
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    try {
+      const reader = (await ask(app, '/jobs/backtest:a/events', { headers: { 'x-api-key': 'revoked' } }))
+        .body!.pipeThrough(new TextDecoderStream())
+        .getReader();
+      let text = '';
+      while (!text.includes('running')) text += (await reader.read()).value;
+      vi.advanceTimersByTime(15_000);
+      expect((await reader.read()).value).toBe(':\n\n');
+      ended.add('revoked');
+      vi.advanceTimersByTime(15_000);
+      expect(await reader.read()).toEqual({ done: true, value: undefined });
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test('does not know unknown jobs', async () => {
+    const { app } = await openWorld();
+    expect((await ask(app, '/jobs/backtest:none/events')).status).toBe(404);
+  });
+});

@@ -1,0 +1,132 @@
+import { pino } from 'pino';
+import { onTestFinished } from 'vitest';
+import { jobRoutes } from '#contract/jobs.js';
+import { SCOPES } from '#contract/route.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { createApp, type App } from '#http/app.js';
+import { jobHandlers } from '#http/routes/jobs.js';
+import { systemClock } from '#jobs/clock.js';
+import type { ComputePool } from '#jobs/compute-pool.js';
+import { nodeLimits } from '#jobs/node-limits.js';
+import { createJobSystem } from '#jobs/create-job-system.js';
+import { createLocalQueue } from '#jobs/local/local-queue.js';
+import type { JobSystem } from '#jobs/job-system.js';
+import type { JobKind } from '#jobs/job-kind.js';
+import { createJobsService } from '#services/operations/jobs.js';
+import { openHome } from '#store/home/home.js';
+import { openArtifactWriter } from '#store/artifact-writer.js';
+import { openStore } from '#store/open-store.js';
+import type { ArtifactDestination } from '#store/port.js';
+import { temporaryFolder } from '../store/temporary-folder.js';
+import { plain } from './job-world.js';
+
+/** A job that ends when the test says so, with what the test says. @param destination where its large results are written */
+function createErrand(destination: () => ArtifactDestination) {
+  let finish!: (result: unknown) => void;
+  const result = new Promise<unknown>((resolve) => (finish = resolve));
+  const kind: JobKind<{ readonly of: string; readonly large: boolean }> = {
+    kind: 'backtest',
+    ...plain,
+    async run({ large }, attempt) {
+      attempt.report(0.25, 'Working.');
+      const value = await Promise.race([
+        result,
+        new Promise((_, reject) => attempt.signal.addEventListener('abort', () => reject(new Error('ended')))),
+      ]);
+      if (!large) return { result: { value } };
+      const bytes = new TextEncoder().encode(JSON.stringify(value));
+      const { answer } = attempt.outputs(['answer']);
+      const [artifact] = await openArtifactWriter(destination()).write([{ name: answer, bytes }]);
+      return { result: { artifact: artifact! } };
+    },
+  };
+  return { kind, finish };
+}
+
+export interface World {
+  readonly app: App;
+  readonly engine: JobSystem;
+  readonly stopping: AbortController;
+  /** The keys that are not accepted any more. */
+  readonly ended: Set<string>;
+  submit(ident: string, large?: boolean): Promise<void>;
+  finish(result: unknown): void;
+}
+
+export async function openWorld(): Promise<World> {
+  const home = await openHome(await temporaryFolder());
+  onTestFinished(() => home.close());
+  const store = await openStore({ home, onFailure: () => {} });
+  onTestFinished(() => store.close());
+  const silent = pino({ level: 'silent' });
+  const pool: ComputePool = {
+    run: () => {
+      throw new Error('no task is asked for');
+    },
+    load: () => 0,
+    close: async () => {},
+  };
+  const limits = { ...nodeLimits({ workers: 1, memoryBytes: 1e9 }), cancelGraceMs: 100, queryMsMax: 1000 };
+  const clock = systemClock;
+  const queue = createLocalQueue({ store: store.documents, clock, limits, log: silent });
+  const engine = createJobSystem({ queue, artifacts: store.artifacts, pool, clock, limits, log: silent });
+  const { kind, finish } = createErrand(() => store.artifacts.destination);
+  engine.register({ [kind.kind]: kind });
+  await engine.start();
+  onTestFinished(() => engine.stop());
+  const stopping = new AbortController();
+  const ended = new Set<string>();
+  const app = createApp({
+    api: jobRoutes,
+    handlers: jobHandlers(createJobsService({ system: engine, artifacts: store.artifacts, stopping: stopping.signal })),
+    authenticate({ head }) {
+      const keyId = head.headers.get('x-api-key');
+      if (keyId !== null && ended.has(keyId)) throw new Refusal('UNAUTHENTICATED', 'The key has ended.');
+      return { keyId, name: keyId, scopes: new Set(SCOPES) };
+    },
+    version: '0.0.0',
+    log: silent,
+  });
+  return {
+    app,
+    engine,
+    stopping,
+    ended,
+    finish,
+    async submit(ident, large = false) {
+      await engine.submit({ kind, payload: { of: ident, large }, request: { large }, estimatedBytes: 1 });
+    },
+  };
+}
+
+export const ask = (app: App, path: string, init: RequestInit = {}): Promise<Response> =>
+  Promise.resolve(
+    app.fetch(new Request(`http://localhost${path}`, { ...init, headers: { host: 'localhost', ...init.headers } })),
+  );
+
+export async function untilEnd(app: App, jobId: string): Promise<void> {
+  for (let status = 'pending'; status === 'pending' || status === 'running';) {
+    ({ status } = (await (await ask(app, `/jobs/${jobId}?wait=60`)).json()) as { status: string });
+  }
+}
+
+/** The events of a stream as they come. */
+export async function* eventsOf(response: Response): AsyncGenerator<{
+  readonly id: number;
+  readonly data: { readonly status: string; readonly message: string; readonly result: unknown };
+}> {
+  let text = '';
+  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+    text += chunk;
+    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
+      const lines = new Map(
+        text
+          .slice(0, end)
+          .split('\n')
+          .map((line): [string, string] => [line.split(': ')[0]!, line.slice(line.indexOf(': ') + 2)]),
+      );
+      text = text.slice(end + 2);
+      if (lines.get('event') === 'status') yield { id: Number(lines.get('id')), data: JSON.parse(lines.get('data')!) };
+    }
+  }
+}

@@ -1,0 +1,221 @@
+import { createSecretKey } from 'node:crypto';
+import { generateKeyPair, SignJWT } from 'jose';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { claimGrantIn, principalOf } from '#http/oidc/claims.js';
+import { createTokens } from '#http/oidc/tokens.js';
+import { startProvider, type Provider } from '../http/oidc-provider.js';
+import { runService, type RunningService } from '../services/running-service.js';
+
+let provider: Provider;
+let service: RunningService;
+
+beforeAll(async () => {
+  provider = await startProvider('console');
+  service = await runService(
+    `--oidc-issuer ${provider.issuer} --oidc-audience divisor --oidc-client-id console --tenancy prefix
+    --oidc-scopes groups=desk:read+write --oidc-scopes groups=alpha:read+write:alpha-`.split(/\s+/),
+  );
+});
+afterAll(async () => {
+  await service.close();
+  await provider.close();
+});
+
+const ada = { sub: 'ada', name: 'Ada Lovelace', groups: ['desk'] };
+const status = async (token: string, method = 'GET', path = '/indices', body?: unknown): Promise<number> =>
+  (await service.ask(method, path, body, { authorization: `Bearer ${token}` })).status;
+
+const indexOf = (id: string) => ({
+  id,
+  name: id,
+  calendar: 'XNYS',
+  base_date: '2023-01-03',
+  pipeline: { weighting: { type: 'EqualWeight' } },
+});
+
+describe('a token of the provider', () => {
+  test('is accepted with the scopes that its claims are granted', async () => {
+    const token = await provider.token(ada);
+    expect(await status(token)).toBe(200);
+    const { body } = await service.ask('GET', '/principal', undefined, { authorization: `Bearer ${token}` });
+    expect(body).toMatchObject({ key_id: 'ada', scopes: ['read', 'write'] });
+    expect(await status(token, 'GET', '/audit')).toBe(403);
+    expect(await status(await provider.token({ sub: 'nobody' }))).toBe(403);
+  });
+
+  test('without one nothing is answered, although no key is configured', async () => {
+    expect((await service.ask('GET', '/indices')).status).toBe(401);
+    expect((await service.ask('GET', '/health')).body).toEqual({ status: 'live', version: expect.any(String) });
+  });
+
+  test('versions tell its subject and name', async () => {
+    const authorization = `Bearer ${await provider.token(ada)}`;
+    await service.ask('PUT', '/indices/ada-eq', indexOf('ada-eq'), { authorization });
+    const { body } = await service.ask('GET', '/indices/ada-eq/versions', undefined, { authorization });
+    expect(body).toMatchObject({ versions: [{ author: 'Ada Lovelace', key_id: 'ada' }] });
+  });
+
+  test('is limited to the prefixes of its grant', async () => {
+    const token = await provider.token({ sub: 'al', groups: ['alpha'] });
+    expect(await status(token, 'PUT', '/indices/alpha-eq', indexOf('alpha-eq'))).toBe(200);
+    expect(await status(token, 'PUT', '/indices/bravo-eq', indexOf('bravo-eq'))).toBe(404);
+    expect(await status(token, 'GET', '/indices/ada-eq')).toBe(404);
+  });
+
+  test.each([
+    ['of another issuer', () => provider.token(ada, { issuer: 'https://elsewhere.example' })],
+    ['for another audience', () => provider.token(ada, { audience: 'other' })],
+    ['for no audience', () => provider.token(ada, { audience: undefined })],
+    ['that ended more than a minute ago', () => provider.token(ada, { expires: -90 })],
+    ['that never ends', () => provider.token(ada, { expires: null })],
+    ['that begins later', () => provider.token({ ...ada, nbf: Math.floor(Date.now() / 1000) + 120 })],
+    ['without a subject', () => provider.token({ groups: ['desk'] })],
+    ['with an empty subject', () => provider.token({ ...ada, sub: '' })],
+    ['signed by another key', async () => provider.token(ada, { key: (await generateKeyPair('ES256')).privateKey })],
+    ['of which a character is changed', async () => (await provider.token(ada)).replace(/\.(\w)/, '.A$1')],
+  ])('%s is refused', async (_, made) => {
+    expect(await status(await made())).toBe(401);
+  });
+
+  test('is accepted within a minute of its end: clocks differ', async () => {
+    expect(await status(await provider.token(ada, { expires: -30 }))).toBe(200);
+  });
+
+  test('without a signature, or signed with the public key as a secret, is refused', async () => {
+    const [head, body] = [{ alg: 'none' }, { ...ada, iss: provider.issuer, aud: 'divisor', exp: 4_000_000_000 }].map(
+      (part) => Buffer.from(JSON.stringify(part)).toString('base64url'),
+    );
+    expect(await status(`${head}.${body}.`)).toBe(401);
+    const { keys } = (await (await fetch(`${provider.issuer}/keys`)).json()) as { keys: object[] };
+    const confused = await new SignJWT(ada)
+      .setProtectedHeader({ alg: 'HS256', kid: 'first' })
+      .setIssuer(provider.issuer)
+      .setAudience('divisor')
+      .setExpirationTime('5m')
+      .sign(createSecretKey(Buffer.from(JSON.stringify(keys[0]))));
+    expect(await status(confused)).toBe(401);
+  });
+
+  test('of new keys is accepted after they were published, and one of the old is not', async () => {
+    const other = await startProvider('console');
+    try {
+      const terms = { issuer: other.issuer, audience: 'divisor', grants: [], onFailure: () => {}, cooldownMs: 0 };
+      const tokens = createTokens(terms);
+      const old = await other.token(ada);
+      expect(await tokens.verify(old)).toMatchObject({ keyId: 'ada' });
+      await tokens.verify(old);
+      expect(other.keysRead()).toBe(1);
+      await other.rotate();
+      expect(await tokens.verify(await other.token(ada))).toMatchObject({ keyId: 'ada' });
+      expect(other.keysRead()).toBe(2);
+      await expect(tokens.verify(old)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
+    } finally {
+      await other.close();
+    }
+  });
+
+  test('is refused while the provider does not answer, which is reported, and accepted once it does', async () => {
+    const failures: unknown[] = [];
+    const away = await startProvider('console');
+    const tokens = createTokens({
+      issuer: 'http://127.0.0.1:1',
+      audience: 'divisor',
+      grants: [],
+      onFailure: (failure) => failures.push(failure),
+    });
+    await expect(tokens.verify(await away.token(ada))).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
+    expect(failures).toHaveLength(1);
+    await away.close();
+  });
+});
+
+describe('a browser', () => {
+  /** The cookie of an answer, as a browser sends it back. */
+  const cookieOf = (answer: Response): string => answer.headers.get('set-cookie')!.split(';')[0]!;
+  const go = (url: string, headers: Record<string, string> = {}) => fetch(url, { redirect: 'manual', headers });
+
+  async function signedIn(): Promise<{ readonly cookie: string; readonly csrf: string; readonly attributes: string }> {
+    const begun = await go(`${service.url()}/auth/login`);
+    expect(begun.status).toBe(302);
+    const authorize = new URL(begun.headers.get('location')!);
+    expect(authorize.searchParams.get('code_challenge_method')).toBe('S256');
+    const back = (await go(authorize.href)).headers.get('location')!;
+    const done = await go(back, { cookie: cookieOf(begun) });
+    expect([done.status, done.headers.get('location')]).toEqual([302, '/']);
+    const cookie = cookieOf(done);
+    const { csrf_token: csrf } = (await (await go(`${service.url()}/auth/session`, { cookie })).json()) as {
+      csrf_token: string;
+    };
+    return { cookie, csrf, attributes: done.headers.get('set-cookie')! };
+  }
+
+  test('signs in by code and PKCE, and keeps a cookie that no script and no other site has', async () => {
+    provider.person = { sub: 'person-1', name: 'Ada', groups: ['desk'] };
+    const { cookie, attributes } = await signedIn();
+    expect(attributes).toMatch(/; HttpOnly; SameSite=Strict$/);
+    expect((await go(`${service.url()}/indices`, { cookie })).status).toBe(200);
+    expect(await (await go(`${service.url()}/principal`, { cookie })).json()).toMatchObject({ key_id: 'person-1' });
+  });
+
+  test('writes only with the secret of its session, and from pages of the service', async () => {
+    const { cookie, csrf } = await signedIn();
+    const put = async (headers: Record<string, string>) =>
+      (await service.ask('PUT', '/indices/session', indexOf('session'), { cookie, ...headers })).status;
+    expect(await put({})).toBe(403);
+    expect(await put({ 'x-csrf-token': `${csrf.slice(0, -1)}_` })).toBe(403);
+    expect(await put({ 'x-csrf-token': csrf, origin: 'https://evil.example' })).toBe(403);
+    expect(await put({ 'x-csrf-token': csrf, origin: service.url() })).toBe(200);
+  });
+
+  test('that did not begin the sign-in, or brings another state or a used code, is not let in', async () => {
+    const begun = await go(`${service.url()}/auth/login`);
+    const back = (await go(begun.headers.get('location')!)).headers.get('location')!;
+    expect((await go(back)).status).toBe(401);
+    const other = await go(`${service.url()}/auth/login`);
+    expect((await go(back, { cookie: cookieOf(other) })).status).toBe(401);
+    const forged = new URL(back);
+    forged.searchParams.set('state', 'other');
+    expect((await go(forged.href, { cookie: cookieOf(begun) })).status).toBe(401);
+    expect((await go(back, { cookie: cookieOf(begun) })).status).toBe(302);
+    expect((await go(back, { cookie: cookieOf(begun) })).status).toBe(401);
+  });
+
+  test('is let in by an ID token of its own attempt alone', async () => {
+    provider.person = { sub: 'person-1', groups: ['desk'], nonce: 'of another attempt' };
+    const begun = await go(`${service.url()}/auth/login`);
+    const back = (await go(begun.headers.get('location')!)).headers.get('location')!;
+    expect((await go(back, { cookie: cookieOf(begun) })).status).toBe(401);
+    provider.person = { sub: 'person-1', groups: ['desk'] };
+  });
+
+  test('signs out, and its cookie is worth nothing from then on', async () => {
+    const { cookie, csrf } = await signedIn();
+    const end = (headers: Record<string, string>) =>
+      fetch(`${service.url()}/auth/session`, { method: 'DELETE', headers: { cookie, ...headers } });
+    expect((await end({})).status).toBe(403);
+    const ended = await end({ 'x-csrf-token': csrf });
+    expect([ended.status, ended.headers.get('set-cookie')]).toEqual([204, expect.stringContaining('Max-Age=0')]);
+    expect((await go(`${service.url()}/indices`, { cookie })).status).toBe(401);
+  });
+
+  test('with a cookie that was changed is nobody', async () => {
+    const { cookie } = await signedIn();
+    for (const changed of [`${cookie.slice(0, -2)}AA`, 'divisor_session=', 'divisor_session=AAAA'])
+      expect((await go(`${service.url()}/indices`, { cookie: changed })).status).toBe(401);
+  });
+});
+
+test('grants are read as they are written, and apply by value, list and words', () => {
+  const grant = claimGrantIn('groups=desk:read+run:a-+b-')!;
+  expect(grant).toEqual({ claim: 'groups', value: 'desk', scopes: ['read', 'run'], prefixes: ['a-', 'b-'] });
+  for (const text of ['', 'groups', 'groups=desk', 'groups=desk:fly', 'groups=desk:read:a b', '=x:read'])
+    expect(claimGrantIn(text)).toBeUndefined();
+  const of = (claims: object) => principalOf({ sub: 's', ...claims }, [grant, claimGrantIn('role=all:write')!]);
+  expect([...of({ groups: 'desk' }).scopes]).toEqual(['read', 'run']);
+  expect([...of({ groups: 'x desk' }).scopes]).toEqual(['read', 'run']);
+  expect([...of({ groups: ['desk'] }).scopes]).toEqual(['read', 'run']);
+  expect(of({ groups: ['desk'] }).prefixes).toEqual(['a-', 'b-']);
+  expect(of({ groups: ['desk'], role: 'all' }).prefixes).toBeUndefined();
+  expect(of({ groups: 'desktop' })).toMatchObject({ scopes: new Set() });
+  expect(of({ name: '\u0000\u202eAda' }).name).toBe('Ada');
+});

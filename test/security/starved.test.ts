@@ -1,0 +1,89 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { ErrorDetail } from '#domain/refusals/refusal.js';
+import { issueKey } from '#services/operations/keys.js';
+import { serving } from '../cli/process.js';
+import { readersOf } from '../market/process/reading-processes.js';
+
+/** What a key with data made to be slow or large can take from the others. */
+
+const READER_MEGABYTES = 384;
+const [greedy, modest] = ['greedy', 'modest'].map((name) =>
+  issueKey({ name, scopes: ['read', 'data'], expires: null }, Date.now()),
+) as [ReturnType<typeof issueKey>, ReturnType<typeof issueKey>];
+
+let folder: string;
+let service: Awaited<ReturnType<typeof serving>>;
+
+/** A DuckDB file whose market is a view. */
+async function viewOf(name: string, price: string): Promise<string> {
+  const path = join(folder, name);
+  const connection = await (await DuckDBInstance.create(path)).connect();
+  await connection.run(`CREATE VIEW market AS SELECT 'A' AS identifier, DATE '2024-01-02' AS date, ${price} AS CLOSE`);
+  connection.closeSync();
+  return `duckdb://${path}`;
+}
+
+async function ask(key: string, path: string, body: unknown, signal?: AbortSignal) {
+  const response = await fetch(`${service.url}${path}`, {
+    method: 'POST',
+    headers: { 'x-api-key': key, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    ...(signal && { signal }),
+  });
+  return { status: response.status, body: (await response.json()) as { readonly error?: ErrorDetail } };
+}
+
+const workingReaders = () => readersOf(service.child.pid!).length;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'divisor-starved-'));
+  service = await serving(
+    join(folder, 'home'),
+    ['--data-roots', folder, '--drain-ms', '0', '--workers', '1', '--reader-memory-mb', String(READER_MEGABYTES)],
+    {
+      DIVISOR_WARM_UP: 'off',
+      DIVISOR_API_KEYS: [greedy, modest]
+        .map(({ record }) => `${record.name}:${record.id}:${record.sha256}:read+data`)
+        .join(','),
+    },
+  );
+});
+afterAll(async () => {
+  service.child.kill('SIGTERM');
+  await service.ended;
+  await rm(folder, { recursive: true, force: true });
+});
+
+test('a key whose data never ends leaves a place to read to another, and its processes end when its clients leave', async () => {
+  const location = await viewOf('endless.db', '(SELECT sum(sin(i)) FROM range(1000000000000) t(i))');
+  const leaving = new AbortController();
+  const asked = Array.from({ length: 4 }, () =>
+    ask(greedy.key, '/data/inspect', { location, tables: { market: 'market' } }, leaving.signal).catch(() => 'left'),
+  );
+  await expect.poll(workingReaders, { timeout: 20_000 }).toBeGreaterThanOrEqual(2);
+  const small = join(folder, 'small');
+  await mkdir(small);
+  await writeFile(join(small, 'market.csv'), 'identifier,date,CLOSE\nA,2024-01-02,10\n');
+  const store = { store_id: 'small', name: 'Small', kind: 'folder', location: small };
+  expect((await ask(modest.key, '/data/stores', store)).status).toBe(201);
+  leaving.abort();
+  expect(await Promise.all(asked)).toEqual(['left', 'left', 'left', 'left']);
+  await expect.poll(workingReaders, { timeout: 20_000 }).toBeLessThanOrEqual(1); // one that waits for the next task
+  expect((await ask(greedy.key, '/data/inspect', { location: small })).status).toBe(200);
+});
+
+test.skipIf(process.platform !== 'linux')('the system holds a reading process to its memory', async () => {
+  await expect.poll(workingReaders).toBeGreaterThan(0);
+  for (const pid of readersOf(service.child.pid!)) {
+    const limits = await readFile(`/proc/${pid}/limits`, 'utf8');
+    expect(/^Max data size +(\d+)/m.exec(limits)?.[1]).toBe(String(READER_MEGABYTES * 2 ** 20));
+  }
+  const location = await viewOf('large.db', "length(repeat('x', 500000000))::DOUBLE");
+  const { status, body } = await ask(greedy.key, '/data/stores', { name: 'Large', kind: 'database', location });
+  expect([status, body.error?.detail?.['findings']]).toMatchObject([422, [{ code: 'UNREADABLE_FILE' }]]);
+  expect((await fetch(`${service.url}/health/live`)).status).toBe(200);
+});

@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import { issueKey } from '#services/operations/keys.js';
+import { runService } from '../running-service.js';
+
+interface Log {
+  readonly entries: readonly {
+    kind: string;
+    action: string;
+    id: string;
+    author: string;
+    key_id?: string;
+    note: unknown;
+  }[];
+}
+
+test('the log has cancelled jobs, refused keys and the reads that are asked for, and stays whole', async () => {
+  const issued = issueKey({ name: 'desk', scopes: ['admin'], expires: null }, Date.now());
+  const { record } = issued;
+  const service = await runService(['--audit-reads', 'exports'], {
+    DIVISOR_API_KEYS: `${record.name}:${record.id}:${record.sha256}:admin`,
+  });
+  const key = { 'x-api-key': issued.key };
+  try {
+    const market = { store_id: 'm', seed: 1, assets: 900, start: '2000-01-03', end: '2024-06-28' };
+    await service.ask('POST', '/data/synthetic', market, key);
+    expect((await service.ask('DELETE', '/jobs/generate:m', undefined, key)).status).toBe(200);
+    const wrong = issueKey({ name: 'x', scopes: [], expires: null }, Date.now()).key;
+    for (let i = 0; i < 3; i++)
+      expect((await service.ask('GET', '/indices', undefined, { 'x-api-key': wrong })).status).toBe(401);
+    expect((await service.ask('GET', '/data/prices/A', undefined, key)).status).toBeGreaterThanOrEqual(400);
+    const rest = { spot: 4000, as_of: '2024-01-02', expiry: '2024-03-15', risk_free_rate: 0.05, dividend_yield: 0.015 };
+    await service.ask('POST', '/derivatives/futures/price', rest, key);
+    const logged = async () => (await service.ask<Log>('GET', '/audit', undefined, key)).body.entries;
+    const of = async (kind: string) =>
+      (await logged())
+        .filter((entry) => entry.kind === kind)
+        .map(({ action, id, author, key_id, note }) => [action, id, author, key_id, note]);
+    expect(await of('job')).toEqual([['cancelled', 'generate:m', 'desk', record.id, null]]);
+    await expect.poll(() => of('authentication')).toEqual([['refused', '127.0.0.1', '', undefined, null]]);
+    expect(await of('read')).toEqual([]); // what was refused left nothing
+    await service.ask('GET', '/data/reference', undefined, key);
+    await service.restart();
+    expect((await service.ask<Log>('GET', '/audit', undefined, key)).status).toBe(200);
+  } finally {
+    await service.close();
+  }
+});

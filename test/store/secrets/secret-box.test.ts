@@ -1,0 +1,52 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { createSecretBox, secretKeyIn, withPassword } from '#store/secrets/secret-box.js';
+
+const key = randomBytes(32);
+const box = createSecretBox(key);
+
+describe('a sealed text', () => {
+  test('is read with its key alone, is the same every time, and differs from every other', () => {
+    const texts = ['', 'a', 'secret', 'sécret ✓', 'x'.repeat(10_000)];
+    const sealed = texts.map(box.seal);
+    expect(sealed.map(box.open)).toEqual(texts);
+    expect(new Set(sealed).size).toBe(texts.length);
+    expect(box.seal('secret')).toBe(sealed[2]);
+    expect(sealed.some((text) => text.includes('secret'))).toBe(false);
+    expect(() => createSecretBox(randomBytes(32)).open(sealed[2]!)).toThrow('the key is another');
+    expect(() => createSecretBox(undefined).open(sealed[2]!)).toThrow('no key is given');
+  });
+
+  test('of which a character is changed is refused', () => {
+    const sealed = box.seal('secret');
+    for (let i = 'enc.v1.'.length; i < sealed.length - 1; i++) {
+      const changed = sealed.slice(0, i) + (sealed[i] === 'A' ? 'B' : 'A') + sealed.slice(i + 1);
+      expect(() => box.open(changed)).toThrow();
+    }
+  });
+
+  test('is sealed once', () => {
+    expect(box.seal(box.seal('a'))).toBe(box.seal('a'));
+  });
+});
+
+test('without a key texts are as they are', () => {
+  const open = createSecretBox(undefined);
+  expect([open.seal('a'), open.open('a'), open.hasKey]).toEqual(['a', 'a', false]);
+});
+
+test('a key is 32 bytes in base64 or hexadecimal digits', () => {
+  expect(secretKeyIn(`${key.toString('base64')}\n`)).toEqual(key);
+  expect(secretKeyIn(key.toString('hex'))).toEqual(key);
+  for (const text of ['', 'short', randomBytes(31).toString('base64'), randomBytes(64).toString('base64')])
+    expect(secretKeyIn(text)).toBeUndefined();
+});
+
+test('the password of a URL is changed, and nothing else of it', () => {
+  const url = 'postgresql://user:p%40ss@host:5432/db?sslmode=require';
+  const sealed = withPassword(url, box.seal);
+  expect(sealed).toMatch(/^postgresql:\/\/user:enc\.v1\.[\w-]+@host:5432\/db\?sslmode=require$/);
+  expect(withPassword(sealed, box.open)).toBe(url);
+  for (const none of ['postgresql://user@host/db', 'sqlite:///a:b@c', '/folder', 'not a url'])
+    expect(withPassword(none, box.seal)).toBe(none);
+});

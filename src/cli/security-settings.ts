@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { claimGrantIn } from '#http/oidc/claims.js';
 import type { TlsFiles } from '#http/tls.js';
 import { secretKeyIn } from '#store/secrets/secret-box.js';
@@ -125,6 +126,13 @@ export const SECURITY_SETTINGS = {
     'DIVISOR_TLS_CLIENT_CA',
     'PEM file of authorities: every client needs a certificate of one of them.',
   ),
+  keyQuotaMegabytes: declare({
+    flag: 'key-quota-mb',
+    variable: 'DIVISOR_KEY_QUOTA_MB',
+    otherwise: () => String(LIMITS.MAX_KEY_STORED_BYTES / 2 ** 20),
+    help: 'Bytes, in MiB, that the documents and versions of one key may take; purging frees them.',
+    schema: whole(1, 100_000_000),
+  }),
   auditReads: declare({
     flag: 'audit-reads',
     variable: 'DIVISOR_AUDIT_READS',

@@ -232,7 +232,7 @@ function successResponse(method: Route['method'], success: Success, registry: Sc
 const SHARED_ERRORS: readonly (readonly [number, readonly ErrorCode[]])[] = [
   [400, ['MALFORMED_REQUEST']],
   [401, ['UNAUTHENTICATED']],
-  [403, ['FORBIDDEN_SCOPE', 'FORBIDDEN_ID', 'READ_ONLY', 'FORBIDDEN_ORIGIN']],
+  [403, ['FORBIDDEN_SCOPE', 'FORBIDDEN_ID', 'QUOTA_EXCEEDED', 'READ_ONLY', 'FORBIDDEN_ORIGIN']],
   [404, ['ROUTE_NOT_FOUND']],
   [405, ['METHOD_NOT_ALLOWED']],
   [406, ['NOT_ACCEPTABLE']],

@@ -51,6 +51,8 @@ export interface StoreOptions extends PlaceListeners {
   /** Whether a shared place is served without taking part in its ownership, and without changing a document. */
   readonly isReadOnly?: boolean;
   readonly lowWaterMark?: LowWaterMark;
+  /** Bytes that the documents and versions of one key may take; any number unless given. */
+  readonly keyBytesMax?: number | undefined;
   /** Hashes large artifacts that are streamed. */
   readonly hashApart?: HashApart;
   /** How long results that no document names any more stay in the trash of a shared place. */
@@ -84,6 +86,7 @@ export async function openStore({
   lowWaterMark,
   hashApart,
   trashMs = TRASH_MS,
+  keyBytesMax,
   onFailure,
   ...listeners
 }: StoreOptions): Promise<Store> {
@@ -137,7 +140,7 @@ export async function openStore({
   collecting.unref();
   if (place === undefined) clearInterval(collecting);
 
-  const versioned = createVersionedStore(documents);
+  const versioned = createVersionedStore(documents, Date.now, keyBytesMax);
   return {
     documents: isReadOnly ? readOnlyDocuments(versioned) : versioned,
     artifacts,

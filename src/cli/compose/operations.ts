@@ -41,8 +41,9 @@ export function composeDatasets(rooms: Rooms, removals: Removals) {
 }
 
 /** Where others may take a job, that is when the lease of its node is over. */
-function limitsOf({ database, lease }: Settings): Health['limits'] {
-  return database === undefined ? LIMITS : { ...LIMITS, HEARTBEAT_TIMEOUT_SECONDS: lease };
+function limitsOf({ database, lease, keyQuotaMegabytes }: Settings): Health['limits'] {
+  const limits = { ...LIMITS, MAX_KEY_STORED_BYTES: keyQuotaMegabytes * 2 ** 20 };
+  return database === undefined ? limits : { ...limits, HEARTBEAT_TIMEOUT_SECONDS: lease };
 }
 
 /** Between two looks at what health tells of while the database is away, also when nobody asks. */

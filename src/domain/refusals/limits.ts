@@ -74,6 +74,10 @@ export const LIMIT_SPECS = {
     help: 'Longest stream of the events of all jobs: a client that wants more comes back.',
   },
   MAX_EVENT_STREAMS: { value: 1000, help: 'Streams of job events that are open at once.' },
+  MAX_KEY_STORED_BYTES: {
+    value: 1_073_741_824,
+    help: 'Documents and versions of one key: a hundred thousand versions of 10 KiB.',
+  },
   MAX_KEY_EVENT_STREAMS: {
     value: 20,
     help: 'Streams of job events of one key: a browser opens six connections to a service, a desk has some screens.',

@@ -12,6 +12,10 @@ export const ERRORS = {
   BODY_TOO_LARGE: { status: 400, help: 'The body is longer than the route accepts.' },
   UNAUTHENTICATED: { status: 401, help: 'The key is missing, unknown, revoked, expired or wrong.' },
   FORBIDDEN_SCOPE: { status: 403, help: 'The key is valid but lacks the scope of the route.' },
+  QUOTA_EXCEEDED: {
+    status: 403,
+    help: 'The documents and versions of the key take as many bytes as it may store; purge some.',
+  },
   FORBIDDEN_ID: { status: 403, help: 'The id does not begin with a prefix of the key; see detail.prefixes.' },
   READ_ONLY: { status: 403, help: 'The service runs with --read-only on: it changes nothing and starts no job.' },
   FORBIDDEN_ORIGIN: { status: 403, help: 'A keyless service was addressed by a foreign host name or web origin.' },

@@ -1,4 +1,4 @@
-import { chmod } from 'node:fs/promises';
+import { chmod, stat } from 'node:fs/promises';
 
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
@@ -14,8 +14,13 @@ export async function closeToOthers({
   readonly folders?: readonly string[];
   readonly files?: readonly string[];
 }): Promise<void> {
-  for (const folder of folders) await chmod(folder, FOLDER_MODE).catch(ignored);
-  for (const file of files) await chmod(file, FILE_MODE).catch(ignored);
+  for (const folder of folders) await setMode(folder, FOLDER_MODE).catch(ignored);
+  for (const file of files) await setMode(file, FILE_MODE).catch(ignored);
+}
+
+/** Leaves what has the mode as it is: its time of change says whether somebody has written. */
+async function setMode(path: string, mode: number): Promise<void> {
+  if (((await stat(path)).mode & 0o777) !== mode) await chmod(path, mode);
 }
 
 const LEFT_ALONE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'EPERM', 'EROFS', 'ENOTSUP']);

@@ -15,18 +15,36 @@ import type { DocumentKind, DocumentStore, DocumentTransaction, FoundDocument, T
 import { isDocumentId, ownerOf } from '../document-id.js';
 import { appendAudit, auditHead, isAudited } from '../audit/log.js';
 import { formatTimestamp } from '../timestamp.js';
+import { createKeyQuota } from './key-quota.js';
 import { lastVersionOf, purgeHistory, putVersioned, recordDeletion, standingOf, type Reading } from './history.js';
 
 /**
  * A document store that keeps every state of its versioned kinds and a log of all writes, over any engine: both are
  * written by the transaction that writes the document, whoever asks for it.
  * @param now wall clock, ms since 1970
+ * @param keyBytesMax bytes that the versions of one key may take; any number unless given
  */
-export function createVersionedStore(documents: DocumentStore, now: () => number = Date.now): DocumentStore {
+export function createVersionedStore(
+  documents: DocumentStore,
+  now: () => number = Date.now,
+  keyBytesMax?: number,
+): DocumentStore {
+  const quota = keyBytesMax === undefined ? undefined : createKeyQuota(documents, keyBytesMax);
   return {
     ...documents,
-    transaction: (change, options) =>
-      documents.transaction((tx) => change(versionedTransaction(tx, { now, options })), options),
+    async transaction(change, options) {
+      if (quota === undefined || options?.by === undefined)
+        return documents.transaction((tx) => change(versionedTransaction(tx, { now, options })), options);
+      await quota.ready();
+      let commit = (): void => {};
+      const result = await documents.transaction((tx) => {
+        const metered = quota.meter(tx); // anew where a conflict lets the engine run it again
+        ({ commit } = metered);
+        return change(versionedTransaction(metered.tx, { now, options }));
+      }, options);
+      commit();
+      return result;
+    },
   };
 }
 

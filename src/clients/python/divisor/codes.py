@@ -23,6 +23,10 @@ class ForbiddenScope(DivisorError):
     """The key is valid but lacks the scope of the route."""
 
 
+class QuotaExceeded(DivisorError):
+    """The documents and versions of the key take as many bytes as it may store; purge some."""
+
+
 class ForbiddenId(DivisorError):
     """The id does not begin with a prefix of the key; see detail.prefixes."""
 
@@ -373,6 +377,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "BODY_TOO_LARGE": BodyTooLarge,
     "UNAUTHENTICATED": Unauthenticated,
     "FORBIDDEN_SCOPE": ForbiddenScope,
+    "QUOTA_EXCEEDED": QuotaExceeded,
     "FORBIDDEN_ID": ForbiddenId,
     "READ_ONLY": ReadOnly,
     "FORBIDDEN_ORIGIN": ForbiddenOrigin,

@@ -1,0 +1,81 @@
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { DocumentStore, DocumentTransaction } from '../port.js';
+
+/** Bytes that the versions written with each key take, and how many they may. */
+export interface KeyQuota {
+  /** Reads what is stored, once. */
+  ready(): Promise<void>;
+  /** A transaction whose versions are counted. @throws Refusal QUOTA_EXCEEDED from `put` */
+  meter(tx: DocumentTransaction): {
+    readonly tx: DocumentTransaction;
+    /** Counts what was written, once it is durable. */
+    readonly commit: () => void;
+  };
+}
+
+interface Written {
+  readonly keyId: string;
+  readonly bytes: number;
+}
+
+/** Whose version a body is, and its bytes; undefined of one that no key wrote. */
+function writtenBy(body: unknown): Written | undefined {
+  const { key_id: keyId, content } = body as { readonly key_id?: unknown; readonly content?: unknown };
+  if (typeof keyId !== 'string') return undefined;
+  return { keyId, bytes: typeof content === 'string' ? content.length : 0 };
+}
+
+/**
+ * The document that stands is the last version, so versions are all that a key stores. Each process counts for itself:
+ * of several each sees what the others wrote after its next start.
+ */
+export function createKeyQuota(documents: Pick<DocumentStore, 'list'>, bytesMax: number): KeyQuota {
+  const taken = new Map<string, number>();
+  let reading: Promise<void> | undefined;
+
+  async function read(): Promise<void> {
+    const { documents: versions } = await documents.list('version', writtenBy);
+    for (const { keyId, bytes } of versions) add(keyId, bytes);
+  }
+  const add = (keyId: string, bytes: number): void => void taken.set(keyId, (taken.get(keyId) ?? 0) + bytes);
+
+  return {
+    ready() {
+      reading ??= read();
+      reading.catch(() => (reading = undefined)); // The next write reads again.
+      return reading;
+    },
+    meter(tx) {
+      const changes = new Map<string, number>();
+      const change = ({ keyId, bytes }: Written): number => {
+        const sum = (changes.get(keyId) ?? 0) + bytes;
+        changes.set(keyId, sum);
+        return (taken.get(keyId) ?? 0) + sum;
+      };
+      return {
+        commit: () => changes.forEach((bytes, keyId) => add(keyId, bytes)),
+        tx: {
+          ...tx,
+          async put(kind, id, body) {
+            const written = kind === 'version' ? writtenBy(body) : undefined;
+            if (written !== undefined && change(written) > bytesMax) throw exceeded(written.keyId, bytesMax);
+            return tx.put(kind, id, body);
+          },
+          async delete(kind, id) {
+            const stored = kind === 'version' ? await tx.get(kind, id) : undefined;
+            const written = stored === undefined || 'unreadable' in stored ? undefined : writtenBy(stored.body);
+            if (written !== undefined) change({ ...written, bytes: -written.bytes });
+            return tx.delete(kind, id);
+          },
+        },
+      };
+    },
+  };
+}
+
+const exceeded = (keyId: string, limit: number): Refusal =>
+  new Refusal(
+    'QUOTA_EXCEEDED',
+    `The documents and versions of the key ${keyId} may take ${Math.floor(limit / 2 ** 20)} MiB; purge some to free space.`,
+    { limit },
+  );

@@ -94,6 +94,7 @@ export const FAMILIES = {
     'calendars',
     'catalogue',
     'market',
+    'index-mathematics',
     'analytics',
     'datapoints',
     'risk',

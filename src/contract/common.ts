@@ -38,6 +38,12 @@ export const Finding = z
     first_date: IsoDate.optional(),
     last_date: IsoDate.optional(),
     file: z.string().optional(),
+    position: z
+      .strictObject({ start: z.int().min(0), end: z.int().min(0) })
+      .optional()
+      .meta({
+        description: 'Of an expression that was sent as text, the characters concerned: from `start` to before `end`.',
+      }),
   })
   .meta({ id: 'Finding', description: 'What a check has to say about one place.' });
 

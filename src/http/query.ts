@@ -55,7 +55,7 @@ function kindOf(field: z.core.$ZodType): Kind {
 }
 
 function read(name: string, kind: Kind, texts: string[], findings: Finding[]): unknown {
-  if (kind === 'list') return [...new Set(texts.flatMap((text) => text.split(',')))];
+  if (kind === 'list') return [...new Set(texts.flatMap(itemsOf))];
   const [text = ''] = texts;
   const refuse = (message: string, value: unknown) => {
     findings.push({ severity: 'error', code: 'WRONG_TYPE', message, path: name, ...smallValue(value) });
@@ -80,4 +80,22 @@ function unknownParameter(name: string, accepted: readonly string[]): Finding {
     path: name.slice(0, 80),
     accepted,
   };
+}
+
+/** Brackets and strings, within which a comma separates nothing. */
+const ENCLOSED = /"(?:[^"\\]|\\.)*"|`[^`]*`|[()[\],]/g;
+
+/** The items of a list: commas within the brackets and strings of an expression are its own. */
+function itemsOf(text: string): string[] {
+  const items: string[] = [];
+  let [start, depth] = [0, 0];
+  for (const { 0: found, index } of text.matchAll(ENCLOSED)) {
+    if (found === '(' || found === '[') depth++;
+    else if (found === ')' || found === ']') depth--;
+    if (depth < 0) return text.split(',');
+    if (found !== ',' || depth > 0) continue;
+    items.push(text.slice(start, index));
+    start = index + 1;
+  }
+  return depth === 0 ? [...items, text.slice(start)] : text.split(',');
 }

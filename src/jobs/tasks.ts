@@ -22,6 +22,8 @@ import type {
   StoredMatrix,
   ValidateRiskModelInput,
   WhatIfQuestion,
+  DatapointQuestion,
+  EvaluatedDatapoint,
 } from './tasks/indices.js';
 import type {
   PricesInput,
@@ -107,6 +109,8 @@ export interface Tasks {
   'run-levels': { input: { readonly columns: string }; output: RunLevels };
   /** The composition of an index on a day: a PreviewResponse as JSON. */
   preview: { input: IndexQuestion & { readonly asOf: string | null }; output: AnswerBytes };
+  /** Values of an expression for a few securities, on the store's last day when none is given. */
+  'evaluate-datapoint': { input: DatapointQuestion; output: EvaluatedDatapoint };
   /** The weights that an optimisation comes to: a PreviewResponse as JSON. */
   'preview-optimisation': { input: OptimisationQuestion; output: AnswerBytes };
   /** The chain behind one weight, on the store's last day when none is given: an IndexExplanation as JSON. */

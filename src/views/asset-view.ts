@@ -2,7 +2,7 @@ import type { AssetView } from '#contract/analytics/asset.js';
 import { relativeMetrics, type DatedSeries } from '#domain/analytics/relative.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
-import { growthStep } from '#domain/market/growth.js';
+import { growthStep } from '#domain/index-mathematics/adjusted-close.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { runEffects } from './run-effects.js';
 

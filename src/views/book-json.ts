@@ -75,6 +75,13 @@ export const BOOK = jsonObject<BookPayload, BookSource>({
     })),
     has: ({ book }) => book.divisor !== null,
   },
+  dividend_points: {
+    ...seriesMember('dividend_points', ({ book: { dividendPoints, levels }, dates }: BookSource) => ({
+      dates,
+      values: dividendPoints ?? levels,
+    })),
+    has: ({ book }) => book.dividendPoints !== null,
+  },
 });
 
 /** The names held on any date of a frame. */

@@ -3,13 +3,13 @@ import { linkContributions } from '#domain/analytics/attribution.js';
 import { brinsonFachler, type GroupedPeriod } from '#domain/analytics/brinson.js';
 import { reconciles } from '#domain/analytics/linking.js';
 import { returnsOf } from '#domain/analytics/series.js';
-import type { Book } from '#domain/books/book.js';
+import { driftOf, type Book } from '#domain/books/book.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, formatDayTimestamp, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { MeasuredVariant } from '#domain/market/market-data.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 import type { Served } from './preview.js';
 import { differingReturns } from './differing-returns.js';
 import { readWindow, windowWithin, type AskedWindow } from './run-window.js';
@@ -177,10 +177,8 @@ interface BookGrouping extends Grouping {
 }
 
 /** The periods of a book without costs by group. @throws Refusal NO_COMMON_DATES */
-function groupedBook(
-  { sm, from, length, columns, weights, gross, events, overlay }: Book,
-  { days, ...grouping }: BookGrouping,
-): Periods {
+function groupedBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
+  const { sm, from, length, columns, weights, events, overlay } = book;
   const first = lastAtMost(sm.sessions, days[0]!) - from;
   for (let t = 0; t < days.length; t++) {
     if (first < 0 || first + t >= length || sm.sessions[from + first + t] !== days[t]) {
@@ -194,15 +192,29 @@ function groupedBook(
   const H = columns.length;
   const before = new Map(events.map((event) => [event.at, event.before]));
   const parts = new Float64Array(H);
+  const drift = driftOf(book);
+  const earnings = earningsOf(book);
   return (period) => {
     const at = first + period + 1;
     const held = weights.subarray((at - 1) * H, at * H);
     const drifted = before.get(at) ?? weights.subarray(at * H, (at + 1) * H);
-    const factor = (overlay?.drift ?? gross)[at]!;
-    for (let i = 0; i < H; i++) parts[i] = drifted[i]! * factor - held[i]!;
+    for (let i = 0; i < H; i++) parts[i] = drifted[i]! * drift[at]! - held[i]!;
+    earnings.addTo(parts, at);
     const grouped = inGroups(held, parts, grouping);
     for (const { contributions } of overlay?.parts ?? []) grouped.contributions[grouping.cash]! += contributions[at]!;
     return grouped;
+  };
+}
+
+/** Dividends and adjusted closes of a book, by slot. */
+function earningsOf({ transfers }: Book): { addTo(parts: Float64Array, at: number): void } {
+  if (transfers === undefined) return { addTo: () => {} };
+  const { at: dated, slot, dividends, moved } = transfers;
+  return {
+    addTo(parts, at) {
+      for (let i = firstAtLeast(dated, at); i < dated.length && dated[i] === at; i++)
+        parts[slot[i]!]! += dividends[i]! + moved[i]!;
+    },
   };
 }
 

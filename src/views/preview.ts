@@ -168,8 +168,21 @@ export interface ExplanationContext {
 /** The chain behind one weight, on the wire. */
 export function toIndexExplanation(explanation: NameExplanation, context: ExplanationContext): IndexExplanation {
   const { indexId, identifier, requestedAsOf } = context;
-  const { asOf, rebalance, decision, inUniverse, datapoints, stayed, weight, drift, held, entered, left, order } =
-    explanation;
+  const {
+    asOf,
+    rebalance,
+    decision,
+    inUniverse,
+    datapoints,
+    stayed,
+    decidedWeight,
+    weight,
+    drift,
+    held,
+    entered,
+    left,
+    order,
+  } = explanation;
   return {
     index_id: indexId,
     identifier,
@@ -184,6 +197,7 @@ export function toIndexExplanation(explanation: NameExplanation, context: Explan
       ? { ...NO_RULES, derivation: toDerivation(explanation, context) }
       : { ...toChain(explanation, context), derivation: null }),
     stayed,
+    decided_weight: decidedWeight,
     weight,
     held_weight: held,
     entered: toConstituentChange(entered),

@@ -1,7 +1,8 @@
 import { EFFECT_WIDTH } from '#domain/backtest/run-file/effects.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { SHORT_CASH_WIDTH } from '#domain/backtest/run-file/short-cash.js';
-import type { SessionEffect } from '#domain/market/session-effects.js';
+import { DISTRIBUTION_WIDTH } from '#domain/backtest/run-file/distributions.js';
+import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session-effect.js';
 
 /** An event of a name of a run on one of its dates. */
 export interface RunEffect {
@@ -13,30 +14,64 @@ export interface RunEffect {
   readonly onShort: SessionEffect;
 }
 
-/** The effects of a stored run, in the order they are stored; at last those of which only short positions knew. */
+/** The effects of a stored run, in the order they are stored; at last those that the block of effects does not have. */
 export function runEffects(columns: RunColumns): RunEffect[] {
-  const rows = columns.f64('effects');
   const whole = shortCash(columns);
-  const effects: RunEffect[] = [];
-  for (let row = 0; row < rows.length; row += EFFECT_WIDTH) {
-    const name = rows[row]!;
-    const at = rows[row + 1]!;
-    const effect = {
-      ratio: rows[row + 2]!,
-      cash: rows[row + 3]!,
-      rights: rows[row + 4]!,
-      subscription: rows[row + 5]!,
-    };
+  const paid = distributions(columns);
+  const stored = storedEffects(columns).map(({ name, at, effect }): RunEffect => {
     const key = keyOf(columns, { name, at });
-    const paid = whole.get(key);
-    effects.push({ name, at, effect, onShort: paid ? { ...effect, cash: paid.cash } : effect });
+    const { special, income, onShort } = paid.get(key) ?? NOTHING_PAID;
+    const cash = whole.get(key)?.cash;
     whole.delete(key);
+    paid.delete(key);
+    const own = { ...effect, special, income };
+    const isOther = cash !== undefined || onShort !== income;
+    return { name, at, effect: own, onShort: isOther ? { ...own, cash: cash ?? effect.cash, income: onShort } : own };
+  });
+  const others = Array.from(paid.values(), ({ name, at, special, income, onShort }): RunEffect => {
+    const effect = { ...NO_EFFECT, special, income };
+    return { name, at, effect, onShort: onShort === income ? effect : { ...effect, income: onShort } };
+  });
+  const ofShorts = Array.from(whole.values(), ({ name, at, cash }) => ({
+    name,
+    at,
+    effect: NO_EFFECT,
+    onShort: { ...NO_EFFECT, cash },
+  }));
+  return [...stored, ...others, ...ofShorts];
+}
+
+function storedEffects(columns: RunColumns): Omit<RunEffect, 'onShort'>[] {
+  const rows = columns.f64('effects');
+  return Array.from({ length: rows.length / EFFECT_WIDTH }, (_, i) => {
+    const [name, at, ratio, cash, rights, subscription] = rows.subarray(i * EFFECT_WIDTH, (i + 1) * EFFECT_WIDTH);
+    return {
+      name: name!,
+      at: at!,
+      effect: { ...NO_EFFECT, ratio: ratio!, cash: cash!, rights: rights!, subscription: subscription! },
+    };
+  });
+}
+
+interface Distribution extends Pick<RunEffect, 'name' | 'at'> {
+  readonly special: number;
+  readonly income: number;
+  readonly onShort: number;
+}
+
+const NOTHING_PAID: Pick<Distribution, 'special' | 'income' | 'onShort'> = { special: 0, income: 0, onShort: 0 };
+
+/** What does not buy more of the security that pays it. */
+function distributions(columns: RunColumns): Map<number, Distribution> {
+  const paid = new Map<number, Distribution>();
+  if (!columns.has('distributions')) return paid;
+  const rows = columns.f64('distributions');
+  for (let row = 0; row < rows.length; row += DISTRIBUTION_WIDTH) {
+    const [name, at, special, income, onShort] = rows.subarray(row, row + DISTRIBUTION_WIDTH);
+    const found = { name: name!, at: at!, special: special!, income: income!, onShort: onShort! };
+    paid.set(keyOf(columns, found), found);
   }
-  const none = { ratio: 1, cash: 0, rights: 0, subscription: 0 };
-  return [
-    ...effects,
-    ...Array.from(whole.values(), ({ name, at, cash }) => ({ name, at, effect: none, onShort: { ...none, cash } })),
-  ];
+  return paid;
 }
 
 interface ShortCash extends Pick<RunEffect, 'name' | 'at'> {

@@ -5,6 +5,7 @@ import type { TrackingForecast } from '#domain/analytics/tracking-forecast.js';
 import { concentration } from '#domain/analytics/concentration.js';
 import { exposureOf, type ExposurePayload } from '#domain/analytics/exposure.js';
 import type { Composition } from '#domain/books/compositions.js';
+import { indexSharesIn, withoutShares } from '#domain/books/index-shares.js';
 import { snapshotsOf, type Snapshot } from '#domain/backtest/record/schema.js';
 import { assertReturns, summaryOf, type RunSummary } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
@@ -84,7 +85,7 @@ export interface WrittenResult {
 
 /** The snapshots of a run, the most recent that fit, as text without brackets. */
 export function snapshotsText(
-  { rebalances, staleFills, portfolio }: Run,
+  { rebalances, staleFills: fills, portfolio, plan, index, document }: Run,
   room?: TextRoom,
 ): {
   readonly text: Uint8Array<ArrayBuffer>;
@@ -94,7 +95,8 @@ export function snapshotsText(
   const cells = cellsOf(served);
   const { identifiers } = portfolio.sm;
   const json = createJsonWriter(snapshotBytes(served, identifiers), room);
-  writeSnapshotList(json, identifiers, snapshotsOf(served, staleFills));
+  const sharesOf = plan.strategy ? withoutShares(portfolio.sm) : indexSharesIn(index.book, document.currency);
+  writeSnapshotList(json, identifiers, snapshotsOf(served, { fills, sharesOf }));
   return { text: json.bytes(), cells };
 }
 
@@ -317,7 +319,7 @@ function snapshotBytes(snapshots: readonly Pick<Snapshot, 'columns'>[], identifi
   const last = snapshots.at(-1)?.columns ?? NO_COLUMNS;
   const letters = last.reduce((sum, column) => sum + identifiers[column]!.length, 0);
   const keyBytes = AROUND_KEY_BYTES + letters / Math.max(1, last.length);
-  return SNAPSHOT_BYTES * (1 + snapshots.length) + 2 * (WEIGHT_BYTES + keyBytes) * cellsOf(snapshots);
+  return SNAPSHOT_BYTES * (1 + snapshots.length) + 5 * (WEIGHT_BYTES + keyBytes) * cellsOf(snapshots);
 }
 
 const NO_COLUMNS = new Int32Array(0);

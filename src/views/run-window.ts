@@ -1,3 +1,4 @@
+import { TRANSFER_WIDTH } from '#domain/backtest/run-file/dividends.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -98,6 +99,7 @@ export function readWindow(
   const growth = new Float64Array(H).fill(1);
   const came = new Uint8Array(H);
   const parts = new Float64Array(H);
+  const transfers = transfersAfter(columns, from);
   let event = firstEvent;
   return {
     growth,
@@ -113,6 +115,7 @@ export function readWindow(
       const drift = { held, drifted, factor: gross[period + 1]! };
       if (follow) contributeAndGrow(parts, growth, drift);
       else contribute(parts, drift);
+      transfers.addTo(parts, at, follow ? { growth, ...drift } : null);
       if (hasEvent && eventCosts) subtract(parts, eventCosts.at(event));
       if (hasEvent) note(came, drifted);
       if (at === to) note(came, after);
@@ -148,6 +151,44 @@ function contributeAndGrow(parts: Float64Array, growth: Float64Array, { held, dr
     parts[i] = grown - weight;
     if (weight !== 0) growth[i]! *= grown / weight;
   }
+}
+
+interface Transfers {
+  /** Adds what names earned beside their prices over the period that ends at a date, and, where asked, what they grew. */
+  addTo(parts: Float64Array, at: number, growth: GrownNames | null): void;
+}
+
+interface GrownNames extends Drifted {
+  readonly growth: Float64Array;
+}
+
+/** Dividends and adjusted closes of a run on dates that are asked for in ascending order. */
+function transfersAfter(columns: RunColumns, first: number): Transfers {
+  const rows = columns.has('transfers') ? columns.f64('transfers') : NO_PARTS;
+  let row = 0;
+  while (row < rows.length && rows[row + 1]! <= first) row += TRANSFER_WIDTH;
+  return {
+    addTo(parts, at, grown) {
+      while (row < rows.length && rows[row + 1]! < at) row += TRANSFER_WIDTH;
+      for (; row < rows.length && rows[row + 1] === at; row += TRANSFER_WIDTH) {
+        const [name, , dividends, moved] = rows.subarray(row, row + TRANSFER_WIDTH);
+        parts[name!]! += dividends! + moved!;
+        if (grown !== null) correct(grown, name!, { dividends: dividends!, moved: moved! });
+      }
+    },
+  };
+}
+
+/** A name that received a dividend, and began with another weight than it was held with. */
+function correct(
+  { growth, held, drifted, factor }: GrownNames,
+  name: number,
+  { dividends, moved }: { readonly dividends: number; readonly moved: number },
+): void {
+  const weight = held[name]!;
+  const grown = drifted[name]! * factor;
+  if (weight === 0 || grown === 0) return;
+  growth[name]! *= (((grown + dividends) / grown) * weight) / (weight - moved);
 }
 
 /** Names with a weight. */

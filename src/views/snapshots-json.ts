@@ -44,6 +44,28 @@ export const SNAPSHOT = jsonObject<RebalanceSnapshot, SnapshotSource>({
     older: () => [],
   },
   announced: valueMember(({ snapshot: { announced } }) => (announced === null ? null : formatDay(announced))),
+  target_weights: {
+    ...writtenMember<RebalanceSnapshot['target_weights'], SnapshotSource>((json, source) => {
+      const { weights, columns, targets, targetColumns } = source.snapshot;
+      const isHeld = targets !== null && columns.length === targetColumns?.length && equal(weights, targets);
+      writeMap(json, source, targetColumns ?? columns, isHeld ? null : targets);
+    }),
+    older: () => null,
+  },
+  reference_date: {
+    ...valueMember(({ snapshot: { reference } }: SnapshotSource) => (reference === null ? null : formatDay(reference))),
+    older: () => null,
+  },
+  index_shares: {
+    ...writtenMember<RebalanceSnapshot['index_shares'], SnapshotSource>((json, source) =>
+      writeMap(json, source, source.snapshot.columns, source.snapshot.shares),
+    ),
+    older: () => null,
+  },
+  weighting_factor: {
+    ...writtenMember<RebalanceSnapshot['weighting_factor'], SnapshotSource>(writeFactors),
+    older: () => null,
+  },
   cause: { ...valueMember(({ snapshot: { cause } }: SnapshotSource) => cause), older: () => null },
 });
 
@@ -106,6 +128,31 @@ function writeWeights(json: JsonWriter, { keys, snapshot: { columns } }: Snapsho
   json.raw('{');
   json.members(keys, columns, weights);
   json.raw('}');
+}
+
+/** Numbers by name; null where there are none. */
+function writeMap(json: JsonWriter, { keys }: SnapshotSource, columns: Int32Array, values: Float64Array | null): void {
+  if (values === null) json.raw('null');
+  else {
+    json.raw('{');
+    json.members(keys, columns, values);
+    json.raw('}');
+  }
+}
+
+/** Factors by name, null for one without a share count; null where no name has one. */
+function writeFactors(json: JsonWriter, source: SnapshotSource): void {
+  const { columns, factors } = source.snapshot;
+  const isKnown = (factor: number): boolean => factor !== 0;
+  if (factors === null || factors.every(isKnown)) writeMap(json, source, columns, factors);
+  else if (!factors.some(isKnown)) json.raw('null');
+  else {
+    const entries = Array.from(factors, (factor, k) => [
+      source.identifiers[columns[k]!]!,
+      isKnown(factor) ? factor : null,
+    ]);
+    json.value(Object.fromEntries(entries));
+  }
 }
 
 function equal(a: Float64Array, b: Float64Array): boolean {

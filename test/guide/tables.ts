@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { typeSpec, type CatalogueEntry, type ParameterSpec } from '#domain/catalogue/type-spec.js';
+import { FUNCTIONS } from '#domain/datapoints/expressions/functions/catalogue.js';
 import { EXPORTS } from '#domain/exports/catalogue.js';
 import type { ExportTable } from '#domain/exports/export-table.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
@@ -21,6 +22,11 @@ import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js
 const TABLES: Readonly<Record<string, () => string>> = {
   selection: () => classTable(SELECTION_CLASSES),
   weighting: () => classTable(WEIGHTING_CLASSES),
+  functions: () =>
+    table(
+      ['function', 'is', 'example'],
+      FUNCTIONS.map(({ signature, help, example }) => [`\`${signature}\``, help, `\`${example}\``]),
+    ),
   constraints: () => classTable(CONSTRAINT_CLASSES),
   objectives: () => classTable(OBJECTIVE_CLASSES),
   returns: () => classTable(RETURNS_CLASSES),

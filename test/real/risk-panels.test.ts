@@ -5,7 +5,8 @@ import { daysCalendar } from '#domain/calendars/days-calendar.js';
 import { dayFrom } from '#domain/time/days.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { compareText } from '#domain/refusals/findings.js';
-import { growthOf } from '#domain/market/growth.js';
+import { growthOf } from '#domain/index-mathematics/growth.js';
+import { securityTerms } from '#domain/index-mathematics/growth-terms.js';
 import { narrowMarket } from '#domain/market/narrow-market.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
@@ -119,12 +120,6 @@ function windowOf(file: string) {
     calendar: daysCalendar(market.dates),
     calendars: { list: () => [], get: () => undefined },
   });
-  const growth = growthOf(sm, {
-    variant: 'total',
-    withholdingTax: 0,
-    specialDividends: 'reinvest',
-    splits: 'apply',
-    currency: '',
-  });
+  const growth = growthOf(sm, securityTerms('total', ''));
   return { sm, growth, from: 0, to: sm.sessions.length - 1 };
 }

@@ -153,8 +153,7 @@ function compositionFor(composer: Composer, { indexId, session, engine, called }
   if (resolved === null || decision?.kind !== 'decided')
     throw new Refusal('EMPTY_INDEX', `The index ${indexId} holds nothing as decided on ${formatDay(decided)}.`);
   const timing = { date: day, also: [], session, decision: resolved.session, announced: null };
-  const { max_stale_sessions: maxStaleSessions } = composer.treatment(indexId);
-  const traded = takeEffect({ sm, maxStaleSessions }, timing, decision);
+  const traded = takeEffect({ sm, document, treatment: composer.treatment(indexId) }, timing, decision);
   if (traded === undefined)
     throw new Refusal(
       'EMPTY_INDEX',

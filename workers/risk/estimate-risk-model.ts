@@ -6,8 +6,8 @@ import { daysCalendar } from '#domain/calendars/days-calendar.js';
 import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
 import { RiskModelRequest, type Estimator } from '#domain/risk/risk-model-document.js';
 import { compareText } from '#domain/refusals/findings.js';
-import { growthOf } from '#domain/market/growth.js';
-import { growthTerms, type GrowthTerms } from '#domain/market/growth-terms.js';
+import { growthOf } from '#domain/index-mathematics/growth.js';
+import { growthTerms, securityTerms, type GrowthTerms } from '#domain/index-mathematics/growth-terms.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { narrowMarket } from '#domain/market/narrow-market.js';
@@ -198,5 +198,5 @@ function termsOf(universe: RiskUniverse, variant: 'total' | 'price'): GrowthTerm
 
 /** Terms of plain names: dividends by the request, splits and special dividends applied, no currency but their own. */
 export function plainTerms(variant: 'total' | 'price'): GrowthTerms {
-  return { variant, withholdingTax: 0, specialDividends: 'reinvest', splits: 'apply', currency: '' };
+  return securityTerms(variant, '');
 }

@@ -1,8 +1,8 @@
 import { marketOn } from '#domain/books/market-on.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { dayFrom, type Day } from '#domain/time/days.js';
-import { growthOf } from '#domain/market/growth.js';
-import { growthTerms } from '#domain/market/growth-terms.js';
+import { growthOf } from '#domain/index-mathematics/growth.js';
+import { growthTerms } from '#domain/index-mathematics/growth-terms.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';

@@ -3,8 +3,8 @@ import { canonicalJson } from '#domain/json/canonical-json.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { growthOf } from '#domain/market/growth.js';
-import type { GrowthTerms } from '#domain/market/growth-terms.js';
+import { growthOf } from '#domain/index-mathematics/growth.js';
+import { securityTerms } from '#domain/index-mathematics/growth-terms.js';
 import { factorRiskOf } from '#domain/risk/factor-risk.js';
 import { lastAtMost } from '#domain/numbers/search.js';
 import { growthOfLevel, momentsOf, planSimulation, sharedTallies } from '#domain/simulation/simulation.js';
@@ -73,16 +73,9 @@ function readRun({ columns }: PlanSimulationInput): RunHistory {
 /** Variance of the weights held last under a statistical factor model of the run's window. */
 async function modelledRisk({ request, calendar, market: handle }: PlanSimulationInput, run: RunHistory) {
   const sm = marketOn({ market: openedMarket(handle!), calendars: openedCalendars(), code: calendar }); // the service required a market
-  const terms: GrowthTerms = {
-    variant: 'total',
-    withholdingTax: 0,
-    specialDividends: 'reinvest',
-    splits: 'apply',
-    currency: run.currency,
-  };
   const window = {
     sm,
-    growth: growthOf(sm, terms),
+    growth: growthOf(sm, securityTerms('total', run.currency)),
     from: Math.max(0, sm.sessionAt(run.days[0]!)),
     to: lastAtMost(sm.sessions, run.days.at(-1)!),
   };

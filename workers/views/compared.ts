@@ -4,10 +4,10 @@ import type { Book } from '#domain/books/book.js';
 import { bookDays } from '#domain/books/index-run.js';
 import { marketOn } from '#domain/books/market-on.js';
 import { assertAboveZero } from '#domain/books/series-benchmark.js';
-import type { RunHeader } from '#domain/backtest/run-file/header.js';
+import { runTreatment, type RunHeader } from '#domain/backtest/run-file/header.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { readIndex } from '#domain/checks/validate-index.js';
+import { acceptedIndex } from '#domain/checks/validate-index.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { treatmentOf } from '#domain/documents/treatment.js';
 import type { MeasuredVariant } from '#domain/market/market-data.js';
@@ -132,7 +132,10 @@ function heldAlone(
     base_date: formatDay(base),
     universe: { kind: 'list', identifiers: [identifier] },
     rebalance: { frequency: 'none' },
-    pipeline: { weighting: { type: equalWeight.type }, treatment: { ...treatment, dividends: variant } },
+    pipeline: {
+      weighting: { type: equalWeight.type },
+      treatment: { ...runTreatment(treatment), dividends: variant },
+    },
   };
-  return readIndex(body)!; // one that satisfies its schema
+  return acceptedIndex(body)!; // one that satisfies its schema
 }

@@ -1,10 +1,8 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { marketOn } from '#domain/books/market-on.js';
-import type { RunHeader } from '#domain/backtest/run-file/header.js';
-import { TreatmentSpec } from '#domain/documents/index-document.js';
+import { runTreatment, type RunHeader } from '#domain/backtest/run-file/header.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
-import { latest } from '#domain/datapoints/field-request.js';
 import type { CrossSection } from '#domain/datapoints/cross-section.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
 import { lastAtMost } from '#domain/numbers/search.js';
@@ -22,6 +20,9 @@ import { onEngine } from '../input/numerics.js';
 import { openedCalendars } from '../input/opened-calendars.js';
 import { openedMarket } from '../input/open-markets.js';
 import { withRunFile } from '../run-files/run-file.js';
+import { fieldOfText } from '#domain/datapoints/expressions/field-text.js';
+import { isField, type FieldLeaf } from '#domain/datapoints/expressions/tree.js';
+import type { FieldRequest } from '#domain/datapoints/field-request.js';
 
 /** Groups of which every name is one by itself. */
 const OWN_GROUPS = 'IDENTIFIER';
@@ -121,7 +122,7 @@ function fieldReader(
 ): FieldReader {
   if (fields.length === 0 || market === null) return { fields: [], standsAlone: notRead, on: notRead };
   const sm = marketOn({ market, calendars: openedCalendars(), code: header.calendar });
-  const treatment = TreatmentSpec.parse({ ...header.treatment });
+  const treatment = runTreatment(header.treatment);
   const sides: Readonly<Record<SideName, PlacedNames>> = {
     own: placedNames(engine, sm, header.names),
     benchmark: placedNames(engine, sm, benchmarkNames),
@@ -132,7 +133,8 @@ function fieldReader(
   const followed =
     universeOn === null ? Int32Array.from(heldAtAll).sort() : Int32Array.from({ length: sm.names }, (_, i) => i);
   const sections = crossSectionsOf({ market: sm, treatment, currency: header.currency, followed });
-  const latestOf = fields.map((field) => sections.latest(field));
+  const asked = fields.map((field) => fieldOfText(field, market));
+  const latestOf = asked.map((field) => (isField(field) && isPlain(field) ? sections.latest(field.name) : null));
   return {
     fields,
     standsAlone: (field) => latestOf[field] !== null,
@@ -148,8 +150,7 @@ function fieldReader(
         values(field, { columns, count }, out) {
           const read = latestOf[field]!;
           const values = out.subarray(0, columns.length);
-          if (read === null)
-            values.set((section ??= sections.at(session, universe())).numbers(latest(fields[field]!), columns));
+          if (read === null) values.set((section ??= sections.at(session, universe())).numbers(asked[field]!, columns));
           else read(session, columns, values);
           out.fill(NaN, columns.length, count);
         },
@@ -158,6 +159,8 @@ function fieldReader(
   };
 }
 
+const isPlain = ({ lag, window, dataset }: FieldLeaf | FieldRequest): boolean =>
+  (lag ?? 0) === 0 && (window ?? null) === null && (dataset ?? null) === null;
 const NO_COLUMNS = new Int32Array(0);
 
 function notRead(): never {

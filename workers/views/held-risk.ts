@@ -1,11 +1,11 @@
 import { marketOn } from '#domain/books/market-on.js';
-import type { RunHeader } from '#domain/backtest/run-file/header.js';
+import { runTreatment, type RunHeader } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { growthOf } from '#domain/market/growth.js';
+import { growthOf } from '#domain/index-mathematics/growth.js';
+import { securityTerms } from '#domain/index-mathematics/growth-terms.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -50,19 +50,13 @@ export function riskWindow(
   const sm = marketOn({ market, calendars, code: header.calendar });
   onPart();
   const { special_dividends: specialDividends, splits } = header.treatment;
-  const growth = growthOf(sm, {
-    variant: 'total',
-    withholdingTax: 0,
-    specialDividends,
-    splits,
-    currency: header.currency,
-  });
+  const growth = growthOf(sm, { ...securityTerms('total', header.currency), specialDividends, splits });
   return { sm, growth, from: firstAtLeast(sm.sessions, first), to: lastAtMost(sm.sessions, last) };
 }
 
 /** Datapoints on the terms of a run. */
 export function heldDatapoints({ sm }: ReturnWindow, { treatment, currency }: RunHeader): CrossSections {
-  return datapointsOf(sm, { treatment: TreatmentSpec.parse(treatment), currency });
+  return datapointsOf(sm, { treatment: runTreatment(treatment), currency });
 }
 
 /** The span the returns are asked for, whatever of it the store holds. */

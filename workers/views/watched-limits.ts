@@ -1,5 +1,5 @@
 import { marketOn } from '#domain/books/market-on.js';
-import type { RunHeader } from '#domain/backtest/run-file/header.js';
+import { runTreatment, type RunHeader } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { limitRowsOf, type WatchedContext } from '#domain/compliance/constraint-rows.js';
 import type { LimitRow } from '#domain/compliance/limit-row.js';
@@ -7,7 +7,6 @@ import { rowFindings, type Watched } from '#domain/compliance/row-findings.js';
 import type { MissingValues } from '#domain/constraints/constraint-class.js';
 import { lackingOf, missingSentence } from '#domain/constraints/missing-values.js';
 import { formatDay, type Day } from '#domain/time/days.js';
-import { TreatmentSpec } from '#domain/documents/index-document.js';
 import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -125,7 +124,7 @@ function rowsByDay(
     };
   }
   const sm = marketOn({ market, calendars: openedCalendars(), code: header.calendar });
-  const treatment = TreatmentSpec.parse({ ...header.treatment });
+  const treatment = runTreatment(header.treatment);
   const sections = crossSectionsOf({ market: sm, treatment, currency: header.currency });
   const placed = header.names
     .map((name, position) => ({ position, column: sm.columnOf(name) }))

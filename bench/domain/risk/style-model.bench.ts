@@ -1,8 +1,8 @@
 import { daysCalendar } from '#domain/calendars/days-calendar.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
-import { growthOf } from '#domain/market/growth.js';
-import { growthTerms } from '#domain/market/growth-terms.js';
+import { growthOf } from '#domain/index-mathematics/growth.js';
+import { growthTerms } from '#domain/index-mathematics/growth-terms.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';

@@ -7,6 +7,7 @@ import { riskModelHandlers } from '#http/routes/risk-models.js';
 import { strategyHandlers } from '#http/routes/strategies.js';
 import { createCalendarViews } from '#services/indices/calendars.js';
 import { createEvents } from '#services/indices/events.js';
+import { createDatapointQuestions } from '#services/indices/datapoint-questions.js';
 import { createIndexQuestions } from '#services/indices/index-questions.js';
 import { createIndexSchedules } from '#services/indices/index-schedules.js';
 import { createIndices } from '#services/indices/indices.js';
@@ -53,7 +54,12 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
     handlers: {
       ...calendarHandlers(calendarViews),
       ...eventHandlers(createEvents({ documents, calendars, scheduleOf, today }), today),
-      ...indexHandlers(indices, createIndexQuestions({ ...rooms, scheduleOf }), removals),
+      ...indexHandlers(
+        indices,
+        createIndexQuestions({ ...rooms, scheduleOf }),
+        createDatapointQuestions(rooms),
+        removals,
+      ),
       ...strategyHandlers(strategies, removals),
       ...optimiseHandlers(optimisations, indices, removals),
       ...riskModelHandlers(riskModels),

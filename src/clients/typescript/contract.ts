@@ -128,6 +128,17 @@ export interface AllNode {
   readonly node: 'all';
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNode[];
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
+}
+
+/** Every operand must pass. */
+export interface AllNodeInput {
+  readonly node: 'all';
+  /** Nodes in any order. */
+  readonly operands: readonly ExpressionNodeInput[];
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
 }
 
 export interface AnnouncedDividend {
@@ -166,6 +177,39 @@ export interface AnyNode {
   readonly node: 'any';
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNode[];
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
+}
+
+/** At least one operand must pass. */
+export interface AnyNodeInput {
+  readonly node: 'any';
+  /** Nodes in any order. */
+  readonly operands: readonly ExpressionNodeInput[];
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
+}
+
+/** Operands from left to right; a single one of - is negated. */
+export interface ArithmeticNode {
+  readonly node: 'arithmetic';
+  /** What joins the operands; ^ is a power. */
+  readonly operator: '+' | '-' | '*' | '/' | '^';
+  /** Nodes in any order. */
+  readonly operands: readonly ExpressionNode[];
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
+}
+
+/** Operands from left to right; a single one of - is negated. */
+export interface ArithmeticNodeInput {
+  readonly node: 'arithmetic';
+  /** What joins the operands; ^ is a power. */
+  readonly operator: '+' | '-' | '*' | '/' | '^';
+  /** Nodes in any order. */
+  readonly operands: readonly ExpressionNodeInput[];
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
 }
 
 export interface AssetView {
@@ -695,12 +739,14 @@ export interface BookPayload {
   readonly calendar_coverage: CalendarCoveragePayload | null;
   /** Market value over level, 1 at the start; absent for a bare level series. */
   readonly divisor?: SeriesPayload | undefined;
+  /** Ordinary dividends of each session in points of the price return; absent where they buy more of the security that pays them, and in older runs. */
+  readonly dividend_points?: SeriesPayload | undefined;
 }
 
 /** Keeps the count best names, letting constituents stay while they rank within a buffer: fewer changes at each rebalance. */
 export interface BufferedTopNParams {
-  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
-  readonly field?: string | Datapoint | undefined;
+  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  readonly field?: string | Datapoint | ExpressionNodeInput | undefined;
   /** How many are kept. Unit: names. */
   readonly count: number;
   /** Names ranked so far up always enter; without one 0.8 times count, rounded down. Unit: rank. */
@@ -709,6 +755,8 @@ export interface BufferedTopNParams {
   readonly exit_rank?: number | null | undefined;
   /** Smallest values first. */
   readonly ascending?: boolean | undefined;
+  /** Column whose values split the names into groups decided one by one; names without a value form one group. */
+  readonly group_by?: string | null | undefined;
   /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
@@ -719,6 +767,8 @@ export interface BufferedTopNRule {
   readonly type: 'BufferedTopN';
   /** Arguments of the class, by name. */
   readonly params?: BufferedTopNParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** The average of the worst historical drawdowns, returns added up session by session, is at most a limit. */
@@ -882,6 +932,8 @@ export interface CategoryFilterRule {
   readonly type: 'CategoryFilter';
   /** Arguments of the class, by name. */
   readonly params?: CategoryFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 export interface ChangelogEntryView {
@@ -1007,11 +1059,25 @@ export interface CompareView {
 export interface ComparisonNode {
   readonly node: 'comparison';
   /** Datapoint or reference column. */
-  readonly field: FieldNode;
+  readonly field: ExpressionNode;
   /** How the datapoint is compared with the value. */
   readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
-  /** A number for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
+  /** A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
   readonly value: unknown;
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
+}
+
+export interface ComparisonNodeInput {
+  readonly node: 'comparison';
+  /** Datapoint or reference column. */
+  readonly field: ExpressionNodeInput;
+  /** How the datapoint is compared with the value. */
+  readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
+  /** A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
+  readonly value: unknown;
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
 }
 
 /** Scores the names by a weighted average of winsorised z-scores and keeps the best, those above a score, or both. */
@@ -1032,6 +1098,8 @@ export interface CompositeScoreRule {
   readonly type: 'CompositeScore';
   /** Arguments of the class, by name. */
   readonly params?: CompositeScoreParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** UCITS limits: no name above `single`; the names above `trigger` sum to at most `aggregate`. */
@@ -1114,8 +1182,8 @@ export interface ConcentrationSeries {
 export interface ConstituentChange {
   /** Session at whose close it happened. */
   readonly date: string;
-  /** `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing. */
-  readonly event: 'rebalance' | 'order' | 'merger' | 'acquisition' | 'delisting' | 'ticker_change' | 'spin_off' | 'silence' | 'missing_price' | 'total_loss';
+  /** `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing. */
+  readonly event: 'rebalance' | 'order' | 'merger' | 'acquisition' | 'delisting' | 'ticker_change' | 'spin_off' | 'spin_off_exit' | 'silence' | 'missing_price' | 'total_loss';
   /** Of the corporate action; null without one. */
   readonly ex_date: string | null;
   /** Name into which it turned, or from which it came. */
@@ -1308,16 +1376,24 @@ export interface CoverageResponse {
   readonly cache_size_bytes: number | null;
 }
 
-/** Keeps the largest names until they cover a share of the total, letting constituents stay within a buffer above it. */
+/** Keeps the best securities until they cover a share of the total, letting constituents stay within a buffer or a band. */
 export interface CumulativeCoverageParams {
-  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
-  readonly field?: string | Datapoint | undefined;
-  /** Share of the total that is covered; the name that crosses it is kept. Unit: fraction. */
+  /** Datapoint whose total is covered. */
+  readonly field?: string | Datapoint | ExpressionNodeInput | undefined;
+  /** Share of the total that is covered; the security that crosses it is kept. Unit: fraction. */
   readonly coverage: number;
   /** Constituents stay until the coverage plus this. Unit: fraction. */
   readonly buffer?: number | undefined;
   /** Column whose values split the names into groups decided one by one; names without a value form one group. */
   readonly group_by?: string | null | undefined;
+  /** Datapoint by which the best are found. Default: the coverage field. */
+  readonly rank_field?: string | Datapoint | ExpressionNodeInput | null | undefined;
+  /** Smallest values first. */
+  readonly ascending?: boolean | undefined;
+  /** Securities that are no constituents enter up to this coverage before constituents are looked at. Unit: fraction. */
+  readonly lower?: number | null | undefined;
+  /** Constituents stay up to this coverage; then the best others fill up to the coverage. Unit: fraction. */
+  readonly upper?: number | null | undefined;
   /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
@@ -1328,6 +1404,8 @@ export interface CumulativeCoverageRule {
   readonly type: 'CumulativeCoverage';
   /** Arguments of the class, by name. */
   readonly params?: CumulativeCoverageParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** The index in another currency, hedged by one-month forwards: as a whole, or by the currencies of its names. */
@@ -1723,6 +1801,48 @@ export interface Datapoint {
   readonly transform?: 'none' | 'rank' | 'percentile' | 'zscore' | undefined;
 }
 
+/** What an expression means, for an editor. */
+export interface DatapointEvaluation {
+  /** Whether no finding is an error. */
+  readonly valid: boolean;
+  /** Canonical text; null where it cannot be read. */
+  readonly text: string | null;
+  /** Canonical tree: an ExpressionNode. */
+  readonly tree: Readonly<Record<string, unknown>> | null;
+  /** Unit of the values, as `money` or `number`; null where it is unknown, and of a condition. */
+  readonly unit: string | null;
+  /** Session of the values; null without values. */
+  readonly as_of: string | null;
+  /** Of the securities that were asked about, or of the first that have a value. */
+  readonly values: readonly ({
+    /** Asset identifier. */
+    readonly identifier: string;
+    /** Null where missing. */
+    readonly value: number | string | boolean | null;
+  })[];
+  /** Findings, worst first. */
+  readonly findings: readonly Finding[];
+}
+
+export interface DatapointRequest {
+  /** The expression, as text or as nodes. */
+  readonly expression: string | Readonly<Record<string, unknown>>;
+  /** A condition is what ExpressionFilter and the first operand of `if` take. */
+  readonly expects?: 'number' | 'condition' | undefined;
+  /** Expressions that it names, as the member of an index document. */
+  readonly datapoints?: Readonly<Record<string, string | Readonly<Record<string, unknown>>>> | undefined;
+  /** As that of an index document; default all securities. */
+  readonly universe?: UniverseSpecInput | undefined;
+  /** Default: the preselected calendar. */
+  readonly calendar?: string | undefined;
+  /** Of amounts of money. */
+  readonly currency?: string | undefined;
+  /** Decision date; default the latest of the store. */
+  readonly as_of?: string | null | undefined;
+  /** Securities whose values are wanted; default the first that have one. */
+  readonly identifiers?: readonly string[] | undefined;
+}
+
 export interface DatasetCoverage {
   /** Which table. */
   readonly dataset: 'market' | 'reference';
@@ -1914,6 +2034,8 @@ export interface DividendFilterRule {
   readonly type: 'DividendFilter';
   /** Arguments of the class, by name. */
   readonly params?: DividendFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 export interface DividendPointsView {
@@ -2150,6 +2272,8 @@ export interface ExcludeListRule {
   readonly type: 'ExcludeList';
   /** Arguments of the class, by name. */
   readonly params?: ExcludeListParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** The names have no weight. */
@@ -2232,8 +2356,8 @@ export interface ExplainedRule {
 
 /** What a name had to reach under a rule. */
 export interface ExplainedThreshold {
-  /** `minimum` least value; `maximum` greatest value; `incumbent_minimum` least value of a constituent; `minimum_years` least years with a dividend; `comparison` number that the value is compared with; `count` last rank of those kept; `fraction` last rank of the fraction kept; `coverage` last rank of those that cover the share; `coverage_buffer` last rank at which a constituent stays; `enter_rank` last rank at which a newcomer always enters; `exit_rank` last rank at which a constituent may stay; `places` rank of the constituent that took the last place, where none was left for those behind it; `fill_up` rank of the last name that filled up the count. */
-  readonly type: 'minimum' | 'maximum' | 'incumbent_minimum' | 'minimum_years' | 'comparison' | 'count' | 'fraction' | 'coverage' | 'coverage_buffer' | 'enter_rank' | 'exit_rank' | 'places' | 'fill_up';
+  /** `minimum` least value; `maximum` greatest value; `incumbent_minimum` least value of a constituent; `minimum_years` least years with a dividend; `comparison` number that the value is compared with; `count` last rank of those kept; `fraction` last rank of the fraction kept; `coverage` last rank of those that cover the share; `coverage_buffer` last rank at which a constituent stays; `coverage_lower` last rank within the lower band; `coverage_upper` last rank at which a constituent stays, within the upper band; `enter_rank` last rank at which a newcomer always enters; `exit_rank` last rank at which a constituent may stay; `places` rank of the constituent that took the last place, where none was left for those behind it; `fill_up` rank of the last name that filled up the count. */
+  readonly type: 'minimum' | 'maximum' | 'incumbent_minimum' | 'minimum_years' | 'comparison' | 'count' | 'fraction' | 'coverage' | 'coverage_buffer' | 'coverage_lower' | 'coverage_upper' | 'enter_rank' | 'exit_rank' | 'places' | 'fill_up';
   /** Last rank that reaches it; null off a ranking. */
   readonly rank: number | null;
   /** The bound itself, of a ranking the value of the name at that rank; null where that has none. */
@@ -2304,8 +2428,8 @@ export interface ExposuresView {
 
 /** Keeps the names for which an expression over datapoints is true. */
 export interface ExpressionFilterParams {
-  /** Tree of all, any, not and comparisons. */
-  readonly expression: ExpressionNode;
+  /** Condition as text, or a tree of all, any, not and comparisons. */
+  readonly expression: ExpressionNodeInput;
   /** What happens to a name for which the expression is unknown because a datapoint is missing. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
@@ -2316,10 +2440,15 @@ export interface ExpressionFilterRule {
   readonly type: 'ExpressionFilter';
   /** Arguments of the class, by name. */
   readonly params?: ExpressionFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** A condition on the datapoints of one name. */
-export type ExpressionNode = AllNode | AnyNode | NotNode | ComparisonNode;
+/** An expression on the datapoints of one security. */
+export type ExpressionNode = AllNode | AnyNode | NotNode | ComparisonNode | FieldNode | ValueNode | ArithmeticNode | FunctionNode;
+
+/** An expression on the datapoints of one security. */
+export type ExpressionNodeInput = AllNodeInput | AnyNodeInput | NotNodeInput | ComparisonNodeInput | FieldNodeInput | ValueNode | ArithmeticNodeInput | FunctionNodeInput;
 
 export interface FactorAttributionView {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
@@ -2369,8 +2498,8 @@ export interface FactorContribution {
 
 /** The exposure of the portfolio, or of its active weights, to a datapoint lies between two bounds. A missing value counts as the mean. */
 export interface FactorExposureParams {
-  /** Datapoint, as of the rebalance date. */
-  readonly field: string;
+  /** Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date. */
+  readonly field: string | ExpressionNodeInput;
   /** Smallest exposure. */
   readonly lower?: number | null | undefined;
   /** Largest exposure. */
@@ -2442,11 +2571,11 @@ export interface FieldExposure {
 
 /** Keeps the names whose datapoint meets one comparison: the short form of an expression. */
 export interface FieldFilterParams {
-  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint;
+  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  readonly field: string | Datapoint | ExpressionNodeInput;
   /** How the datapoint is compared with the value. */
   readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
-  /** A number for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
+  /** A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
   readonly value: unknown;
   /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
@@ -2458,6 +2587,8 @@ export interface FieldFilterRule {
   readonly type: 'FieldFilter';
   /** Arguments of the class, by name. */
   readonly params?: FieldFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 export interface FieldList {
@@ -2480,6 +2611,25 @@ export interface FieldNode {
   /** Column or derived datapoint, matched exactly. */
   readonly name: string;
   /** Null resolves in the order market, reference, derived. */
+  readonly dataset: 'market' | 'reference' | 'derived' | null;
+  /** Sessions back from the decision date. */
+  readonly lag: number;
+  /** Trailing sessions, of which those without a bar are left out; required when the aggregate is not last. */
+  readonly window: number | null;
+  /** How a window becomes one value. */
+  readonly aggregate: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count';
+  /** Across the current survivors that have a value. */
+  readonly transform: 'none' | 'rank' | 'percentile' | 'zscore';
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
+}
+
+/** A datapoint, read for every name on or before the decision date. */
+export interface FieldNodeInput {
+  readonly node: 'field';
+  /** Column or derived datapoint, matched exactly. */
+  readonly name: string;
+  /** Null resolves in the order market, reference, derived. */
   readonly dataset?: 'market' | 'reference' | 'derived' | null | undefined;
   /** Sessions back from the decision date. */
   readonly lag?: number | undefined;
@@ -2489,19 +2639,21 @@ export interface FieldNode {
   readonly aggregate?: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count' | undefined;
   /** Across the current survivors that have a value. */
   readonly transform?: 'none' | 'rank' | 'percentile' | 'zscore' | undefined;
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
 }
 
 /** A datapoint of the store as of the decision, as a fraction a year. A missing value counts as the mean of the others. */
 export interface FieldReturns {
-  /** Datapoint that holds the expected returns: its name, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | FieldNode;
+  /** Datapoint that holds the expected returns: its name, or an expression of datapoints as text or as nodes. */
+  readonly field: string | FieldNodeInput | ExpressionNodeInput;
   readonly type: 'field';
 }
 
 /** Weights in proportion to a power of a datapoint. */
 export interface FieldWeightParams {
-  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint;
+  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  readonly field: string | Datapoint | ExpressionNodeInput;
   /** Exponent of the value; -1 weighs by the inverse. */
   readonly power?: number | undefined;
   /** A negative value is not held, counts by its size, or fails the decision. */
@@ -2525,7 +2677,7 @@ export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
   /** Stable code to branch on. */
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
   /** A sentence for people. */
   readonly message: string;
   /** Where, as the client wrote it. */
@@ -2546,10 +2698,17 @@ export interface Finding {
   readonly last_date?: string | undefined;
   /** File, sheet or member of an archive that it is in, as it is called where it lies; of many the first. The row stands in the path. */
   readonly file?: string | undefined;
+  /** Of an expression that was sent as text, the characters concerned: from `start` to before `end`. */
+  readonly position?: {
+    /** First date. */
+    readonly start: number;
+    /** Last date. */
+    readonly end: number;
+  } | undefined;
 }
 
 /** Code of a finding. */
-export type FindingCode = 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
+export type FindingCode = 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
 
 /** Weights given by name; constituents without one are not held. */
 export interface FixedWeightParams {
@@ -2585,6 +2744,8 @@ export interface FreeFloatFilterRule {
   readonly type: 'FreeFloatFilter';
   /** Arguments of the class, by name. */
   readonly params?: FreeFloatFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** The names keep their weight in the reference portfolio. */
@@ -2687,6 +2848,65 @@ export interface FullInvestmentRow {
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: FullInvestmentParams | undefined;
+}
+
+/** A function of the catalogue with its operands. */
+export interface FunctionNode {
+  readonly node: 'function';
+  /** One of /indices/rule-types, `functions`. */
+  readonly name: string;
+  /** Nodes in any order. */
+  readonly operands: readonly ExpressionNode[];
+  /** Column whose values are the groups in which the function is taken. */
+  readonly by?: string | undefined;
+  /** Securities that the function is taken across: those that remain (default), or the whole universe. */
+  readonly over?: 'selection' | 'universe' | undefined;
+  /** Trailing sessions. */
+  readonly window?: number | undefined;
+  /** Sessions back from the decision date. */
+  readonly lag?: number | undefined;
+  /** Lower percentile, a fraction. */
+  readonly low?: number | undefined;
+  /** Upper percentile, a fraction. */
+  readonly high?: number | undefined;
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
+}
+
+/** A function of the catalogue with its operands. */
+export interface FunctionNodeInput {
+  readonly node: 'function';
+  /** One of /indices/rule-types, `functions`. */
+  readonly name: string;
+  /** Nodes in any order. */
+  readonly operands: readonly ExpressionNodeInput[];
+  /** Column whose values are the groups in which the function is taken. */
+  readonly by?: string | undefined;
+  /** Securities that the function is taken across: those that remain (default), or the whole universe. */
+  readonly over?: 'selection' | 'universe' | undefined;
+  /** Trailing sessions. */
+  readonly window?: number | undefined;
+  /** Sessions back from the decision date. */
+  readonly lag?: number | undefined;
+  /** Lower percentile, a fraction. */
+  readonly low?: number | undefined;
+  /** Upper percentile, a fraction. */
+  readonly high?: number | undefined;
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
+}
+
+export interface FunctionSpec {
+  /** Display name. */
+  readonly name: string;
+  /** Of the values of one security, across securities, over trailing sessions, or of what is known at a decision. */
+  readonly form: 'elementwise' | 'cross_section' | 'over_time' | 'decision';
+  /** How it is written. */
+  readonly signature: string;
+  /** What it does, in a sentence or two. */
+  readonly help: string;
+  /** A complete expression. */
+  readonly example: string;
 }
 
 export interface FuturesPriceRequest {
@@ -2977,7 +3197,7 @@ export interface GroupLimitParams {
   /** Column whose values are the groups; names without a value form one group. */
   readonly field: string;
   /** Datapoint by which the best of a group are found. */
-  readonly rank_field?: string | Datapoint | undefined;
+  readonly rank_field?: string | Datapoint | ExpressionNodeInput | undefined;
   /** Most names of one group. Unit: names. */
   readonly maximum: number;
   /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
@@ -2990,6 +3210,8 @@ export interface GroupLimitRule {
   readonly type: 'GroupLimit';
   /** Arguments of the class, by name. */
   readonly params?: GroupLimitParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** Weights groups first and the names within each group after. */
@@ -3136,6 +3358,8 @@ export interface HistoryFilterRule {
   readonly type: 'HistoryFilter';
   /** Arguments of the class, by name. */
   readonly params?: HistoryFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 export interface IdentifierSearch {
@@ -3204,6 +3428,8 @@ export interface IncludeListRule {
   readonly type: 'IncludeList';
   /** Arguments of the class, by name. */
   readonly params?: IncludeListParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 export interface IndexAction {
@@ -3291,6 +3517,8 @@ export interface IndexDocument {
   readonly universe?: UniverseSpec | undefined;
   /** Schedule of the rebalances. */
   readonly rebalance: RebalanceSpec;
+  /** Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store. */
+  readonly datapoints?: Readonly<Record<string, string | ExpressionNode>> | undefined;
   /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
   readonly pipeline: PipelineSpec | null;
   /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
@@ -3325,6 +3553,8 @@ export interface IndexDocumentBody {
   readonly universe?: UniverseSpecInput | undefined;
   /** Schedule of the rebalances. */
   readonly rebalance?: RebalanceSpecInput | undefined;
+  /** Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store. */
+  readonly datapoints?: Readonly<Record<string, string | ExpressionNodeInput>> | undefined;
   /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
   readonly pipeline?: PipelineBody | null | undefined;
   /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
@@ -3420,6 +3650,8 @@ export interface IndexExplanation {
   readonly derivation: DerivedSource | null;
   /** Share of the decided weights still there on the effective date: names may go between the two. The applied weight is the decided one over it. */
   readonly stayed: number;
+  /** Decided weight, where it became index shares before the effective close (`rebalance.weights_as: "shares"` with notice); the applied weight is what those are worth. Null otherwise. */
+  readonly decided_weight: number | null;
   /** Applied weight of the composition in force; null when that leaves the name out. */
   readonly weight: number | null;
   /** Weight held at the close of as_of; null when not held. */
@@ -3834,6 +4066,14 @@ export interface Limits {
   readonly MAX_EXPRESSION_DEPTH: number;
   /** Nodes of an expression tree. */
   readonly MAX_EXPRESSION_NODES: number;
+  /** Fields and constants of an expression tree: four a node. */
+  readonly MAX_EXPRESSION_LEAVES: number;
+  /** Characters of an expression as text: sixteen a node. */
+  readonly MAX_EXPRESSION_LENGTH: number;
+  /** Datapoints that an expression reads, each with its lag and window, through those that it names: four a leaf. */
+  readonly MAX_EXPRESSION_READS: number;
+  /** Datapoints that a document defines: one a selection rule. */
+  readonly MAX_DATAPOINTS: number;
   /** Blocks of a report template. */
   readonly MAX_REPORT_BLOCKS: number;
   /** Pages of a rendered report. */
@@ -3922,6 +4162,8 @@ export interface LiquidityFilterRule {
   readonly type: 'LiquidityFilter';
   /** Arguments of the class, by name. */
   readonly params?: LiquidityFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** No trade from the previous solved weights takes more than a share of the median value traded over some days. A name without a known value traded is not traded. */
@@ -4210,6 +4452,8 @@ export interface MarketCapFilterRule {
   readonly type: 'MarketCapFilter';
   /** Arguments of the class, by name. */
   readonly params?: MarketCapFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** Weights in proportion to market capitalisation. */
@@ -4294,10 +4538,28 @@ export interface MemberSpec {
   readonly help: string | null;
   /** Component schema the value must satisfy. */
   readonly ref: string | null;
-  /** What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series. */
-  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'risk_model' | 'series' | null;
+  /** What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes. */
+  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'risk_model' | 'series' | 'expression' | 'condition' | null;
   /** Values of other parameters with which this one is read, by name: any of these entries; null for always. */
   readonly when: readonly Readonly<Record<string, readonly string[]>>[] | null;
+}
+
+/** Keeps the constituents of another index as it was last decided, or all other securities. */
+export interface MembershipFilterParams {
+  /** A stored index. */
+  readonly index_id: string;
+  /** Turned off, its constituents are excluded. */
+  readonly in?: boolean | undefined;
+}
+
+export interface MembershipFilterRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'MembershipFilter';
+  /** Arguments of the class, by name. */
+  readonly params?: MembershipFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 export interface Methodology {
@@ -4412,6 +4674,8 @@ export interface MomentumFilterRule {
   readonly type: 'MomentumFilter';
   /** Arguments of the class, by name. */
   readonly params?: MomentumFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** Where the solver left the name: at rest between the forces on it, or held by a bound. */
@@ -4458,6 +4722,17 @@ export interface NotNode {
   readonly node: 'not';
   /** What must not be true. */
   readonly operand: ExpressionNode;
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
+}
+
+/** The operand must fail. */
+export interface NotNodeInput {
+  readonly node: 'not';
+  /** What must not be true. */
+  readonly operand: ExpressionNodeInput;
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
 }
 
 /** What weights are chosen for: a type alone, or with its parameters. */
@@ -4519,6 +4794,8 @@ export interface OnePerIssuerRule {
   readonly type: 'OnePerIssuer';
   /** Arguments of the class, by name. */
   readonly params?: OnePerIssuerParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** An OpenAPI 3.1 document. */
@@ -4881,8 +5158,8 @@ export interface ParameterSpec {
   readonly help: string | null;
   /** Component schema the value must satisfy. */
   readonly ref: string | null;
-  /** What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series. */
-  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'risk_model' | 'series' | null;
+  /** What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes. */
+  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'risk_model' | 'series' | 'expression' | 'condition' | null;
   /** Values of other parameters with which this one is read, by name: any of these entries; null for always. */
   readonly when: readonly Readonly<Record<string, readonly string[]>>[] | null;
   /** Members of an object, or of each entry of a list of objects; null of other values. */
@@ -4953,7 +5230,7 @@ export interface PerformanceView {
 
 export interface PipelineBody {
   /** Rules in order, each on the survivors of the one before; none keeps the whole universe. */
-  readonly selection?: readonly (ExpressionFilterRule | FieldFilterRule | CategoryFilterRule | IncludeListRule | ExcludeListRule | TopNRule | BufferedTopNRule | TopFractionRule | CumulativeCoverageRule | RangeFilterRule | MarketCapFilterRule | LiquidityFilterRule | PriceFilterRule | FreeFloatFilterRule | SeasoningFilterRule | HistoryFilterRule | VolatilityFilterRule | MomentumFilterRule | DividendFilterRule | OnePerIssuerRule | GroupLimitRule | CompositeScoreRule)[] | undefined;
+  readonly selection?: readonly (ExpressionFilterRule | FieldFilterRule | CategoryFilterRule | IncludeListRule | ExcludeListRule | TopNRule | BufferedTopNRule | TopFractionRule | CumulativeCoverageRule | RangeFilterRule | MarketCapFilterRule | LiquidityFilterRule | PriceFilterRule | FreeFloatFilterRule | SeasoningFilterRule | HistoryFilterRule | VolatilityFilterRule | MomentumFilterRule | DividendFilterRule | OnePerIssuerRule | GroupLimitRule | CompositeScoreRule | MembershipFilterRule | QuotaRule)[] | undefined;
   /** What happens at events and gaps. */
   readonly treatment?: TreatmentSpecInput | undefined;
   /** How survivors are weighted. */
@@ -5157,6 +5434,8 @@ export interface PriceFilterRule {
   readonly type: 'PriceFilter';
   /** Arguments of the class, by name. */
   readonly params?: PriceFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 export interface PriceGapPayload {
@@ -5168,8 +5447,13 @@ export interface PriceGapPayload {
   readonly priced_from: string;
 }
 
-/** Weights in proportion to the price of one share in index currency, as in a Dow style average. */
-export type PriceWeightParams = Readonly<Record<string, never>>;
+/** Holds one share of each constituent, or a factor of it: weights in proportion to prices in index currency, as in the Dow Jones Industrial Average. */
+export interface PriceWeightParams {
+  /** Column of the number of shares of each constituent, such as a par-value or price-adjustment factor. Default: one share each. */
+  readonly factor_field?: string | null | undefined;
+  /** A split leaves the number of shares and changes the divisor, or multiplies the shares so that the weight is kept. */
+  readonly splits?: 'divisor' | 'keep_weight' | undefined;
+}
 
 export interface PriceWeightWeighting {
   readonly type: 'PriceWeight';
@@ -5300,10 +5584,34 @@ export interface PublishedLog {
   readonly entries: readonly PublicationEntry[];
 }
 
+/** Keeps a number of securities of each group, the best by a field; groups without a quota are excluded. */
+export interface QuotaParams {
+  /** Column whose values are the groups. */
+  readonly field: string;
+  /** Number of securities by group. Unit: securities. */
+  readonly quotas: Readonly<Record<string, number>>;
+  /** Datapoint by which the best of a group are found. */
+  readonly rank_field?: string | Datapoint | ExpressionNodeInput | undefined;
+  /** Smallest values first. */
+  readonly ascending?: boolean | undefined;
+  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  readonly missing?: 'exclude' | 'include' | undefined;
+}
+
+export interface QuotaRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'Quota';
+  /** Arguments of the class, by name. */
+  readonly params?: QuotaParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
+}
+
 /** Keeps the names whose datapoint lies between two bounds. */
 export interface RangeFilterParams {
-  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint;
+  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  readonly field: string | Datapoint | ExpressionNodeInput;
   /** Lower bound; null for none. */
   readonly minimum?: number | null | undefined;
   /** Upper bound; null for none. */
@@ -5320,12 +5628,14 @@ export interface RangeFilterRule {
   readonly type: 'RangeFilter';
   /** Arguments of the class, by name. */
   readonly params?: RangeFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** Weights by the rank of a datapoint. */
 export interface RankWeightParams {
-  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint;
+  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  readonly field: string | Datapoint | ExpressionNodeInput;
   /** Smallest values first. */
   readonly ascending?: boolean | undefined;
   /** linear: count + 1 - rank; reciprocal: 1 / rank. */
@@ -5477,6 +5787,14 @@ export interface RebalanceSnapshot {
   readonly stale_fills: readonly StaleFillPayload[];
   /** When the composition was published, if earlier than date. */
   readonly announced: string | null;
+  /** Weights decided on reference_date; null where they are the weights, and in runs stored before they were recorded. */
+  readonly target_weights: Readonly<Record<string, number>> | null;
+  /** Date whose closes turned target weights into index shares; null in runs stored before it was recorded. */
+  readonly reference_date: string | null;
+  /** Index shares at the effective close: weight times market value over price, with divisor 1 on the base date. Null for strategies and overlays, and in older runs. */
+  readonly index_shares: Readonly<Record<string, number>> | null;
+  /** Index shares over float-adjusted shares; null for a security without a share count. */
+  readonly weighting_factor: Readonly<Record<string, number | null>> | null;
   /** What called for it: the schedule, or a breach that `treatment.on_breach` answers; null in runs stored before it was recorded. */
   readonly cause: 'schedule' | 'breach' | null;
 }
@@ -5498,6 +5816,8 @@ export interface RebalanceSpec {
   readonly roll: 'following' | 'preceding' | 'unadjusted';
   /** From the decision to the effective date. Unit: sessions. */
   readonly effective_lag: number;
+  /** Target weights become index shares at the closes of the decision and drift until the effective date (shares), or hold exactly at the effective close (weights). */
+  readonly weights_as: 'shares' | 'weights';
   /** Effective dates, YYYY-MM-DD. */
   readonly dates: readonly string[];
 }
@@ -5519,6 +5839,8 @@ export interface RebalanceSpecInput {
   readonly roll?: 'following' | 'preceding' | 'unadjusted' | undefined;
   /** From the decision to the effective date. Unit: sessions. */
   readonly effective_lag?: number | undefined;
+  /** Target weights become index shares at the closes of the decision and drift until the effective date (shares), or hold exactly at the effective close (weights). */
+  readonly weights_as?: 'shares' | 'weights' | undefined;
   /** Effective dates, YYYY-MM-DD. */
   readonly dates?: readonly string[] | undefined;
 }
@@ -5794,6 +6116,7 @@ export interface RefreshResult {
   readonly rejected: readonly ({
     /** Asset identifier. */
     readonly identifier: string;
+    /** Bars of its history that differ in the source. */
     readonly bars: {
       /** New rows, and rows with a later state: an open membership that has ended, an announced action that is paid. */
       readonly added: number;
@@ -5802,6 +6125,7 @@ export interface RefreshResult {
       /** Rows held that the source has no more. */
       readonly removed: number;
     };
+    /** Corporate actions of its history that differ in the source. */
     readonly corporate_actions: {
       /** New rows, and rows with a later state: an open membership that has ended, an announced action that is paid. */
       readonly added: number;
@@ -6629,6 +6953,13 @@ export interface RollingRiskView {
   readonly risk: TableFrame;
 }
 
+export interface RuleFallback {
+  /** Taken where fewer securities than this are kept by the parameters before. */
+  readonly when_fewer_than: number;
+  /** Parameters that take the place of those of the rule; the others stay. */
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
 export interface RuleSpec {
   /** Client-assigned, unique within the pipeline. */
   readonly id: string;
@@ -6636,6 +6967,8 @@ export interface RuleSpec {
   readonly type: string;
   /** Arguments of the class, by name. */
   readonly params: Readonly<Record<string, unknown>>;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 export interface RuleTypes {
@@ -6643,6 +6976,8 @@ export interface RuleTypes {
   readonly selection: readonly TypeSpec[];
   /** Weighting classes. */
   readonly weighting: readonly TypeSpec[];
+  /** Functions of expressions. */
+  readonly functions: readonly FunctionSpec[];
   /** The other fields of a definition, by part. */
   readonly fields: DefinitionFields;
 }
@@ -6980,8 +7315,8 @@ export interface ScheduleView {
 }
 
 export interface ScoreTerm {
-  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint;
+  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  readonly field: string | Datapoint | ExpressionNodeInput;
   /** Weight of the term in the average. */
   readonly weight?: number | undefined;
   /** Which end of the datapoint is good. */
@@ -7004,6 +7339,8 @@ export interface SeasoningFilterRule {
   readonly type: 'SeasoningFilter';
   /** Arguments of the class, by name. */
   readonly params?: SeasoningFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 export interface SensitivityRow {
@@ -7844,8 +8181,8 @@ export interface TextBlockInput {
 export interface TiltWeightParams {
   /** Weights that are tilted; market capitalisation counts the free float. */
   readonly base?: 'MarketCapWeight' | 'EqualWeight' | undefined;
-  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint;
+  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  readonly field: string | Datapoint | ExpressionNodeInput;
   /** Exponent of the tilt; 0 leaves the base weights. */
   readonly strength?: number | undefined;
   /** End of the datapoint that gains. */
@@ -7866,8 +8203,8 @@ export interface TiltWeightWeighting {
 
 /** Keeps the best fraction of the names by a field, rounded up, overall or in each group. */
 export interface TopFractionParams {
-  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint;
+  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  readonly field: string | Datapoint | ExpressionNodeInput;
   /** Share of the ranked names that is kept. Unit: fraction. */
   readonly fraction: number;
   /** Smallest values first. */
@@ -7884,12 +8221,14 @@ export interface TopFractionRule {
   readonly type: 'TopFraction';
   /** Arguments of the class, by name. */
   readonly params?: TopFractionParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** Keeps the count best names by a field, overall or in each group. */
 export interface TopNParams {
-  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
-  readonly field?: string | Datapoint | undefined;
+  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  readonly field?: string | Datapoint | ExpressionNodeInput | undefined;
   /** How many are kept. Unit: names. */
   readonly count: number;
   /** Smallest values first. */
@@ -7906,6 +8245,8 @@ export interface TopNRule {
   readonly type: 'TopN';
   /** Arguments of the class, by name. */
   readonly params?: TopNParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** The annualised tracking error against the index is at most a limit. */
@@ -7993,14 +8334,18 @@ export interface TreatmentSpec {
   readonly dividends: 'price' | 'total' | 'net';
   /** Share of dividends that is lost, in the net variant. Unit: fraction. */
   readonly withholding_tax: number;
-  /** Returns of capital, too: reinvested in every variant, or left out. */
-  readonly special_dividends: 'reinvest' | 'ignore';
+  /** Ordinary dividends buy the whole index, or more of the security that paid them. */
+  readonly reinvestment: 'index' | 'constituent';
+  /** Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored. */
+  readonly special_dividends: 'adjust' | 'constituent' | 'reinvest' | 'ignore';
+  /** The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only. */
+  readonly rights?: 'subscribe' | 'price_only' | 'constituent' | undefined;
   /** Applied; left out only where prices are adjusted already. */
   readonly splits: 'apply' | 'ignore';
   /** What a name that leaves is worth. */
   readonly delisting: 'last_price' | 'zero' | 'action_value';
-  /** Whether a spun-off name enters, at zero, on its ex-date. */
-  readonly spin_offs: 'zero_price' | 'ignore';
+  /** A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored. */
+  readonly spin_offs: 'zero_price' | 'drop_after_first_session' | 'ignore';
   /** Carry the last price, leave the name out until the next rebalance, or fail. */
   readonly missing_prices: 'carry' | 'exclude' | 'fail';
   /** Without a bar for longer on its own calendar, a name leaves. Unit: sessions. */
@@ -8018,14 +8363,18 @@ export interface TreatmentSpecInput {
   readonly dividends?: 'price' | 'total' | 'net' | undefined;
   /** Share of dividends that is lost, in the net variant. Unit: fraction. */
   readonly withholding_tax?: number | undefined;
-  /** Returns of capital, too: reinvested in every variant, or left out. */
-  readonly special_dividends?: 'reinvest' | 'ignore' | undefined;
+  /** Ordinary dividends buy the whole index, or more of the security that paid them. */
+  readonly reinvestment?: 'index' | 'constituent' | undefined;
+  /** Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored. */
+  readonly special_dividends?: 'adjust' | 'constituent' | 'reinvest' | 'ignore' | undefined;
+  /** The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only. */
+  readonly rights?: 'subscribe' | 'price_only' | 'constituent' | undefined;
   /** Applied; left out only where prices are adjusted already. */
   readonly splits?: 'apply' | 'ignore' | undefined;
   /** What a name that leaves is worth. */
   readonly delisting?: 'last_price' | 'zero' | 'action_value' | undefined;
-  /** Whether a spun-off name enters, at zero, on its ex-date. */
-  readonly spin_offs?: 'zero_price' | 'ignore' | undefined;
+  /** A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored. */
+  readonly spin_offs?: 'zero_price' | 'drop_after_first_session' | 'ignore' | undefined;
   /** Carry the last price, leave the name out until the next rebalance, or fail. */
   readonly missing_prices?: 'carry' | 'exclude' | 'fail' | undefined;
   /** Without a bar for longer on its own calendar, a name leaves. Unit: sessions. */
@@ -8213,25 +8562,29 @@ export interface UniverseMembership {
 }
 
 export interface UniverseSpec {
-  /** Every name of the market, or fewer. */
-  readonly kind: 'all' | 'named' | 'list' | 'index' | 'watchlist';
+  /** Every name of the market, or fewer; or a set of other universes. */
+  readonly kind: 'all' | 'named' | 'list' | 'index' | 'watchlist' | 'union' | 'difference' | 'intersection';
   /** Of the kind `named` a universe of the market, of `index` an index: its constituents at each decision. */
   readonly id?: string | null | undefined;
   /** Stored watchlist of the kind `watchlist`, as it is when used. */
   readonly watchlist_id?: string | undefined;
   /** Asset identifiers of the kind `list`. */
   readonly identifiers?: readonly string[] | undefined;
+  /** Universes of a set: the members of any of them (union), of all (intersection), or of the first and no other (difference). An index among them is as it was last decided. */
+  readonly of?: readonly UniverseSpec[] | undefined;
 }
 
 export interface UniverseSpecInput {
-  /** Every name of the market, or fewer. */
-  readonly kind?: 'all' | 'named' | 'list' | 'index' | 'watchlist' | undefined;
+  /** Every name of the market, or fewer; or a set of other universes. */
+  readonly kind?: 'all' | 'named' | 'list' | 'index' | 'watchlist' | 'union' | 'difference' | 'intersection' | undefined;
   /** Of the kind `named` a universe of the market, of `index` an index: its constituents at each decision. */
   readonly id?: string | null | undefined;
   /** Stored watchlist of the kind `watchlist`, as it is when used. */
   readonly watchlist_id?: string | undefined;
   /** Asset identifiers of the kind `list`. */
   readonly identifiers?: readonly string[] | undefined;
+  /** Universes of a set: the members of any of them (union), of all (intersection), or of the first and no other (difference). An index among them is as it was last decided. */
+  readonly of?: readonly UniverseSpecInput[] | undefined;
 }
 
 /** Means over the portfolios of a family. */
@@ -8284,6 +8637,15 @@ export interface ValidationReport {
   readonly valid: boolean;
   /** Findings, worst first. */
   readonly findings: readonly Finding[];
+}
+
+/** A constant. */
+export interface ValueNode {
+  readonly node: 'value';
+  /** A constant, or a list of constants as the edges of ladder. */
+  readonly value: number | string | boolean | readonly (number | string | boolean)[];
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  readonly text?: string | undefined;
 }
 
 export interface VersionDifference {
@@ -8343,6 +8705,8 @@ export interface VolatilityFilterRule {
   readonly type: 'VolatilityFilter';
   /** Arguments of the class, by name. */
   readonly params?: VolatilityFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** The annualised volatility of the portfolio is at most a limit. */
@@ -8473,8 +8837,8 @@ export interface WeightSumRow {
 
 /** The weighted average of a datapoint over the invested weight lies between two bounds, or between two multiples of the average of the index. */
 export interface WeightedAverageParams {
-  /** Datapoint, as of the rebalance date. */
-  readonly field: string;
+  /** Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date. */
+  readonly field: string | ExpressionNodeInput;
   /** Smallest average, or multiple of the average of the index. */
   readonly lower?: number | null | undefined;
   /** Largest average, or multiple of the average of the index. */
@@ -8754,6 +9118,11 @@ export interface Operations {
   validateIndex: {
     request: { readonly body: IndexDocumentBody };
     answer: ValidationReport;
+  };
+  /** What an expression means: its canonical text, its unit and the values of a few securities. */
+  evaluateDatapoint: {
+    request: { readonly body: DatapointRequest };
+    answer: DatapointEvaluation;
   };
   /** Composes a definition as sent on one date; nothing is stored. */
   previewDocument: {
@@ -9471,6 +9840,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   listRuleTypes: 'GET /indices/rule-types',
   listOverlayTypes: 'GET /indices/overlay-types',
   validateIndex: 'POST /indices/validate',
+  evaluateDatapoint: 'POST /indices/datapoints/evaluate',
   previewDocument: 'POST /indices/preview',
   whatIf: 'POST /indices/whatif',
   getIndex: 'GET /indices/{index_id}',

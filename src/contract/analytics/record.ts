@@ -23,6 +23,21 @@ export const RebalanceSnapshot = z
       .array(StaleFillPayload)
       .meta({ description: 'Names traded at the price of an earlier session, up to max_stale_sessions old.' }),
     announced: z.string().nullable().meta({ description: 'When the composition was published, if earlier than date.' }),
+    target_weights: z.record(z.string(), z.number()).nullable().meta({
+      description:
+        'Weights decided on reference_date; null where they are the weights, and in runs stored before they were recorded.',
+    }),
+    reference_date: z.string().nullable().meta({
+      description:
+        'Date whose closes turned target weights into index shares; null in runs stored before it was recorded.',
+    }),
+    index_shares: z.record(z.string(), z.number()).nullable().meta({
+      description:
+        'Index shares at the effective close: weight times market value over price, with divisor 1 on the base date. Null for strategies and overlays, and in older runs.',
+    }),
+    weighting_factor: z.record(z.string(), z.number().nullable()).nullable().meta({
+      description: 'Index shares over float-adjusted shares; null for a security without a share count.',
+    }),
     cause: z.enum(REBALANCE_CAUSES).nullable().meta({
       description:
         'What called for it: the schedule, or a breach that `treatment.on_breach` answers; null in runs stored before it was recorded.',
@@ -58,6 +73,10 @@ export const BookPayload = z
     calendar_coverage: CalendarCoveragePayload.nullable(),
     divisor: SeriesPayload.optional().meta({
       description: 'Market value over level, 1 at the start; absent for a bare level series.',
+    }),
+    dividend_points: SeriesPayload.optional().meta({
+      description:
+        'Ordinary dividends of each session in points of the price return; absent where they buy more of the security that pays them, and in older runs.',
     }),
   })
   .meta({ id: 'BookPayload' });

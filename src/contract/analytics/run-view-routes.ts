@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { BenchmarkName } from '#domain/documents/benchmark-ref.js';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
 import { compositionErrors, listingQuery } from '../common.js';
 import { routes } from '../route.js';
@@ -169,11 +170,10 @@ export const runViewRoutes = routes({
         .enum(EXPOSURE_INTERVALS)
         .default('native')
         .meta({ description: 'Every date, or the last of each week or month.' }),
-      fields: z
-        .array(z.string().min(1).max(64))
-        .max(FIELDS_MAX)
-        .default([])
-        .meta({ description: 'Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP.' }),
+      fields: z.array(z.string().min(1).max(LIMITS.MAX_EXPRESSION_LENGTH)).max(FIELDS_MAX).default([]).meta({
+        description:
+          'Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them; securities that the run holds are what a function is taken across.',
+      }),
       benchmark: BenchmarkName.optional(),
       table: z.enum(EXPOSURE_TABLE_NAMES).optional().meta({
         description:

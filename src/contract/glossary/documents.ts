@@ -68,7 +68,6 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   dividends: 'Return variant: dividends left out, reinvested, or reinvested after withholding tax.',
   splits: 'Whether splits are applied; `ignore` only for prices that are adjusted already.',
   delisting: 'What a name that leaves is worth.',
-  spin_offs: 'Whether a spun-off name enters, at zero, on its ex-date.',
   missing_prices: 'Carry the last price, leave the name out until the next rebalance, or fail.',
   field: 'Datapoint or reference column.',
   group: 'The group.',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { FunctionSpec } from './datapoints.js';
 import { IndexDocument, PipelineSpec, RuleSpec, WeightingSpec } from '#domain/documents/index-document.js';
 import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { Finding, ParameterSpec, skippedFields, TypeSpec } from '../common.js';
@@ -62,6 +63,7 @@ export const RuleTypes = z
   .strictObject({
     selection: z.array(TypeSpec),
     weighting: z.array(TypeSpec),
+    functions: z.array(FunctionSpec).meta({ description: 'Functions of expressions.' }),
     fields: z
       .strictObject({
         index: fields('Of the document itself.'),

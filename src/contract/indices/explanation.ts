@@ -68,6 +68,10 @@ export const IndexExplanation = z
       description:
         'Share of the decided weights still there on the effective date: names may go between the two. The applied weight is the decided one over it.',
     }),
+    decided_weight: z.number().nullable().meta({
+      description:
+        'Decided weight, where it became index shares before the effective close (`rebalance.weights_as: "shares"` with notice); the applied weight is what those are worth. Null otherwise.',
+    }),
     weight: z.number().nullable().meta({
       description: 'Applied weight of the composition in force; null when that leaves the name out.',
     }),

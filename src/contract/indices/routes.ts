@@ -15,6 +15,7 @@ import {
   IndexDocumentBody,
   example,
 } from './definition.js';
+import { DatapointEvaluation, DatapointRequest } from './datapoints.js';
 import { PreviewResponse, PreviewRequest, PreviewDocumentRequest } from './preview.js';
 import { IndexExplanation } from './explanation.js';
 import { WhatIfResponse, WhatIfRequest } from './what-if.js';
@@ -77,6 +78,21 @@ export const indexRoutes = routes({
     body: { schema: IndexDocumentBody, document: true, report: true, example },
     success: { status: 200, description: 'The report.', schema: ValidationReport },
     errors: [],
+  },
+  evaluateDatapoint: {
+    method: 'POST',
+    path: '/indices/datapoints/evaluate',
+    scope: 'read',
+    tag: 'indices',
+    summary: 'What an expression means: its canonical text, its unit and the values of a few securities.',
+    description:
+      'Answers 200 with findings whatever is wrong with the expression; of a text each finding says at which characters. Values need a served store.',
+    body: {
+      schema: DatapointRequest,
+      example: { expression: 'FREE_FLOAT_MARKET_CAP * max(1 + zscore(DIVIDEND_YIELD, by=SECTOR), 0)' },
+    },
+    success: { status: 200, description: 'The expression as it is understood.', schema: DatapointEvaluation },
+    errors: compositionErrors,
   },
   previewDocument: {
     method: 'POST',

@@ -104,8 +104,10 @@ export const RefreshResult = z
       .array(
         z.strictObject({
           identifier: z.string(),
-          bars: z.strictObject(rowCounts),
-          corporate_actions: z.strictObject(rowCounts),
+          bars: z.strictObject(rowCounts).meta({ description: 'Bars of its history that differ in the source.' }),
+          corporate_actions: z
+            .strictObject(rowCounts)
+            .meta({ description: 'Corporate actions of its history that differ in the source.' }),
           held_back: z.int().min(0).meta({ description: 'Later bars that are not taken either.' }),
           first: z.array(Restated).meta({ description: 'The first differences, at most 3.' }),
         }),

@@ -4,6 +4,7 @@ import { isDerivedDocument, isRuleDocument } from '../documents/index-document.j
 import { createDerivedDecider } from '../optimisation/derived-decider.js';
 import { createDecider, type DecisionSharing } from '../rules/decide.js';
 import type { DeciderFactory } from '../books/compositions.js';
+import { indexWeightsFor } from '../books/index-weights.js';
 
 /**
  * Deciders of stored definitions: by their rules, or by optimising the index they derive from.
@@ -19,6 +20,7 @@ export function indexDeciders(engine: Engine, sharing?: DecisionSharing): Decide
       document,
       market: composer.market(document.id),
       universe: (session) => composer.universe(document.id, session),
+      indexWeights: indexWeightsFor(composer, document.id),
       engine,
       sharing,
     });

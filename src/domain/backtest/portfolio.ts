@@ -1,7 +1,7 @@
 import { keptFloats, keptMemory } from '#base/memory/kept-memory.js';
 import { exchangeRates } from '../market/exchange-rates.js';
-import { effectOn, effectTable } from '../market/session-effects.js';
-import { shortTerms } from '../market/growth-terms.js';
+import { effectOn, effectTable } from '../index-mathematics/session-effects.js';
+import { shortTerms } from '../index-mathematics/growth-terms.js';
 import type { Book, BookEvent, Gap } from '../books/book.js';
 import type { Compositions } from '../books/compositions.js';
 import { eventsOn, type EventTerms } from '../books/book-events.js';

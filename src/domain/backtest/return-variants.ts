@@ -24,6 +24,10 @@ export function variantsOf({ compositions, book }: IndexRun, to: number): Varian
   const overlays: Partial<Record<ReturnVariant, StoredOverlay>> = {};
   for (const variant of variantsOn(market)) {
     if (known.has(variant)) continue;
+    if (book.reinvested) {
+      known.set(variant, { level: book.reinvested.levels[variant], divisor: book.divisor });
+      continue;
+    }
     const twin = treatment.withholding_tax === 0 ? known.get(UNTAXED_TWINS[variant]) : undefined;
     const other = twin === undefined ? indexBook({ compositions, to, variant, isBrief: true }) : null;
     if (other && other.overlay === undefined) ends[variant] = briefEnd(other);

@@ -1,5 +1,5 @@
 import { pairOf, rateNotAboveZero, rateSeries, requireRatesAboveZero } from '../market/exchange-rates.js';
-import { growthOf } from '../market/growth.js';
+import { growthOf } from '../index-mathematics/growth.js';
 import type { MeasuredVariant } from '../market/market-data.js';
 import { variantOn } from '../market/price-basis.js';
 import { closeOn, type PriceSeries } from '../market/series.js';

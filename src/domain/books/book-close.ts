@@ -73,6 +73,7 @@ export function closeSession(state: BookState, session: number, targets: Targets
   const isQuiet =
     !targets &&
     state.today === undefined &&
+    state.droppedChildren.length === 0 &&
     state.missing.length === 0 &&
     state.renamed.size === 0 &&
     state.waiting.length === 0;
@@ -138,6 +139,9 @@ function leavingOn(state: BookState, session: number, { targets, conversions }: 
   for (const column of today?.exits.keys() ?? []) {
     if (isHeldColumn(state, column) && !conversions.has(column)) leaving.push(column);
   }
+  for (const column of state.droppedChildren)
+    if (isHeldColumn(state, column) && !leaving.includes(column) && targets?.columns.includes(column) !== true)
+      leaving.push(column);
   for (const column of state.missing) {
     if (!isHeldColumn(state, column) || leaving.includes(column) || conversions.has(column)) continue;
     if (targets?.columns.includes(column)) continue;
@@ -301,7 +305,17 @@ function takeTargets(state: BookState, targets: Targets, session: number): void 
   }
   value[at]! *= retained;
   cash[at] = left;
+  if (targets.basket !== undefined) holdBasket(state, at, targets.basket);
   for (const slot of waiting) openOrder(state, { session, slot, target: asked[slot]!, held: weights[row + slot]! });
+}
+
+/** Holds fixed numbers of shares: what they are worth more or less than those before changes the divisor. */
+function holdBasket(state: BookState, at: number, basket: number): void {
+  const { reinvested, divisor } = state;
+  if (reinvested === null) return;
+  const level = reinvested.levels.price[at]!;
+  state.basketUnit ??= (level * divisor[at]!) / basket;
+  divisor[at] = (state.basketUnit * basket) / level;
 }
 
 /** Holds what was asked for of every slot: nothing stays as it was. */

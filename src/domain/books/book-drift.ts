@@ -1,7 +1,7 @@
 import { formatDay } from '../time/days.js';
 import { requireRate } from '../market/exchange-rates.js';
-import { closeOfEffect, effectOn } from '../market/session-effects.js';
-import { shortTerms } from '../market/growth-terms.js';
+import { closeOfEffect, effectOn } from '../index-mathematics/session-effects.js';
+import { shortTerms } from '../index-mathematics/growth-terms.js';
 import { panelRow } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import { eventsOn, exitFactor, valueInUnitsOf } from './book-events.js';
@@ -11,6 +11,7 @@ import {
   dropAll,
   hold,
   isHeldColumn,
+  NONE,
   placeOf,
   rowOf,
   writeRow,
@@ -19,6 +20,7 @@ import {
 } from './book-state.js';
 import { assertWorth } from './book-limits.js';
 import { changeUnits, growUnits } from './book-growth.js';
+import { openSession, reinvestDividends } from './book-income.js';
 
 /** Moves the book from the close before to this close: growth, proceeds of names that leave, spun-off names. */
 export function driftTo(state: BookState, session: number): void {
@@ -27,26 +29,32 @@ export function driftTo(state: BookState, session: number): void {
   clearRow(state, session);
   const isStructural = sm.actions.isStructural[session] === 1 || state.children.length > 0 || state.renamed.size > 0;
   state.today = isStructural ? eventsOn(state, session) : undefined;
+  state.droppedChildren = NONE;
   const spunOff = state.today === undefined ? NOTHING : spunOffOn(state, session);
+  const opened = openSession(state, session);
   if (state.inIndex) adjustCash(state, session);
   if (state.ofShorts !== state.effects) adjustShorts(state, session);
-  const before = state.path;
+  const before = state.path * state.carry;
+  state.carry /= opened;
   const sum = isStructural ? growThroughEvents(state, session, spunOff) : growUnits(state, session);
   if (!Number.isFinite(sum))
     throw new Refusal(
       'NUMERIC_FAILURE',
       `The growth of the book is not finite on ${formatDay(sm.sessions[session]!)}.`,
     );
-  assertWorth(state, session, state.periodValue * sum);
   state.path = sum;
-  state.paths[at] = sum;
-  gross[at] = sum / before;
-  value[at] = state.periodValue * sum;
+  state.drift[at] = (sum * state.carry) / before;
+  if (state.effects.terms.reinvestment === 'index') reinvestDividends(state, session, before);
+  const grown = sum * state.carry;
+  assertWorth(state, session, state.periodValue * grown);
+  state.paths[at] = grown;
+  gross[at] = grown / before;
+  value[at] = state.periodValue * grown;
   cash[at] = sum > 0 ? state.periodCash / sum : 1;
   if (!(sum > 0)) dropAll(state, session);
   else if (isStructural) scaleRow(state, session, 1 / sum);
   else if (!input.isBrief && !input.isSparse) writeRow(state, session);
-  divisor[at] = divisor[at - 1]! * reinvested(state, session);
+  divisor[at] = divisor[at - 1]! * opened * reinvested(state, session);
   if (isStructural) beginHoldingPeriod(state, session);
 }
 
@@ -171,7 +179,7 @@ function spunOffOn(state: BookState, session: number): Child[] {
     if (place < 0) return [];
     const share = units[place]! * index[panelRow(sm, session - 1) + parent]!;
     const price = sm.carriedClose(session - 1, parent) * rates.rateAt(session - 1, parent);
-    const ratio = effectOn(effects, session, parent)?.ratio ?? 1;
+    const ratio = effects.terms.splitShares === 'keep' ? 1 : (effectOn(effects, session, parent)?.ratio ?? 1);
     return [{ slot: slotOf[child]!, column: child, since: session, units: (share / price) * ratio * perUnit }];
   });
 }
@@ -179,6 +187,7 @@ function spunOffOn(state: BookState, session: number): Child[] {
 /** Spun-off names enter at zero; they are worth something from their first bar on. */
 function enterChildren(state: BookState, session: number, spunOff: readonly Child[]): void {
   const { sm, rates, weights, treatment, effects } = state;
+  const dropped: number[] = [];
   const row = rowOf(state, session);
   for (const child of state.children) child.units *= effectOn(effects, session, child.column)?.ratio ?? 1;
   state.children.push(...spunOff);
@@ -189,9 +198,12 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Chil
     requireRate(rates, sm, session, child.column);
     weights[row + child.slot]! +=
       child.units * sm.carriedClose(session, child.column) * rates.rateAt(session, child.column);
+    if (treatment.spin_offs === 'drop_after_first_session' && state.isHeld[child.slot] === 0)
+      dropped.push(child.column);
     hold(state, child.slot);
     return false;
   });
+  state.droppedChildren = dropped;
 }
 
 /**
@@ -213,7 +225,7 @@ function reinvested(state: BookState, session: number): number {
         : (units[place]! * index[panelRow(sm, session) + column]!) / path;
     const cash = weight < 0 || isForAll ? ofShorts.cash[e]! : (effectOn(own, session, column)?.cash ?? 0);
     if (cash > 0) factor -= (weight * cash) / (closeOfEffect(sm, ofShorts, e) + cash);
-    if (rights[e]! > 0)
+    if (rights[e]! > 0 && own.terms.rights === 'constituent')
       factor +=
         (weight * ofShorts.ratio[e]! * rights[e]! * ofShorts.subscription[e]!) / sm.carriedClose(session - 1, column);
   }

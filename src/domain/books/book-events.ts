@@ -1,8 +1,8 @@
 import type { TreatmentSpec } from '../documents/index-document.js';
 import type { ExchangeRates } from '../market/exchange-rates.js';
 import type { CorporateAction } from '../market/market-data.js';
-import { effectOn, effectTable } from '../market/session-effects.js';
-import type { GrowthTerms } from '../market/growth-terms.js';
+import { effectOn, effectTable } from '../index-mathematics/session-effects.js';
+import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 
 /** What corporate actions do to a book on one session, by column. */
@@ -72,7 +72,7 @@ export function eventsOn(terms: EventTerms, session: number): SessionEvents | un
       }
       case 'SPIN_OFF':
         if (
-          treatment.spin_offs === 'zero_price' &&
+          treatment.spin_offs !== 'ignore' &&
           sm.market.adjustment !== 'total' &&
           related >= 0 &&
           related !== column &&

@@ -32,9 +32,10 @@ export function changeUnits({ units, panel, ahead, periods }: BookState, place: 
 /** The session before which the units of one stay unless something unforeseen happens at a close. */
 function staysSameUntil({ input, sm, targetsOn, inIndex, ofShorts, effects }: BookState, session: number): number {
   if (inIndex !== null || ofShorts !== effects) return session + 1;
+  const { isOpening } = effects;
   const { isStructural } = sm.actions;
   const last = Math.min(input.to, session + SESSIONS_AT_ONCE - 1);
   let until = session;
-  while (until < last && !targetsOn.has(until) && isStructural[until + 1] === 0) until++;
+  while (until < last && !targetsOn.has(until) && isStructural[until + 1] === 0 && isOpening[until + 1] === 0) until++;
   return until + 1;
 }

@@ -1,6 +1,14 @@
 import type { SessionMarket } from '../market/session-market.js';
 import { firstAtLeast, lastAtMost } from '../numbers/search.js';
-import type { Book, BookEvent, BookOverlay, Gap, UnfilledOrder } from './book.js';
+import {
+  driftOf,
+  type Book,
+  type BookEvent,
+  type BookOverlay,
+  type Gap,
+  type Transfers,
+  type UnfilledOrder,
+} from './book.js';
 import type { Composition } from './compositions.js';
 
 /**
@@ -24,8 +32,11 @@ export function bookOnSessions(
   const gross = spanProducts(book.gross, positions);
   const events = isBrief ? [] : eventsOn(book, positions, gross);
   const placed = (session: number): number => firstAtLeast(sm.sessions, book.sm.sessions[session]!);
+  const { drift: _, transfers, reinvested: __, ...own } = book;
   return {
-    ...book,
+    ...own,
+    ...(book.drift ? { drift: driftOn(driftOf(book), { positions, gross, events }) } : {}),
+    ...(transfers ? { transfers: transfersOn(transfers, positions) } : {}),
     onOwnSessions: book,
     sm,
     from,
@@ -77,14 +88,15 @@ function rowsAt(rows: Float64Array, positions: Int32Array, width: number): Float
 /** Events where they happened alone; those of a span of sessions as one, with the contributions of all of it. */
 function eventsOn(book: Book, positions: Int32Array, gross: Float64Array): BookEvent[] {
   const byPosition = new Map(book.events.map((event) => [event.at, event]));
+  const hasOwnDrift = book.overlay !== undefined || book.drift !== undefined;
   const placed: BookEvent[] = [];
   for (let t = 1; t < positions.length; t++) {
     const [begin, end] = [positions[t - 1]!, positions[t]!];
     const own = Array.from({ length: end - begin }, (_, k) => byPosition.get(begin + 1 + k));
     const happened = own.filter((event) => event !== undefined);
     if (end - begin === 1) placed.push(...happened.map((event) => ({ ...event, at: t })));
-    // Between resets of an overlay on a span its weights do not drift by one factor.
-    else if (happened.length > 0 || (book.overlay !== undefined && end > begin))
+    // Between resets of an overlay, and with dividends, weights do not drift by one factor on a span.
+    else if (happened.length > 0 || (end > begin && (hasOwnDrift || transfersBySession(book, begin, end).size > 0)))
       placed.push(merged(book, { happened, own, at: t, begin, end, growth: gross[t]! }));
   }
   return placed;
@@ -104,12 +116,14 @@ function merged(book: Book, { happened, own, at, begin, end, growth }: EventSpan
   const width = book.columns.length;
   const row = (p: number): Float64Array => book.weights.subarray(p * width, (p + 1) * width);
   const earned = row(begin).slice();
+  const moved = transfersBySession(book, begin, end);
   let grown = 1;
   own.forEach((event, k) => {
     const p = begin + 1 + k;
     const drifted = event?.before ?? row(p);
-    const factor = (book.overlay?.drift ?? book.gross)[p]!;
+    const factor = driftOf(book)[p]!;
     for (let i = 0; i < width; i++) earned[i]! += grown * (drifted[i]! * factor - row(p - 1)[i]!);
+    for (const { slot, earnings } of moved.get(p) ?? []) earned[slot]! += grown * earnings;
     grown *= book.gross[p]!;
   });
   const valueBefore = book.value[end]!;
@@ -132,6 +146,51 @@ interface Placed {
   readonly positions: Int32Array;
   readonly gross: Float64Array;
   readonly events: readonly BookEvent[];
+}
+
+interface Transfer {
+  readonly slot: number;
+  readonly earnings: number;
+}
+
+/** Transfers after a position up to another. */
+function transfersBySession({ transfers }: Book, begin: number, end: number): ReadonlyMap<number, readonly Transfer[]> {
+  const bySession = new Map<number, Transfer[]>();
+  if (transfers === undefined) return bySession;
+  const { at, slot, dividends, moved } = transfers;
+  for (let i = firstAtLeast(at, begin + 1); i < at.length && at[i]! <= end; i++) {
+    const own = { slot: slot[i]!, earnings: dividends[i]! + moved[i]! };
+    const others = bySession.get(at[i]!);
+    if (others) others.push(own);
+    else bySession.set(at[i]!, [own]);
+  }
+  return bySession;
+}
+
+/** Transfers of sessions that both calendars have; those of a span are in the weights before its event. */
+function transfersOn({ at, slot, dividends, moved }: Transfers, positions: Int32Array): Transfers {
+  const kept = { at: [] as number[], i: [] as number[] };
+  for (let t = 1; t < positions.length; t++) {
+    const p = positions[t]!;
+    if (positions[t - 1] !== p - 1) continue;
+    for (let i = firstAtLeast(at, p); i < at.length && at[i] === p; i++) {
+      kept.at.push(t);
+      kept.i.push(i);
+    }
+  }
+  return {
+    at: Int32Array.from(kept.at),
+    slot: Int32Array.from(kept.i, (i) => slot[i]!),
+    dividends: Float64Array.from(kept.i, (i) => dividends[i]!),
+    moved: Float64Array.from(kept.i, (i) => moved[i]!),
+  };
+}
+
+/** Drift over each span: where something happened what was held before that is stored, and grew to that by `gross`. */
+function driftOn(drift: Float64Array, { positions, gross, events }: Placed): Float64Array {
+  const placed = Float64Array.from(positions, (p, t) => (t > 0 && positions[t - 1] === p - 1 ? drift[p]! : gross[t]!));
+  for (const { at } of events) if (positions[at - 1] !== positions[at]! - 1) placed[at] = gross[at]!;
+  return placed;
 }
 
 /** What an overlay earned beside its names, over each span. */

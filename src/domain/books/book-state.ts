@@ -1,8 +1,8 @@
 import type { ValuePanel } from '#kernels/engines/value-panel.js';
 import type { Absences } from '../market/absences.js';
-import type { EffectTable } from '../market/session-effects.js';
+import type { EffectTable } from '../index-mathematics/session-effects.js';
 import { panelRow } from '../market/session-market.js';
-import type { BookEnd, BookEvent, BookInput, Gap, PendingNames, Targets, UnfilledOrder } from './book.js';
+import type { BookEnd, BookEvent, BookInput, Gap, PendingNames, Reinvested, Targets, UnfilledOrder } from './book.js';
 import type { EventTerms, SessionEvents } from './book-events.js';
 
 export interface BookState extends EventTerms {
@@ -24,6 +24,11 @@ export interface BookState extends EventTerms {
   readonly begins: Uint8Array;
   readonly divisor: Float64Array;
   readonly costs: Float64Array;
+  /** Growth by prices, [T]; `gross` itself where that includes no dividend that the index reinvests. */
+  readonly drift: Float64Array;
+  readonly transfers: Recorded;
+  /** Levels in each return variant and dividend points, [T]; null but for an index that reinvests dividends itself. */
+  readonly reinvested: Reinvested | null;
   readonly weights: Float64Array;
   readonly cash: Float64Array;
   readonly counts: Int32Array;
@@ -53,10 +58,14 @@ export interface BookState extends EventTerms {
   readonly asked: Float64Array;
   readonly before: Float64Array;
   readonly slots: Int32Array;
-  /** Value and cash at the beginning of the holding period, and growth since. */
+  /** Value and cash at the beginning of the holding period, and growth of holdings and cash since. */
   periodValue: number;
   periodCash: number;
   path: number;
+  /** Factor on it by dividends that the index reinvested, and by adjusted closes that changed the divisor. */
+  carry: number;
+  /** Market value over the money of one share each, where that is what the book holds: see `Targets.basket`. */
+  basketUnit: number | null;
   /** Holding periods begun. */
   periods: number;
   /** Sums over the value index, where there are kernels for them. */
@@ -69,10 +78,20 @@ export interface BookState extends EventTerms {
   missing: readonly number[];
   /** Spun-off names that have had no price yet. */
   children: Child[];
+  /** Spun-off names that leave at the close of the session, their first with a price. */
+  droppedChildren: readonly number[];
   /** Held names whose ticker has changed but whose new one had no price yet. */
   renamed: Map<number, number>;
   /** Structural events of the session being closed. */
   today: SessionEvents | undefined;
+}
+
+/** Transfers while they are recorded. */
+export interface Recorded {
+  readonly at: number[];
+  readonly slot: number[];
+  readonly dividends: number[];
+  readonly moved: number[];
 }
 
 export type Order = { -readonly [K in keyof UnfilledOrder]: UnfilledOrder[K] };
@@ -114,6 +133,9 @@ export function endOf(state: BookState, session: number): BookEnd {
     periodValue,
     periodCash,
     path,
+    carry,
+    basketUnit,
+    reinvested,
     input,
   } = state;
   const at = session - input.from;
@@ -134,6 +156,13 @@ export function endOf(state: BookState, session: number): BookEnd {
     stretchValue: periodValue,
     stretchCash: periodCash,
     path,
+    carry,
+    basketUnit,
+    levels: reinvested && {
+      price: reinvested.levels.price[at]!,
+      total: reinvested.levels.total[at]!,
+      net: reinvested.levels.net[at]!,
+    },
     ...pendingOf(state),
     waiting: waiting.map((order) => orders.indexOf(order)),
   };
@@ -196,7 +225,7 @@ export function beginHoldingPeriod(state: BookState, session: number): void {
     units[k] = weights[row + slot]! / index[from + column]!;
   }
   // Without costs the first quotient is exactly 1.
-  const scale = value[at]! > 0 ? (state.periodValue * state.path) / value[at]! / state.path : 1;
+  const scale = value[at]! > 0 ? (state.periodValue * (state.path * state.carry)) / value[at]! / state.path : 1;
   for (const child of state.children) child.units *= scale;
   state.isOneRun = isOneRunOf(heldColumns, count);
   state.begins[at] = 1;
@@ -204,6 +233,7 @@ export function beginHoldingPeriod(state: BookState, session: number): void {
   state.periodValue = value[at]!;
   state.periodCash = cash[at]!;
   state.path = 1;
+  state.carry = 1;
 }
 
 /** Columns and slots both ascend, and slots are never further apart than columns. */

@@ -1,7 +1,9 @@
 import type { TreatmentSpec } from '../documents/index-document.js';
-import type { GrowthTerms } from '../market/growth-terms.js';
+import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
+import type { ReturnVariant } from '../market/market-data.js';
 import type { PartName } from '../overlays/overlay-type.js';
+import { firstAtLeast } from '../numbers/search.js';
 
 /** Weights that a book takes at the close of a session. */
 export interface Targets {
@@ -12,6 +14,8 @@ export interface Targets {
   readonly weights: Float64Array;
   /** Fraction in cash, where it is known to the last bit. */
   readonly cash?: number;
+  /** Money that the fixed numbers of shares are worth which the weights stand for; absent where weights decide. */
+  readonly basket?: number;
 }
 
 export interface BookInput {
@@ -84,6 +88,12 @@ export interface BookEnd extends PendingNames {
   readonly stretchValue: number;
   readonly stretchCash: number;
   readonly path: number;
+  /** Factor on `path` by dividends and adjusted closes since then. */
+  readonly carry: number;
+  /** Index shares of a constituent times its price over its weight, for one share each: see `Targets.basket`. */
+  readonly basketUnit: number | null;
+  /** Levels of an index in each return variant; null where the constituents reinvest. */
+  readonly levels: Readonly<Record<ReturnVariant, number>> | null;
   /** Positions among the orders of those that wait for a bar. */
   readonly waiting: readonly number[];
 }
@@ -127,6 +137,15 @@ export interface Book {
   readonly value: Float64Array;
   /** Growth of the value over the session, before costs; 1 on the first, [T]. */
   readonly gross: Float64Array;
+  /**
+   * Times the weights after a close, or before the trades of an event, what those of the close before grew to by prices,
+   * [T]; absent where that is `gross`.
+   */
+  readonly drift?: Float64Array;
+  /** Contributions to the return of sessions that weights and `drift` do not show; absent where there are none. */
+  readonly transfers?: Transfers;
+  /** Of an index that reinvests dividends in all of itself. */
+  readonly reinvested?: Reinvested;
   /** Value before what happened at the close over that at the beginning of the holding period, [T]. */
   readonly path: Float64Array;
   /** 1 where a holding period begins at the close: up to its end nothing but growth changes the value, [T]. */
@@ -161,6 +180,41 @@ export interface Book {
   readonly overlay?: BookOverlay;
   /** Of a book on the sessions of another calendar, the same on its own. */
   readonly onOwnSessions?: Book;
+}
+
+/** What a security earned beside its price, as fractions of the value at the close before, by session. */
+export interface Transfers {
+  /** Position from the first session of the book, ascending. */
+  readonly at: Int32Array;
+  readonly slot: Int32Array;
+  /** Ordinary dividends that the whole index reinvests. */
+  readonly dividends: Float64Array;
+  /** Weight that the adjustment of previous closes took from it, or gave to it below 0. */
+  readonly moved: Float64Array;
+}
+
+/** Those after a position, placed from it. */
+export function transfersFrom({ at, slot, dividends, moved }: Transfers, first: number): Transfers {
+  const begin = firstAtLeast(at, first + 1);
+  return {
+    at: at.slice(begin).map((t) => t - first),
+    slot: slot.slice(begin),
+    dividends: dividends.slice(begin),
+    moved: moved.slice(begin),
+  };
+}
+
+/** Levels and dividends of an index, [T] each. */
+export interface Reinvested {
+  readonly levels: Readonly<Record<ReturnVariant, Float64Array>>;
+  /** Ordinary dividends in points of the price return, before tax and after it. */
+  readonly points: Float64Array;
+  readonly netPoints: Float64Array;
+}
+
+/** Growth by prices of what a book holds, [T]. */
+export function driftOf({ drift, overlay, gross }: Pick<Book, 'drift' | 'overlay' | 'gross'>): Float64Array {
+  return overlay?.drift ?? drift ?? gross;
 }
 
 /** What an overlay earns beside its names. */

@@ -28,6 +28,10 @@ export interface Composition {
   readonly weights: Float64Array;
   /** Weights before capping, [n]. */
   readonly uncapped: Float64Array;
+  /** Weights decided, where they became index shares before the effective close. */
+  readonly targets?: Pick<Composition, 'columns' | 'weights'>;
+  /** Money that fixed numbers of shares are worth at the effective close; absent where weights decide. */
+  readonly basket?: number;
   /** Effective maximum weight, null without a cap. */
   readonly cap: number | null;
   /** Columns of the names held at the cap, ascending. */
@@ -120,6 +124,11 @@ export interface ResumedIndex {
 }
 
 export type DeciderFactory = (document: IndexDocument, composer: Composer) => Decider;
+
+/** What was known of a composition when it was decided: its weights before they drifted to the effective close. */
+export function asDecided({ targets, columns, weights }: Composition): Pick<Composition, 'columns' | 'weights'> {
+  return targets ?? { columns, weights };
+}
 
 /** The composition in force at the close of a session: the latest effective at or before it. */
 export function inForce<C extends Pick<Composition, 'session'>>(list: readonly C[], session: number): C | undefined {

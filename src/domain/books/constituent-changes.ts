@@ -16,6 +16,7 @@ export const CHANGE_EVENTS = {
   delisting: 'a delisting',
   ticker_change: 'a change of ticker',
   spin_off: 'the first price of a name spun off from `related`',
+  spin_off_exit: 'the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`',
   silence: 'no bar on `max_stale_sessions` sessions, and no action',
   missing_price: 'no bar on a session, with `missing_prices: "exclude"`',
   total_loss: 'the index was worth nothing',
@@ -81,7 +82,7 @@ export function presenceOf(book: Book, compositions: Compositions, column: numbe
     const wasIn = weight !== 0 || isSpunOff;
     if (isSpunOff) entered = spunOff({ ...name, at }, before);
     else if (!wasIn && after !== 0) entered = entry({ ...name, at }, event!, after); // Nothing comes in without an event.
-    if (wasIn && after === 0) left = departure({ ...name, at }, event);
+    if (wasIn && after === 0) left = departure({ ...name, at }, event, isSpunOff);
     weight = after;
   }
   return { held: weight === 0 ? null : weight, entered, left, order: waitingOrder(book, slot, weight !== 0) };
@@ -136,7 +137,8 @@ function mergerOf(terms: EventTerms, session: number, column: number): Exit | un
   return today?.conversions.has(column) ? today.exits.get(column) : undefined;
 }
 
-function departure(name: NameAt, event: BookEvent | undefined): ConstituentChange {
+/** @param isSpunOff whether it had its first price on the session */
+function departure(name: NameAt, event: BookEvent | undefined, isSpunOff: boolean): ConstituentChange {
   const { book, terms, slot, column, at } = name;
   const session = book.from + at;
   const conversion = event?.conversions.find((converted) => converted.slot === slot);
@@ -148,6 +150,7 @@ function departure(name: NameAt, event: BookEvent | undefined): ConstituentChang
   const weight = move === undefined ? 0 : 0 - move.change;
   const exit = eventsOn(terms, session)?.exits.get(column);
   if (exit !== undefined) return change(name, { event: ENDINGS[exit.type], weight, ...exit });
+  if (isSpunOff && move !== undefined) return change(name, { event: 'spin_off_exit', weight });
   const isSilent = book.silent.some((gap) => gap.session === session && gap.column === column);
   return change(name, { event: isSilent ? 'silence' : move === undefined ? 'total_loss' : 'missing_price', weight });
 }

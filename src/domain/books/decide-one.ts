@@ -1,7 +1,8 @@
 import { datedFindings, type Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
-import { inForce, type Composer, type Composition } from './compositions.js';
+import { asDecided, inForce, type Composer, type Composition } from './compositions.js';
+import type { Outgoing } from './decider.js';
 import { unkeptLimit } from './unkept-limit.js';
 import type { DueRebalance } from './due-rebalances.js';
 import { emptyIndex, heldFinding, takeEffect } from './take-effect.js';
@@ -29,12 +30,12 @@ export function decideOne(composer: Composer, { indexId, rebalance, known }: Dec
   const incumbents = inForce(known, rebalance.decision - 1)?.columns ?? null;
   const seat = composer.seatOf(indexId, rebalance.decision);
   const before = inForce(known, rebalance.session - 1);
-  const outgoing = before === undefined ? null : { ...before, effective: rebalance.session };
+  const outgoing = before === undefined ? null : outgoingAt(before, rebalance);
   const decision = seat.composer.decider(indexId).decide(seat.session, incumbents, outgoing);
   if (decision.kind === 'decided') {
     assertHeld(seat.composer.market(indexId), decision.columns, sm);
-    const { max_stale_sessions: maxStaleSessions } = composer.treatment(indexId);
-    const composition = takeEffect({ sm, maxStaleSessions }, rebalance, decision);
+    const index = { sm, document: composer.document(indexId), treatment: composer.treatment(indexId) };
+    const composition = takeEffect(index, rebalance, decision);
     if (composition) {
       const findings = datedFindings(decision.findings, rebalance.date);
       return { composition, findings: [...findings, ...unkeptLimit(composer, indexId, composition)] };
@@ -42,6 +43,11 @@ export function decideOne(composer: Composer, { indexId, rebalance, known }: Dec
   }
   if (known.length === 0) throw emptyIndex(indexId, sm, { rebalance, decision });
   return { findings: datedFindings([heldFinding(rebalance, decision)], rebalance.date) };
+}
+
+/** A composition before a rebalance: one that takes effect after the decision is known to it as it was decided. */
+function outgoingAt(before: Composition, { decision, session }: DueRebalance): Outgoing {
+  return { ...before, ...(before.session > decision ? asDecided(before) : {}), effective: session };
 }
 
 /** @throws Refusal NO_DATA_KNOWN where a name was chosen that the content of the run does not have */

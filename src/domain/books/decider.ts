@@ -57,6 +57,8 @@ export interface Decided {
   /** Columns held at the cap, ascending. */
   readonly capped: Int32Array;
   readonly redistributed: number;
+  /** Money that fixed numbers of shares are worth which the weights stand for; absent where weights decide. */
+  readonly basket?: number;
   /** To the parent of a derived index, annualised, as its risk model forecast it; absent without a risk model. */
   readonly trackingError?: number;
   readonly findings: readonly Finding[];

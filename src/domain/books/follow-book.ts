@@ -1,4 +1,4 @@
-import type { Book, BookEvent, BookInput, FollowEnd } from './book.js';
+import { transfersFrom, type Book, type BookEvent, type BookInput, type FollowEnd } from './book.js';
 import { exitSides } from './book-close.js';
 import { frozenSlots } from './book-orders.js';
 import { assertAffordable } from './book-limits.js';
@@ -64,6 +64,7 @@ export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Bo
     gross: fromOne(like.gross.slice(shift, shift + length)),
     path: fromOne(like.path.slice(shift, shift + length)),
     begins: like.begins.subarray(shift, shift + length),
+    ...earnedFrom(like, { shift, length }),
     divisor: like.divisor.subarray(shift, shift + length),
     cash: like.cash.slice(shift, shift + length),
     counts: like.counts.subarray(shift, shift + length),
@@ -72,6 +73,17 @@ export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Bo
     end: { stretchValue: periodValue, value: value.at(-1)! },
     gaps: like.gaps.filter(({ session }) => session >= from),
     silent: like.silent.filter(({ session }) => session >= from),
+  };
+}
+
+/** What the weights of a followed book do not show of its growth. */
+function earnedFrom(
+  { drift, transfers }: Book,
+  { shift, length }: { readonly shift: number; readonly length: number },
+): Pick<Book, 'drift' | 'transfers'> {
+  return {
+    ...(drift ? { drift: fromOne(drift.slice(shift, shift + length)) } : {}),
+    ...(transfers ? { transfers: transfersFrom(transfers, shift) } : {}),
   };
 }
 

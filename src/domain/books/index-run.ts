@@ -1,9 +1,10 @@
-import { growthTerms, type GrowthTerms } from '../market/growth-terms.js';
+import { shareTermsOf } from '../documents/share-terms.js';
+import { growthTerms, type GrowthTerms } from '../index-mathematics/growth-terms.js';
 import type { ReturnVariant } from '../market/market-data.js';
 import { lastAtMost } from '../numbers/search.js';
 import type { Book, Targets } from './book.js';
 import { bookOnSessions } from './book-on-sessions.js';
-import type { Compositions } from './compositions.js';
+import type { Composition, Compositions } from './compositions.js';
 import { overlayBook } from './overlay-book.js';
 import { simulateBook } from './simulate-book.js';
 import type { CalendarCoverage } from './window.js';
@@ -21,7 +22,10 @@ export function indexTerms(
   { treatment, document }: Pick<Compositions, 'treatment' | 'document'>,
   variant: ReturnVariant = treatment.dividends,
 ): GrowthTerms {
-  return growthTerms(treatment, document.currency, variant);
+  return {
+    ...growthTerms(treatment, document.currency, variant),
+    ...shareTermsOf(treatment, document.pipeline?.weighting),
+  };
 }
 
 export interface IndexBookInput {
@@ -91,15 +95,22 @@ function simulatedBook({
     ...(followedFrom === undefined ? {} : { followedFrom }),
     from: first,
     to,
-    targets: list
-      .filter(({ session }) => session <= to)
-      .map(({ session, columns, weights, uncapped: raw }) => ({ session, columns, weights: uncapped ? raw : weights })),
+    targets: list.filter(({ session }) => session <= to).map((composition) => indexTargets(composition, uncapped)),
     initialValue: document.base_value,
     costRate: 0,
     fills: 'all',
     ...(roomForWeights ? { roomForWeights } : {}),
     ...(tick ? { tick } : {}),
   });
+}
+
+/** Targets of the book of an index, or of the same index on its weights before capping. */
+export function indexTargets(
+  { session, columns, weights, uncapped, basket }: Composition,
+  isUncapped: boolean,
+): Targets {
+  if (isUncapped) return { session, columns, weights: uncapped };
+  return { session, columns, weights, ...(basket === undefined ? {} : { basket }) };
 }
 
 /** Whether a definition can move weights by a cap, a floor or group caps. */

@@ -1,9 +1,9 @@
 import { SESSIONS_AT_ONCE, valuePanelOf } from '#kernels/engines/value-panel.js';
 import { absencesOf } from '../market/absences.js';
 import { exchangeRates, requireRatesAboveZero } from '../market/exchange-rates.js';
-import { valueIndexOf } from '../market/growth.js';
-import { effectTable } from '../market/session-effects.js';
-import { shortTerms } from '../market/growth-terms.js';
+import { valueIndexOf } from '../index-mathematics/growth.js';
+import { effectTable } from '../index-mathematics/session-effects.js';
+import { shortTerms } from '../index-mathematics/growth-terms.js';
 import { keptFloats } from '#base/memory/kept-memory.js';
 import type { BookInput, BookResume } from './book.js';
 import { bookNames } from './book-names.js';
@@ -34,7 +34,7 @@ export function openBook(input: BookInput): BookState {
     panel: valuePanelOf(index),
     effects: effectTable(sm, growth),
     ofShorts: effectTable(sm, ofShorts),
-    inIndex: indexTerms === growth ? null : effectTable(sm, indexTerms),
+    inIndex: growth.reinvestment === 'index' || indexTerms === growth ? null : effectTable(sm, indexTerms),
     absences: absencesOf(sm),
     targetsOn: new Map(targets.map((entry) => [entry.session, entry])),
     ...sessionArrays(input, H),
@@ -49,11 +49,16 @@ export function openBook(input: BookInput): BookState {
     periodValue: input.initialValue,
     periodCash: 1,
     path: 1,
+    carry: 1,
+    basketUnit: null,
+    transfers: { at: [], slot: [], dividends: [], moved: [] },
+    ...incomeArrays(input),
     periods: 0,
     ahead: { from: 0, to: 0, period: -1, values: new Float64Array(SESSIONS_AT_ONCE) },
     rowSession: from,
     missing: NONE,
     children: [],
+    droppedChildren: NONE,
     renamed: new Map(),
     today: undefined,
   };
@@ -62,15 +67,18 @@ export function openBook(input: BookInput): BookState {
 }
 
 /** What a book has on every session, and its rows of weights. */
-function sessionArrays({ from, to, isBrief = false, roomForWeights }: BookInput, H: number) {
+function sessionArrays({ from, to, growth, isBrief = false, roomForWeights }: BookInput, H: number) {
   const length = to - from + 1;
-  const memory = keptFloats(6 * length);
+  const memory = keptFloats(7 * length);
+  const hasDividends = growth.reinvestment === 'index' && growth.variant !== 'price';
   const weights = roomForWeights?.(length * H) ?? new Float64Array((isBrief ? 1 : length) * H);
   weights.fill(0, 0, H); // The other rows are cleared one by one, before they are written.
   const series = (place: number): Float64Array => memory.subarray(place * length, (place + 1) * length);
+  const gross = series(1).fill(1);
   return {
     value: series(0),
-    gross: series(1).fill(1),
+    gross,
+    drift: hasDividends ? series(6).fill(1) : gross,
     paths: series(2).fill(1),
     begins: new Uint8Array(length),
     divisor: series(3).fill(1),
@@ -79,6 +87,18 @@ function sessionArrays({ from, to, isBrief = false, roomForWeights }: BookInput,
     cash: series(5),
     counts: new Int32Array(length),
   };
+}
+
+/** Memory for what the index reinvests: dividends of its own variant make its growth another than that of prices. */
+function incomeArrays(input: BookInput): Pick<BookState, 'reinvested'> {
+  const { growth, fills, initialValue, from, to } = input;
+  if (growth.reinvestment !== 'index' || fills !== 'all') return { reinvested: null };
+  const length = to - from + 1;
+  const memory = keptFloats(5 * length);
+  const series = (place: number): Float64Array => memory.subarray(place * length, (place + 1) * length);
+  const levels = { price: series(0), total: series(1), net: series(2) };
+  for (const level of Object.values(levels)) level[0] = initialValue;
+  return { reinvested: { levels, points: series(3), netPoints: series(4) } };
 }
 
 /** What a book has of every name that it may hold. */
@@ -118,7 +138,15 @@ function resumeFrom(state: BookState, { end, orders }: BookResume): void {
   state.periodValue = end.stretchValue;
   state.periodCash = end.stretchCash;
   state.path = end.path;
-  state.paths[0] = end.path;
+  state.carry = end.carry;
+  state.basketUnit = end.basketUnit;
+  state.paths[0] = end.path * end.carry;
+  if (state.reinvested && end.levels) {
+    const { levels } = state.reinvested;
+    levels.price[0] = end.levels.price;
+    levels.total[0] = end.levels.total;
+    levels.net[0] = end.levels.net;
+  }
   waitFor(state, end);
   state.orders.push(...orders.map((order): Order => ({ ...order, slot: slotOf[order.slot]! })));
   state.waiting = end.waiting.map((position) => state.orders[position]!);

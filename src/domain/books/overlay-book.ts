@@ -1,6 +1,6 @@
 import type { OverlayPath } from '../overlays/overlay-type.js';
 import { overlayTypeOf } from '../overlays/catalogue.js';
-import type { Book, BookEvent, BookOverlay, BookPart } from './book.js';
+import { driftOf, type Book, type BookEvent, type BookOverlay, type BookPart, type Transfers } from './book.js';
 import { ordersOf, type EarlierOrders, type Layer } from './overlay-orders.js';
 import type { Compositions } from './compositions.js';
 import { overlayContext, sharesIn } from './overlay-context.js';
@@ -72,6 +72,7 @@ export function pathBook(input: PathBookInput): Book {
     divisor: new Float64Array(length).fill(1),
     costs: new Float64Array(length),
     ...rows,
+    ...(isBrief ? {} : transfersOf(layers, length)),
     unfilled: isBrief ? [] : ordersOf(layers, value, resumed),
     gaps: gapsOf(beneath, from, 'gaps'),
     silent: gapsOf(beneath, from, 'silent'),
@@ -80,7 +81,7 @@ export function pathBook(input: PathBookInput): Book {
     overlay: {
       beneath,
       hasCurrencyPart,
-      drift: driftOf(path, first, rows.events),
+      drift: driftAlong(path, first, rows.events),
       shares,
       parts: isBrief ? [] : partsOf(layers, path, { indexId, hasCurrencyPart }),
     },
@@ -114,7 +115,7 @@ function layerOf(book: Book, { slots, path, k, from }: LayerPlace): Layer {
     shift: from - book.from,
     exposure: path.exposures[k]!,
     exchange: path.exchange,
-    drift: book.overlay?.drift ?? book.gross,
+    drift: driftOf(book),
   };
 }
 
@@ -241,13 +242,44 @@ function eventAt({ t, own, layers, width, growth, value, isReset }: EventTerms):
  * What the weights after each close have to be multiplied by for what those before them grew to, [T]: growth where
  * something happened, since what was held before that is stored, else that of the index beneath at the exposure before.
  */
-function driftOf({ growth, exposures }: OverlayPath, layer: Layer, events: readonly BookEvent[]): BookOverlay['drift'] {
+function driftAlong(
+  { growth, exposures }: OverlayPath,
+  layer: Layer,
+  events: readonly BookEvent[],
+): BookOverlay['drift'] {
   const exposure = exposures[0]!;
   const drift = growth.map((own, t) =>
     t === 0 || exposures.length > 1 || exposure[t] === 0 ? own : (driftIn(layer, t) * exposure[t - 1]!) / exposure[t]!,
   );
   for (const { at } of events) drift[at] = growth[at]!;
   return drift;
+}
+
+/** Dividends and adjusted closes beneath, by what is held of each layer; nothing where there are none. */
+function transfersOf(layers: readonly Layer[], length: number): Pick<Book, 'transfers'> {
+  const rows = layers.flatMap(({ book, places, shift, exposure, exchange }) => {
+    const { transfers } = book;
+    if (transfers === undefined) return [];
+    return Array.from(transfers.at, (p, i) => {
+      const t = p - shift;
+      const held = t < 1 || t >= length ? 0 : exposure[t - 1]! * (exchange === null ? 1 : exchange[t]!);
+      return {
+        t,
+        slot: places[transfers.slot[i]!]!,
+        dividends: held * transfers.dividends[i]!,
+        moved: held * transfers.moved[i]!,
+      };
+    }).filter(({ t }) => t >= 1 && t < length);
+  });
+  if (rows.length === 0) return {};
+  const sorted = layers.length === 1 ? rows : rows.toSorted((a, b) => a.t - b.t || a.slot - b.slot);
+  const transfers: Transfers = {
+    at: Int32Array.from(sorted, ({ t }) => t),
+    slot: Int32Array.from(sorted, ({ slot }) => slot),
+    dividends: Float64Array.from(sorted, ({ dividends }) => dividends),
+    moved: Float64Array.from(sorted, ({ moved }) => moved),
+  };
+  return { transfers };
 }
 
 /** Parts of the overlay, and those of overlays beneath it by what is held of them. */

@@ -2,7 +2,7 @@ import { refuseWithFindings } from '../refusals/refusal.js';
 import { heldAsOneFindings } from '../overlays/held-as-one.js';
 import type { OverlayPath } from '../overlays/overlay-type.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
-import { movedOrder, type Book, type BookEvent, type StoredFollow } from './book.js';
+import { movedOrder, transfersFrom, type Book, type BookEvent, type StoredFollow } from './book.js';
 import { pathBook } from './overlay-book.js';
 import type { EarlierOrders } from './overlay-orders.js';
 
@@ -89,6 +89,7 @@ function heldWhole(book: Book, { plan, from, to }: Span): Book {
     cash: rows(book.cash).slice(),
     counts: rows(book.counts),
     events: eventsFrom(book, shift, value),
+    ...(book.transfers ? { transfers: transfersFrom(book.transfers, shift) } : {}),
     unfilled: book.unfilled.flatMap((order) => {
       const at = order.at - shift;
       const later = (position: number | null): number | null => (position === null ? null : position - shift);

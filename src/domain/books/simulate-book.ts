@@ -1,7 +1,7 @@
 import type { Book, BookInput, PendingNames } from './book.js';
 import { closeSession, findGaps } from './book-close.js';
 import { driftTo } from './book-drift.js';
-import { beginHoldingPeriod, endOf, pendingOf, writeRow } from './book-state.js';
+import { beginHoldingPeriod, endOf, pendingOf, writeRow, type BookState } from './book-state.js';
 import { openBook } from './open-book.js';
 
 /** Sessions between two looks at the cancel flag. */
@@ -24,11 +24,7 @@ export function simulateBook(input: BookInput): Book {
     const targets = state.targetsOn.get(session);
     findGaps(state, session, targets);
     closeSession(state, session, targets);
-    if (session === input.followedFrom) {
-      writeRow(state, session);
-      if (state.path !== 1) beginHoldingPeriod(state, session);
-      pending = pendingOf(state);
-    }
+    if (session === input.followedFrom) pending = followedOn(state, session);
     state.counts[at] = state.count;
     if (tick && at % TICK_SESSIONS === 0) tick(at / (to - from + 1));
   }
@@ -72,5 +68,36 @@ export function simulateBook(input: BookInput): Book {
     pending,
     path: paths,
     unfilled: orders,
+    ...earnedBeside(state),
+  };
+}
+
+/** Lets a portfolio follow a book from a close on. @returns what it waits for then */
+function followedOn(state: BookState, session: number): PendingNames {
+  writeRow(state, session);
+  if (state.path !== 1 || state.carry !== 1) beginHoldingPeriod(state, session);
+  return pendingOf(state);
+}
+
+/** What the weights of a book do not show of its growth. */
+function earnedBeside({
+  drift,
+  gross,
+  transfers,
+  reinvested,
+}: BookState): Pick<Book, 'drift' | 'transfers' | 'reinvested'> {
+  return {
+    ...(drift === gross ? {} : { drift }),
+    ...(transfers.at.length === 0
+      ? {}
+      : {
+          transfers: {
+            at: Int32Array.from(transfers.at),
+            slot: Int32Array.from(transfers.slot),
+            dividends: Float64Array.from(transfers.dividends),
+            moved: Float64Array.from(transfers.moved),
+          },
+        }),
+    ...(reinvested === null ? {} : { reinvested }),
   };
 }

@@ -4,30 +4,75 @@ import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import { weightMoved } from './weight-moved.js';
 import type { Decided, Undecided } from './decider.js';
+import { isEqual } from '../numbers/number-types.js';
+import { pendingShares, type PendingInput, type PendingShares } from './pending-shares.js';
 import { takeOver } from './proceeds.js';
 import type { DueRebalance } from './due-rebalances.js';
 import type { Composition } from './compositions.js';
 
 /**
- * A decided composition on its effective session; of names that have ended since or leave at its close for want of a
- * price, those of their side take over the weight pro rata.
- * @param maxStaleSessions of the treatment
+ * A decided composition on its effective session: its weights became index shares when it was decided, or hold at the
+ * effective close.
  */
-export function takeEffect(
-  { sm, maxStaleSessions }: { readonly sm: SessionMarket; readonly maxStaleSessions: number },
-  timing: DueRebalance,
-  decided: Decided,
-): Composition | undefined {
-  const { columns, weights, uncapped, cap, capped, redistributed, trackingError } = decided;
+export function takeEffect(index: TakingIndex, timing: DueRebalance, decided: Decided): Composition | undefined {
+  const isPending = index.document.rebalance.weights_as === 'shares' && timing.decision < timing.session;
+  return isPending ? takeShares(index, timing, decided) : takeWeights(index, timing, decided);
+}
+
+/** An index that takes a composition. */
+export type TakingIndex = Pick<PendingInput, 'sm' | 'document' | 'treatment'>;
+
+/** Index shares of the pricing session at what they have become by the effective close. */
+function takeShares(index: TakingIndex, timing: DueRebalance, decided: Decided): Composition | undefined {
+  const { columns, weights, uncapped, cap, capped, redistributed, trackingError, basket } = decided;
+  const pending = { ...index, pricing: timing.decision, session: timing.session };
+  const taken = pendingShares(pending, { columns, weights });
+  if (taken.columns.length === 0) return undefined;
+  const isUncapped = isEqual(weights, uncapped);
+  return {
+    ...timing,
+    columns: taken.columns,
+    weights: taken.weights,
+    uncapped: isUncapped ? taken.weights : sameColumns(pendingShares(pending, { columns, weights: uncapped }), taken),
+    targets: { columns, weights },
+    cap,
+    capped: capped.filter((column) => taken.columns.includes(column)),
+    redistributed,
+    ...(trackingError === undefined ? {} : { trackingError }),
+    ...(basket === undefined ? {} : { basket: basket * taken.growth }),
+  };
+}
+
+function sameColumns({ columns, weights }: PendingShares, { columns: wanted }: PendingShares): Float64Array {
+  const weightOf = new Map(Array.from(columns, (column, k) => [column, weights[k]!]));
+  return Float64Array.from(wanted, (column) => weightOf.get(column) ?? 0);
+}
+
+/**
+ * Weights that hold at the effective close; of names that have ended since or leave at it for want of a price, those of
+ * their side take over the weight pro rata.
+ */
+function takeWeights({ sm, treatment }: TakingIndex, timing: DueRebalance, decided: Decided): Composition | undefined {
+  const { columns, weights, uncapped, cap, capped, redistributed, trackingError, basket } = decided;
   const forecast = trackingError === undefined ? {} : { trackingError };
   const { session, decision } = timing;
   const isGone = (column: number): boolean =>
-    sm.hasEnded(session, column) || sm.isSilent(session, column, maxStaleSessions);
+    sm.hasEnded(session, column) || sm.isSilent(session, column, treatment.max_stale_sessions);
   const hasLeavers = decision !== session && columns.some(isGone);
   const staying = hasLeavers ? columns.filter((column) => !isGone(column)) : columns;
   if (staying.length === 0) return undefined;
   if (staying.length === columns.length)
-    return { ...timing, columns, weights, uncapped, cap, capped, redistributed, ...forecast };
+    return {
+      ...timing,
+      columns,
+      weights,
+      uncapped,
+      cap,
+      capped,
+      redistributed,
+      ...forecast,
+      ...(basket === undefined ? {} : { basket }),
+    };
   const stays = new Set(staying);
   const isStaying = (_: number, k: number): boolean => stays.has(columns[k]!);
   const rescaled = (values: Float64Array): Float64Array =>

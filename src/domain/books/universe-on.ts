@@ -1,7 +1,14 @@
-import { isDerivedDocument, isOverlayDocument, sourcesOf } from '../documents/index-document.js';
+import {
+  isDerivedDocument,
+  isOverlayDocument,
+  sourcesOf,
+  SET_KINDS,
+  type UniverseSpec,
+} from '../documents/index-document.js';
 import { exchangeRates } from '../market/exchange-rates.js';
+import type { Day } from '../time/days.js';
 import type { MarketData, Membership } from '../market/market-data.js';
-import { panelRow } from '../market/session-market.js';
+import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { lastAtMost } from '../numbers/search.js';
 import type { Composer } from './compositions.js';
 
@@ -16,6 +23,8 @@ export function membersIn(market: Pick<MarketData, 'universes'>): (universe: str
   };
 }
 
+type UniverseComposer = Pick<Composer, 'document' | 'market' | 'treatment' | 'universe' | 'inForce' | 'decidedOn'>;
+
 interface UniverseInput {
   readonly indexId: string;
   readonly session: number;
@@ -26,7 +35,7 @@ interface UniverseInput {
  * of a price is not among them.
  */
 export function universeOn(
-  composer: Pick<Composer, 'document' | 'market' | 'treatment' | 'universe' | 'inForce'>,
+  composer: UniverseComposer,
   membersOf: (universe: string) => readonly Membership[],
   { indexId, session }: UniverseInput,
 ): Int32Array {
@@ -42,35 +51,10 @@ export function universeOn(
   const sm = composer.market(indexId);
   const day = sm.sessions[session]!;
   const staleMax = composer.treatment(indexId).max_stale_sessions;
-  const candidates = new Uint8Array(sm.names);
-  const add = (identifier: string): void => {
-    const column = sm.columnOf(identifier);
-    if (column >= 0) candidates[column] = 1;
-  };
-  const universe = isDerivedDocument(document)
-    ? { kind: 'index' as const, id: document.derivation.source_index_id }
-    : document.universe;
-  switch (universe?.kind ?? 'all') {
-    case 'all': {
-      candidates.fill(1);
-      for (const column of exchangeRates(sm, document.currency).pairColumns) candidates[column] = 0;
-      break;
-    }
-    case 'named':
-      for (const { identifier, start, end } of membersOf(universe!.id!))
-        if ((start === null || start <= day) && (end === null || day < end)) add(identifier);
-      break;
-    case 'list':
-    case 'watchlist': // whose names the plan has filled in
-      for (const identifier of document.universe!.identifiers ?? []) add(identifier);
-      break;
-    case 'index': {
-      const parentId = universe!.id!;
-      const columns = composer.inForce(parentId, lastAtMost(composer.market(parentId).sessions, day))?.columns ?? [];
-      for (const column of columns) candidates[column] = 1;
-      break;
-    }
-  }
+  const universe: UniverseSpec = isDerivedDocument(document)
+    ? { kind: 'index', id: document.derivation.source_index_id }
+    : (document.universe ?? { kind: 'all' });
+  const candidates = membersOn({ composer, membersOf, sm, currency: document.currency, day }, universe, 'inForce');
   const columns = new Int32Array(sm.names);
   let count = 0;
   const bars = panelRow(sm, session);
@@ -80,3 +64,64 @@ export function universeOn(
   }
   return count === columns.length ? columns : columns.slice(0, count);
 }
+
+interface MembersInput {
+  readonly composer: UniverseComposer;
+  readonly membersOf: (universe: string) => readonly Membership[];
+  readonly sm: SessionMarket;
+  /** Of the index. */
+  readonly currency: string;
+  readonly day: Day;
+}
+
+/**
+ * By column, 1 for the members of a universe on a day.
+ * @param indexAs what an index stands for: what is in force, or in a set what was decided last
+ */
+function membersOn(input: MembersInput, universe: UniverseSpec, indexAs: 'inForce' | 'decidedOn'): Uint8Array {
+  const { composer, membersOf, sm, currency, day } = input;
+  const members = new Uint8Array(sm.names);
+  const add = (identifier: string): void => {
+    const column = sm.columnOf(identifier);
+    if (column >= 0) members[column] = 1;
+  };
+  switch (universe.kind) {
+    case 'all':
+      members.fill(1);
+      for (const column of exchangeRates(sm, currency).pairColumns) members[column] = 0;
+      break;
+    case 'named':
+      for (const { identifier, start, end } of membersOf(universe.id!))
+        if ((start === null || start <= day) && (end === null || day < end)) add(identifier);
+      break;
+    case 'list':
+    case 'watchlist': // whose names the plan has filled in
+      for (const identifier of universe.identifiers ?? []) add(identifier);
+      break;
+    case 'index': {
+      const parentId = universe.id!;
+      const session = lastAtMost(composer.market(parentId).sessions, day);
+      for (const column of composer[indexAs](parentId, session)?.columns ?? []) members[column] = 1;
+      break;
+    }
+    case 'union':
+    case 'intersection':
+    case 'difference': {
+      const [first, ...others] = (universe.of ?? []).map((part) => membersOn(input, part, 'decidedOn'));
+      return others.reduce(
+        (left, right) => left.map((is, i) => COMBINED[universe.kind as SetKind](is, right[i]!)),
+        first!,
+      );
+    }
+  }
+  return members;
+}
+
+type SetKind = (typeof SET_KINDS)[number];
+
+/** Membership in a set, from that in what was combined before and that in the next part. */
+const COMBINED: Readonly<Record<SetKind, (left: number, right: number) => number>> = {
+  union: (left, right) => left | right,
+  intersection: (left, right) => left & right,
+  difference: (left, right) => left & ~right,
+};

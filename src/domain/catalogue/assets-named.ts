@@ -21,6 +21,7 @@ export function assetsNamed(schema: z.core.$ZodType, value: unknown, path: strin
     schema instanceof z.ZodNullable
   )
     return assetsNamed(schema.def.innerType, value, path);
+  if (schema instanceof z.ZodLazy) return assetsNamed(schema.def.getter(), value, path);
   if (schema instanceof z.ZodArray)
     return Array.isArray(value) ? value.flatMap((item, i) => assetsNamed(schema.element, item, `${path}[${i}]`)) : [];
   if (typeof value !== 'object' || value === null) return [];

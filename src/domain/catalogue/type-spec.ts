@@ -40,6 +40,8 @@ export const FORMATS = {
   watchlist: 'a stored watchlist',
   risk_model: 'a stored risk model',
   series: 'a series of the market, of /data/series',
+  expression: 'a datapoint by its name, or an expression of datapoints as text or as nodes',
+  condition: 'a condition on datapoints as text or as nodes',
 } as const;
 export type Format = keyof typeof FORMATS;
 

@@ -6,6 +6,8 @@ import type { IndexDocument } from '../documents/index-document.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';
 import { optimisationFields, optimisationFindings } from '../documents/optimisation-spec.js';
 import { INHERITED_FIELDS } from './validate-derivation.js';
+import { requestWithTrees } from '../documents/request-expressions.js';
+import { isObject } from './index-context.js';
 
 /** Fields that a client gives for a new derived index; the others are its parent's. */
 export const DerivationRequest = z.strictObject({
@@ -19,9 +21,14 @@ export type DerivationRequest = z.infer<typeof DerivationRequest>;
 
 /** The request of a body. @throws Refusal VALIDATION_FAILED, a bad row named by its path */
 export function readDerivation(body: unknown): DerivationRequest {
-  const { value, findings } = checkShape(DerivationRequest, body);
-  const raw = (typeof body === 'object' && body !== null ? body : {}) as Readonly<Record<string, unknown>>; // Looked at before its shape is known.
-  const all = [...findings, ...optimisationFindings(raw, ''), ...checkRows(raw['constraints'], 'constraints')];
+  const { body: raw, findings: ofTexts } = requestWithTrees(isObject(body) ? body : {});
+  const { value, findings } = checkShape(DerivationRequest, isObject(body) ? raw : body);
+  const all = [
+    ...findings,
+    ...ofTexts,
+    ...optimisationFindings(raw, ''),
+    ...checkRows(raw['constraints'], 'constraints'),
+  ];
   assertNoErrors('request', all);
   if (value === undefined) throw new Error('a request without errors has a value');
   return value;

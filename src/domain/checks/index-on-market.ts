@@ -14,6 +14,7 @@ import {
 } from '../documents/index-document.js';
 import { overlayOnMarket } from './overlay-on-market.js';
 import type { IndexContext } from './index-context.js';
+import { definitionsOf } from '../documents/definitions.js';
 
 /**
  * What a market lacks for a valid document: datapoints, a named universe, exchange rates.
@@ -26,16 +27,23 @@ export function marketFindings(
   market: MarketData,
   { severity, indexOf }: { readonly severity: 'error' | 'warning'; readonly indexOf: IndexContext['indexOf'] },
 ): Finding[] {
+  const definitions = definitionsOf(document);
   if (isOverlayDocument(document)) return overlayOnMarket(document, { market, indexOf, severity });
   if (isDerivedDocument(document))
     return [
-      ...specFieldFindings(document.derivation, market, { path: 'derivation.', severity }),
-      ...constraintFieldFindings(document.derivation.constraints, market, { path: 'derivation.constraints', severity }),
+      ...specFieldFindings(document.derivation, market, { path: 'derivation.', severity, definitions }),
+      ...constraintFieldFindings(document.derivation.constraints, market, {
+        path: 'derivation.constraints',
+        severity,
+        definitions,
+      }),
     ];
   if (!isRuleDocument(document)) return [];
   return [
-    ...fieldFindings(readsOf(bindPipeline(document.pipeline)), market, severity),
-    ...(document.universe === undefined ? [] : universeOnMarket(document.universe, market, severity)),
+    ...fieldFindings(readsOf(bindPipeline(document)), market, severity, definitions),
+    ...(document.universe === undefined
+      ? []
+      : universeOnMarket(document.universe, market, { severity, path: 'universe' })),
     ...missingRates(market, document).map((pair): Finding => ({
       severity: 'warning',
       code: 'FX_MISSING',
@@ -60,15 +68,20 @@ export function baseDateFindings({ base_date: base }: Pick<IndexDocument, 'base_
   return [{ severity: 'warning', code: 'OUT_OF_RANGE', path: 'base_date', message, value: base }];
 }
 
-function universeOnMarket({ kind, id }: UniverseSpec, market: MarketData, severity: 'error' | 'warning'): Finding[] {
-  if (kind !== 'named') return [];
+function universeOnMarket(
+  { kind, id, of = [] }: UniverseSpec,
+  market: MarketData,
+  { severity, path }: { readonly severity: 'error' | 'warning'; readonly path: string },
+): Finding[] {
+  const within = of.flatMap((part, i) => universeOnMarket(part, market, { severity, path: `${path}.of[${i}]` }));
+  if (kind !== 'named') return within;
   const accepted = [...new Set(market.universes.map(({ universe }) => universe))].sort();
   if (accepted.includes(id!)) return [];
   return [
     {
       severity,
       code: 'UNKNOWN_IDENTIFIER',
-      path: 'universe.id',
+      path: `${path}.id`,
       message: `The store has no universe ${id}; it has ${accepted.join(', ') || 'none'}.`,
       accepted,
       value: id,

@@ -8,7 +8,6 @@ import { didYouMean } from '#base/text/nearest-name.js';
 import { selectionClassOf, weightingClassOf } from '../rules/catalogue.js';
 import { unknownGroups } from '../constraints/groups-on-market.js';
 import {
-  listedNames,
   UniverseSpec,
   type DerivationPayload,
   type IndexDocument,
@@ -34,7 +33,7 @@ export function unknownNames(document: IndexDocument, market: MarketData): Findi
   const { universe, pipeline, derivation } = document;
   const names = strangers(
     [
-      ...(listedNames(universe) === undefined ? [] : listed({ params: UniverseSpec }, universe, { path: 'universe' })),
+      ...listed({ params: UniverseSpec }, universe, { path: 'universe' }),
       ...(pipeline === null ? [] : pipelineNames(pipeline)),
       ...(derivation === null ? [] : derivationNames(derivation)),
     ],

@@ -12,18 +12,22 @@ import {
   isDerivedDocument,
   isOverlayDocument,
   RESERVED_INDEX_IDS,
-  UniverseSpec,
+  RuleFallback,
 } from '../documents/index-document.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { assumptionFindings } from './assumptions.js';
 import { error, isObject, type IndexContext, type Raw } from './index-context.js';
 import type { MarketData } from '../market/market-data.js';
 import { baseDateFindings, marketFindings } from './index-on-market.js';
+import { withOlderSettings } from '../documents/older-settings.js';
 import { statedIndex } from '../documents/row-settings.js';
 import { treatmentOf } from '../documents/treatment.js';
 import { blendDefaults, overlayFindings, overlayTermsFindings, withOverlayCurrency } from './validate-overlay.js';
 import { derivationFindings, inheritanceFindings, sourceDropped } from './validate-derivation.js';
-import { referenceFindings } from './validate-reference.js';
+import { documentWithTrees, placedInTexts } from './document-expressions.js';
+import { unknownMembers } from './unknown-members.js';
+import { calledReferences } from './validate-reference.js';
+import { universeFindings } from './validate-universe.js';
 
 export interface CheckedIndex {
   /** The document with its defaults, unknown fields dropped; undefined when a finding is an error. */
@@ -37,7 +41,7 @@ export interface CheckedIndex {
  * rows mean together, the documents it refers to, and (as warnings) what the served market lacks.
  */
 export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
-  const body = withOverlayCurrency(sent, context);
+  const { body, texts, findings: ofTexts } = documentWithTrees(withOverlayCurrency(sent, context), context.market);
   const shaped = checkShape(IndexDocument, body, { unknownFields: 'warning', strictMember: 'overlay' });
   const tooLarge = nonFiniteFindings(body);
   const findings = [
@@ -51,6 +55,9 @@ export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
     ...overlayFindings(body, context),
     ...universeFindings(body, context),
     ...rebalanceFindings(body['rebalance']),
+    ...ofTexts,
+    ...calledReferences(body, context.indexOf),
+    ...idleDatapoints(body),
   ];
   if (!hasErrors(findings) && shaped.value !== undefined) findings.push(...overlayTermsFindings(shaped.value, context));
   const document = hasErrors(findings) || shaped.value === undefined ? undefined : accepted(shaped.value);
@@ -63,21 +70,35 @@ export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
         ...assumptionsOf(document, context.market, context.indexOf),
       );
   }
-  return { document, findings: orderFindings(findings) };
+  return { document, findings: orderFindings(placedInTexts(findings.filter(isSaidOnce), texts)) };
+}
+
+/** Whether it is no warning of what is an error as well: a member that a document drops and its object refuses. */
+function isSaidOnce({ severity, code, path }: Finding, _: number, all: readonly Finding[]): boolean {
+  const isError = (other: Finding): boolean => other.severity === 'error' && other.code === code && other.path === path;
+  return severity === 'error' || !all.some(isError);
+}
+
+/** Expressions that nothing can read: an overlay reads levels alone. */
+function idleDatapoints(body: Raw): Finding[] {
+  if (!isObject(body['overlay']) || body['datapoints'] === undefined) return [];
+  const message = 'datapoints has no effect: an overlay reads the level of the index beneath alone.';
+  return [{ severity: 'warning', code: 'NO_EFFECT', path: 'datapoints', message }];
 }
 
 /** Documents of bodies that cannot change. */
 const documentsOf = new WeakMap<object, IndexDocument>();
 
 /**
- * A stored body as a document with its defaults, those of an earlier version where it was stored by one; undefined when it does not satisfy the schema.
+ * A stored body as a document with its defaults, those of an earlier version where it was stored by one; undefined when
+ * it does not satisfy the schema.
  * @cost one validation; nothing for a frozen body that was read before
  */
 export function readIndex(body: unknown): IndexDocument | undefined {
   const isConstant = typeof body === 'object' && body !== null && Object.isFrozen(body);
   const known = isConstant ? documentsOf.get(body) : undefined;
   if (known !== undefined) return known;
-  const parsed = IndexDocument.safeParse(body);
+  const parsed = IndexDocument.safeParse(withOlderSettings(body));
   if (!parsed.success) return undefined;
   const document = statedIndex(withDefaultUniverse(parsed.data), 'earlier');
   if (isConstant) documentsOf.set(body, document);
@@ -201,7 +222,29 @@ function rowFindings(
       ),
     ];
   }
-  return isObject(params) ? checkParams(entry.params, params, { path: `${path}.params`, rowId }).findings : [];
+  if (!isObject(params)) return [];
+  return [
+    ...checkParams(entry.params, params, { path: `${path}.params`, rowId }).findings,
+    ...fallbackFindings(row, { path, rowId, schema: entry.params }),
+  ];
+}
+
+interface FallbackPlace {
+  readonly path: string;
+  readonly rowId: string | null;
+  readonly schema: z.ZodObject;
+}
+
+/** Parameters that take the place of those of a rule, each as the rule would have them. */
+function fallbackFindings(row: Raw, { path, rowId, schema }: FallbackPlace): Finding[] {
+  const { params = {}, fallback } = row;
+  if (!Array.isArray(fallback)) return [];
+  return fallback.flatMap((step: unknown, i): Finding[] => {
+    const at = `${path}.fallback[${i}]`;
+    if (!isObject(step) || !isObject(step['params']) || !isObject(params)) return [];
+    const merged = checkParams(schema, { ...params, ...step['params'] }, { path: `${at}.params`, rowId }).findings;
+    return [...unknownMembers(step, Object.keys(RuleFallback.shape), at), ...merged];
+  });
 }
 
 function repeatedIds(rows: readonly unknown[]): Finding[] {
@@ -224,66 +267,6 @@ function repeatedIds(rows: readonly unknown[]): Finding[] {
     ];
   });
 }
-
-function universeFindings(body: Raw, { indexOf }: IndexContext): Finding[] {
-  const universe = body['universe'];
-  if (universe === undefined) return [];
-  if ((isObject(body['derivation']) || isObject(body['overlay'])) && !isObject(body['pipeline'])) {
-    const which = isObject(body['derivation']) ? 'A derived index' : 'An overlay';
-    return [
-      error(
-        'PIPELINE_XOR_DERIVATION',
-        'universe',
-        `${which} has the constituents of its source and no universe of its own.`,
-      ),
-    ];
-  }
-  if (!isObject(universe)) return [];
-  const { kind, id, identifiers } = universe;
-  const foreign = Object.entries(KINDS_OF_MEMBER).filter(
-    ([member, kinds]) => isGiven(universe[member]) && !kinds.includes(kind as string),
-  );
-  if (kind === undefined && foreign.length > 0) return [withoutKind(...foreign[0]!)];
-  if (isKind(kind) && foreign.length > 0) return foreign.map(([member, kinds]) => ofAnotherKind(kind, member, kinds));
-  if (kind === 'list' && (!Array.isArray(identifiers) || identifiers.length === 0)) {
-    return [
-      error('REQUIRED', 'universe.identifiers', 'universe.identifiers must name at least 1 identifier for a list.'),
-    ];
-  }
-  if (kind === 'watchlist' && (universe['watchlist_id'] === undefined || universe['watchlist_id'] === null))
-    return [error('REQUIRED', 'universe.watchlist_id', 'universe.watchlist_id is required by the kind watchlist.')];
-  if ((kind === 'named' || kind === 'index') && (id === undefined || id === null))
-    return [error('REQUIRED', 'universe.id', `universe.id is required by the kind ${kind}.`)];
-  return kind === 'index' && typeof id === 'string' ? referenceFindings(id, body['id'], 'universe.id', indexOf) : [];
-}
-
-/** Kinds of universes that have a member. The names of a watchlist stand beside it in what is run. */
-const KINDS_OF_MEMBER: Readonly<Record<string, readonly string[]>> = {
-  id: ['named', 'index'],
-  watchlist_id: ['watchlist'],
-  identifiers: ['list', 'watchlist'],
-};
-
-const isKind = (kind: unknown): kind is UniverseSpec['kind'] => UniverseSpec.shape.kind.safeParse(kind).success;
-
-const isGiven = (value: unknown) =>
-  value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
-
-const withoutKind = (member: string, kinds: readonly string[]): Finding =>
-  error(
-    'REQUIRED',
-    'universe.kind',
-    `universe.kind is required beside universe.${member}: ${kinds.join(' or ')}. Without it the universe is all names.`,
-    { accepted: [...kinds] },
-  );
-
-const ofAnotherKind = (kind: string, member: string, kinds: readonly string[]): Finding =>
-  error(
-    'NOT_IN_CHOICES',
-    'universe.kind',
-    `universe.${member} belongs to the kind ${kinds.join(' or ')}, and universe.kind is ${kind}, which reads none.`,
-    { accepted: [...kinds], value: kind },
-  );
 
 /** Findings about a cadence, as far as its shape is readable. */
 function rebalanceFindings(rebalance: unknown): Finding[] {

@@ -1,13 +1,22 @@
 import { smallValue, type Finding } from '../refusals/findings.js';
-import { error, type IndexContext } from './index-context.js';
-import { isDerivedDocument, isOverlayDocument, sourcesOf, type IndexDocument } from '../documents/index-document.js';
+import { error, type IndexContext, type Raw } from './index-context.js';
+import type { IndexDocument } from '../documents/index-document.js';
+import { calledIndices, namedIndices } from '../documents/named-indices.js';
 
-/** The indices that a document's universe, derivation or overlay refers to. */
+/** The indices that a document's universe, derivation, overlay or expressions refer to: that which it derives from first. */
 export function referencesOf(document: IndexDocument): readonly string[] {
-  if (isOverlayDocument(document)) return sourcesOf(document);
-  if (isDerivedDocument(document)) return [document.derivation.source_index_id];
-  const { universe } = document;
-  return universe?.kind === 'index' && universe.id != null ? [universe.id] : [];
+  return [...new Set(namedIndices(document).map(({ id }) => id))];
+}
+
+/** Indices that the expressions of a body refer to, and that are not stored or lead back to it. */
+export function calledReferences(body: Raw, indexOf: IndexContext['indexOf']): Finding[] {
+  const told = new Set<string>();
+  const parts = ['datapoints', 'pipeline', 'derivation'].flatMap((part) => calledIndices(body[part], part));
+  return parts.flatMap(({ path, id }) => {
+    const isNew = !told.has(`${path} ${id}`);
+    told.add(`${path} ${id}`);
+    return isNew ? referenceFindings(id, body['id'], path, indexOf) : [];
+  });
 }
 
 /** An index that is not stored, or that leads back to the document. */

@@ -3,6 +3,7 @@ import type { CatalogueEntry } from '../catalogue/type-spec.js';
 import type { ScenarioTerms } from '../objectives/scenario-terms.js';
 import type { TailGoal, TailMeasure } from '../objectives/tail.js';
 import type { ProgramRow } from './program-row.js';
+import type { DatapointExpression } from '../datapoints/expressions/tree.js';
 
 /**
  * Portfolio that a row measures trades from: the index, the weights solved before, or the weights just before the
@@ -35,8 +36,8 @@ export interface RowContext {
   readonly index: Float64Array;
   /** `previous` is the index where there is no solved portfolio yet; null where nothing is held yet. */
   reference(reference: Reference): ReferencePortfolio | null;
-  /** A numeric datapoint as of the rebalance date, NaN where missing, [N]. */
-  numbers(field: string): Float64Array;
+  /** A numeric datapoint, or an expression, as of the rebalance date, NaN where missing, [N]. */
+  numbers(field: string | DatapointExpression): Float64Array;
   /** A category as of the rebalance date, null where missing, [N]. */
   categories(field: string): readonly (string | null)[];
   /** Median of VALUE_TRADED over the trailing sessions, NaN where missing, [N]. */

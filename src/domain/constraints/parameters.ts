@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { FindingCode } from '../refusals/findings.js';
 import { AssetIdentifier } from '../schema/shape.js';
+import { NumberExpression } from '../datapoints/expressions/expression.js';
 
 /**
  * Priority of a row that states none. In reports of relaxations it yields after all rows with a higher number; at the
@@ -62,11 +63,12 @@ export const groups = z
   .default(null)
   .meta({ label: 'Groups', help: 'Groups the row covers; without any each of them.' });
 
-export const datapoint = z
-  .string()
-  .min(1)
-  .max(64)
-  .meta({ label: 'Field', help: 'Datapoint, as of the rebalance date.' });
+export const datapoint = z.union([z.string().min(1).max(64), NumberExpression]).meta({
+  label: 'Field',
+  help: 'Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date.',
+  ref: 'ExpressionNode',
+  format: 'expression',
+});
 
 export const reference = z.enum(['index', 'previous', 'held']).default('index').meta({
   label: 'Reference',

@@ -1,5 +1,8 @@
 import { proceedsOf } from '../books/book-events.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
+import { openingFactor, shareFactor } from '../index-mathematics/adjusted-close.js';
+import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
+import { effectOf } from '../index-mathematics/session-effect.js';
 import { ACTION_KINDS, type CorporateAction, type ReturnVariant } from '../market/market-data.js';
 
 /** A name of an index before an action, and how the index treats it. */
@@ -10,8 +13,9 @@ export interface BeforeAction {
   readonly variant: ReturnVariant;
   readonly treatment: Pick<
     TreatmentSpec,
-    'special_dividends' | 'splits' | 'spin_offs' | 'delisting' | 'withholding_tax'
+    'reinvestment' | 'special_dividends' | 'splits' | 'spin_offs' | 'delisting' | 'withholding_tax'
   >;
+  readonly growth: GrowthTerms;
   /** Whether what is spun off is in the prices already: nothing enters the index for it then. */
   readonly isTotal?: boolean;
 }
@@ -51,21 +55,27 @@ const UNKNOWN: ProForma = { weight: null, shares: null, divisor: null, ...STAYS 
  */
 export function proForma(action: CorporateAction, before: BeforeAction, worth: WorthOf): ProForma {
   const { type, value } = action;
-  const { weight, treatment, variant } = before;
-  if (ACTION_KINDS[type] === 'ratio') return { ...UNCHANGED, weight, shares: treatment.splits === 'apply' ? value : 1 };
+  const { weight, treatment, variant, growth } = before;
+  if (ACTION_KINDS[type] === 'ratio') {
+    if (treatment.splits !== 'apply') return { ...UNCHANGED, weight };
+    return growth.splitShares === 'keep' ? afterOpening(action, before) : { ...UNCHANGED, weight, shares: value };
+  }
   switch (type) {
     case 'DIVIDEND':
+      if (growth.reinvestment === 'index') return afterPayment(before, value);
       return afterCash(before, value, reinvestedOf(variant, before));
     case 'SPECIAL_DIVIDEND':
     case 'RETURN_OF_CAPITAL':
-      return afterCash(before, value, treatment.special_dividends === 'reinvest' ? 1 : 0);
+      if (growth.specialDividends === 'adjust') return afterOpening(action, before);
+      return afterCash(before, value, growth.specialDividends === 'ignore' ? 0 : 1);
     case 'MERGER':
     case 'ACQUISITION':
     case 'DELISTING':
       return ended(action, before, worth);
     case 'RIGHTS_ISSUE': {
       const terms = rightsTerms(action);
-      return terms === null ? UNKNOWN : afterRights(before, terms);
+      if (terms === null) return UNKNOWN;
+      return growth.rights === 'constituent' ? afterRights(before, terms) : afterOpening(action, before);
     }
     case 'SPIN_OFF':
       return { ...UNCHANGED, weight, received: childOf(action, before) };
@@ -78,7 +88,7 @@ export function proForma(action: CorporateAction, before: BeforeAction, worth: W
 
 /** What is held of a spun-off name: it enters at a price of zero, and weighs nothing before its first close. */
 function childOf({ identifier, value, related }: CorporateAction, before: BeforeAction): Received | null {
-  const enters = before.treatment.spin_offs === 'zero_price' && before.isTotal !== true;
+  const enters = before.treatment.spin_offs !== 'ignore' && before.isTotal !== true;
   if (!enters || related === null || related === identifier || !(value > 0)) return null;
   return { identifier: related, ratio: value, weight: 0 };
 }
@@ -126,18 +136,42 @@ export function reinvestedOf(
   return { price: 0, total: 1, net: weight < 0 ? 1 : 1 - treatment.withholding_tax }[variant];
 }
 
+/** An adjusted previous close: index shares by the terms, and the divisor by what market value they leave. */
+function afterOpening(action: CorporateAction, { weight, price, growth }: BeforeAction): ProForma {
+  const effect = effectOf(action, 'none', growth);
+  if (effect === undefined) return { ...UNCHANGED, weight };
+  const opening = openingFactor(effect, price, growth);
+  const divisor = 1 + weight * (opening - 1);
+  if (!(divisor > 0)) return UNKNOWN;
+  const shares = (shareFactor(effect, price, growth) * unitOf(growth, divisor)) / divisor;
+  return { ...STAYS, weight: (weight * opening) / divisor, shares, divisor };
+}
+
+/** An ordinary dividend that the whole index reinvests: the price falls by it, shares and divisor stay. */
+function afterPayment({ weight, price }: BeforeAction, cash: number): ProForma {
+  const paid = cash / price;
+  if (!(paid < 1)) return UNKNOWN;
+  return { ...UNCHANGED, weight: (weight * (1 - paid)) / (1 - weight * paid) };
+}
+
 /** @param reinvested fraction of the cash */
-function afterCash({ weight, price }: BeforeAction, cash: number, reinvested: number): ProForma {
+function afterCash({ weight, price, growth }: BeforeAction, cash: number, reinvested: number): ProForma {
   const paid = cash / price;
   if (!(paid < 1)) return UNKNOWN;
   const lost = (1 - reinvested) * paid;
   const level = 1 - weight * lost;
+  const divisor = (1 - weight * paid) / level;
   return {
     ...STAYS,
     weight: (weight * (1 - lost)) / level,
-    shares: (1 - lost) / (1 - paid),
-    divisor: (1 - weight * paid) / level,
+    shares: ((1 - lost) / (1 - paid)) * unitOf(growth, divisor),
+    divisor,
   };
+}
+
+/** Unit of index shares after an action over that before: market values where all return variants share them, else levels. */
+function unitOf({ reinvestment }: GrowthTerms, divisor: number): number {
+  return reinvestment === 'index' ? divisor : 1;
 }
 
 export interface RightsTerms {
@@ -157,7 +191,8 @@ export function exRights(price: number, { ratio, subscription }: RightsTerms): n
 }
 
 /** As levels grow: over the theoretical price ex rights. What is subscribed enters the divisor with the new shares. */
-function afterRights({ weight, price }: BeforeAction, terms: RightsTerms): ProForma {
+function afterRights({ weight, price, growth }: BeforeAction, terms: RightsTerms): ProForma {
   const subscribed = (terms.ratio * terms.subscription) / price;
-  return { ...STAYS, weight, shares: price / exRights(price, terms), divisor: 1 + weight * subscribed };
+  const divisor = 1 + weight * subscribed;
+  return { ...STAYS, weight, shares: (price / exRights(price, terms)) * unitOf(growth, divisor), divisor };
 }

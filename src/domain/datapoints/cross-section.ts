@@ -1,11 +1,11 @@
 import type { Day } from '../time/days.js';
 import type { ReferenceValue } from '../market/market-data.js';
-import { referenceSpells, spellAt, type ReferenceSpell } from '../market/reference-spells.js';
+import { referenceSpells, type ReferenceSpell } from '../market/reference-spells.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { STATISTICS, type Statistic } from './aggregates.js';
 import { betas, createMarketReturns } from './beta.js';
-import { datapointRead, type DatapointRead } from './datapoint-read.js';
-import { GROWTH_BASED, isMoney, isText, sourceOf, trailingOf, type Shared } from './datapoint-sources.js';
+import { type DatapointRead, expressionRead } from './datapoint-read.js';
+import { GROWTH_BASED, isMoney, isText, sourceOf, textsOn, trailingOf, type Shared } from './datapoint-sources.js';
 import { dividendHistory, type DividendHistory } from './dividends.js';
 import { DEFAULT_WINDOW, latest, requestKey, type FieldRequest } from './field-request.js';
 import { glanceAt } from './glance.js';
@@ -20,6 +20,18 @@ import { createTally, type Tally } from './tally.js';
 import { createTrail } from './trail.js';
 import { transformed } from './transforms.js';
 import { countOver, halfOf, overWindow } from './windows.js';
+import { isField, requestOf, type DatapointExpression, type ExpressionNode } from './expressions/tree.js';
+import { readsOfExpression } from './expressions/reads.js';
+import { pick } from './picked-values.js';
+import { createExpressionSeries } from './expression-series.js';
+import {
+  expressionSection,
+  namedDatapoints,
+  NO_CONTEXT,
+  type DecisionContext,
+  type Leaves,
+  type NamedDatapoints,
+} from './expression-section.js';
 
 /** Every datapoint of the market as known at the close of one session. */
 export interface CrossSection {
@@ -34,20 +46,22 @@ export interface CrossSection {
    * @param columns Survivors, ascending, [n]: a transform is taken across them.
    * @returns       [n]
    */
-  numbers(field: FieldRequest, columns: Int32Array): Float64Array;
+  numbers(field: DatapointExpression, columns: Int32Array): Float64Array;
   /** As `numbers`, in index currency: a price read as money. */
-  money(field: FieldRequest, columns: Int32Array): Float64Array;
+  money(field: DatapointExpression, columns: Int32Array): Float64Array;
+  /** FALSE, TRUE or UNKNOWN of a condition, [n]. */
+  truths(condition: ExpressionNode, columns: Int32Array): Uint8Array;
   /** Any datapoint as stored, null where missing, [n]. */
-  values(field: FieldRequest, columns: Int32Array): readonly ReferenceValue[];
+  values(field: DatapointExpression, columns: Int32Array): readonly ReferenceValue[];
   /**
    * Positions of all of some values from the best to the worst, as `ranked` has them. Those that `numbers` or `money` gave
    * are ranked once.
    */
   ordered(values: Float64Array, order: Ordering): Int32Array;
   /** The groups that a datapoint splits the names into: each distinct value's text, names without one together. */
-  groups(field: FieldRequest, columns: Int32Array): Grouping;
+  groups(field: DatapointExpression, columns: Int32Array): Grouping;
   /** Type of a datapoint's values. */
-  kindOf(field: FieldRequest): ValueKind;
+  kindOf(field: DatapointExpression): ValueKind;
   /** Number of values of a datapoint over its trailing sessions, also where they are fewer than half of them, [n]. */
   count(field: FieldRequest, columns: Int32Array): Float64Array;
   /** A statistic of a datapoint that no request can name, over its trailing sessions. */
@@ -55,7 +69,9 @@ export interface CrossSection {
   /** Growth factors of the total variant, [S - first x N], for the use of some names. */
   growth(columns: Int32Array): Float64Array;
   /** From which sessions a name's datapoint was read. */
-  read(field: FieldRequest, column: number): DatapointRead;
+  read(field: DatapointExpression, column: number): DatapointRead;
+  /** The same datapoints beside what else is known at a decision. */
+  given(context: DecisionContext): CrossSection;
 }
 
 export interface Ordering {
@@ -122,12 +138,28 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
     rolling: terms.followed && createRollingStatistics(table, terms.followed),
     dividends: () => (dividends ??= dividendHistory(sm.market)),
   };
+  const named = namedDatapoints(terms.datapoints);
+  const converted = new WeakMap<DatapointExpression, boolean>();
+  const isConverted = (expression: DatapointExpression): boolean => {
+    const known =
+      converted.get(expression) ??
+      readsOfExpression(expression, terms.datapoints).some(({ field }) => isInIndexCurrency(field.name));
+    converted.set(expression, known);
+    return known;
+  };
+  const seriesOf = createExpressionSeries({
+    expanded: named.expanded,
+    trailing: (field) => trailingOf(shared, field),
+    texts: (field, session, columns) => textsOn(shared, { field, session, columns }),
+    isNumber: (field) => !isText(shared, field),
+  });
   return {
     at(session, universe) {
       firstSession ??= session;
-      return crossSection(shared, session, universe);
+      return crossSection({ shared, named, seriesOf, isConverted }, session, universe);
     },
     latest(name) {
+      if (terms.datapoints.has(name)) return null;
       const source = sourceOf(shared, latest(name));
       if (source.kind !== 'series') return null;
       const { series, isClose: rebase } = source;
@@ -144,7 +176,19 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
 /** Whether the values of a datapoint are made with exchange rates. */
 const isInIndexCurrency = (name: string): boolean => isMoney(name) || GROWTH_BASED.has(name);
 
-function crossSection(shared: Shared, session: number, universe: Int32Array): CrossSection {
+interface SectionTerms {
+  readonly shared: Shared;
+  readonly named: NamedDatapoints;
+  readonly seriesOf: Leaves['seriesOf'];
+  /** Whether an expression reads what is made with exchange rates. */
+  isConverted(expression: DatapointExpression): boolean;
+}
+
+function crossSection(
+  { shared, named, seriesOf, isConverted }: SectionTerms,
+  session: number,
+  universe: Int32Array,
+): CrossSection {
   const { sm, table, terms } = shared;
   const cache = new Map<string, { readonly columns: Int32Array; readonly values: Float64Array }>();
   const orders = new WeakMap<Float64Array, Map<string, Int32Array>>();
@@ -202,75 +246,100 @@ function crossSection(shared: Shared, session: number, universe: Int32Array): Cr
   const numbers = (field: FieldRequest, columns: Int32Array, convert: boolean) =>
     transformed(plain(field, columns, convert), field.transform);
 
-  const values = (field: FieldRequest, columns: Int32Array): readonly ReferenceValue[] => {
-    if (isText(shared, field)) {
-      const day = sm.sessions[Math.max(0, session - field.lag)]!;
-      const rows = shared.spellsOf(field.name);
-      return Array.from(columns, (column) => (session < field.lag ? null : spellAt(rows[column]!, day)));
-    }
-    return Array.from(numbers(field, columns, false), (value) => (Number.isNaN(value) ? null : value));
-  };
-
-  return {
-    session,
+  const leaves: Leaves = {
     day: sm.sessions[session]!,
-    market: sm,
     universe,
-    get dividends() {
-      return shared.dividends();
-    },
+    dividends: shared.dividends,
     numbers: (field, columns) => numbers(field, columns, false),
-    money: (field, columns) => numbers(field, columns, true),
-    values,
-    ordered(values, { ascending, withMissing }) {
-      const known = orders.get(values);
-      const key = `${ascending} ${withMissing}`;
-      const positions = allOf(values);
-      const order =
-        known?.get(key) ?? ranked(values, withMissing ? positions : withValue(values, positions), ascending);
-      known?.set(key, order);
-      return order;
+    values(field, columns) {
+      if (isText(shared, field)) return textsOn(shared, { field, session: session - field.lag, columns });
+      return Array.from(numbers(field, columns, false), (value) => (Number.isNaN(value) ? null : value));
     },
     groups(field, columns) {
-      if (!isText(shared, field) || session < field.lag) return groupsOfValues(values(field, columns));
+      if (!isText(shared, field) || session < field.lag) return groupsOfValues(leaves.values(field, columns));
       return shared.groupsOf(field.name)(sm.sessions[session - field.lag]!, columns);
     },
-    kindOf: (field) => (isText(shared, field) ? shared.referenceKindOf(field.name) : 'number'),
-    count(field, columns) {
-      const end = session - field.lag;
-      return countOver(
-        shared.tallyOf(trailingOf(shared, field)),
-        { end, length: field.window!, observationsMin: 0 },
-        columns,
-      );
+    isNumber: (field) => !isText(shared, field),
+    overSessions(series, { statistic, length, lag, observationsMin }, columns) {
+      const least = observationsMin === 'half' ? halfOf(length) : observationsMin;
+      const window = { end: session - lag, length, observationsMin: least };
+      return overWindow(shared.windowsOf(series, session), statistic, window, columns);
     },
-    statistic(field, statistic, observationsMin, columns) {
-      const series = trailingOf(shared, field);
-      if (GROWTH_BASED.has(field.name)) terms.requireRates(session, columns);
-      return overWindow(
-        shared.windowsOf(series, session),
-        statistic,
-        { end: session - field.lag, length: field.window!, observationsMin },
-        columns,
-      );
+    seriesOf,
+    onSession(series, columns) {
+      const values = new Float64Array(columns.length);
+      series.fill(session, columns, values);
+      return values;
     },
-    growth(columns) {
-      terms.requireRates(session, columns);
-      return terms.growth();
-    },
-    read: (field, column) => datapointRead(shared, { field, column, session }),
   };
-}
 
-/** Values of a subset of columns, both ascending; undefined when a column is not among those known. */
-function pick(known: Int32Array, values: Float64Array, columns: Int32Array): Float64Array | undefined {
-  if (known === columns) return values;
-  const picked = new Float64Array(columns.length);
-  let position = 0;
-  for (let i = 0; i < columns.length; i++) {
-    while (position < known.length && known[position]! < columns[i]!) position++;
-    if (known[position] !== columns[i]) return undefined;
-    picked[i] = values[position]!;
-  }
-  return picked;
+  const sectionGiven = (context: DecisionContext): CrossSection => {
+    const section = expressionSection(leaves, named, context);
+    const requireRates = (field: DatapointExpression, columns: Int32Array): void => {
+      if (isField(field) && !terms.datapoints.has(field.name)) return; // Those of leaves are asked for when they are read.
+      if (isConverted(field)) terms.requireRates(session, columns);
+    };
+    const numbersOf = (field: DatapointExpression, columns: Int32Array): Float64Array => {
+      requireRates(field, columns);
+      return section.numbers(field, columns);
+    };
+    return {
+      session,
+      day: sm.sessions[session]!,
+      market: sm,
+      universe,
+      get dividends() {
+        return shared.dividends();
+      },
+      numbers: numbersOf,
+      money: (field, columns) =>
+        isField(field) && !terms.datapoints.has(field.name)
+          ? numbers(requestOf(field), columns, true)
+          : numbersOf(field, columns),
+      truths(condition, columns) {
+        requireRates(condition, columns);
+        return section.truths(condition, columns);
+      },
+      values: section.values,
+      ordered(values, { ascending, withMissing }) {
+        const known = orders.get(values);
+        const key = `${ascending} ${withMissing}`;
+        const positions = allOf(values);
+        const order =
+          known?.get(key) ?? ranked(values, withMissing ? positions : withValue(values, positions), ascending);
+        known?.set(key, order);
+        return order;
+      },
+      groups: (field, columns) => section.groups(field, columns) ?? groupsOfValues(section.values(field, columns)),
+      kindOf(field) {
+        const text = section.textField(field);
+        return text === undefined ? 'number' : shared.referenceKindOf(text.name);
+      },
+      count(field, columns) {
+        const end = session - field.lag;
+        return countOver(
+          shared.tallyOf(trailingOf(shared, field)),
+          { end, length: field.window!, observationsMin: 0 },
+          columns,
+        );
+      },
+      statistic(field, statistic, observationsMin, columns) {
+        const series = trailingOf(shared, field);
+        if (GROWTH_BASED.has(field.name)) terms.requireRates(session, columns);
+        return overWindow(
+          shared.windowsOf(series, session),
+          statistic,
+          { end: session - field.lag, length: field.window!, observationsMin },
+          columns,
+        );
+      },
+      growth(columns) {
+        terms.requireRates(session, columns);
+        return terms.growth();
+      },
+      read: (field, column) => expressionRead(shared, { field, column, session }),
+      given: sectionGiven,
+    };
+  };
+  return sectionGiven(NO_CONTEXT);
 }

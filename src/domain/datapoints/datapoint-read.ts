@@ -6,6 +6,8 @@ import { DEFAULT_WINDOW, type FieldRequest } from './field-request.js';
 import { latestSession } from './latest-values.js';
 import { resolve } from './resolution.js';
 import { halfOf } from './windows.js';
+import { readsOfExpression } from './expressions/reads.js';
+import { isField, requestOf, type DatapointExpression } from './expressions/tree.js';
 
 /** The dates behind one value: of the bars, rows or events it was read from. */
 export interface DatapointRead {
@@ -21,7 +23,28 @@ export interface DatapointRead {
   readonly knownFrom: string | null;
 }
 
-export function datapointRead(
+/** The dates behind an expression: those of all that it reads, together. */
+export function expressionRead(
+  shared: Shared,
+  asked: { readonly field: DatapointExpression; readonly column: number; readonly session: number },
+): DatapointRead {
+  const { field, column, session } = asked;
+  const { datapoints } = shared.terms;
+  if (isField(field) && !datapoints.has(field.name))
+    return datapointRead(shared, { field: requestOf(field), column, session });
+  const reads = readsOfExpression(field, datapoints).map((read) =>
+    datapointRead(shared, { field: read.field, column, session }),
+  );
+  const of = (days: readonly (string | null)[]): string[] => days.filter((day) => day !== null).toSorted();
+  return {
+    from: of(reads.map(({ from }) => from))[0] ?? null,
+    to: of(reads.map(({ to }) => to)).at(-1) ?? null,
+    observations: reads.reduce((sum, { observations }) => sum + observations, 0),
+    knownFrom: of(reads.map(({ knownFrom }) => knownFrom)).at(-1) ?? null,
+  };
+}
+
+function datapointRead(
   shared: Shared,
   { field, column, session }: { readonly field: FieldRequest; readonly column: number; readonly session: number },
 ): DatapointRead {

@@ -1,5 +1,6 @@
 import { LIMITS } from '../refusals/limits.js';
-import type { ReferenceSpell } from '../market/reference-spells.js';
+import type { ReferenceValue } from '../market/market-data.js';
+import { spellAt, type ReferenceSpell } from '../market/reference-spells.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { deviation, product, type Statistic } from './aggregates.js';
 import type { MarketReturns } from './beta.js';
@@ -27,7 +28,7 @@ export interface Shared {
   readonly marketReturns: MarketReturns;
   /** Statistics of windows that roll on; null where each is worked out by itself. */
   readonly rolling: RollingStatistics | null;
-  dividends(): DividendHistory;
+  dividends: () => DividendHistory;
 }
 
 /** Whether the datapoint is a reference column read as it stands, whose values need not be numbers. */
@@ -40,6 +41,16 @@ export function isText({ sm, referenceKindOf }: Shared, field: FieldRequest): bo
     field.transform === 'none' &&
     referenceKindOf(field.name) !== 'number'
   );
+}
+
+/** Values known on a session of a column of texts. */
+export function textsOn(
+  { sm, spellsOf }: Shared,
+  { field, session, columns }: { readonly field: FieldRequest; readonly session: number; readonly columns: Int32Array },
+): readonly ReferenceValue[] {
+  if (session < 0) return Array.from(columns, () => null);
+  const rows = spellsOf(field.name);
+  return Array.from(columns, (column) => spellAt(rows[column]!, sm.sessions[session]!));
 }
 
 /** Source of a datapoint. */

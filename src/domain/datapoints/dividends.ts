@@ -1,5 +1,4 @@
-import type { Day } from '../time/days.js';
-import { addMonths, formatDay } from '../time/days.js';
+import { type Day, addMonths, formatDay, civilOf, dayOf } from '../time/days.js';
 import { ACTION_KINDS, type MarketData } from '../market/market-data.js';
 import { BeforeMarket } from '../market/session-market.js';
 import { lastAtMost } from '../numbers/search.js';
@@ -16,6 +15,13 @@ export interface DividendHistory {
   steps(column: number): DividendSteps;
   /** @throws BeforeMarket where dividends of the twelve months that end on a day have been left out */
   assertCovers(day: Day): void;
+  /**
+   * Ordinary dividends per share by the year of their ex day, up to `day` and on its share basis; those of the last
+   * `YEARS_OF_GROWTH_MAX` years at least.
+   * @throws BeforeMarket
+   * @cost O(dividends of the name)
+   */
+  byYear(column: number, day: Day): ReadonlyMap<number, number>;
   /** Whether an ordinary dividend went ex in the days from `start` to `end`, both included. @throws BeforeMarket */
   paidBetween(column: number, start: Day, end: Day): boolean;
 }
@@ -78,6 +84,10 @@ function historyOf(market: MarketData): DividendHistory {
     },
     steps: (column) => (stepsByColumn[column] ??= stepsOf(events[column]!, leavingOn)),
     assertCovers: (day) => assertCovered(monthsBefore(day)),
+    byYear(column, day) {
+      assertCovered(dayOf({ year: civilOf(day).year - YEARS_OF_GROWTH_MAX, month: 1, day: 1 }) - 1);
+      return totalsByYear(events[column]!, day);
+    },
     paidBetween(column, start, end) {
       assertCovered(start - 1);
       const { exDays } = events[column]!;
@@ -104,6 +114,36 @@ function sumOn({ exDays, amounts, splitDays, ratios }: Events, day: Day, first: 
     total += amounts[i]! / basis;
   }
   return total;
+}
+
+function totalsByYear({ exDays, amounts, splitDays, ratios }: Events, day: Day): Map<number, number> {
+  const totals = new Map<number, number>();
+  let basis = 1; // shares of `day` per share of the dividend's ex day
+  let split = lastAtMost(splitDays, day);
+  for (let i = lastAtMost(exDays, day); i >= 0; i--) {
+    while (split >= 0 && splitDays[split]! > exDays[i]!) basis *= ratios[split--]!;
+    const { year } = civilOf(exDays[i]!);
+    totals.set(year, (totals.get(year) ?? 0) + amounts[i]! / basis);
+  }
+  return totals;
+}
+
+/** Years of rising dividends that are counted at most. */
+export const YEARS_OF_GROWTH_MAX = 100;
+
+/** Rounding of sums of amounts on different share bases, which is no rise. */
+const ROUNDING = 1e-12;
+
+/** Complete calendar years before a day in which a name paid more than in the year before, counted back from the last. */
+export function yearsOfGrowth(history: Pick<DividendHistory, 'byYear'>, column: number, day: Day): number {
+  const totals = history.byYear(column, day);
+  const last = civilOf(day).year - 1;
+  let years = 0;
+  for (; years < YEARS_OF_GROWTH_MAX; years++) {
+    const before = totals.get(last - years - 1) ?? 0;
+    if (!(before > 0 && (totals.get(last - years) ?? 0) > before * (1 + ROUNDING))) break;
+  }
+  return years;
 }
 
 /** First day whose twelve months leave an ex day out: not always the same date, as of 29 February. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { LIMITS } from '../refusals/limits.js';
 
 /** Longest trailing window and largest lag of a datapoint: ten years of sessions. */
 export const SESSIONS_BACK_MAX = 2520;
@@ -80,7 +81,15 @@ function checkWindow(field: Omit<FieldRequest, 'transform'>, context: z.Refineme
 
 /** One datapoint of an expression. */
 export const FieldNode = z
-  .strictObject({ node: z.literal('field'), ...fields })
+  .strictObject({
+    node: z.literal('field'),
+    ...fields,
+    text: z
+      .string()
+      .max(LIMITS.MAX_EXPRESSION_LENGTH)
+      .optional()
+      .meta({ description: 'Canonical text of the tree, at its root; ignored where it is sent.' }),
+  })
   .superRefine(checkWindow)
   .meta({ id: 'FieldNode', description: 'A datapoint, read for every name on or before the decision date.' });
 

@@ -1,5 +1,5 @@
 import type { Day } from '../time/days.js';
-import { growthRow } from '../market/growth.js';
+import { growthRow } from '../index-mathematics/growth.js';
 import { referenceSpells } from '../market/reference-spells.js';
 import type { ReturnGaps } from '../market/return-gaps.js';
 import type { SessionMarket } from '../market/session-market.js';
@@ -7,6 +7,7 @@ import { lastAtMost } from '../numbers/search.js';
 import { dividendHistory, type DividendHistory } from './dividends.js';
 import type { DerivedName } from './field-request.js';
 import { resolve } from './resolution.js';
+import type { ExpressionNode } from './expressions/tree.js';
 
 /** A numeric datapoint as dated values: what each session itself says, nothing carried. */
 export interface Series {
@@ -46,6 +47,8 @@ export interface SeriesTerms {
   readonly followed: Int32Array | null;
   /** Sessions that a FREE_FLOAT stays good for. */
   readonly maxStaleSessions: number;
+  /** Expressions that a document names: they come before the datapoints of the market. */
+  readonly datapoints: ReadonlyMap<string, ExpressionNode>;
 }
 
 /** Series of one market by name, each made once. */
@@ -158,7 +161,7 @@ function referenceSeries({ market, sessions }: SessionMarket, name: string): Ser
   };
 }
 
-function product(left: Series, right: Series): Series {
+export function product(left: Series, right: Series): Series {
   if (isWholePanel(left) && isWholePanel(right)) return panelProduct(left.panel, right.panel);
   let scratch = new Float64Array(0);
   return {
@@ -207,7 +210,7 @@ function multiplyCells({ lefts, a, rights, b }: TwoRows, columns: Int32Array, ou
   }
 }
 
-function constant(value: number): Series {
+export function constant(value: number): Series {
   return { fill: (_session, _columns, out) => void out.fill(value) };
 }
 

@@ -44,11 +44,31 @@ function percentiles(values: Float64Array): Float64Array {
 
 /** Population z-scores over the values that are there. */
 export function zScores(values: Float64Array): Float64Array {
-  const present = values.filter((value) => !Number.isNaN(value));
-  if (present.length === 0) return values;
-  const origin = present[0]!;
-  const mean = origin + present.reduce((total, value) => total + (value - origin), 0) / present.length;
-  const variance = present.reduce((total, value) => total + (value - mean) ** 2, 0) / present.length;
-  const deviation = Math.sqrt(variance);
+  const { count, mean, deviation } = spreadOf(values);
+  if (count === 0) return values;
   return values.map((value) => (Number.isNaN(value) ? NaN : deviation === 0 ? 0 : (value - mean) / deviation));
+}
+
+/** Distances from the mean of the values that are there. */
+export function demeaned(values: Float64Array): Float64Array {
+  const { mean } = spreadOf(values);
+  return values.map((value) => value - mean);
+}
+
+export interface Spread {
+  readonly count: number;
+  readonly mean: number;
+  /** Of the population. */
+  readonly deviation: number;
+}
+
+/** Mean and deviation of the values that are there; NaN of none. */
+export function spreadOf(values: Float64Array): Spread {
+  const present = values.filter((value) => !Number.isNaN(value));
+  const count = present.length;
+  if (count === 0) return { count, mean: NaN, deviation: NaN };
+  const origin = present[0]!;
+  const mean = origin + present.reduce((total, value) => total + (value - origin), 0) / count;
+  const variance = present.reduce((total, value) => total + (value - mean) ** 2, 0) / count;
+  return { count, mean, deviation: Math.sqrt(variance) };
 }

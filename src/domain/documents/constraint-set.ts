@@ -4,6 +4,9 @@ import { hasErrors, orderFindings, type Finding } from '../refusals/findings.js'
 import { checkShape, Id } from '../schema/shape.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';
 import { statedRows } from './row-settings.js';
+import { rowsWithTrees } from './request-expressions.js';
+import { withTrees } from './expression-texts.js';
+import { calledIndices } from './named-indices.js';
 
 /** Words of the routes that are no ids of constraint sets. */
 export const RESERVED_CONSTRAINT_SET_IDS = ['validate'] as const;
@@ -32,8 +35,11 @@ export interface CheckedConstraintSet {
 
 /** Everything there is to say about a constraint set as a client sent it. */
 export function checkConstraintSet(body: Readonly<Record<string, unknown>>): CheckedConstraintSet {
-  const shaped = checkShape(ConstraintSet, body, { unknownFields: 'warning' });
-  const findings = [...shaped.findings, ...reservedId(body['id']), ...checkRows(body['constraints'], 'constraints')];
+  const { rows, findings: ofTexts } = readRows(body['constraints'], 'constraints');
+  const shaped = checkShape(ConstraintSet, rows === undefined ? body : { ...body, constraints: rows }, {
+    unknownFields: 'warning',
+  });
+  const findings = [...shaped.findings, ...reservedId(body['id']), ...ofTexts, ...checkRows(rows, 'constraints')];
   const set = hasErrors(findings) || shaped.value === undefined ? undefined : stated(shaped.value, 'today');
   return { set, findings: orderFindings(findings) };
 }
@@ -46,6 +52,28 @@ export function readConstraintSet(body: unknown): ConstraintSet | undefined {
 
 function stated(set: ConstraintSet, version: 'earlier' | 'today'): ConstraintSet {
   return { ...set, constraints: statedRows(set.constraints, version) };
+}
+
+/** A list of rows with their expressions as trees; anything else as it is. @param path Of the list. */
+export function readRows(
+  rows: unknown,
+  path: string,
+): { readonly rows: unknown; readonly findings: readonly Finding[] } {
+  if (!Array.isArray(rows)) return { rows, findings: [] };
+  const findings: Finding[] = [];
+  const read = rowsWithTrees(rows, path, (schema, value, place) => {
+    const found = withTrees(schema, value, place);
+    findings.push(...found.findings);
+    return found.value;
+  });
+  const asked = calledIndices(read, path).map(({ path: at, id }) => ({
+    severity: 'error' as const,
+    code: 'NOT_IN_CHOICES' as const,
+    path: at,
+    message: `Other indices, as ${id}, are asked about by documents of indices alone.`,
+    value: id,
+  }));
+  return { rows: read, findings: [...findings, ...asked] };
 }
 
 /** Findings about the classes and parameters of a list of rows; rows whose shape is wrong are reported by the shape. */

@@ -5,6 +5,8 @@ import { AssetIdentifier, CurrencyCode, Id, IsoDate } from '../schema/shape.js';
 import { optimisationFields } from './optimisation-spec.js';
 import { OverlaySpec, blendParts } from '../overlays/catalogue.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
+import { LIMITS } from '../refusals/limits.js';
+import { NumberExpression } from '../datapoints/expressions/expression.js';
 
 /**
  * The index document as clients write it. A document is the client's own text: its fields keep the names of the wire
@@ -14,6 +16,7 @@ export const RESERVED_INDEX_IDS = [
   'backtests',
   'calendars',
   'compare',
+  'datapoints',
   'preview',
   'overlay-types',
   'rule-types',
@@ -22,12 +25,23 @@ export const RESERVED_INDEX_IDS = [
   'sweeps',
 ] as const;
 
+/** Kinds of universes that are made of others. */
+export const SET_KINDS = ['union', 'difference', 'intersection'] as const;
+
+export const isSetKind = (kind: unknown): kind is (typeof SET_KINDS)[number] =>
+  (SET_KINDS as readonly unknown[]).includes(kind);
+
+/** Universes of one set. */
+const PARTS_MAX = 16;
+
+const NestedUniverse: z.ZodType<UniverseSpec> = z.lazy(() => UniverseSpec);
+
 export const UniverseSpec = z
   .strictObject({
     kind: z
-      .enum(['all', 'named', 'list', 'index', 'watchlist'])
+      .enum(['all', 'named', 'list', 'index', 'watchlist', ...SET_KINDS])
       .default('all')
-      .meta({ label: 'Kind', help: 'Every name of the market, or fewer.' }),
+      .meta({ label: 'Kind', help: 'Every name of the market, or fewer; or a set of other universes.' }),
     id: z
       .string()
       .min(1)
@@ -51,20 +65,76 @@ export const UniverseSpec = z
       .max(20_000)
       .optional()
       .meta({ label: 'Names', help: 'Asset identifiers of the kind `list`.', when: [{ kind: ['list'] }] }),
+    of: z
+      .array(NestedUniverse)
+      .min(2)
+      .max(PARTS_MAX)
+      .optional()
+      .meta({
+        label: 'Universes',
+        help: 'Universes of a set: the members of any of them (union), of all (intersection), or of the first and no other (difference). An index among them is as it was last decided.',
+        when: [{ kind: [...SET_KINDS] }],
+      }),
   })
   .meta({ id: 'UniverseSpec' });
-export type UniverseSpec = z.infer<typeof UniverseSpec>;
+
+export interface UniverseSpec {
+  kind: 'all' | 'named' | 'list' | 'index' | 'watchlist' | (typeof SET_KINDS)[number];
+  id?: string | null | undefined;
+  watchlist_id?: string | undefined;
+  identifiers?: string[] | undefined;
+  of?: UniverseSpec[] | undefined;
+}
+
+/** Universes within each other. */
+const UNIVERSE_DEPTH_MAX = 4;
+
+/** Whether universes nest deeper than is accepted. */
+export function isTooDeep(universe: unknown, depth = 1): boolean {
+  if (depth > UNIVERSE_DEPTH_MAX) return true;
+  const parts = typeof universe === 'object' && universe !== null ? (universe as { of?: unknown }).of : undefined;
+  return Array.isArray(parts) && parts.some((part) => isTooDeep(part, depth + 1));
+}
+
+/** The watchlists of a universe, those in sets as well. */
+export function watchlistsIn(universe: UniverseSpec | undefined): string[] {
+  if (universe === undefined) return [];
+  const own = universe.kind === 'watchlist' ? [universe.watchlist_id ?? ''] : [];
+  return [...own, ...(universe.of ?? []).flatMap(watchlistsIn)];
+}
 
 /** Names that a universe lists, its own or those of its watchlist; undefined where it lists none. */
 export function listedNames(universe: UniverseSpec | undefined): readonly string[] | undefined {
   return universe?.kind === 'list' || universe?.kind === 'watchlist' ? universe.identifiers : undefined;
 }
 
+/** Steps of one rule. */
+const FALLBACKS_MAX = 8;
+
+export const RuleFallback = z
+  .strictObject({
+    when_fewer_than: z
+      .int()
+      .min(1)
+      .max(20_000)
+      .meta({ description: 'Taken where fewer securities than this are kept by the parameters before.' }),
+    params: z
+      .record(z.string(), z.unknown())
+      .meta({ description: 'Parameters that take the place of those of the rule; the others stay.' }),
+  })
+  .meta({ id: 'RuleFallback' });
+export type RuleFallback = z.infer<typeof RuleFallback>;
+
 export const RuleSpec = z
   .strictObject({
     id: z.string().min(1).max(64).meta({ description: 'Client-assigned, unique within the pipeline.' }),
     type: z.string().min(1).meta({ description: 'Rule class; see /indices/rule-types.' }),
     params: z.record(z.string(), z.unknown()).default({}),
+    fallback: z
+      .array(RuleFallback)
+      .max(FALLBACKS_MAX)
+      .optional()
+      .meta({ description: 'Parameters that are taken, in order, while the rule keeps too few.' }),
   })
   .meta({ id: 'RuleSpec' });
 export type RuleSpec = z.infer<typeof RuleSpec>;
@@ -125,10 +195,18 @@ export const TreatmentSpec = z
         unit: 'fraction',
         when: [{ dividends: ['net'] }],
       }),
-    special_dividends: z
-      .enum(['reinvest', 'ignore'])
-      .default('reinvest')
-      .meta({ label: 'Special dividends', help: 'Returns of capital, too: reinvested in every variant, or left out.' }),
+    reinvestment: z.enum(['index', 'constituent']).default('index').meta({
+      label: 'Reinvestment',
+      help: 'Ordinary dividends buy the whole index, or more of the security that paid them.',
+    }),
+    special_dividends: z.enum(['adjust', 'constituent', 'reinvest', 'ignore']).default('adjust').meta({
+      label: 'Special dividends',
+      help: 'Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored.',
+    }),
+    rights: z.enum(['subscribe', 'price_only', 'constituent']).optional().meta({
+      label: 'Rights issues',
+      help: 'The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only.',
+    }),
     splits: z
       .enum(['apply', 'ignore'])
       .default('apply')
@@ -137,10 +215,10 @@ export const TreatmentSpec = z
       .enum(['last_price', 'zero', 'action_value'])
       .default('action_value')
       .meta({ label: 'Delisting', help: 'What a name that leaves is worth.' }),
-    spin_offs: z
-      .enum(['zero_price', 'ignore'])
-      .default('zero_price')
-      .meta({ label: 'Spin-offs', help: 'Whether a spun-off name enters, at zero, on its ex-date.' }),
+    spin_offs: z.enum(['zero_price', 'drop_after_first_session', 'ignore']).default('zero_price').meta({
+      label: 'Spin-offs',
+      help: 'A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored.',
+    }),
     missing_prices: z.enum(['carry', 'exclude', 'fail']).default('carry').meta({
       label: 'Missing prices',
       help: 'Carry the last price, leave the name out until the next rebalance, or fail.',
@@ -188,6 +266,15 @@ export const DerivationPayload = z
   .meta({ id: 'DerivationPayload' });
 export type DerivationPayload = z.infer<typeof DerivationPayload>;
 
+const DATAPOINTS_MAX = LIMITS.MAX_DATAPOINTS;
+
+/** Expressions by the names under which the rules of the document read them. */
+const NamedDatapoints = z
+  .record(z.string().min(1).max(64), z.union([z.string().min(1).max(LIMITS.MAX_EXPRESSION_LENGTH), NumberExpression]))
+  .refine((named) => Object.keys(named).length <= DATAPOINTS_MAX, {
+    error: `has more than ${DATAPOINTS_MAX} names`,
+  });
+
 export const IndexDocument = z
   .strictObject({
     id: Id.meta({ label: 'Id', help: '1 to 64 letters, digits, dashes and underscores.' }),
@@ -218,6 +305,10 @@ export const IndexDocument = z
     }),
     universe: UniverseSpec.optional(),
     rebalance: RebalanceSpec.prefault({}),
+    datapoints: NamedDatapoints.optional().meta({
+      description:
+        'Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.',
+    }),
     pipeline: PipelineSpec.nullable().default(null),
     derivation: DerivationPayload.nullable().default(null),
     kind: z.literal('overlay').optional().meta({ description: 'Given by an index on another alone.' }),

@@ -6,6 +6,7 @@ import { checkRows } from './constraint-set.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';
 import { statedRows } from './row-settings.js';
 import { optimisationFields, optimisationFindings } from './optimisation-spec.js';
+import { requestWithTrees } from './request-expressions.js';
 
 const Resampling = z
   .strictObject({
@@ -69,8 +70,9 @@ export function readOptimisationPreview(body: Readonly<Record<string, unknown>>)
 
 /** The request of a body. @throws Refusal VALIDATION_FAILED, each finding at its path */
 export function readOptimisationRequest(body: Readonly<Record<string, unknown>>): OptimisationRequest {
-  const { value, findings } = checkShape(OptimisationRequest, body);
-  assertNoErrors('request', [...findings, ...optimisationFindings(body, '')]);
+  const { body: read, findings: ofTexts } = requestWithTrees(body);
+  const { value, findings } = checkShape(OptimisationRequest, read);
+  assertNoErrors('request', [...findings, ...ofTexts, ...optimisationFindings(read, '')]);
   if (value === undefined) throw new Error('a request without errors has a value');
   return value;
 }

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import type { Metric } from '#kernels/optimisation/program/metric.js';
 import type { CatalogueEntry } from '../catalogue/type-spec.js';
-import type { FieldRequest } from '../datapoints/field-request.js';
 import type { FieldUse } from '../datapoints/field-use.js';
+import type { DatapointExpression } from '../datapoints/expressions/tree.js';
 
 /** What a model of expected returns may ask. Arrays follow `identifiers`. */
 export interface ReturnsContext {
@@ -20,7 +20,7 @@ export interface ReturnsContext {
    */
   means(): Float64Array;
   /** A numeric datapoint as of the decision, NaN where missing, [N]. */
-  numbers(field: FieldRequest): Float64Array;
+  numbers(field: DatapointExpression): Float64Array;
   /** @param at Of the parameter that it is about, with its dot. */
   warn(message: string, at?: string): void;
 }

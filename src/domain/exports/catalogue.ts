@@ -13,7 +13,13 @@ export const EXPORTS = {
       price: points('The index as a price return, from its base value; null where prices include dividends.'),
       total: points('The same as a total return.'),
       net: points('The same as a net total return; null where prices include dividends.'),
-      divisor: number('Divisor of the index in its own return variant.'),
+      divisor: number(
+        'Divisor of the index, one for all of its return variants where it reinvests dividends in itself.',
+      ),
+      dividend_points: points(
+        'Ordinary dividends of the session in points of the price return; null where they buy more of the security that pays them.',
+      ),
+      net_dividend_points: points('The same after withholding tax.'),
       return: fraction('Return of the portfolio since the session before; null on the first date.'),
       drawdown: fraction('Level against its highest so far.'),
       costs: money('Paid for the trades of the session.'),
@@ -98,7 +104,7 @@ export const EXPORTS = {
       date: date('Session.'),
       identifier: text('The name.'),
       type: text(
-        '`split`, `cash`, `rights`, or `exit` of a name that was delisted, acquired, merged or silent for too long.',
+        '`split`, `rights`, `dividend` (ordinary, reinvested in the whole index), `special_dividend` (adjusts the previous close), `cash` (buys more of the security that paid it), or `exit` of a name that was delisted, acquired, merged or silent for too long.',
       ),
       per_share: number('Share-count multiplier, cash or new shares per share; null for an exit.'),
       effect: fraction('Change of the divisor that it made; those of a session add up.'),

@@ -62,6 +62,12 @@ export function exchangeRates(sm: SessionMarket, currency: string): ExchangeRate
   return rates;
 }
 
+/** Lets a view of some sessions of a market read the rates of the market. */
+export function shareRates(sm: SessionMarket, view: SessionMarket): void {
+  const entry = cached.get(sm);
+  if (entry !== undefined) cached.set(view, entry);
+}
+
 /**
  * @throws Refusal FX_MISSING when a rate of the name is needed on the session and the store has none, NUMERIC_FAILURE
  *   when it is 0 or less.

@@ -1,5 +1,4 @@
 import {
-  ACTION_KINDS,
   type Adjustment,
   type CorporateAction,
   type MarketData,
@@ -142,10 +141,7 @@ function actionLines(
     texts.forEach((text, i) => {
       const bytes = encoder.encode(text).length;
       const { exDay, type, identifier } = items[i]!;
-      places.set(
-        [exDay, ACTION_KINDS[type] === 'cash' ? 1 : 0, at, bytes, columns.get(identifier) ?? -1],
-        PLACE_WIDTH * place++,
-      );
+      places.set([exDay, type === 'DIVIDEND' ? 1 : 0, at, bytes, columns.get(identifier) ?? -1], PLACE_WIDTH * place++);
       at += bytes + 1; // a comma, or the bracket behind the last
     });
     at += 2; // the brace and the line break
@@ -158,7 +154,7 @@ const ACTIONS_HEAD = '{"actions":[';
 const PLACE_WIDTH = 5;
 
 /**
- * The market of a handle without the cash that was paid on ex days up to one: enough to see it from a mark on, see
+ * The market of a handle without the ordinary dividends of ex days up to one: enough to see it from a mark on, see
  * `alignMarket`.
  * @param opened the same without any action, where it is open
  * @cost of the reference table and the universes, unless those are open; actions that are left out are not parsed
@@ -176,14 +172,14 @@ export function openWithoutActions(handle: MarketHandle): MarketData {
   return openMarket({ ...handle, tables: joined(bytes.subarray(0, first), bytes.subarray(last)) });
 }
 
-/** Whether cash was paid on an ex day up to one. */
+/** Whether an ordinary dividend was paid on an ex day up to one. */
 function hasSettled({ actionPlaces }: MarketHandle, after: number): boolean {
   const places = new Int32Array(actionPlaces);
   for (let p = 0; p < places.length; p += PLACE_WIDTH) if (places[p + 1] === 1 && places[p]! <= after) return true;
   return false;
 }
 
-/** The actions of a handle without the cash that was paid on ex days up to one. @cost of those that are not left out */
+/** The actions of a handle without the ordinary dividends of ex days up to one. @cost of those that are not left out */
 export function actionsSince(handle: MarketHandle, after: number): CorporateAction[] {
   return actionsWhere(handle, (places, p) => places[p + 1] !== 1 || places[p]! > after);
 }

@@ -3,11 +3,12 @@ import type { DecisionMemory } from '../books/decider.js';
 import type { DerivedDocument } from '../documents/index-document.js';
 import { objectiveOf } from '../documents/optimisation-spec.js';
 import { LIMITS } from '../refusals/limits.js';
-import { lookBackOver, type LookBack } from '../rules/look-back.js';
+import { lookBackOver, type LookBack, readsBehind } from '../rules/look-back.js';
 import { EXPOSURE_SESSIONS } from '../risk/factors/estimate-factors.js';
 import { STYLE_FIELDS } from '../risk/factors/styles.js';
 import { readsHeld } from './derived-solve.js';
 import { fieldsRead } from './field-uses.js';
+import { definitionsOf } from '../documents/definitions.js';
 
 export interface DerivedLookBackInput {
   readonly document: DerivedDocument;
@@ -35,10 +36,13 @@ export function derivedLookBack({
 }: DerivedLookBackInput): LookBack {
   // A parent that has a rebalance between may yet hold what it has.
   const decided = parents.findLast((parent) => parent.decision <= decision)?.decision ?? decision;
-  const fields = fieldsRead(document.derivation).map(({ field }) => field);
+  const { fields, dividendYears } = readsBehind(
+    fieldsRead(document.derivation).map(({ use }) => use.field),
+    definitionsOf(document),
+  );
   const { session: read, paidAfter } = lookBackOver({
     fields,
-    dividendYears: 0,
+    dividendYears,
     maxStaleSessions,
     sessions,
     decision: decided,

@@ -1,15 +1,15 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import type { Composer, Composition } from '../books/compositions.js';
+import { asDecided, type Composer, type Composition } from '../books/compositions.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
 import type { DecisionMemory, Outgoing } from '../books/decider.js';
 import type { DerivedDocument } from '../documents/index-document.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { compareText } from '../refusals/findings.js';
 import { LIMITS } from '../refusals/limits.js';
-import { growthOf } from '../market/growth.js';
-import { growthTerms } from '../market/growth-terms.js';
+import { growthOf } from '../index-mathematics/growth.js';
+import { growthTerms } from '../index-mathematics/growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { CrossSections } from '../datapoints/cross-section.js';
 import { crossSectionsOf } from '../rules/decide.js';
@@ -26,6 +26,11 @@ import { statedProblem, type HeldWeights } from './stated-problem.js';
 import type { Moved } from './relaxation.js';
 import { solveProblem, type SearchOutcome } from './search.js';
 import type { Solvers } from './name-search.js';
+import { indexWeightsFor } from '../books/index-weights.js';
+import { definitionsOf } from '../documents/definitions.js';
+import { flagsOf } from '../rules/choose.js';
+import { readsConstituents } from '../datapoints/expressions/reads.js';
+import { fieldsRead } from './field-uses.js';
 
 /** Portfolios that an index has when it is decided anew. */
 export interface Standing {
@@ -113,7 +118,9 @@ export function createDerivedSolver({
   const memory = createRiskMemory(engine, left?.moments);
   let last = left?.active ?? null;
   let sections: CrossSections | undefined;
-  const datapoints = (): CrossSections => (sections ??= crossSectionsOf({ market: sm, treatment, currency }));
+  const datapoints = (): CrossSections =>
+    (sections ??= crossSectionsOf({ market: sm, treatment, currency, datapoints: definitionsOf(document) }));
+  const indexWeights = indexWeightsFor(composer, parentId);
 
   /** The risk of names as known at a decision. */
   function riskAt(decision: number, columns: Int32Array): RiskEstimate {
@@ -127,11 +134,12 @@ export function createDerivedSolver({
 
   return {
     solvers,
-    remembers: remembers(constraints) || isMeasured,
+    remembers: remembers(constraints) || isMeasured || readsPrevious(document),
     solve(parent, { previous, outgoing }) {
       const { decision } = parent;
+      const decided = { decision, ...asDecided(parent) };
       const before = isMeasured && outgoing ? weightsBefore({ document, sm, treatment, outgoing, decision }) : null;
-      const { columns, index } = candidatesAt(composer, parentId, parent, document.derivation.candidates ?? 'parent');
+      const { columns, index } = candidatesAt(composer, parentId, decided, document.derivation.candidates ?? 'parent');
       const risk = riskAt(decision, columns);
       const spec = risk.isIdentity ? withoutReturns(document.derivation) : document.derivation;
       const problem = statedProblem({
@@ -143,7 +151,12 @@ export function createDerivedSolver({
         previous: previous === null ? null : alignWeights(previous, columns),
         held: before && heldAmong(before, columns),
         risk,
-        cross: datapoints().at(decision, columns),
+        cross: datapoints()
+          .at(decision, columns)
+          .given({
+            incumbents: previous === null ? null : flagsOf(previous.columns, sm.names),
+            indexWeights: (id) => indexWeights(id, decision),
+          }),
         algebra: engine,
         path: 'derivation.',
       });
@@ -156,6 +169,10 @@ export function createDerivedSolver({
     memory: () => ({ active: last, moments: memory.gram.history() }),
   };
 }
+
+/** Whether an expression of the derivation asks which securities were held before. */
+const readsPrevious = (document: DerivedDocument): boolean =>
+  fieldsRead(document.derivation).some(({ use }) => readsConstituents(use.field, definitionsOf(document)));
 
 /** Solves a problem, with rows that give way moved as little as they must where it has no answer. */
 function solveGivingWay(

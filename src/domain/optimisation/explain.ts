@@ -15,7 +15,6 @@ import {
   type Holding,
   type NameQuestion,
 } from '../rules/explain.js';
-import { requestText } from '../datapoints/field-request.js';
 import { crossSectionsOf } from '../rules/decide.js';
 import { decidedOn, findingsOf, heldWeights } from './derived-decider.js';
 import { createDerivedSolver, type DerivedSolve } from './derived-solve.js';
@@ -25,6 +24,9 @@ import type { PlacedRow, Problem } from './problem.js';
 import { rowSides, type RowSide } from './report.js';
 import type { Solution } from './search.js';
 import { refusalOf } from './unsolved.js';
+import { expressionWords } from '../datapoints/expressions/sentences.js';
+import { definitionsOf } from '../documents/definitions.js';
+import { indexWeightsFor } from '../books/index-weights.js';
 
 /** The chain behind one weight of a derived index: that of its parent, and the optimisation that moved it. */
 export interface DerivedExplanation extends Holding {
@@ -144,12 +146,21 @@ interface ReadsInput {
 
 function datapointsRead({ composer, indexId, column, session, reads }: ReadsInput): ExplainedDatapoint[] {
   const market = composer.market(indexId);
-  const { currency } = composer.document(indexId);
+  const document = composer.document(indexId);
+  const { currency } = document;
+  const indexWeights = indexWeightsFor(composer, indexId);
   const columns = Int32Array.of(column);
-  const cross = crossSectionsOf({ market, treatment: composer.treatment(indexId), currency }).at(session, columns);
-  return reads.map(({ path, field }) => ({
+  const cross = crossSectionsOf({
+    market,
+    treatment: composer.treatment(indexId),
+    currency,
+    datapoints: definitionsOf(document),
+  })
+    .at(session, columns)
+    .given({ incumbents: null, indexWeights: (id) => indexWeights(id, session) });
+  return reads.map(({ path, use: { field } }) => ({
     path,
-    field: requestText(field),
+    field: expressionWords(field),
     value: cross.values(field, columns)[0]!,
     read: cross.read(field, column),
   }));

@@ -22,6 +22,8 @@ export interface Finding {
   /** Of a run, the first and the last of the rebalances concerned, YYYY-MM-DD. */
   readonly first_date?: string;
   readonly last_date?: string;
+  /** Of an expression that was sent as text, the characters concerned: from the first to before the last. */
+  readonly position?: { readonly start: number; readonly end: number };
   /** File, sheet or member of an archive that it is in, as it is called where it lies. */
   readonly file?: string;
 }
@@ -60,6 +62,9 @@ export const FINDING_CODES = [
   'CURRENCIES_DIFFER',
   'VALUE_TYPE_MISMATCH',
   'UNKNOWN_FIELD_NAME',
+  'BAD_EXPRESSION',
+  'UNKNOWN_FUNCTION',
+  'UNIT_MISMATCH',
   'CAP_INFEASIBLE',
   'NOT_IN_INDEX',
   'UNKNOWN_IDENTIFIER',

@@ -104,6 +104,13 @@ export const LIMIT_SPECS = {
   MAX_CALLBACK_SECONDS: { value: 10, help: 'Time that a receiver has for its answer.' },
   MAX_EXPRESSION_DEPTH: { value: 16, help: 'Depth of an expression tree.' },
   MAX_EXPRESSION_NODES: { value: 256, help: 'Nodes of an expression tree.' },
+  MAX_EXPRESSION_LEAVES: { value: 1024, help: 'Fields and constants of an expression tree: four a node.' },
+  MAX_EXPRESSION_LENGTH: { value: 4096, help: 'Characters of an expression as text: sixteen a node.' },
+  MAX_EXPRESSION_READS: {
+    value: 4096,
+    help: 'Datapoints that an expression reads, each with its lag and window, through those that it names: four a leaf.',
+  },
+  MAX_DATAPOINTS: { value: 64, help: 'Datapoints that a document defines: one a selection rule.' },
   MAX_REPORT_BLOCKS: { value: 100, help: 'Blocks of a report template.' },
   MAX_REPORT_PAGES: { value: 200, help: 'Pages of a rendered report.' },
   MAX_REPORT_POINTS: {

@@ -1,11 +1,11 @@
 import type { Day } from '../time/days.js';
-import { effectAt, effectsByDay, type EffectsByDay } from '../market/effects-by-day.js';
-import { growthStep } from '../market/growth.js';
-import type { GrowthTerms } from '../market/growth-terms.js';
+import { effectAt, effectsByDay, type EffectsByDay } from '../index-mathematics/effects-by-day.js';
+import { growthStep } from '../index-mathematics/adjusted-close.js';
+import { together, type SessionEffect } from '../index-mathematics/session-effect.js';
+import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
 import type { MarketData } from '../market/market-data.js';
 import { missingBars } from '../market/missing-bars.js';
 import { rowsWithBar } from '../market/narrow-market.js';
-import { together, type SessionEffect } from '../market/session-effects.js';
 import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 import { historyBy, type BarGaps } from './bar-history.js';
 import { coverageBy, type ReturnSource } from './return-panel.js';

@@ -2,7 +2,7 @@ import { selectColumns } from '#kernels/algebra/select-columns.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Day } from '../time/days.js';
 import { LIMITS } from '../refusals/limits.js';
-import { growthRow } from '../market/growth.js';
+import { growthRow } from '../index-mathematics/growth.js';
 import { assertThere, type SessionMarket } from '../market/session-market.js';
 import type { CrossSections } from '../datapoints/cross-section.js';
 import { Refusal } from '../refusals/refusal.js';

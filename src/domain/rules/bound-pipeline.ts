@@ -1,17 +1,22 @@
-import type { PipelineSpec } from '../documents/index-document.js';
 import { selectionClassOf, weightingClassOf } from './catalogue.js';
 import { category, type FieldUse } from '../datapoints/field-use.js';
 import type { PlacedUse } from './field-findings.js';
 import type { Selection } from './selection-class.js';
+import { withFallback } from './with-fallback.js';
 import type { Weighting } from './weighting-class.js';
+import { definitionsOf } from '../documents/definitions.js';
+import type { RuleDocument } from '../documents/index-document.js';
+import { readsConstituents, type Definitions } from '../datapoints/expressions/reads.js';
 
 /** A pipeline whose rows are rules ready to decide, in order. */
 export interface BoundPipeline {
   readonly rules: readonly BoundRule[];
   readonly weighting: Weighting;
   readonly groupCaps: readonly BoundGroupCap[];
-  /** Whether any rule looks at the previous composition. */
+  /** Whether any rule or expression looks at the previous composition. */
   readonly remembers: boolean;
+  /** Expressions that the document names. */
+  readonly definitions: Definitions;
 }
 
 export interface BoundRule {
@@ -27,17 +32,23 @@ export interface BoundGroupCap {
 }
 
 /** The pipeline of a valid document. A row that its class does not accept is a defect of the caller. */
-export function bindPipeline({ selection, weighting }: PipelineSpec): BoundPipeline {
-  const rules = selection.map(({ id, type, params }) => ({
-    id,
-    type,
-    rule: known(selectionClassOf(type), type).bind(params),
+export function bindPipeline(document: Pick<RuleDocument, 'pipeline' | 'datapoints'>): BoundPipeline {
+  const { selection, weighting } = document.pipeline;
+  const definitions = definitionsOf(document);
+  const rules = selection.map((row) => ({
+    id: row.id,
+    type: row.type,
+    rule: withFallback(known(selectionClassOf(row.type), row.type), row),
   }));
+  const bound = known(weightingClassOf(weighting.type), weighting.type).bind(weighting.params);
+  const uses = [...rules.flatMap(({ rule }) => rule.reads), ...bound.reads];
   return {
     rules,
-    weighting: known(weightingClassOf(weighting.type), weighting.type).bind(weighting.params),
+    weighting: bound,
     groupCaps: weighting.group_caps.map(({ field, cap, groups }) => ({ use: category(field), cap, groups })),
-    remembers: rules.some(({ rule }) => rule.remembers),
+    remembers:
+      rules.some(({ rule }) => rule.remembers) || uses.some(({ field }) => readsConstituents(field, definitions)),
+    definitions,
   };
 }
 

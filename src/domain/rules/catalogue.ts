@@ -1,4 +1,5 @@
 import { typeSpec, type TypeSpec } from '../catalogue/type-spec.js';
+import { functionSpecs, type FunctionSpec } from '../datapoints/expressions/functions/catalogue.js';
 import type { SelectionClass } from './selection-class.js';
 import { bufferedTopN } from './selection/buffered-top-n.js';
 import { categoryFilter } from './selection/category-filter.js';
@@ -14,9 +15,11 @@ import { historyFilter } from './selection/history-filter.js';
 import { includeList } from './selection/include-list.js';
 import { liquidityFilter } from './selection/liquidity-filter.js';
 import { marketCapFilter } from './selection/market-cap-filter.js';
+import { membershipFilter } from './selection/membership-filter.js';
 import { momentumFilter } from './selection/momentum-filter.js';
 import { onePerIssuer } from './selection/one-per-issuer.js';
 import { priceFilter } from './selection/price-filter.js';
+import { quota } from './selection/quota.js';
 import { rangeFilter } from './selection/range-filter.js';
 import { seasoningFilter } from './selection/seasoning-filter.js';
 import { topFraction } from './selection/top-fraction.js';
@@ -59,6 +62,8 @@ export const SELECTION_CLASSES: readonly SelectionClass[] = [
   onePerIssuer,
   groupLimit,
   compositeScore,
+  membershipFilter,
+  quota,
 ];
 
 /** Every weighting class, in the order it is served. */
@@ -83,6 +88,14 @@ export const selectionClassOf = (type: string): SelectionClass | undefined => se
 export const weightingClassOf = (type: string): WeightingClass | undefined => weightingByType.get(type);
 
 /** The catalogue as clients read it. */
-export function ruleTypes(): { readonly selection: readonly TypeSpec[]; readonly weighting: readonly TypeSpec[] } {
-  return { selection: SELECTION_CLASSES.map(typeSpec), weighting: WEIGHTING_CLASSES.map(typeSpec) };
+export function ruleTypes(): {
+  readonly selection: readonly TypeSpec[];
+  readonly weighting: readonly TypeSpec[];
+  readonly functions: readonly FunctionSpec[];
+} {
+  return {
+    selection: SELECTION_CLASSES.map(typeSpec),
+    weighting: WEIGHTING_CLASSES.map(typeSpec),
+    functions: functionSpecs(),
+  };
 }

@@ -4,6 +4,7 @@ import type { BoundPipeline } from './bound-pipeline.js';
 import type { CrossSection, CrossSections } from '../datapoints/cross-section.js';
 import type { SelectionScope, Verdict } from './selection-class.js';
 import type { RawWeights } from './weighting-class.js';
+import type { IndexWeights } from '../datapoints/expression-section.js';
 
 /** One rung of the selection: the universe first, then a rung for each rule. */
 export interface WaterfallStep {
@@ -45,13 +46,18 @@ export interface ChooseInput extends AskedDecision {
   readonly sections: CrossSections;
   readonly market: SessionMarket;
   readonly engine: Engine;
+  /** Another index as it was last decided on or before a session. */
+  readonly indexWeights: (indexId: string, session: number) => IndexWeights | null;
 }
 
 /** Selects and weighs, without a limit. */
 export function chooseOn(input: ChooseInput): Choice {
-  const { pipeline, sections, market, engine, session } = input;
-  const cross = sections.at(session, input.universe);
-  const { waterfall, verdicts, survivors } = selectOn(input, cross);
+  const { pipeline, sections, market, engine, session, indexWeights } = input;
+  const incumbents = input.incumbents === null ? null : flagsOf(input.incumbents, market.names);
+  const cross = sections
+    .at(session, input.universe)
+    .given({ incumbents, indexWeights: (indexId) => indexWeights(indexId, session) });
+  const { waterfall, verdicts, survivors } = selectOn(input, cross, incumbents);
   const nobody = { columns: NOTHING, unweighted: NOTHING, uncapped: NO_WEIGHTS };
   const chosen = { cross, waterfall, verdicts, survivors, raw: undefined, ...nobody };
   if (survivors.length === 0) return chosen;
@@ -66,17 +72,16 @@ export function chooseOn(input: ChooseInput): Choice {
 }
 
 /** Applies the selection rules in order, each to the survivors of those before. */
-function selectOn({ pipeline, market, incumbents }: ChooseInput, cross: CrossSection) {
-  const { identifiers, names } = market;
+function selectOn({ pipeline, market }: ChooseInput, cross: CrossSection, incumbents: Uint8Array | null) {
+  const { identifiers } = market;
   const { universe } = cross;
-  const incumbent = incumbents === null ? null : flagsOf(incumbents, names);
   const waterfall: WaterfallStep[] = [
     { position: 0, ruleId: null, ruleType: null, remaining: universe.length, excluded: NOTHING },
   ];
   const verdicts: { scope: SelectionScope; verdict: Verdict }[] = [];
   let survivors = universe;
   for (const [i, { id, type, rule }] of pipeline.rules.entries()) {
-    const scope: SelectionScope = { cross, columns: survivors, identifiers, incumbents: incumbent };
+    const scope: SelectionScope = { cross, columns: survivors, identifiers, incumbents };
     const verdict = rule.select(scope);
     verdicts.push({ scope, verdict });
     const excluded = those(survivors, verdict.kept, 0);
@@ -103,7 +108,8 @@ function areAllPositive(values: Float64Array): boolean {
   return true;
 }
 
-function flagsOf(columns: ArrayLike<number>, names: number): Uint8Array {
+/** By column, 1 for those of a list. */
+export function flagsOf(columns: ArrayLike<number>, names: number): Uint8Array {
   const flags = new Uint8Array(names);
   for (let i = 0; i < columns.length; i++) flags[columns[i]!] = 1;
   return flags;

@@ -2,10 +2,12 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import type { Decided, Decider, Undecided } from '../books/decider.js';
 import type { RuleDocument, TreatmentSpec } from '../documents/index-document.js';
+import { isEqual } from '../numbers/number-types.js';
 import type { Finding } from '../refusals/findings.js';
+import { holdsPrices } from '../documents/share-terms.js';
 import { exchangeRates, requireRate } from '../market/exchange-rates.js';
-import { growthOf } from '../market/growth.js';
-import { growthTerms } from '../market/growth-terms.js';
+import { growthOf } from '../index-mathematics/growth.js';
+import { growthTerms } from '../index-mathematics/growth-terms.js';
 import { returnGaps } from '../market/return-gaps.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { assertNoErrors, Refusal } from '../refusals/refusal.js';
@@ -13,11 +15,13 @@ import { bindPipeline, readsOf, type BoundGroupCap, type BoundPipeline } from '.
 import { applyCaps, type Capped, type GroupCaps } from './capping.js';
 import { createCrossSections, type CrossSection, type CrossSections } from '../datapoints/cross-section.js';
 import { fieldFindings, type PlacedUse } from './field-findings.js';
-import { requestText } from '../datapoints/field-request.js';
 import type { Series } from '../datapoints/series.js';
 import { chooseOn, type AskedDecision, type Choice, type WaterfallStep } from './choose.js';
 import type { FieldUse } from '../datapoints/field-use.js';
 import type { RawWeights } from './weighting-class.js';
+import type { IndexWeights } from '../datapoints/expression-section.js';
+import { expressionWords } from '../datapoints/expressions/sentences.js';
+import { indicesIn, type Definitions } from '../datapoints/expressions/reads.js';
 
 export interface RuleDecided extends Decided {
   readonly waterfall: readonly WaterfallStep[];
@@ -58,6 +62,8 @@ export interface CreateDeciderInput {
   readonly market: SessionMarket;
   /** Columns of the universe that are priceable on a session, ascending. */
   readonly universe: (session: number) => Int32Array;
+  /** Another index as it was last decided on or before a session; null before its first composition. */
+  readonly indexWeights?: (indexId: string, session: number) => IndexWeights | null;
   /** Engine of matrix products; plain loops unless given. */
   readonly engine?: Engine;
   /** What other deciders have worked out; nothing unless given. */
@@ -88,19 +94,27 @@ export function createDecider({
   document,
   market,
   universe,
+  indexWeights = noIndices,
   engine = referenceEngine,
   sharing = notShared,
 }: CreateDeciderInput): RuleDecider {
-  const pipeline = bindPipeline(document.pipeline);
+  const pipeline = bindPipeline(document);
   const reads = readsOf(pipeline);
-  assertNoErrors(`index document ${document.id}`, fieldFindings(reads, market.market, 'error'));
-  const terms = { market, treatment: document.pipeline.treatment, currency: document.currency };
+  assertNoErrors(`index document ${document.id}`, fieldFindings(reads, market.market, 'error', pipeline.definitions));
+  const terms = {
+    market,
+    treatment: document.pipeline.treatment,
+    currency: document.currency,
+    datapoints: pipeline.definitions,
+  };
   const sections = sharing.sectionsOf(terms, reads);
   const universeOf = sharing.universeOf(document, market, universe);
-  const chosen = sharing.choicesOf(document, terms);
+  const asksIndices = reads.some(({ use }) => indicesIn(use.field, pipeline.definitions).length > 0);
+  // Other indices may be defined otherwise wherever choices are shared.
+  const chosen = asksIndices ? notShared.choicesOf(document, terms) : sharing.choicesOf(document, terms);
   const trace = (session: number, incumbents: ArrayLike<number> | null) => {
     const asked = { session, universe: universeOf(session), incumbents: pipeline.remembers ? incumbents : null };
-    const choice = chosen(asked, () => chooseOn({ ...asked, pipeline, sections, market, engine }));
+    const choice = chosen(asked, () => chooseOn({ ...asked, pipeline, sections, market, engine, indexWeights }));
     return decideOn(choice, { document, pipeline, market });
   };
   return {
@@ -108,6 +122,10 @@ export function createDecider({
     decide: (session, incumbents) => trace(session, incumbents).decision,
     trace,
   };
+}
+
+function noIndices(indexId: string): never {
+  throw new Error(`the index ${indexId} cannot be asked here`);
 }
 
 const notShared: DecisionSharing = {
@@ -126,10 +144,18 @@ export interface CrossSectionTerms {
    * and differ by rounding.
    */
   readonly followed?: Int32Array;
+  /** Expressions that the definition names; none unless given. */
+  readonly datapoints?: Definitions;
 }
 
 /** Datapoints of a market on the terms of an index. */
-export function crossSectionsOf({ market, treatment, currency, followed }: CrossSectionTerms): CrossSections {
+export function crossSectionsOf({
+  market,
+  treatment,
+  currency,
+  followed,
+  datapoints = new Map(),
+}: CrossSectionTerms): CrossSections {
   const rates = exchangeRates(market, currency);
   const isForeign = market.identifiers.some((_, column) => !rates.isNative(column));
   const exchange: Series = {
@@ -144,6 +170,7 @@ export function crossSectionsOf({ market, treatment, currency, followed }: Cross
     gaps: () => returnGaps(market, growth()),
     maxStaleSessions: treatment.max_stale_sessions,
     followed: followed ?? null,
+    datapoints,
     requireRates(session, columns) {
       if (isForeign) for (const column of columns) requireRate(rates, market, session, column);
     },
@@ -181,6 +208,10 @@ function decideOn(choice: Choice, { document, pipeline, market }: DecideInput): 
     capped: capping.capped.map((position) => columns[position]!),
     redistributed: capping.redistributed,
     findings: unweighted.length === 0 ? [] : [notHeld(unweighted, market.identifiers)],
+    // Fixed numbers of shares are held as long as no limit changes them.
+    ...(holdsPrices(document.pipeline.weighting) && isEqual(capping.weights, uncapped)
+      ? { basket: raw.values.reduce((sum, value) => sum + value, 0) }
+      : {}),
     waterfall,
     unweighted,
   };
@@ -249,7 +280,7 @@ function whyNothing(what: string, { cross, columns, reads }: Lacking): readonly 
     as === 'number' && (money ? cross.money : cross.numbers)(field, columns).every((value) => Number.isNaN(value));
   const missing = reads.find(lacks);
   if (missing === undefined) return [`${what}.`];
-  const text = requestText(missing.field);
+  const text = expressionWords(missing.field);
   const known = () => {
     const days = Array.from(columns, (column) => cross.read(missing.field, column).knownFrom ?? '').filter(Boolean);
     return days.length === 0

@@ -11,10 +11,11 @@ import { Refusal } from '../refusals/refusal.js';
 import { compositionDate } from '../schedule/date-in-force.js';
 import { readsOf } from './bound-pipeline.js';
 import type { DatapointRead } from '../datapoints/datapoint-read.js';
-import { requestText } from '../datapoints/field-request.js';
 import type { Trace } from './decide.js';
 import { ruleDecider } from './preview.js';
 import type { Reason } from './selection-class.js';
+import { expressionWords } from '../datapoints/expressions/sentences.js';
+import { isField, type DatapointExpression } from '../datapoints/expressions/tree.js';
 
 /** A name on a day: what the composition in force gives it, and what the index holds. */
 export interface Holding extends Presence {
@@ -29,6 +30,8 @@ export interface Holding extends Presence {
    * the applied weight is the decided one over this.
    */
   readonly stayed: number;
+  /** Weight decided, where it became index shares before the effective close; the applied one is what those are worth. */
+  readonly decidedWeight: number | null;
   /** Applied weight, null when the composition leaves the name out. */
   readonly weight: number | null;
   readonly drift: ExplainedDrift | null;
@@ -129,7 +132,16 @@ function explainEmpty(composer: Composer, indexId: string, { column, asOf }: Nam
   const sm = composer.market(indexId);
   const { date, decision } = firstRebalance(composer, { indexId, until: asOf });
   const chain = chainOf(ruleDecider(composer, indexId).trace(decision, null), sm, column);
-  const nothing = { held: null, entered: null, left: null, order: null, weight: null, drift: null, stayed: 1 };
+  const nothing = {
+    held: null,
+    entered: null,
+    left: null,
+    order: null,
+    weight: null,
+    drift: null,
+    stayed: 1,
+    decidedWeight: null,
+  };
   const days = { asOf: sm.sessions[sessionWithData(sm, asOf)]!, rebalance: date, decision: sm.sessions[decision]! };
   return { ...nothing, ...days, ...chain };
 }
@@ -173,7 +185,8 @@ export function holdingOf(
     asOf: sm.sessions[session]!,
     rebalance: compositionDate(composition, sm.sessions, sm.sessions[session]!),
     decision: sm.sessions[composition.decision]!,
-    stayed: decided === undefined ? 1 : shareStayed(decided, composition, (weight ?? 0) < 0),
+    stayed: decided === undefined || composition.targets ? 1 : shareStayed(decided, composition, (weight ?? 0) < 0),
+    decidedWeight: composition.targets ? weightIn(composition.targets, column) : null,
     weight,
     drift: session === composition.session ? null : { held, change: (held ?? 0) - (weight ?? 0) },
   };
@@ -224,8 +237,8 @@ function chainOf(
         .filter(({ path }) => isReached(path, rules.length, excludedBy))
         .map(({ use, path }) => ({
           path,
-          field: requestText(use.field),
-          value: valueFor(cross, use.field, column),
+          field: expressionWords(use.field),
+          value: valueFor(cross, use.field, { column, among: scopeOf(path, verdicts) ?? survivors }),
           read: cross.read(use.field, column),
         }))
     : [];
@@ -267,11 +280,20 @@ function isReached(path: string, rules: number, excludedBy: string | null): bool
   return row === null ? excludedBy === null : Number(row[1]) < rules;
 }
 
-/** The value of one name by itself; a transform across survivors is reported by the rule that took it. */
-function valueFor(
-  cross: Trace['cross'],
-  field: Parameters<Trace['cross']['values']>[0],
-  column: number,
-): ReferenceValue {
-  return cross.values({ ...field, transform: 'none' }, Int32Array.of(column))[0]!;
+/** Securities among which the rule of a path decided; undefined for the weighting. */
+function scopeOf(path: string, verdicts: Trace['verdicts']): Int32Array | undefined {
+  const row = /^pipeline\.selection\[(\d+)\]/.exec(path);
+  return row === null ? undefined : verdicts[Number(row[1])]?.scope.columns;
+}
+
+interface AskedValue {
+  readonly column: number;
+  /** Securities that an expression was taken across. */
+  readonly among: Int32Array;
+}
+
+/** The value of one name: of a datapoint by itself, as a transform across survivors is reported by the rule that took it. */
+function valueFor(cross: Trace['cross'], field: DatapointExpression, { column, among }: AskedValue): ReferenceValue {
+  if (isField(field)) return cross.values({ ...field, transform: 'none' }, Int32Array.of(column))[0]!;
+  return cross.values(field, among)[among.indexOf(column)] ?? null;
 }

@@ -1,36 +1,68 @@
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { unknownField } from '../refusals/unknown-field.js';
-import { kindFits } from './expressions/evaluate.js';
-import type { ComparedUse } from './compared-use.js';
+import { kindFits } from '../datapoints/expressions/sentences.js';
 import { namesOf, referenceKind, resolve, type ValueKind } from '../datapoints/resolution.js';
+import { readsOfExpression, type Definitions } from '../datapoints/expressions/reads.js';
+import { isField, requestOf, type ComparisonNode } from '../datapoints/expressions/tree.js';
+import type { FieldUse } from '../datapoints/field-use.js';
+import type { FieldRequest } from '../datapoints/field-request.js';
 
 export interface PlacedUse {
-  readonly use: ComparedUse;
+  readonly use: FieldUse;
   /** Path of the field in the document. */
   readonly path: string;
   readonly rowId: string | null;
 }
 
+const NO_DEFINITIONS: Definitions = new Map();
+
 /**
  * What the market lacks for the datapoints of a document: a warning while it is being saved, since another store may
  * have them, an error once it is to be computed.
+ * @param definitions Expressions that the document names.
  */
 export function fieldFindings(
   uses: readonly PlacedUse[],
   market: MarketData,
   severity: 'error' | 'warning',
+  definitions = NO_DEFINITIONS,
 ): Finding[] {
   return uses.flatMap(({ use, path, rowId }) => {
-    const problem = problemOf(use, market);
-    return problem === undefined ? [] : [{ severity, path, row_id: rowId, ...problem }];
+    const told = new Set<string>();
+    return needsOf(use, definitions).flatMap((need) => {
+      const problem = problemOf(need, market);
+      if (problem === undefined || told.has(problem.message)) return [];
+      told.add(problem.message);
+      return [{ severity, path, row_id: rowId, ...problem }];
+    });
   });
 }
 
 type Problem = Pick<Finding, 'code' | 'message' | 'accepted' | 'value'>;
 
-function problemOf(use: ComparedUse, market: MarketData): Problem | undefined {
-  const { field, comparison } = use;
+/** A datapoint of the market with what it has to be. */
+interface Need {
+  readonly field: FieldRequest;
+  readonly needsNumber: boolean;
+  readonly comparison: ComparisonNode | null;
+}
+
+function needsOf({ field: expression, as, comparison }: FieldUse, definitions: Definitions): Need[] {
+  if (isField(expression) && !definitions.has(expression.name)) {
+    const field = requestOf(expression);
+    const needsNumber = as === 'number' || field.aggregate !== 'last' || field.transform !== 'none';
+    return [{ field, needsNumber, comparison: comparison ?? null }];
+  }
+  const isWhole = isField(expression) && as !== 'number';
+  return readsOfExpression(expression, definitions).map((read) => ({
+    field: read.field,
+    needsNumber: read.as === 'number' && !(isWhole && read.field.aggregate === 'last'),
+    comparison: read.comparison,
+  }));
+}
+
+function problemOf({ field, needsNumber, comparison }: Need, market: MarketData): Problem | undefined {
   const found = resolve(market, field);
   if ('missing' in found) {
     const need = found.missing === field.name ? '' : `, which ${field.name} needs`;
@@ -43,14 +75,18 @@ function problemOf(use: ComparedUse, market: MarketData): Problem | undefined {
     });
   }
   const kind = found.dataset === 'reference' ? referenceKind(market, field.name) : 'number';
-  const needsNumber = use.as === 'number' || field.aggregate !== 'last' || field.transform !== 'none';
   if (needsNumber && kind !== 'number') {
-    return { code: 'VALUE_TYPE_MISMATCH', message: `${field.name} holds ${PLURAL[kind]}, where numbers are needed.` };
+    return {
+      code: 'VALUE_TYPE_MISMATCH',
+      message: `${field.name} holds ${PLURAL[kind]}, where numbers are needed.`,
+      value: field.name,
+    };
   }
-  if (comparison !== undefined && !kindFits(comparison, kind)) {
+  if (comparison !== null && !kindFits(comparison, kind)) {
     return {
       code: 'VALUE_TYPE_MISMATCH',
       message: `${field.name} holds ${PLURAL[kind]}, which ${comparison.comparison} cannot compare with ${JSON.stringify(comparison.value)}.`,
+      value: field.name,
     };
   }
   return undefined;

@@ -3,6 +3,9 @@ import type { RuleDocument } from '../documents/index-document.js';
 import { bindPipeline, readsOf } from './bound-pipeline.js';
 import { GROWTH_BASED } from '../datapoints/datapoint-sources.js';
 import { DEFAULT_WINDOW, type FieldRequest } from '../datapoints/field-request.js';
+import { YEARS_OF_GROWTH_MAX } from '../datapoints/dividends.js';
+import { readsDividendYears, readsOfExpression, type Definitions } from '../datapoints/expressions/reads.js';
+import type { DatapointExpression } from '../datapoints/expressions/tree.js';
 
 /** From where on a market has to be there for a decision. */
 export interface LookBack {
@@ -24,17 +27,34 @@ export interface LookBackInput {
  * lie and do not count. A rule that looks further all the same is refused by a market that is not there
  * (`BeforeMarket`).
  */
-export function lookBackOf({ document: { pipeline }, sessions, decision }: LookBackInput): LookBack {
-  const bound = bindPipeline(pipeline);
-  const fields = readsOf(bound).map(({ use }) => use.field);
-  const dividendYears = bound.rules.reduce((most, { rule }) => Math.max(most, rule.dividendYears ?? 0), 0);
+export function lookBackOf({ document, sessions, decision }: LookBackInput): LookBack {
+  const { pipeline } = document;
+  const bound = bindPipeline(document);
+  const { fields, dividendYears } = readsBehind(
+    readsOf(bound).map(({ use }) => use.field),
+    bound.definitions,
+  );
+  const ofRules = bound.rules.reduce((most, { rule }) => Math.max(most, rule.dividendYears ?? 0), dividendYears);
   return lookBackOver({
     fields,
-    dividendYears,
+    dividendYears: ofRules,
     maxStaleSessions: pipeline.treatment.max_stale_sessions,
     sessions,
     decision,
   });
+}
+
+/** Datapoints of the market behind some expressions, and the calendar years whose dividends they read. */
+export function readsBehind(
+  expressions: readonly DatapointExpression[],
+  definitions: Definitions,
+): Pick<ReadsInput, 'fields' | 'dividendYears'> {
+  return {
+    fields: expressions.flatMap((expression) => readsOfExpression(expression, definitions).map(({ field }) => field)),
+    dividendYears: expressions.some((expression) => readsDividendYears(expression, definitions))
+      ? YEARS_OF_GROWTH_MAX
+      : 0,
+  };
 }
 
 export interface ReadsInput extends Pick<LookBackInput, 'sessions' | 'decision'> {

@@ -4,20 +4,22 @@ import {
   isRuleDocument,
   type IndexDocument,
   type OverlayDocument,
-  type TreatmentSpec,
   type UniverseSpec,
+  type RuleDocument,
 } from '../documents/index-document.js';
-import type { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { objectiveOf, returnsOf, type CostsSpec } from '../documents/optimisation-spec.js';
 import type { UncertaintySpec } from '../documents/uncertainty-spec.js';
 import type { RiskEstimator, RiskModelChoice } from '../risk/risk-estimator.js';
 import { overlayTypeOf } from '../overlays/catalogue.js';
-import { breachRuleOf } from '../compliance/breach-watch.js';
-import { LIMIT_RULES, type LimitRuleName } from '../compliance/rules.js';
 import { LIMITS } from '../refusals/limits.js';
 import type { Adjustment } from '../market/market-data.js';
 import { bindPipeline } from './bound-pipeline.js';
 import { numberText, shareText } from '../catalogue/sentence-numbers.js';
+import { definitionsOf } from '../documents/definitions.js';
+import { isExpressionNode } from '../datapoints/expressions/tree.js';
+import { printExpression } from '../datapoints/expressions/print.js';
+import { rebalanceSentences } from './rebalance-sentences.js';
+import { inheritedSentences, treatmentSentences } from './treatment-sentences.js';
 
 /**
  * The definition of an index in English sentences, every parameter in them, in the order in which they are applied.
@@ -28,20 +30,28 @@ export function methodologyOf(document: IndexDocument, adjustment: Adjustment | 
   return [
     `${name} (${id}) is an index in ${currency} on the sessions of the exchange calendar ${calendar}.${description === null || description === '' ? '' : ` ${description}`}`,
     `Its level is ${numberText(base_value)} at the close of the first session on or after ${base_date} that has a price.`,
-    ...(isRuleDocument(document) ? ruleSentences(document.pipeline, document.universe) : []),
-    ...(isDerivedDocument(document) ? derivationSentences(document.derivation) : []),
+    ...(isRuleDocument(document) ? ruleSentences(document) : []),
+    ...(isDerivedDocument(document)
+      ? [...datapointSentences(document), ...derivationSentences(document.derivation)]
+      : []),
     ...(isOverlayDocument(document) ? overlaySentences(document) : rebalanceSentences(document.rebalance)),
     ...(isRuleDocument(document)
-      ? treatmentSentences(document.pipeline.treatment, adjustment)
+      ? treatmentSentences(document.pipeline, adjustment)
       : inheritedSentences(adjustment, isOverlayDocument(document) ? 'index beneath' : 'parent index')),
   ];
 }
 
-function ruleSentences(pipeline: Parameters<typeof bindPipeline>[0], universe: UniverseSpec | undefined): string[] {
-  const { rules, weighting } = bindPipeline(pipeline);
-  const { cap, floor, group_caps } = pipeline.weighting;
+/** Each datapoint that a document names, as it is defined. */
+function datapointSentences(document: Pick<IndexDocument, 'datapoints'>): string[] {
+  return Array.from(definitionsOf(document), ([name, tree]) => `${name} is ${printExpression(tree)}.`);
+}
+
+function ruleSentences(document: RuleDocument): string[] {
+  const { rules, weighting } = bindPipeline(document);
+  const { cap, floor, group_caps } = document.pipeline.weighting;
   return [
-    universeSentence(universe),
+    universeSentence(document.universe),
+    ...datapointSentences(document),
     ...rules.map(({ id, rule }) => `Rule ${id}: ${rule.sentence}`),
     weighting.sentence,
     ...(cap === null
@@ -73,17 +83,30 @@ export function overlaySentences(document: OverlayDocument): string[] {
 }
 
 function universeSentence(universe: UniverseSpec | undefined): string {
+  return `The universe is ${universeText(universe)}.`;
+}
+
+function universeText(universe: UniverseSpec | undefined): string {
+  const parts = (universe?.of ?? []).map((part) =>
+    part.kind === 'index' ? `the constituents of the index ${part.id} as it was last decided` : universeText(part),
+  );
   switch (universe?.kind ?? 'all') {
     case 'all':
-      return 'The universe is every name that can be priced on the decision date.';
+      return 'every name that can be priced on the decision date';
     case 'named':
-      return `The universe is the membership of ${universe!.id} as of the decision date.`;
+      return `the membership of ${universe!.id} as of the decision date`;
     case 'list':
-      return `The universe is ${(universe!.identifiers ?? []).join(', ')}.`;
+      return (universe!.identifiers ?? []).join(', ');
     case 'watchlist':
-      return `The universe is the names of the watchlist ${universe!.watchlist_id} as it is when the index is computed.`;
+      return `the names of the watchlist ${universe!.watchlist_id} as it is when the index is computed`;
     case 'index':
-      return `The universe is the constituents of the index ${universe!.id} at its latest rebalance on or before the decision date.`;
+      return `the constituents of the index ${universe!.id} at its latest rebalance on or before the decision date`;
+    case 'union':
+      return `what is in any of (${parts.join('; ')})`;
+    case 'intersection':
+      return `what is in each of (${parts.join('; ')})`;
+    case 'difference':
+      return `what is in (${parts[0]}) and in none of (${parts.slice(1).join('; ')})`;
   }
 }
 
@@ -163,145 +186,9 @@ function costsSentence({ linear_bps, impact_coefficient }: CostsSpec): string {
 }
 
 function parameterText(params: Readonly<Record<string, unknown>>): string {
-  const named = Object.entries(params).map(([name, value]) => `${name.replaceAll('_', ' ')} ${JSON.stringify(value)}`);
+  const named = Object.entries(params).map(
+    ([name, value]) =>
+      `${name.replaceAll('_', ' ')} ${isExpressionNode(value) ? printExpression(value) : JSON.stringify(value)}`,
+  );
   return named.length === 0 ? 'its defaults' : named.join(', ');
-}
-
-const MONTH_NAMES = [
-  'January',
-  'February',
-  'March',
-  'April',
-  'May',
-  'June',
-  'July',
-  'August',
-  'September',
-  'October',
-  'November',
-  'December',
-];
-const WEEKDAY_NAMES = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday'];
-const NTH_NAMES = ['first', 'second', 'third', 'fourth', 'last'];
-const MONTHS_BY_FREQUENCY: Readonly<Record<string, readonly number[]>> = {
-  quarterly: [3, 6, 9, 12],
-  semi_annual: [6, 12],
-  annual: [12],
-};
-
-function rebalanceSentences(rebalance: RebalanceSpec): string[] {
-  const { frequency, roll, effective_lag } = rebalance;
-  const landing = {
-    following: 'A date that is not a session moves to the next one.',
-    preceding: 'A date that is not a session moves to the one before.',
-    unadjusted: 'A date that is not a session stays, with the prices of the latest session before it.',
-  }[roll];
-  const lag =
-    effective_lag === 0
-      ? 'Weights are decided at the close of the session on which they take effect and earn returns from the next one.'
-      : `Weights are decided ${effective_lag} ${effective_lag === 1 ? 'session' : 'sessions'} before they take effect and earn returns from the session after that.`;
-  return [whenText(rebalance), ...(frequency === 'none' || frequency === 'daily' ? [] : [landing]), lag];
-}
-
-function whenText({ frequency, months, weekday, dates, ...anchor }: RebalanceSpec): string {
-  switch (frequency) {
-    case 'none':
-      return 'It is composed on its base date and never rebalanced.';
-    case 'daily':
-      return 'It is rebalanced on every session.';
-    case 'weekly':
-      return `It is rebalanced every week on ${weekday === null ? 'the last session' : WEEKDAY_NAMES[weekday]}.`;
-    case 'custom':
-      return `It is rebalanced on its base date${dates.length === 0 ? ' only' : ` and on ${dates.join(', ')}`}.`;
-    case 'monthly':
-    case 'quarterly':
-    case 'semi_annual':
-    case 'annual': {
-      const wanted = months ?? MONTHS_BY_FREQUENCY[frequency];
-      const of = wanted === undefined ? 'every month' : wanted.map((month) => MONTH_NAMES[month - 1]).join(', ');
-      return `It is rebalanced (${frequency.replace('_', '-')}) on ${anchorText({ weekday, ...anchor })} of ${of}.`;
-    }
-  }
-}
-
-function anchorText({ anchor, nth, weekday, day }: Pick<RebalanceSpec, 'anchor' | 'nth' | 'weekday' | 'day'>): string {
-  switch (anchor) {
-    case 'first_session':
-      return 'the first session';
-    case 'last_session':
-      return 'the last session';
-    case 'third_friday':
-      return 'the third Friday';
-    case 'nth_weekday':
-      return `the ${NTH_NAMES[nth! - 1]} ${WEEKDAY_NAMES[weekday!]}`;
-    case 'day_of_month':
-      return `day ${day}`;
-  }
-}
-
-/** Whether prices are on one share basis already. */
-function isSplitFree(adjustment: Adjustment | null): boolean {
-  return adjustment === 'splits' || adjustment === 'total';
-}
-
-/** Effect of prices that include dividends, whatever the treatment. */
-const TOTAL_BASIS =
-  'Prices include dividends of every kind, so that it is a total return index whatever its treatment of dividends.';
-
-function inheritedSentences(adjustment: Adjustment | null, source: string): string[] {
-  return [
-    `Corporate actions, dividends and missing prices are treated as in the ${source}.`,
-    ...(adjustment === 'total' ? [TOTAL_BASIS] : []),
-  ];
-}
-
-function breachSentences(rule: LimitRuleName | null): string[] {
-  if (rule === null) return [];
-  return [
-    `Between those rebalances ${LIMIT_RULES[rule].label} is watched on every close, by ISSUER, a name without one by itself. ${LIMIT_RULES[rule].help} Where a price or a corporate action takes the index beyond it, a composition is decided on that close and takes effect as many sessions later as any other.`,
-  ];
-}
-
-/** What happens to a constituent that stops trading without a corporate action. */
-const silenceSentence = (sessions: number): string =>
-  sessions > 1
-    ? `A constituent without a price on ${sessions} consecutive sessions of its exchange leaves at its last price, at the close of the last of them.`
-    : 'A constituent without a price on a session of its exchange leaves at its last price, at the close of that session.';
-
-function treatmentSentences(treatment: TreatmentSpec, adjustment: Adjustment | null): string[] {
-  const {
-    dividends,
-    withholding_tax,
-    special_dividends,
-    splits,
-    delisting,
-    spin_offs,
-    missing_prices,
-    max_stale_sessions,
-    stale_targets,
-  } = treatment;
-  const variant = {
-    price: 'Ordinary dividends are not reinvested (price return).',
-    total: 'Ordinary dividends are reinvested in full (total return).',
-    net: `Ordinary dividends are reinvested after a withholding tax of ${shareText(withholding_tax)} (net total return).`,
-  }[dividends];
-  const leaving = {
-    last_price: 'A delisted name leaves at its last price.',
-    zero: 'A name delisted without value is written off.',
-    action_value: 'A delisted name leaves at the value of its corporate action, or at its last price without one.',
-  }[delisting];
-  const gaps = {
-    carry: `A missing price is carried forward. ${silenceSentence(max_stale_sessions)}`,
-    exclude: 'A constituent with a missing price leaves until the next rebalance.',
-    fail: 'A missing price of a constituent fails the calculation.',
-  }[missing_prices];
-  return [
-    adjustment === 'total'
-      ? TOTAL_BASIS
-      : `${variant} Special dividends are ${special_dividends === 'reinvest' ? 'reinvested' : 'ignored'}.`,
-    `Splits are ${isSplitFree(adjustment) || splits !== 'apply' ? 'ignored, because the prices are adjusted already' : 'applied'}. Spin-offs ${spin_offs === 'zero_price' && adjustment !== 'total' ? 'enter at a price of zero and leave at the next rebalance unless selected' : 'are ignored'}. ${leaving}`,
-    `${gaps} A security whose latest price is ${Math.max(1, max_stale_sessions)} or more sessions old cannot be selected.${stale_targets === 'defer' ? ' A name without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
-    'The proceeds of a name that leaves between two rebalances are spread over the others in proportion to their weights.',
-    ...breachSentences(breachRuleOf(treatment)),
-  ];
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { AssetIdentifier } from '../schema/shape.js';
 import { Datapoint, SESSIONS_BACK_MAX } from '../datapoints/field-request.js';
+import { NumberExpression } from '../datapoints/expressions/expression.js';
 
 /** Parameters that several classes share, worded once. */
 
@@ -19,11 +20,12 @@ export const groupBy = z.string().min(1).max(64).nullable().default(null).meta({
 /** The name of a datapoint: its latest value. */
 export const fieldName = z.string().min(1).max(64).meta({ label: 'Field', help: 'Column or derived datapoint.' });
 
-/** A datapoint by its name, or with window, lag, aggregate and transform. */
-export const field = z.union([z.string().min(1).max(64), Datapoint]).meta({
+/** A datapoint by its name, or with window, lag, aggregate and transform; or an expression of datapoints. */
+export const field = z.union([z.string().min(1).max(64), Datapoint, NumberExpression]).meta({
   label: 'Field',
-  help: 'Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.',
+  help: 'Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.',
   ref: 'Datapoint',
+  format: 'expression',
 });
 
 export const rankedField = (fallback: string) => field.default(fallback);

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { CatalogueEntry } from '../catalogue/type-spec.js';
 import type { ReferenceValue } from '../market/market-data.js';
 import type { CrossSection } from '../datapoints/cross-section.js';
-import type { ComparedUse } from './compared-use.js';
+import type { FieldUse } from '../datapoints/field-use.js';
 import type { Threshold } from './thresholds.js';
 
 /** Input of a rule: the survivors of the rules before it, and the market as known at the decision. */
@@ -58,7 +58,7 @@ export interface ComparisonReason {
 /** A rule with its parameters, ready to decide. */
 export interface Selection {
   /** Datapoints it reads, at the paths of the parameters that name them. */
-  readonly reads: readonly ComparedUse[];
+  readonly reads: readonly FieldUse[];
   /** Whether the previous composition bears on the decision. */
   readonly remembers: boolean;
   /** Full calendar years before the decision whose dividends it looks at; none where it does not say. */

@@ -4,7 +4,7 @@ import type { SessionMarket } from '../market/session-market.js';
 import type { AskedDecision, Choice } from './choose.js';
 import { crossSectionsOf, type CrossSectionTerms, type DecisionSharing } from './decide.js';
 import type { CrossSection, CrossSections } from '../datapoints/cross-section.js';
-import { requestKey } from '../datapoints/field-request.js';
+import { expressionWords } from '../datapoints/expressions/sentences.js';
 
 /** Names of all sections that are kept, counted together, and of all choices: some 50 MB each where rules read three datapoints. */
 const NAMES_MAX = 1 << 20;
@@ -50,7 +50,7 @@ export function sharedDecisions(namesMax = NAMES_MAX, chosenMax = namesMax): Kep
       if (areTooMany || chosenMax - choices.room.left > KEPT_NAMES_MAX) choices = choiceStore(chosenMax);
     },
     sectionsOf(terms, reads) {
-      for (const { use } of reads) fields.add(requestKey(use.field));
+      for (const { use } of reads) fields.add(expressionWords(use.field));
       const { room, ofTerms } = sections;
       return ofTerms(terms.market, termsKey(terms), () => keepingSections(crossSectionsOf(terms), room));
     },
@@ -89,7 +89,8 @@ const choiceStore = (chosenMax: number) => ({
   ofRules: byMarket<(asked: AskedDecision, make: () => Choice) => Choice>(),
 });
 
-const termsKey = ({ treatment, currency }: CrossSectionTerms): string => JSON.stringify([treatment, currency]);
+const termsKey = ({ treatment, currency, datapoints }: CrossSectionTerms): string =>
+  JSON.stringify([treatment, currency, [...(datapoints ?? [])]]);
 
 /** What a choice is made by, beside the terms of its cross-section. */
 function choiceTerms({ pipeline: { selection, weighting } }: RuleDocument): unknown {

@@ -18,6 +18,11 @@ export const THRESHOLDS = {
     help: 'last rank at which a constituent stays',
     words: ', the coverage with the buffer of constituents',
   },
+  coverage_lower: { help: 'last rank within the lower band', words: ', the lower band of the coverage' },
+  coverage_upper: {
+    help: 'last rank at which a constituent stays, within the upper band',
+    words: ', the upper band of the coverage',
+  },
   enter_rank: { help: 'last rank at which a newcomer always enters', words: ', the enter rank' },
   exit_rank: { help: 'last rank at which a constituent may stay', words: ', the exit rank of constituents' },
   places: {

@@ -1,9 +1,9 @@
-import { requestText } from '../datapoints/field-request.js';
 import type { FieldUse } from '../datapoints/field-use.js';
 import { allOf, ranked, withValue } from '../datapoints/ranking.js';
 import type { Reason, SelectionScope, Verdict } from './selection-class.js';
 import { numberText } from '../catalogue/sentence-numbers.js';
 import { decisiveFirst, THRESHOLDS, type RankThreshold, type Threshold, type ThresholdType } from './thresholds.js';
+import { expressionWords } from '../datapoints/expressions/sentences.js';
 
 /** Treatment of names without the datapoint. */
 export type MissingPolicy = 'exclude' | 'include';
@@ -230,7 +230,7 @@ function rankThreshold(
 
 /** A field as sentences name it. */
 export function named(use: FieldUse): string {
-  return requestText(use.field);
+  return expressionWords(use.field);
 }
 
 /** The tail of a sentence that says what happens to missing values. */

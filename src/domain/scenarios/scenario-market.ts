@@ -1,7 +1,8 @@
 import type { RunHeader } from '../backtest/run-file/header.js';
 import type { Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
-import { growthOf } from '../market/growth.js';
+import { growthOf } from '../index-mathematics/growth.js';
+import { securityTerms } from '../index-mathematics/growth-terms.js';
 import { groupSpells } from '../market/market-groups.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { FoundScenario, HeldName, ScenarioMarket } from './holdings.js';
@@ -23,7 +24,7 @@ export function scenarioMarket(
   { header, weights, by }: { readonly header: RunHeader; readonly weights: HeldOnDate; readonly by: string },
 ): ScenarioMarket {
   const { special_dividends: specialDividends, splits } = header.treatment;
-  const terms = { variant: 'total', withholdingTax: 0, specialDividends, splits, currency: header.currency } as const;
+  const terms = { ...securityTerms('total', header.currency), specialDividends, splits };
   const groupOf = groupSpells(sm.market, by);
   const held = weights.names.flatMap((identifier, i): HeldName[] =>
     weights.held[i] === 0

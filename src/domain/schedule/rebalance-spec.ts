@@ -73,6 +73,10 @@ export const RebalanceSpec = z
       .max(60)
       .default(0)
       .meta({ label: 'Notice', help: 'From the decision to the effective date.', unit: 'sessions' }),
+    weights_as: z.enum(['shares', 'weights']).default('shares').meta({
+      label: 'Weights as',
+      help: 'Target weights become index shares at the closes of the decision and drift until the effective date (shares), or hold exactly at the effective close (weights).',
+    }),
     dates: z
       .array(IsoDate)
       .max(10_000)

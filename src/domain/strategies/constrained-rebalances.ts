@@ -79,8 +79,9 @@ export function constrainRebalances({
     const told = findingsOf(solve, seen.market(document.id)).map((finding) => ({ ...finding, path: PATH }));
     findings.push(...datedFindings(told, rebalance.date));
     const { columns, weights } = held;
+    const { targets: _targets, basket: _basket, ...timing } = rebalance;
     solved.push({
-      ...rebalance,
+      ...timing,
       columns,
       weights,
       uncapped: weights,

@@ -1,5 +1,5 @@
 import type { BacktestRequest, StrategyTerms } from '../documents/backtest-plan.js';
-import type { IndexDocument } from '../documents/index-document.js';
+import { watchlistsIn, type IndexDocument } from '../documents/index-document.js';
 import { smallValue, type Finding } from '../refusals/findings.js';
 import { LIMITS } from '../refusals/limits.js';
 import { checkShape } from '../schema/shape.js';
@@ -188,14 +188,16 @@ function identityFindings(
   path: string,
 ): Finding[] {
   // The names of a watchlist are filled in once, in the base.
-  if (document?.universe?.kind === 'watchlist' && document.universe.watchlist_id !== universe?.watchlist_id)
+  const [own, ofBase] = [watchlistsIn(document?.universe), watchlistsIn(universe)];
+  const other = own.find((id) => !ofBase.includes(id));
+  if (other !== undefined)
     return [
       {
         severity: 'error',
         code: 'IMMUTABLE_FIELD',
         path: `${path}/document.universe.watchlist_id`,
-        message: `A variant keeps the watchlist of its base; ${document.universe.watchlist_id} is another.`,
-        value: document.universe.watchlist_id,
+        message: `A variant keeps the watchlist of its base; ${other} is another.`,
+        value: other,
       },
     ];
   if (document === undefined || document.id === id) return [];

@@ -2,6 +2,7 @@ import type { indexRoutes } from '#contract/indices/routes.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import type { IndexDeletion } from '#contract/indices/definition.js';
 import type { PurgedDocument } from '#services/history/versions.js';
+import type { DatapointQuestions } from '#services/indices/datapoint-questions.js';
 import type { IndexQuestions } from '#services/indices/index-questions.js';
 import type { Indices } from '#services/indices/indices.js';
 import { contentTypeOf, exportFormat } from '../export-format.js';
@@ -12,6 +13,7 @@ import type { Removals } from '../removals.js';
 export function indexHandlers(
   indices: Indices,
   questions: IndexQuestions,
+  datapoints: DatapointQuestions,
   removals: Removals,
 ): Handlers<typeof indexRoutes> {
   return {
@@ -23,6 +25,7 @@ export function indexHandlers(
     listRuleTypes: () => ({ text: keptText(indices.ruleTypes()) }),
     listOverlayTypes: () => ({ json: indices.overlayTypes() }),
     validateIndex: async ({ body }) => ({ json: await indices.validate(body()) }),
+    evaluateDatapoint: async ({ body, signal }) => ({ json: await datapoints.evaluate(body(), signal) }),
     previewDocument: async ({ body, signal }) => ({ bytes: await questions.previewDocument(body(), signal) }),
     whatIf: async ({ body, signal }) => ({ bytes: await questions.whatIf(body(), signal) }),
     async getIndex({ params }) {

@@ -11,6 +11,8 @@ import type { MarketHandle } from '#domain/market/handle.js';
 import type { MeasuringModel } from '#domain/risk/measuring-model.js';
 import type { ArtifactRef } from '#store/port.js';
 import type { TaskOutputs } from './files.js';
+import type { SecurityValue } from '#domain/rules/evaluate-datapoint.js';
+import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
 
 /** A question about one definition: it and every document it reaches, by id. */
 export interface IndexQuestion {
@@ -18,6 +20,23 @@ export interface IndexQuestion {
   readonly documents: Readonly<Record<string, IndexDocument>>;
   readonly models?: ModelFiles;
   readonly indexId: string;
+}
+
+/** An expression that is evaluated on the terms of a definition. */
+export interface DatapointQuestion extends Omit<IndexQuestion, 'models'> {
+  /** YYYY-MM-DD; null for the last of the store. */
+  readonly day: string | null;
+  readonly expression: ExpressionNode;
+  readonly expects: 'number' | 'condition';
+  readonly identifiers: readonly string[];
+  /** Values that are answered at most. */
+  readonly most: number;
+}
+
+export interface EvaluatedDatapoint {
+  /** Session of the values; null before the first of the store. */
+  readonly asOf: string | null;
+  readonly values: readonly SecurityValue[];
 }
 
 /** The weights that an optimisation of an index comes to. */

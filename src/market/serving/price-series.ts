@@ -1,6 +1,6 @@
 import { monthOf, weekdayOf, type Day } from '#domain/time/days.js';
-import { growthStep } from '#domain/market/growth.js';
-import type { SessionEffect } from '#domain/market/session-effects.js';
+import { growthStep } from '#domain/index-mathematics/adjusted-close.js';
+import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session-effect.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
 import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 
@@ -163,8 +163,6 @@ export function adjustmentFactors(
   for (let t = 0; t < sessions; t++) shares[t]! /= basis;
   return { price, shares };
 }
-
-const NO_EFFECT: SessionEffect = { ratio: 1, cash: 0, rights: 0, subscription: 0 };
 
 /** What happens to a share on each session, by row; an ex day without a row takes effect on the next one. */
 function effectsBySession(

@@ -92,29 +92,21 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     }
   }
 
-  /** Serves the copy of what was served of a store; false where there is none. */
-  async function serveCopy({ kind, ...active }: DatasetDocument): Promise<boolean> {
+  /** Serves the copy of what was served of a store; false where there is none. @param files that it was read from */
+  async function serveCopy({ kind, ...active }: DatasetDocument, files: ServedMarket['files'] = []): Promise<boolean> {
     const { store_id: datasetId, content_hash: contentHash, adjustment, currency } = active;
     if (isManaged(kind) || contentHash === null) return false;
     const copy = await versions.last({ identity: { datasetId, contentHash, adjustment, currency } });
     if (copy?.identity.contentHash !== contentHash) return false;
-    markets.serve(copy);
+    markets.serve({ ...copy, files });
     return true;
   }
 
-  /**
-   * Serves the copy of what this build read of a folder, where the files there are the same still.
-   * @returns false where it has to be read again
-   */
+  /** The same of what this build read of a folder whose files have not changed; false where it has to be read again. */
   async function serveUnchanged(active: DatasetDocument): Promise<boolean> {
-    const { store_id: datasetId, content_hash: contentHash, adjustment, currency } = active;
-    if (active.read_by === undefined || active.read_by !== activations.readBy || contentHash === null) return false;
+    if (active.read_by === undefined || active.read_by !== activations.readBy) return false;
     const files = await loading.unchanged(active);
-    if (files === undefined) return false;
-    const copy = await versions.last({ identity: { datasetId, contentHash, adjustment, currency } });
-    if (copy?.identity.contentHash !== contentHash || markets.served() !== undefined) return false;
-    markets.serve({ ...copy, files });
-    return true;
+    return files !== undefined && serveCopy(active, files);
   }
 
   /**

@@ -6,7 +6,7 @@ import { scheduleAround, type ScheduleDate } from '#domain/schedule/schedule-vie
 import type { StoredSchedule } from './index-schedules.js';
 
 /** The calendar that forms preselect. */
-const DEFAULT_CALENDAR = 'XNYS';
+export const DEFAULT_CALENDAR = 'XNYS';
 
 export interface CalendarsDependencies {
   readonly calendars: Calendars;

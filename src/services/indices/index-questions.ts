@@ -1,7 +1,7 @@
 import type { Methodology } from '#contract/indices/methodology.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { AsKnownOn } from '#domain/schema/as-known-on.js';
-import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
 import { marketFindings } from '#domain/checks/index-on-market.js';
 import { DocumentQuestion, mergePatch, WhatIfQuestion } from '#domain/documents/index-questions.js';
 import { assumptionsOf, validateIndex } from '#domain/checks/validate-index.js';
@@ -27,6 +27,7 @@ import { storedPlan, withDefaults } from '../stored/stored-plans.js';
 import { findIndex, requireIndex, storedIndices } from '../stored/stored-indices.js';
 import { withHead } from '../stored/stamped-json.js';
 import { withWatchlist } from './watchlist-universes.js';
+import { namedIndices } from '#domain/documents/named-indices.js';
 
 /** A definition with every document it reaches and the stored risk models that they use. */
 interface Definition {
@@ -272,10 +273,6 @@ export async function reachedBy(
 
 function missingReference(at: IndexDocument, next: string): Finding {
   const message = `The index ${at.id} refers to ${next}, which is not stored.`;
-  return { severity: 'error', code: 'UNKNOWN_INDEX', path: referencePath(at), message, value: next };
-}
-
-function referencePath(document: IndexDocument): string {
-  if (isOverlayDocument(document)) return document.overlay.type === 'blend' ? 'overlay.parts' : 'source_index_id';
-  return isDerivedDocument(document) ? 'derivation.source_index_id' : 'universe.id';
+  const path = namedIndices(at).find(({ id }) => id === next)!.path; // It came from there.
+  return { severity: 'error', code: 'UNKNOWN_INDEX', path, message, value: next };
 }

@@ -1,4 +1,4 @@
-import type { IndexDocument } from '#domain/documents/index-document.js';
+import { watchlistsIn, type IndexDocument, type UniverseSpec } from '#domain/documents/index-document.js';
 import { WatchlistDocument } from '#domain/documents/watchlist-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
@@ -12,31 +12,55 @@ type Reader = Pick<DocumentReader, 'get'>;
  * @throws Refusal VALIDATION_FAILED when the watchlist is gone or cannot be read
  */
 export async function withWatchlist(reader: Reader, document: IndexDocument): Promise<IndexDocument> {
-  const found = await watchlistOf(reader, document);
-  if (found === undefined) return document;
-  if ('finding' in found) throw refuseWithFindings('index document', [found.finding]);
-  return { ...document, universe: { ...document.universe!, identifiers: found.identifiers } };
+  const { universe } = document;
+  if (watchlistsIn(universe).length === 0) return document;
+  const { filled, findings } = await filledIn(reader, universe!, 'universe'); // One that names a watchlist.
+  if (findings.length > 0) throw refuseWithFindings('index document', findings);
+  return { ...document, universe: filled };
 }
 
 /** A definition as it is stored: the names that a client sends back with a watchlist are not its own. */
 export function withoutWatchlist(document: IndexDocument): IndexDocument {
   const { universe } = document;
-  if (universe?.kind !== 'watchlist') return document;
-  return { ...document, universe: { kind: 'watchlist', watchlist_id: universe.watchlist_id } };
+  return watchlistsIn(universe).length === 0 ? document : { ...document, universe: emptied(universe!) }; // As above.
 }
 
-/** Errors about the watchlist of a definition that is to be stored. */
-export async function unknownWatchlists(reader: Reader, document: IndexDocument): Promise<Finding[]> {
-  const found = await watchlistOf(reader, document);
-  return found !== undefined && 'finding' in found ? [found.finding] : [];
+function emptied(universe: UniverseSpec): UniverseSpec {
+  if (universe.kind === 'watchlist') return { kind: 'watchlist', watchlist_id: universe.watchlist_id };
+  return universe.of === undefined ? universe : { ...universe, of: universe.of.map(emptied) };
 }
 
-/** Undefined where the universe is none of a watchlist. */
+/** Errors about the watchlists of a definition that is to be stored. */
+export async function unknownWatchlists(reader: Reader, { universe }: IndexDocument): Promise<readonly Finding[]> {
+  return watchlistsIn(universe).length === 0 ? [] : (await filledIn(reader, universe!, 'universe')).findings; // As above.
+}
+
+interface Filled {
+  readonly filled: UniverseSpec;
+  readonly findings: readonly Finding[];
+}
+
+/** A universe with the names of its watchlists, and those that are not stored. */
+async function filledIn(reader: Reader, universe: UniverseSpec, path: string): Promise<Filled> {
+  if (universe.kind === 'watchlist') {
+    const found = await watchlistOf(reader, universe, path);
+    return 'finding' in found
+      ? { filled: universe, findings: [found.finding] }
+      : { filled: { ...universe, identifiers: found.identifiers }, findings: [] };
+  }
+  if (universe.of === undefined) return { filled: universe, findings: [] };
+  const parts = await Promise.all(universe.of.map((part, i) => filledIn(reader, part, `${path}.of[${i}]`)));
+  return {
+    filled: { ...universe, of: parts.map(({ filled }) => filled) },
+    findings: parts.flatMap(({ findings }) => findings),
+  };
+}
+
 async function watchlistOf(
   reader: Reader,
-  { universe }: IndexDocument,
-): Promise<{ readonly identifiers: string[] } | { readonly finding: Finding } | undefined> {
-  if (universe?.kind !== 'watchlist') return undefined;
+  universe: UniverseSpec,
+  path: string,
+): Promise<{ readonly identifiers: string[] } | { readonly finding: Finding }> {
   const id = universe.watchlist_id ?? '';
   const stored = await reader.get('watchlist', id);
   const body = stored === undefined || 'unreadable' in stored ? undefined : WatchlistDocument.safeParse(stored.body);
@@ -45,7 +69,7 @@ async function watchlistOf(
     finding: {
       severity: 'error',
       code: 'WATCHLIST_NOT_FOUND',
-      path: 'universe.watchlist_id',
+      path: `${path}.watchlist_id`,
       message: `No watchlist is stored under ${id}${stored === undefined ? '' : ' that can be read'}.`,
       value: id,
     },

@@ -1,7 +1,12 @@
 import { assertScheduled } from '#domain/books/known-seats.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
-import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
+import {
+  isDerivedDocument,
+  isOverlayDocument,
+  type IndexDocument,
+  isSetKind,
+} from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { firstAtLeast } from '#domain/numbers/search.js';
@@ -66,7 +71,7 @@ function firstSession(document: IndexDocument, market: MarketData, calendars: Ca
 /** What an exchange rate is named like: those that the market uses are in no universe of all names. */
 const RATE = /^[A-Z]{6}$/;
 
-/** Whether a name is in the universe of an index on a day; undefined where another index decides that. */
+/** Whether a name is in the universe of an index on a day; undefined where another index may decide that. */
 function membershipOn(
   document: IndexDocument,
   { universes }: MarketData,
@@ -74,7 +79,7 @@ function membershipOn(
 ): ((identifier: string) => boolean) | undefined {
   if (isDerivedDocument(document) || isOverlayDocument(document)) return undefined;
   const { universe } = document;
-  if (universe?.kind === 'index') return undefined;
+  if (universe?.kind === 'index' || isSetKind(universe?.kind)) return undefined;
   if (universe?.kind === 'list' || universe?.kind === 'watchlist') {
     const names = new Set(universe.identifiers);
     return (identifier) => names.has(identifier);

@@ -1,5 +1,5 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { isRelative } from '#domain/datapoints/field-request.js';
+import { readsUniverse } from '#domain/datapoints/expressions/field-text.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
@@ -21,7 +21,7 @@ export async function universeOfRun(
   run: RunDocument,
   fields: readonly string[],
 ): Promise<ComparedWith | null> {
-  if (!fields.some(isRelative)) return null;
+  if (!fields.some(readsUniverse)) return null;
   if (run.artifacts.plan !== undefined) {
     const { indexId, documents: all, models } = withDefaults(await storedPlan(artifacts, run));
     return { indexId, documents: all, ...(await runModelFiles(artifacts, models, run.artifacts.models)) };

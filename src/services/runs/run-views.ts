@@ -14,8 +14,6 @@ import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
 import type { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
 import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
-import { fieldFindings } from '#domain/rules/field-findings.js';
-import { numeric } from '#domain/datapoints/field-use.js';
 import { assertReferenceColumn } from './reference-column.js';
 import { assertNoErrors, Refusal } from '#domain/refusals/refusal.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
@@ -27,6 +25,8 @@ import { stateOf, type RunStates } from './run-states.js';
 import { universeOfRun } from './run-universe.js';
 import type { ViewMaker } from './view-maker.js';
 import type { DateWindow } from './view-queries.js';
+import { readFields } from './run-fields.js';
+import { readRows } from '#domain/documents/constraint-set.js';
 
 export interface RunViewsDependencies {
   readonly documents: DocumentStore;
@@ -190,7 +190,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
         by = DEFAULT_GROUPS,
         groups,
         interval,
-        fields,
+        fields: sent,
         benchmark: other,
         start = null,
         end = null,
@@ -198,10 +198,10 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       } = query;
       const run = await requireRun(documents, name);
       assertOrder({ start, end });
-      const readsMarket = by !== OWN_GROUPS || fields.length > 0 || other !== undefined;
+      const readsMarket = by !== OWN_GROUPS || sent.length > 0 || other !== undefined;
       const served = readsMarket ? await states.requireMarket(run) : null;
       if (served !== null && query.by !== undefined && by !== OWN_GROUPS) assertReferenceColumn(served.market, by);
-      if (served !== null) assertNumericFields(served.market, fields);
+      const fields = served === null ? [] : readFields(sent, served.market);
       const benchmark =
         other === undefined ? null : await plans.comparedWith(other, () => Promise.resolve(served?.market));
       const columns = await maker.columnsOf(run);
@@ -263,10 +263,11 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       return format === 'json' ? maker.stamped(run, view) : view;
     },
     async watchedLimits(name, { rows: sent, start = null, end = null, format, table }, signal) {
-      const rows = statedRows(sent, 'today');
       const run = await requireRun(documents, name);
       assertOrder({ start, end });
-      assertNoErrors('body', validateConstraints(rows, { path: 'rows', areWatched: true }));
+      const { rows: read, findings } = readRows(sent, 'rows');
+      const rows = statedRows(read as typeof sent, 'today'); // Of the same shape, but for their expressions.
+      assertNoErrors('body', [...findings, ...validateConstraints(rows, { path: 'rows', areWatched: true })]);
       const served = rows.some(({ params }) => 'field' in params) ? await states.requireMarket(run) : null;
       if (served !== null)
         assertNoErrors('body', constraintFieldFindings(rows, served.market, { path: 'rows', severity: 'error' }));
@@ -288,12 +289,6 @@ function measuredBy({ of, variant }: PerformanceQuery): 'portfolio' | 'index' {
     assertNoErrors('query', [finding]);
   }
   return of ?? (variant === undefined ? 'portfolio' : 'index');
-}
-
-/** @throws Refusal VALIDATION_FAILED for datapoints that the market lacks, or that are not numbers */
-function assertNumericFields(market: MarketData, fields: readonly string[]): void {
-  const uses = fields.map((name, k) => ({ use: numeric(name), path: `fields[${k}]`, rowId: null }));
-  assertNoErrors('query', fieldFindings(uses, market, 'error'));
 }
 
 /** The table of datapoints has some. @throws Refusal VALIDATION_FAILED */

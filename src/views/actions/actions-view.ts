@@ -1,4 +1,5 @@
 import type { ActionsView } from '#contract/analytics/actions.js';
+import { runShareTerms, runTreatment } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import {
   offerChoices,
@@ -12,16 +13,15 @@ import { proForma, type BeforeAction, type ProForma, type WorthOf } from '#domai
 import { sharesToCome } from '#domain/corporate-actions/share-basis.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
-import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { ACTION_KINDS, type CorporateAction } from '#domain/market/market-data.js';
-import { growthTerms } from '#domain/market/growth-terms.js';
+import { growthTerms } from '#domain/index-mathematics/growth-terms.js';
 import type { ExchangeRates } from '#domain/market/exchange-rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { firstAtLeast } from '#domain/numbers/search.js';
 import { csvTable } from '../csv-table.js';
 import { levelsOf } from '../dividends/dividend-points-view.js';
 import { divisors, freeTrades, isDivisorFixed } from '../exports/tables/events.js';
-import type { HeldName } from './pro-forma-rows.js';
+import type { HeldIndex, HeldName } from './pro-forma-rows.js';
 import { takenOutcome } from './taken-outcome.js';
 
 /** Most actions that are listed: the latest. */
@@ -121,22 +121,23 @@ function silentExits(columns: RunColumns, days: Int32Array, { sm, rates, from, t
 }
 
 /** What the index of a run holds at its last close. @cost reads [H] weights */
-export function heldAtEnd(columns: RunColumns, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>): HeldName[] {
+export function heldAtEnd(columns: RunColumns, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>): HeldIndex {
   const { names } = columns.header;
   const days = columns.i32('days');
   const last = days.length - 1;
   const { weightAt, sharesAt } = heldOn(columns, days, { sm, rates });
-  return names.flatMap((identifier, place): HeldName[] => {
+  const held = names.flatMap((identifier, place): HeldName[] => {
     const weight = weightAt(last, place);
     const column = sm.columnOf(identifier);
     return weight === 0 || column < 0 ? [] : [{ identifier, weight, shares: sharesAt(last, column, weight) }];
   });
+  return { held, sharesStay: columns.has('dividendPoints') };
 }
 
 function heldOn(columns: RunColumns, days: Int32Array, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>) {
   const { names, has_index_weights: hasOwn } = columns.header;
   const block = hasOwn ? 'indexWeights' : 'weights';
-  const level = levelsOf(columns);
+  const level = marketValues(columns, days);
   return {
     weightAt: (t: number, place: number): number =>
       columns.f64(block, t * names.length + place, t * names.length + place + 1)[0]!,
@@ -148,18 +149,28 @@ function heldOn(columns: RunColumns, days: Int32Array, { sm, rates }: Pick<Actio
   };
 }
 
+/** Market value that index shares are of: the level, times the divisor where all variants share both. */
+function marketValues(columns: RunColumns, days: Int32Array): Float64Array {
+  const level = levelsOf(columns);
+  if (!columns.has('dividendPoints')) return level;
+  const divisor = divisors(columns, days);
+  return level.map((points, t) => points * divisor[t]!);
+}
+
 function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: RowInput) {
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId, variant } = columns.header;
-  const treatment = TreatmentSpec.parse({ ...columns.header.treatment });
+  const treatment = runTreatment(columns.header.treatment);
   const last = days.at(-1)!;
   const sharesBy = sharesToCome(sm, sm.sessionAt(last), treatment.splits);
   const places = new Map(names.map((name, place) => [name, place]));
   const divisor = hasOwn || runId === indexId ? divisors(columns, days) : null;
   const { weightAt, sharesAt } = heldOn(columns, days, { sm, rates });
-  const level = levelsOf(columns);
+  const level = marketValues(columns, days);
   const isFixed = isDivisorFixed(columns);
   const isTotal = sm.market.adjustment === 'total';
-  const terms = { sm, rates, treatment, growth: growthTerms(treatment, columns.header.currency, variant) };
+  const shareTerms = runShareTerms(columns.header.treatment);
+  const growth = { ...growthTerms(treatment, columns.header.currency, variant), ...shareTerms };
+  const terms = { sm, rates, treatment, growth };
   /** Worth of a share of one name in shares of another, of shares as they are on the ex-date. */
   const worthIn =
     ({ identifier: own, exDay }: CorporateAction, t: number): WorthOf =>
@@ -183,7 +194,7 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: 
     const shares = sharesAt(before, column, weight);
     const close = sm.carriedClose(sm.sessionAt(days[before]!), column);
     const split = isComing && ACTION_KINDS[action.type] !== 'ratio' ? sharesBy(action.identifier, action.exDay) : 1;
-    const held = { weight, price: close / split, variant, treatment, isTotal };
+    const held = { weight, price: close / split, variant, treatment, growth, isTotal };
     const worth = worthIn(action, before);
     const after = isComing
       ? pending(proForma(action, held, worth), { shares, split, divisor: divisor?.[before] ?? null, isFixed })

@@ -29,14 +29,21 @@ export interface ProFormaRow {
 /** Most rows of a file: actions times names would have no end. */
 const ROWS_MAX = 500_000;
 
-/** The whole index behind each coming action by itself, once for each choice. @param held at the last close */
-export function proFormaRows(actions: readonly Action[], held: readonly HeldName[]): ProFormaRow[] {
+/** What an index holds at the last close. */
+export interface HeldIndex {
+  readonly held: readonly HeldName[];
+  /** Whether the shares of others stay when a name leaves and the divisor changes; else its proceeds buy more of them. */
+  readonly sharesStay: boolean;
+}
+
+/** The whole index behind each coming action by itself, once for each choice. */
+export function proFormaRows(actions: readonly Action[], { held, sharesStay }: HeldIndex): ProFormaRow[] {
   const rows: ProFormaRow[] = [];
   for (const action of actions) {
     if (action.state !== 'coming' || isSharesOfOffer(action, actions)) continue;
     for (const choice of action.choices.length === 0 ? [null] : action.choices) {
       if (rows.length + held.length > ROWS_MAX) return rows;
-      rows.push(...rowsBehind(action, choice, held));
+      rows.push(...rowsBehind(action, choice, { held, sharesStay }));
     }
   }
   return rows;
@@ -49,14 +56,14 @@ function isSharesOfOffer({ type, identifier, ex_date, choices }: Action, actions
   return type === 'MERGER' && choices.length > 0 && actions.some(isCash);
 }
 
-function rowsBehind(action: Action, choice: Choice | null, held: readonly HeldName[]): ProFormaRow[] {
+function rowsBehind(action: Action, choice: Choice | null, { held, sharesStay }: HeldIndex): ProFormaRow[] {
   const { ex_date, identifier, type, weight_before: weight, shares_before: shares } = action;
   const after = choice ?? action;
   const { received } = after;
   const left = after.weight_after === null ? null : 1 - after.weight_after - (received?.weight ?? 0);
   const others = left === null || weight === 1 ? null : left / (1 - weight);
   // What a name that ends is paid buys the others; cash of a choice comes from outside, or leaves.
-  const bought = choice === null && action.proceeds !== null ? boughtOf(action, weight) : 1;
+  const bought = choice === null && action.proceeds !== null && !sharesStay ? boughtOf(action, weight) : 1;
   const about = { ex_date, identifier, type, choice: choice?.choice ?? null };
   const known = new Set(held.map((name) => name.identifier));
   const all =

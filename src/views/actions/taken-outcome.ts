@@ -1,7 +1,7 @@
 import { eventsOn, type EventTerms, type SessionEvents } from '#domain/books/book-events.js';
 import type { Received } from '#domain/corporate-actions/pro-forma.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { effectOn, effectTable } from '#domain/market/session-effects.js';
+import { effectOn, effectTable } from '#domain/index-mathematics/session-effects.js';
 
 /** A holding before a session on which something happened to it. */
 export interface HeldBefore {

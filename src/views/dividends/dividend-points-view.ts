@@ -31,7 +31,8 @@ export function dividendPointsView(columns: RunColumns, input: DividendPointsInp
   const last = days.length - 1;
   const { from, to } = datesWithin(days, input.window);
   const level = levelsOf(columns);
-  const points = pointsOn(columns, level, input.paid);
+  const isStored = columns.has('dividendPoints') && isOfIndex(columns);
+  const points = isStored ? storedPoints(columns) : pointsOn(columns, level, input.paid);
   const shown = [...points.keys()].filter((at) => at >= from && at <= to);
   const pointsAt = (at: number): Points => points.get(at)!;
   const years = new Map<number, Points>();
@@ -83,13 +84,34 @@ function taxOf({ header: { treatment } }: RunColumns): number {
   return treatment.withholding_tax ?? TreatmentSpec.parse({}).withholding_tax;
 }
 
-/** The level that weights are of, on the dates of the run: of an index in points, of a strategy rebased to 100. */
+/**
+ * The level that weights are of, on the dates of the run: of an index in points, its price return where all variants
+ * share their index shares, of a strategy rebased to 100.
+ */
 export function levelsOf(columns: RunColumns): Float64Array {
-  const { has_index_weights: hasOwn, run_id: runId, index_id: indexId, variant } = columns.header;
-  if (!hasOwn && runId !== indexId) return columns.f64('level');
+  if (!isOfIndex(columns)) return columns.f64('level');
+  const { variant } = columns.header;
+  return ofIndex(columns, columns.has('dividendPoints') ? 'levelPrice' : VARIANT_BLOCKS[variant].level);
+}
+
+/** Whether weights and levels are those of an index. */
+function isOfIndex({ header: { has_index_weights: hasOwn, run_id: runId, index_id: indexId } }: RunColumns): boolean {
+  return hasOwn || runId === indexId;
+}
+
+/** A series of the index on the dates of the run. */
+function ofIndex(columns: RunColumns, block: Parameters<RunColumns['f64']>[0]): Float64Array {
   const days = columns.i32('days');
   const first = lastAtMost(columns.i32('indexDays'), days[0]!);
-  return columns.f64(VARIANT_BLOCKS[variant].level, first, first + days.length);
+  return columns.f64(block, first, first + days.length);
+}
+
+/** Points as the index reinvested them. */
+function storedPoints(columns: RunColumns): Map<number, Points> {
+  const points = ofIndex(columns, 'dividendPoints');
+  const net = ofIndex(columns, 'netDividendPoints');
+  const dated = [...points.keys()].filter((at) => at > 0 && (points[at] !== 0 || net[at] !== 0));
+  return new Map(dated.map((at) => [at, { points: points[at]!, net_points: net[at]! }]));
 }
 
 /** Points by position of the date, ascending. */

@@ -7,6 +7,8 @@ interface Applied {
   readonly date: string;
   readonly cap: number | null;
   readonly redistributed: number;
+  /** Whether weights became index shares before: they were capped then, and have drifted since. */
+  readonly hasDrifted: boolean;
   /** Applied weights and weights before capping, [H]. */
   readonly applied: Float64Array;
   readonly uncapped: Float64Array;
@@ -34,7 +36,11 @@ export function rebalanceChecks(columns: RunColumns): Check[] {
   });
 }
 
-function readApplied(columns: RunColumns, { date, at, cap, redistributed }: StoredRebalance, r: number): Applied {
+function readApplied(
+  columns: RunColumns,
+  { date, at, cap, redistributed, reference }: StoredRebalance,
+  r: number,
+): Applied {
   const {
     names,
     rebalances,
@@ -52,6 +58,7 @@ function readApplied(columns: RunColumns, { date, at, cap, redistributed }: Stor
     date,
     cap,
     redistributed,
+    hasDrifted: reference !== undefined,
     isOfIndex,
     isOverlay: columns.header.parts !== undefined,
     applied: columns.f64('targets', r * H, (r + 1) * H),
@@ -65,7 +72,8 @@ function readApplied(columns: RunColumns, { date, at, cap, redistributed }: Stor
 }
 
 /** An index invests what its weights before capping sum to; a strategy a fraction of that, never more than there is. */
-function sumChecks({ date, applied, uncapped, redistributed, isOfIndex, isOverlay, cash }: Applied): Check[] {
+function sumChecks(rebalance: Applied): Check[] {
+  const { date, applied, uncapped, redistributed, hasDrifted, isOfIndex, isOverlay, cash } = rebalance;
   const invested = sumOf(applied);
   const before = sumOf(uncapped);
   const exposure = exposureOf({ applied, uncapped, isOfIndex });
@@ -83,12 +91,16 @@ function sumChecks({ date, applied, uncapped, redistributed, isOfIndex, isOverla
       left: before,
       right: isOfIndex ? invested : isOverlay ? before : Math.min(1, before),
     }),
-    check({
-      name: `rebalance ${date}: redistributed`,
-      meaning: 'What was moved is what names lost to the cap.',
-      left: moved,
-      right: exposure * redistributed,
-    }),
+    ...(hasDrifted
+      ? []
+      : [
+          check({
+            name: `rebalance ${date}: redistributed`,
+            meaning: 'What was moved is what names lost to the cap.',
+            left: moved,
+            right: exposure * redistributed,
+          }),
+        ]),
   ];
 }
 
@@ -132,8 +144,8 @@ function noteHeld(sides: Furthest, { held, applied, prices }: HeldRow): void {
   held.forEach((weight, i) => waits(i) || sides.note(weight, scale * applied[i]!));
 }
 
-function capChecks({ date, cap, applied, uncapped, isCapped, isOfIndex }: Applied): Check[] {
-  if (cap === null) return [];
+function capChecks({ date, cap, applied, uncapped, isCapped, hasDrifted, isOfIndex }: Applied): Check[] {
+  if (cap === null || hasDrifted) return [];
   const largest = applied.reduce((most, weight) => Math.max(most, weight), 0);
   const exposure = exposureOf({ applied, uncapped, isOfIndex });
   const atCap = furthest();

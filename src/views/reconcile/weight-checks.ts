@@ -1,6 +1,7 @@
 import { drift } from '#domain/analytics/concentration.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { growthStep } from '#domain/market/growth.js';
+import { runShareTerms } from '#domain/backtest/run-file/header.js';
+import { growthStep, openingFactor } from '#domain/index-mathematics/adjusted-close.js';
 import { panelRows } from '../panel-rows.js';
 import { runEffects, type RunEffect } from '../run-effects.js';
 import { heldWeights } from '../weights-view.js';
@@ -10,7 +11,7 @@ import { check, furthest, type Check, type Furthest, type RowPass } from './chec
 export function weightPass(columns: RunColumns): RowPass {
   const { dates } = columns.header;
   const cash = columns.f64('cash');
-  const gross = columns.f64('gross');
+  const drift = columns.f64(columns.has('drift') ? 'drift' : 'gross');
   const breaks = columns.has('breaks') ? columns.u8('breaks') : null; // Absent from runs of version 0.1.0.
   const prices = panelRows(columns, 'price', { from: 0, to: dates - 1 });
   const effects = effectsBySession(columns);
@@ -21,11 +22,11 @@ export function weightPass(columns: RunColumns): RowPass {
   const previous = new Float64Array(columns.header.names.length);
   return {
     see(t, row) {
-      const factors = growth(t, { prices: prices.at(t), held: previous });
+      const { factors, opened } = growth(t, { prices: prices.at(t), held: previous });
       const withheld = hasShortPayments ? NONE : namesPaying(effects.get(t));
       // Of the first session nothing is before, and what happens to it is no drift.
       const drifted = t > 0 && breaks?.[t] === 0 ? drifts : null;
-      sums.note(follow({ previous, factors, withheld, gross: gross[t]!, row, cash: cash[t]! }, drifted), 1);
+      sums.note(follow({ previous, factors, withheld, gross: drift[t]! * opened, row, cash: cash[t]! }, drifted), 1);
     },
     checks: () => [
       check({
@@ -54,7 +55,7 @@ interface DriftedRow {
   readonly factors: Float64Array;
   /** Names that paid dividends less a tax where what a short position in one paid, the whole, is not stored. */
   readonly withheld: ReadonlySet<number>;
-  /** Growth of the whole. */
+  /** Growth of the whole by prices, from the closes before as they were. */
   readonly gross: number;
   readonly row: Float64Array;
   readonly cash: number;
@@ -89,15 +90,22 @@ interface SessionRows {
   readonly held: Float64Array;
 }
 
+interface GrownRow {
+  readonly factors: Float64Array;
+  /** Market value after the closes before were adjusted, over that before. */
+  readonly opened: number;
+}
+
 /**
- * Growth of every name over each session from prices and actions, asked for session by session; NaN before a name's
+ * Growth of every holding over each session from prices and actions, asked for session by session; NaN before a name's
  * first bar.
  */
 function growthRows(
   columns: RunColumns,
   effects: ReadonlyMap<number, readonly RunEffect[]>,
-): (t: number, rows: SessionRows) => Float64Array {
+): (t: number, rows: SessionRows) => GrownRow {
   const { names, foreign, dates } = columns.header;
+  const terms = runShareTerms(columns.header.treatment);
   const rates = Object.entries(foreign).map(([name, row]) => ({
     name: Number(name),
     series: columns.f64('rates', row * dates, (row + 1) * dates),
@@ -112,14 +120,17 @@ function growthRows(
       before: carried[name]!,
     }));
     grow(factors, carried, prices);
+    let opened = 1;
     for (const { name, effect, before } of touched) {
       if (before !== before) continue;
-      const step = growthStep(effect, before, prices[name]!);
-      factors[name] = step.factor;
+      const step = growthStep({ ...effect, income: 0 }, before, prices[name]!);
+      const opening = openingFactor(effect, before, terms);
+      opened += held[name]! * (opening - 1);
+      factors[name] = opening * step.factor;
       carried[name] = step.carried;
     }
     if (t > 0) for (const { name, series } of rates) factors[name]! *= series[t]! / series[t - 1]!;
-    return factors;
+    return { factors, opened };
   };
 }
 

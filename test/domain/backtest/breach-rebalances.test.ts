@@ -110,9 +110,11 @@ function bruteForce(prices: readonly (readonly number[])[], lag: number, schedul
       if (lag === 0) decided = t;
     }
     if (decided !== null) {
-      const weights = tilted(prices[decided]!);
-      shares = weights.map((weight, i) => (value * weight) / prices[t]![i]!);
-      now = broken(weights);
+      const pending = tilted(prices[decided]!).map((weight, i) => weight / prices[decided]![i]!);
+      const worth = pending.map((held, i) => held * prices[t]![i]!);
+      const sum = worth.reduce((total, one) => total + one, 0);
+      shares = pending.map((held) => (held * value) / sum);
+      now = broken(worth.map((one) => one / sum));
     }
     before = now;
   }

@@ -10,6 +10,13 @@ const CALENDARS = weekdayCalendars({
   OTHER: { from: '2024-01-01', to: '2024-12-31', holidays: ['2024-03-06'] },
 });
 
+/** Everything that a security pays buys more of it. */
+export const CONSTITUENT = {
+  reinvestment: 'constituent',
+  special_dividends: 'constituent',
+  rights: 'constituent',
+} as const;
+
 export type Treatment = Partial<NonNullable<Definition['pipeline']>['treatment']>;
 
 interface Case extends Omit<MarketSketch, 'dates'> {

@@ -3,7 +3,17 @@ import type { Run } from '#domain/backtest/run.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
 import { runResultJson } from '#views/run-json.js';
 import { portfolioTransactionsOf } from './transactions.js';
-import { type Treatment, definitionOf, simulate, codesOf, levels, weightsOf, close, flat } from './event-case.js';
+import {
+  CONSTITUENT,
+  type Treatment,
+  definitionOf,
+  simulate,
+  codesOf,
+  levels,
+  weightsOf,
+  close,
+  flat,
+} from './event-case.js';
 
 describe('an index that loses everything', () => {
   const lost = (end: string | null) =>
@@ -182,13 +192,13 @@ describe('a spin-off', () => {
 });
 
 describe('cash and ratios', () => {
-  test('a special dividend is reinvested in every variant, an ordinary one by the variant', () => {
+  test('a special dividend buys more of its security in every variant, an ordinary one by the variant', () => {
     const paying = (type: 'DIVIDEND' | 'SPECIAL_DIVIDEND', treatment: Treatment) =>
       levels(
         simulate({
           close: { A: [100, 100, 95, 95, 95, 95] },
           actions: [{ name: 'A', type, value: 10, ex: '2024-03-06' }],
-          treatment,
+          treatment: { ...CONSTITUENT, ...treatment },
         }),
       )[2]!;
     close([paying('SPECIAL_DIVIDEND', {}), paying('SPECIAL_DIVIDEND', { special_dividends: 'ignore' })], [105, 95]);
@@ -202,10 +212,11 @@ describe('cash and ratios', () => {
     );
   });
 
-  test('the divisor falls by the cash that leaves', () => {
+  test('the divisor falls by the cash that buys more of its security', () => {
     const run = simulate({
       close: { A: [100, 100, 95, 95, 95, 95] },
       actions: [{ name: 'A', type: 'SPECIAL_DIVIDEND', value: 10, ex: '2024-03-06' }],
+      treatment: CONSTITUENT,
     });
     // One share: market value 95 after 105, level 105 = 95 / divisor.
     close(run.index.book.divisor, [1, 1, 95 / 105, 95 / 105, 95 / 105, 95 / 105]);
@@ -215,6 +226,7 @@ describe('cash and ratios', () => {
     const run = simulate({
       close: { A: [100, 100, 92, 92, 92, 92] },
       actions: [{ name: 'A', type: 'RIGHTS_ISSUE', value: 0.5, ex: '2024-03-06', subscription: 70 }],
+      treatment: CONSTITUENT,
     });
     close(levels(run), [100, 100, (100 * 92) / 90, (100 * 92) / 90, (100 * 92) / 90, (100 * 92) / 90]);
     expect(run.index.book.divisor[2]).toBeCloseTo(1.35, 12);

@@ -42,7 +42,7 @@ function runGolden(variant: 'price' | 'total'): Run {
   });
   const document = IndexDocument.parse({
     ...fixture.index,
-    pipeline: { ...fixture.index.pipeline, treatment: { dividends: variant } },
+    pipeline: { ...fixture.index.pipeline, treatment: { ...fixture.index.pipeline.treatment, dividends: variant } },
   });
   return runBacktest({
     market,

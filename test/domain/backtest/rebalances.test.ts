@@ -205,7 +205,7 @@ describe('a portfolio', () => {
   test('waits with its money for a target without a price and buys at its next bar', () => {
     const run = simulate({
       close: { A: [100, 100, null, 100, 100, 100], B: [50, 50, 100, 100, 100, 100] },
-      rebalance: { frequency: 'custom', dates: ['2024-03-06'], effective_lag: 1 },
+      rebalance: { frequency: 'custom', dates: ['2024-03-06'], effective_lag: 1, weights_as: 'weights' },
       treatment: { stale_targets: 'defer' },
     });
     // Held 50 and 100 of 150: A lacks 25, which B brings; they wait in cash until A trades again.

@@ -13,6 +13,7 @@ import { eventsOf } from './exported-events.js';
 import { buildMarket } from './market-builder.js';
 import { runOn } from './random-run.js';
 import { columnsOf } from './shorts-case.js';
+import { CONSTITUENT } from './event-case.js';
 import { CALENDARS, holding, WEEK, type Treatment } from './signed-case.js';
 
 const MARKET = buildMarket({
@@ -33,7 +34,7 @@ function runTo(rows: number, treatment: Treatment): Run {
     calendar: 'MAIN',
     base_date: WEEK[0],
     rebalance: { frequency: 'custom', dates: [WEEK[0], WEEK[3]] },
-    pipeline: { treatment, weighting: { type: 'EqualWeight' } },
+    pipeline: { treatment: { ...CONSTITUENT, ...treatment }, weighting: { type: 'EqualWeight' } },
   });
   return runOn(CALENDARS, cut(MARKET, rows), document, { createDecider });
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { reconcileView } from '#views/reconcile/reconcile-view.js';
+import { CONSTITUENT } from './event-case.js';
 import { type Treatment, type Weights, holding, simulateSigned } from './signed-case.js';
 import { portfolioTransactionsOf } from './transactions.js';
 import { heldOn, columnsOf, close, closeTo, levels, flat } from './shorts-case.js';
@@ -41,6 +42,7 @@ describe('a short position', () => {
         { name: 'B', type: 'SPLIT', value: 2, ex: '2024-03-06' },
         { name: 'B', type: 'SPECIAL_DIVIDEND', value: 1.5, ex: '2024-03-11' },
       ],
+      treatment: CONSTITUENT,
       weights: { A: 1.2, B: -0.2 },
     });
     const short = [20, 20, 20.8, 22.88, 22.88, 22.88 * (27.5 / 26)];
@@ -157,7 +159,7 @@ describe('a name that leaves a book with short positions', () => {
         { name: 'B', type: 'DELISTING', value: 55, ex: '2024-03-06' },
         { name: 'B', type: 'DIVIDEND', value: 5, ex: '2024-03-06' },
       ],
-      treatment: { dividends: 'net', withholding_tax: 0.5 },
+      treatment: { ...CONSTITUENT, dividends: 'net', withholding_tax: 0.5 },
       weights: { A: 1.5, B: -0.5 },
     });
     close(levels(run), [100, 100, 90, 90, 90, 90]);

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { Book } from '#domain/books/book.js';
 import { formatDay } from '#domain/time/days.js';
 import type { ActionSketch } from './market-builder.js';
+import { CONSTITUENT } from './event-case.js';
 import { holding, simulateSigned } from './signed-case.js';
 import { slowBook, type SlowDay } from './slow-index.js';
 
@@ -142,7 +143,7 @@ test('on random markets with random signed weights index and portfolio are those
         ...market,
         weights: {},
         reference: { CC: { CURRENCY: 'EUR' }, FF: { CURRENCY: 'EUR' } },
-        treatment: { dividends: chosen.variant, withholding_tax: 0.3 },
+        treatment: { ...CONSTITUENT, dividends: chosen.variant, withholding_tax: 0.3 },
         rebalance: { frequency: 'custom', dates: REBALANCED.slice(1) },
         request: {
           transaction_cost_bps: chosen.costBps,

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { offerChoices, offersOf, rightsChoices, scripChoices } from '#domain/corporate-actions/choices.js';
 import { proForma } from '#domain/corporate-actions/pro-forma.js';
+import { securityTerms } from '#domain/index-mathematics/growth-terms.js';
 import { dayFrom } from '#domain/time/days.js';
 import type { ActionType, CorporateAction, ReturnVariant } from '#domain/market/market-data.js';
 
@@ -20,7 +21,9 @@ const before = (variant: ReturnVariant = 'price') =>
     weight: 0.2,
     price: 50,
     variant,
+    growth: securityTerms(variant, 'USD'),
     treatment: {
+      reinvestment: 'constituent',
       special_dividends: 'reinvest',
       splits: 'apply',
       spin_offs: 'zero_price',
@@ -41,6 +44,42 @@ test('a special dividend is bought back into the name, and the divisor keeps the
   expect(4 * shares!).toBeCloseTo(4 + 20 / 45, 12);
   expect(valueOf(4, 45) / divisor!).toBeCloseTo(1000, 10);
   expect(weight).toBe(0.2);
+});
+
+/** The same index, whose previous closes are adjusted and whose dividends buy all of it. */
+const adjusting = (rights: 'subscribe' | 'price_only', splitShares: 'multiply' | 'keep' = 'multiply') => {
+  const { growth, ...rest } = before();
+  const terms = { ...growth, reinvestment: 'index', specialDividends: 'adjust', rights, splitShares } as const;
+  return { ...rest, growth: terms };
+};
+
+test('a special dividend that adjusts the close leaves the shares, and the divisor falls by what it takes', () => {
+  // A is worth 4 x 45 of 980.
+  const after = proForma(action('SPECIAL_DIVIDEND', 5), adjusting('price_only'), unknown);
+  expect([after.shares, after.divisor]).toEqual([1, expect.closeTo(0.98, 12)]);
+  expect(after.weight).toBeCloseTo(180 / 980, 12);
+});
+
+test('an ordinary dividend that the whole index reinvests changes neither shares nor divisor', () => {
+  const after = proForma(action('DIVIDEND', 5), adjusting('price_only'), unknown);
+  expect([after.shares, after.divisor]).toEqual([1, 1]);
+  expect(after.weight).toBeCloseTo(180 / 980, 12);
+});
+
+test('rights are subscribed for, or change the price alone', () => {
+  // One new share for four at 30: ex rights (50 + 0.25 x 30) / 1.25 = 46.
+  const rights = { ...action('RIGHTS_ISSUE', 0.25), subscriptionPrice: 30 };
+  const subscribed = proForma(rights, adjusting('subscribe'), unknown);
+  expect([subscribed.shares, subscribed.divisor]).toEqual([1.25, expect.closeTo((5 * 46 + 800) / 1000, 12)]);
+  expect(subscribed.weight).toBeCloseTo(230 / 1030, 12);
+  const priced = proForma(rights, adjusting('price_only'), unknown);
+  expect([priced.shares, priced.divisor]).toEqual([1, expect.closeTo((4 * 46 + 800) / 1000, 12)]);
+});
+
+test('a split of a price-weighted index leaves its shares', () => {
+  const after = proForma(action('SPLIT', 2), adjusting('price_only', 'keep'), unknown);
+  expect([after.shares, after.divisor]).toEqual([1, expect.closeTo(0.9, 12)]);
+  expect(after.weight).toBeCloseTo(100 / 900, 12);
 });
 
 test('an ordinary dividend leaves a price index, and its weight falls by what is gone', () => {

@@ -6,7 +6,7 @@ import { OptimisationRequest } from '#domain/documents/optimisation-request.js';
 
 const indices = { CORE: { id: 'CORE', rules: [{ anything: [1, null, 'x'] }] } };
 const plan = { runId: 'S1', name: 'S', indexId: 'CORE', documents: indices, request: { start: null } };
-const refresh = { store_id: 'm', until: '2024-01-31', full: false };
+const refresh = { store_id: 'm', until: '2024-01-31', full: false, dry_run: true, fail_on: ['PARTIAL_DATE'] };
 
 /** A payload of each kind under the id `S1` or that of its store; documents are believed and need not be whole. */
 const PAYLOADS = {

@@ -28,7 +28,10 @@ interface Row {
 }
 
 function explained(constraints: readonly Row[], rest: { readonly lag?: number } = {}) {
-  const source = { ...parent, rebalance: { ...parent.rebalance, effective_lag: rest.lag ?? 0 } };
+  const source = {
+    ...parent,
+    rebalance: { ...parent.rebalance, effective_lag: rest.lag ?? 0, weights_as: 'weights' as const },
+  };
   const { base_date, base_value, currency, calendar, rebalance } = source;
   const child = IndexDocument.parse({
     id: 'CHILD',

@@ -26,7 +26,7 @@ import { randomMarket } from '../backtest/random-market.js';
 import { randomDocument, run } from '../backtest/random-run.js';
 import { BENEATH, EVERY_OVERLAY, ON_OVERLAYS, overlayOn, withRates } from './overlay-case.js';
 
-const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 1);
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 2);
 /** On an overlay, which begins later than it. */
 const ON_OVERLAY = [
   { type: 'fee', percent: 1 },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { daysCalendar } from '#domain/calendars/days-calendar.js';
-import { growthOf } from '#domain/market/growth.js';
-import type { GrowthTerms } from '#domain/market/growth-terms.js';
+import { growthOf } from '#domain/index-mathematics/growth.js';
+import { securityTerms, type GrowthTerms } from '#domain/index-mathematics/growth-terms.js';
 import type { ActionType, CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { narrowMarket } from '#domain/market/narrow-market.js';
 import { alignMarket } from '#domain/market/session-market.js';
@@ -11,13 +11,7 @@ import { counterRandom } from '#kernels/random/counter-random.js';
 import { fc } from '../../fast-check.js';
 import { IS_SOAK } from '../../soak.js';
 
-const TERMS: GrowthTerms = {
-  variant: 'total',
-  withholdingTax: 0,
-  specialDividends: 'reinvest',
-  splits: 'apply',
-  currency: '',
-};
+const TERMS = securityTerms('total', '');
 const DAYS = 130;
 const NAMES = 5;
 const FIRST_DAY = 15_000;

@@ -19,9 +19,10 @@ const CONTRACT: Readonly<Record<string, string>> = {
   IncludeList: 'identifiers!',
   ExcludeList: 'identifiers!',
   TopN: 'field="MARKET_CAP" count! ascending=false group_by=null',
-  BufferedTopN: 'field="MARKET_CAP" count! enter_rank=null exit_rank=null ascending=false',
+  BufferedTopN: 'field="MARKET_CAP" count! enter_rank=null exit_rank=null ascending=false group_by=null',
   TopFraction: 'field! fraction! ascending=false group_by=null',
-  CumulativeCoverage: 'field="FREE_FLOAT_MARKET_CAP" coverage! buffer=0 group_by=null',
+  CumulativeCoverage:
+    'field="FREE_FLOAT_MARKET_CAP" coverage! buffer=0 group_by=null rank_field=null ascending=false lower=null upper=null',
   RangeFilter: 'field! minimum=null maximum=null inclusive=true',
   MarketCapFilter: 'minimum=null maximum=null free_float=true incumbent_minimum=null',
   LiquidityFilter: 'minimum! window=60 statistic="median" incumbent_minimum=null',
@@ -35,16 +36,18 @@ const CONTRACT: Readonly<Record<string, string>> = {
   OnePerIssuer: 'issuer_field="ISSUER" field="VALUE_TRADED" window=60',
   GroupLimit: 'field! rank_field="MARKET_CAP" maximum!',
   CompositeScore: 'terms! count=null minimum=null',
+  MembershipFilter: 'index_id! in=true',
+  Quota: 'field! quotas! rank_field="MARKET_CAP" ascending=false',
   EqualWeight: '',
   MarketCapWeight: 'free_float=true',
-  PriceWeight: '',
+  PriceWeight: 'factor_field=null splits="divisor"',
   FieldWeight: 'field! power=1 negative="zero"',
   FixedWeight: 'weights! renormalise=true',
   RankWeight: 'field! ascending=false scheme="linear"',
   InverseVolatilityWeight: 'window=252 minimum_observations=60',
   EqualRiskWeight: 'window=252 target="constant_correlation" intensity=null',
   MinimumVarianceWeight: 'window=252 target="constant_correlation" intensity=null upper=1',
-  TiltWeight: 'base="MarketCapWeight" field! strength=1 direction="high"',
+  TiltWeight: 'base="MarketCapWeight" field! strength=1 direction="high" tilts=[]',
   GroupWeight: 'field! between="equal" group_weights=null within="market_cap"',
 };
 
@@ -69,7 +72,7 @@ describe('the catalogue', () => {
     const without = specs.filter(
       ({ category, parameters }) => category === 'selection' && !parameters.some(({ name }) => name === 'missing'),
     );
-    expect(without.map(({ type }) => type)).toEqual(['IncludeList', 'ExcludeList']);
+    expect(without.map(({ type }) => type)).toEqual(['IncludeList', 'ExcludeList', 'MembershipFilter']);
   });
 
   test('a class is found by its type, and only by it', () => {

@@ -167,7 +167,10 @@ test('names that go between decision and effect leave their weight to the others
     );
   const document = documentOf(
     { weighting: { type: 'EqualWeight' } },
-    { base_date: '2020-06-01', rebalance: { frequency: 'custom', dates: ['2020-12-31'], effective_lag: 5 } },
+    {
+      base_date: '2020-06-01',
+      rebalance: { frequency: 'custom', dates: ['2020-12-31'], effective_lag: 5, weights_as: 'weights' },
+    },
   );
   const asOf = market.dates.at(-1)!;
   const composer = createComposer({

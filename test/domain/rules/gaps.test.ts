@@ -2,8 +2,8 @@ import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { formatDay } from '#domain/time/days.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
-import { growthOf } from '#domain/market/growth.js';
-import { growthTerms } from '#domain/market/growth-terms.js';
+import { growthOf } from '#domain/index-mathematics/growth.js';
+import { growthTerms } from '#domain/index-mathematics/growth-terms.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { alignMarket, markWindow, type SessionMarket } from '#domain/market/session-market.js';
 import { barHistory } from '#domain/risk/bar-history.js';
@@ -17,7 +17,7 @@ const SESSIONS = 36;
 const NAMES = 5;
 const FIRST = WEEKDAYS.sessions.findIndex((day) => formatDay(day) === '2020-01-01');
 const ALL = Int32Array.from({ length: NAMES }, (_, column) => column);
-const treatment = TreatmentSpec.parse({});
+const treatment = TreatmentSpec.parse({ special_dividends: 'constituent' });
 
 /** Bars of one name: now and then missing, missing for a stretch that may reach either end, every other one, or all but one. */
 const bars = fc.oneof(

@@ -145,8 +145,11 @@ const FITTING: Readonly<Record<string, object>> = {
   FixedWeight: { weights: { [MARKET.identifiers[1]!]: 0.5, [MARKET.identifiers[4]!]: 0.5 } },
 };
 
+/** The compositions of another index are known when a session is appended: they look back for themselves. */
+const OWN_CLASSES = SELECTION_CLASSES.filter(({ type }) => type !== 'MembershipFilter');
+
 describe('a decision on no more of the market than its rules say they look back to is that on the whole', () => {
-  test.each(SELECTION_CLASSES.map(({ type, example }) => ({ type, example })))('by $type', ({ type, example }) => {
+  test.each(OWN_CLASSES.map(({ type, example }) => ({ type, example })))('by $type', ({ type, example }) => {
     const params = FITTING[type] ?? (example as { readonly params: object }).params;
     expect(expectSame(documentOf({ selection: [{ ...example, params }] }))).toBeGreaterThan(0);
   });

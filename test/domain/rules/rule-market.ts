@@ -109,11 +109,18 @@ export function priceable(sm: SessionMarket, session: number): Int32Array {
   return Int32Array.from(columns.filter((column) => sm.isPriceable(session, column, 5) && !pairColumns.has(column)));
 }
 
+/** Another index, of any id: every third security, weighted equally. */
+function everyThird({ names }: SessionMarket): { readonly columns: number[]; readonly weights: number[] } {
+  const columns = Array.from({ length: Math.ceil(names / 3) }, (_, i) => 3 * i);
+  return { columns, weights: columns.map(() => 1 / columns.length) };
+}
+
 export function deciderOf(sm: SessionMarket, pipeline: unknown, rest: Record<string, unknown> = {}): RuleDecider {
   return createDecider({
     document: documentOf(pipeline, rest),
     market: sm,
     universe: (session) => priceable(sm, session),
+    indexWeights: () => everyThird(sm),
   });
 }
 

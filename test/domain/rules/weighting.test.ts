@@ -1,3 +1,4 @@
+import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import { describe, expect, test } from 'vitest';
 import { WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { aligned, generatedMarket, marketOf, weightsBy } from './rule-market.js';
@@ -104,6 +105,26 @@ const CASES: Case[] = [
         const base = slow.latest('FREE_FLOAT_MARKET_CAP', name, t);
         return score === null || base === null ? 0 : base * phi(-Math.min(3, Math.max(-3, score))) ** 1.5;
       });
+    },
+  },
+  {
+    type: 'TiltWeight',
+    params: {
+      base: 'EqualWeight',
+      field: 'SCORE',
+      tilts: [{ field: 'CLOSE', strength: 2, direction: 'low' }, { field: parseExpression('SCORE * CLOSE').tree }],
+    },
+    raw(slow, universe, t) {
+      const score = (name: string) => slow.latest('SCORE', name, t);
+      const close = (name: string) => slow.latest('CLOSE', name, t);
+      const both = (name: string) => {
+        const [a, b] = [score(name), close(name)];
+        return a === null || b === null ? null : a * b;
+      };
+      const [z1, z2, z3] = [score, close, both].map((get) => zScores(nullable(universe, get)));
+      const tilt = (z: number | null | undefined, sign: number) =>
+        z === null || z === undefined ? 0 : phi(sign * Math.min(3, Math.max(-3, z)));
+      return of(universe, (name) => tilt(z1!.get(name), 1) * tilt(z2!.get(name), -1) ** 2 * tilt(z3!.get(name), 1));
     },
   },
   {

@@ -1,7 +1,8 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { formatDay } from '#domain/time/days.js';
-import { growthOf } from '#domain/market/growth.js';
+import { growthOf } from '#domain/index-mathematics/growth.js';
+import { securityTerms } from '#domain/index-mathematics/growth-terms.js';
 import { marketOn } from '#domain/books/market-on.js';
 import { checkShape } from '#domain/schema/shape.js';
 import type { ScenarioMarket } from '#domain/scenarios/holdings.js';
@@ -17,13 +18,7 @@ import { seeded } from '../../seeded.js';
 const SESSIONS = 80;
 const FIRST = WEEKDAYS.sessions.findIndex((day) => formatDay(day) === '2020-01-01');
 const DATES = Array.from({ length: SESSIONS }, (_, s) => formatDay(WEEKDAYS.sessions[FIRST + s]!));
-const TERMS = {
-  variant: 'total',
-  withholdingTax: 0,
-  specialDividends: 'reinvest',
-  splits: 'apply',
-  currency: 'USD',
-} as const;
+const TERMS = securityTerms('total', 'USD');
 
 interface Sketch {
   readonly close: Readonly<Record<string, readonly (number | null)[]>>;

@@ -1,15 +1,18 @@
 import { mkdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import type { DataStore } from '#contract/stores/store.js';
 import { pauseReaders } from '../../market/process/reading-processes.js';
 import { runService, type RunningService } from '../running-service.js';
 
 let service: RunningService;
 let file: string;
 
-const csv = (last: number): string => `date,identifier,CLOSE\n2024-01-02,A,10\n2024-01-03,A,${last}\n`;
+const csv = (...closes: readonly number[]): string =>
+  `date,identifier,CLOSE\n${closes.map((close, t) => `2024-01-0${t + 2},A,${close}\n`).join('')}`;
 const isReady = async (): Promise<boolean> => (await service.ask('GET', '/health/ready')).status === 200;
 const closes = async (): Promise<unknown> => (await service.ask('GET', '/data/prices/A')).body;
+const store = async (): Promise<unknown> => (await service.ask('GET', '/data/stores/desk')).body;
 const copy = async (): Promise<unknown> =>
   (await service.ask<{ readonly copy: string }>('GET', '/data/stores/desk/versions')).body.copy;
 
@@ -18,7 +21,7 @@ beforeAll(async () => {
   const location = join(service.root, 'desk');
   await mkdir(location);
   file = join(location, 'market.csv');
-  await writeFile(file, csv(11));
+  await writeFile(file, csv(10, 11));
   const store = { store_id: 'desk', name: 'Desk', kind: 'folder', location, activate: true };
   expect((await service.ask('POST', '/data/stores', store)).status).toBe(201);
 });
@@ -35,19 +38,27 @@ test('after a restart a folder that holds the same is served without being read'
   expect(await closes()).toEqual(before);
 });
 
-test('one byte that differs is read at the start', async () => {
+test('one byte that differs is read at the start, by the rules of a refresh', async () => {
   const before = await closes();
-  await service.restart(() => writeFile(file, csv(12)));
+  await service.restart(() => writeFile(file, csv(10, 12)));
   await service.resumed();
-  expect(await closes()).not.toEqual(before);
-  expect(JSON.stringify(await closes())).toContain('12');
+  expect(await closes()).toEqual(before);
+  const { findings } = (await service.ask<DataStore>('GET', '/data/stores/desk')).body;
+  expect(findings).toMatchObject([{ code: 'HISTORY_CHANGED', path: 'market.A' }]);
 });
 
-test('a day that comes to the folder after such a start is found by a refresh', async () => {
+test('one whose files have changed is read, as for a refresh', async () => {
+  await service.restart(() => writeFile(file, csv(10, 11, 12)));
+  await service.resumed();
+  expect(await store()).toMatchObject({ end: '2024-01-04' });
+});
+
+test('a day that comes after a start from the copy is found by a refresh', async () => {
   await expect.poll(copy, { timeout: 60_000 }).toBe('made');
   await service.restart();
   await service.resumed();
-  await writeFile(file, `${csv(12)}2024-01-04,A,13\n`);
+  await writeFile(file, csv(10, 11, 12, 13));
   await service.ask('POST', '/data/stores/desk/refresh');
-  expect(await service.finished('refresh:desk')).toMatchObject({ status: 'succeeded', result: { rows_added: 1 } });
+  expect(await service.finished('refresh:desk')).toMatchObject({ status: 'succeeded', result: { rows_added: 2 } }); // With the one that a start took.
+  expect(await store()).toMatchObject({ end: '2024-01-05' });
 });

@@ -49,7 +49,12 @@ beforeAll(async () => {
   const store = { store_id: 'ended', name: 'Ended', kind: 'folder', location: folder, activate: true } as const;
   await client.call('createStore', { body: store });
   await service.finished('load:ended');
-  const rebalance = { frequency: 'custom', dates: [dateOf(EFFECTIVE)], effective_lag: EFFECTIVE - DECIDED } as const;
+  const rebalance = {
+    frequency: 'custom',
+    dates: [dateOf(EFFECTIVE)],
+    effective_lag: EFFECTIVE - DECIDED,
+    weights_as: 'weights',
+  } as const;
   const pipeline = { weighting: { type: 'EqualWeight' } } as const;
   const index = { id: 'E', name: 'Ended', calendar: 'XNYS', base_date: dateOf(1), rebalance, pipeline };
   await client.call('createIndex', { body: index });

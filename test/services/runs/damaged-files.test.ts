@@ -105,6 +105,26 @@ test('no view shows a number of a damaged file, and the run is counted in every 
   });
 });
 
+test('the result of a backtest names the version of the index', async () => {
+  expect((await finished('/analytics/EQ/backtest', {})).result).toMatchObject({ index_version: 1 });
+});
+
+test('a damaged risk model and a damaged render are refused and counted; an estimate made again heals the model', async () => {
+  await finished('/analytics/EQ/backtest', {});
+  await finished('/risk-models/rm/estimate', { index_id: 'EQ' });
+  const { result } = await finished('/reports/render', { template_id: 'FACTSHEET-A4', index_id: 'EQ' });
+  const render = `/reports/renders/${(result as { readonly render_id: string }).render_id}`;
+  const before = await content('/risk-models/rm');
+  await damageAll(DAMAGES['has a flipped bit']!);
+  for (const path of ['/risk-models/rm', '/jobs/risk:rm', render])
+    expect([path, await status(path)]).toEqual([path, 404]);
+  for (const path of ['/risk-models', '/reports/renders'])
+    expect((await service.ask('GET', path)).body).toMatchObject({ skipped: 1, skipped_causes: { unreadable: 1 } });
+  await finished('/analytics/EQ/backtest', {});
+  await finished('/risk-models/rm/estimate', { index_id: 'EQ' });
+  expect(await content('/risk-models/rm')).toEqual(before);
+});
+
 test('a damaged result of a job is refused before the first byte of the answer', async () => {
   await finished('/analytics/EQ/backtest', {});
   await damageAll(async (path) => {

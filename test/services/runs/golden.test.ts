@@ -31,7 +31,7 @@ describe.each(['price', 'total'] as const)('the four-name index in %s return ove
     const document = {
       ...fixture.index,
       id,
-      pipeline: { ...fixture.index.pipeline, treatment: { dividends: variant } },
+      pipeline: { ...fixture.index.pipeline, treatment: { ...fixture.index.pipeline.treatment, dividends: variant } },
     };
     expect((await service.call('POST', '/indices', document)).status).toBe(200);
   });

@@ -143,7 +143,7 @@ test('discarded results stay in the trash for their time and are brought back fr
 test('a database that was set back takes its place over once no service renews it, and its former self is refused', async () => {
   const { folder, documents, ownership } = await livingCluster();
   const earlier = await copyOf(documents);
-  const options = { identity: LIVE, observeMs: 700 };
+  const options = { identity: LIVE, observeMs: 10 * TIMES.renewMs };
   const token = await tokenOf(folder);
   await expect.poll(() => tokenOf(folder), { timeout: 10_000 }).not.toBe(token);
   await expect(takePlaceOver(earlier, at(folder), options)).rejects.toMatchObject({
@@ -151,7 +151,7 @@ test('a database that was set back takes its place over once no service renews i
     message: /was renewed while it was watched/,
   });
   ownership.close();
-  await takePlaceOver(earlier, at(folder), { ...options, observeMs: 100 });
+  await takePlaceOver(earlier, at(folder), options);
   const after = await begin(earlier, folder);
   await expect.poll(() => after.ownership.isConfirmed(), { timeout: 10_000 }).toBe(true);
   await expect(begin(documents, folder)).rejects.toMatchObject({ exitStatus: 78 });

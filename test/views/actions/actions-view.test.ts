@@ -8,6 +8,7 @@ import { indexLevels } from '#views/levels-view.js';
 import { proFormaRows } from '#views/actions/pro-forma-rows.js';
 import { eventsOf } from '../../domain/backtest/exported-events.js';
 import { opened } from '../../domain/backtest/extend/extended.js';
+import { CONSTITUENT } from '../../domain/backtest/event-case.js';
 import { buildMarket, weekdayCalendars, type ActionSketch } from '../../domain/backtest/market-builder.js';
 import { runOn } from '../../domain/backtest/random-run.js';
 import { overlayOn } from '../../domain/overlays/overlay-case.js';
@@ -22,7 +23,7 @@ const documentOf = (base_date: string, treatment: object = {}): IndexDocument =>
     calendar: 'MAIN',
     base_date,
     rebalance: { frequency: 'none' },
-    pipeline: { treatment: { special_dividends: 'reinvest', ...treatment }, weighting: { type: 'EqualWeight' } },
+    pipeline: { treatment, weighting: { type: 'EqualWeight' } },
   });
 
 /** The one action of a run that ends before or behind its ex day; A is at 50 before and moves by it alone, B stays. */
@@ -46,6 +47,11 @@ function shownUntil(
 test.each([
   ['rights, one for four at 30', { type: 'RIGHTS_ISSUE', value: 0.25, subscription: 30 }, 46, {}],
   ['a special dividend of 5', { type: 'SPECIAL_DIVIDEND', value: 5 }, 45, {}],
+  ['the same bought back', { type: 'SPECIAL_DIVIDEND', value: 5 }, 45, { special_dividends: 'constituent' }],
+  ['the same, all bought back', { type: 'SPECIAL_DIVIDEND', value: 5 }, 45, CONSTITUENT],
+  ['rights taken up', { type: 'RIGHTS_ISSUE', value: 0.25, subscription: 30 }, 46, { rights: 'subscribe' }],
+  ['rights of the constituent', { type: 'RIGHTS_ISSUE', value: 0.25, subscription: 30 }, 46, CONSTITUENT],
+  ['a dividend bought back', { type: 'DIVIDEND', value: 2 }, 48, { ...CONSTITUENT, dividends: 'total' }],
   ['a split, four for one', { type: 'SPLIT', value: 4 }, 12.5, {}],
   ['an ordinary dividend of 2', { type: 'DIVIDEND', value: 2 }, 48, {}],
   ['the same reinvested net', { type: 'DIVIDEND', value: 2 }, 48, { dividends: 'net', withholding_tax: 0.3 }],
@@ -74,7 +80,8 @@ function wholeIndexUntil(
   const sm = marketOn({ market, calendars, code: 'MAIN' });
   const terms = { sm, rates: exchangeRates(sm, 'USD') };
   const { actions: shown } = actionsView(columns, { ...terms, from: null, to: null });
-  return { shown, held: heldAtEnd(columns, terms) };
+  const index = heldAtEnd(columns, terms);
+  return { shown, index, held: index.held };
 }
 
 test.each([
@@ -103,7 +110,7 @@ test.each([
   const ahead = wholeIndexUntil(2, close, actions);
   const behind = wholeIndexUntil(3, close, actions);
   const action = ahead.shown.at(-1)!;
-  const rows = proFormaRows([ahead.shown.find(({ type }) => type !== 'SPLIT')!], ahead.held);
+  const rows = proFormaRows([ahead.shown.find(({ type }) => type !== 'SPLIT')!], ahead.index);
   for (const { constituent, weight_after, shares_after } of rows) {
     const held = behind.held.find(({ identifier }) => identifier === constituent) ?? { weight: 0, shares: 0 };
     expect([constituent, weight_after]).toEqual([constituent, expect.closeTo(held.weight, 12)]);
@@ -179,7 +186,7 @@ test('of rights that await a decision the choice that funds itself is what level
   const { awaits_decision, choices, shares_before, shares_after, weight_after } = shownUntil(
     2,
     { type: 'RIGHTS_ISSUE', value: 0.25, subscription: 30 },
-    { after: 46 },
+    { after: 46, treatment: CONSTITUENT },
   );
   expect(awaits_decision).toBe(true);
   const by = Object.fromEntries(choices.map((one) => [one.choice, one]));
@@ -281,7 +288,7 @@ test('the divisor of an overlay is 1 before and behind every action, past and co
   expect([...divisor]).toEqual([1, 1, 1]);
   for (const { divisor_before, divisor_after } of shown) expect([divisor_before, divisor_after]).toEqual([1, 1]);
   const events = eventsOf(columns);
-  expect(events.map(({ type }) => type)).toEqual(['cash', 'rights']);
+  expect(events.map(({ type }) => type)).toEqual(['special_dividend', 'rights']);
   for (const event of events) expect(event).toMatchObject({ effect: 0, divisor_before: 1, divisor_after: 1 });
 });
 
@@ -291,7 +298,7 @@ test('a spin-off has the shares of the name spun off, ahead and behind, and a ro
   const ahead = wholeIndexUntil(2, close, actions);
   // Of a base of 100 one share of A is held: 0.25 of S for it.
   expect(ahead.shown[0]).toMatchObject({ state: 'coming', received: { identifier: 'S', ratio: 0.25, weight: 0 } });
-  const rows = proFormaRows(ahead.shown, ahead.held);
+  const rows = proFormaRows(ahead.shown, ahead.index);
   expect(rows.map(({ constituent }) => constituent)).toEqual(['A', 'B', 'S']);
   expect(rows[2]).toMatchObject({ weight_before: 0, weight_after: 0, shares_before: 0, shares_after: 0.25 });
   expect(rows.slice(0, 2).map(({ weight_after, shares_after }) => [weight_after, shares_after])).toEqual(

@@ -174,6 +174,10 @@ class Operations:
         """Everything there is to say about a definition; nothing is stored."""
         return cast("c.ValidationReport", self._transport.json("POST", "/indices/validate", body=body))
 
+    def evaluate_datapoint(self, body: c.DatapointRequest) -> c.DatapointEvaluation:
+        """What an expression means: its canonical text, its unit and the values of a few securities."""
+        return cast("c.DatapointEvaluation", self._transport.json("POST", "/indices/datapoints/evaluate", body=body))
+
     def preview_document(self, body: c.PreviewDocumentRequest) -> c.PreviewResponse:
         """Composes a definition as sent on one date; nothing is stored."""
         return cast("c.PreviewResponse", self._transport.json("POST", "/indices/preview", body=body))
@@ -468,7 +472,7 @@ class Operations:
         :param by: Reference column to group by, SECTOR unless given: without that column all names are UNCLASSIFIED. IDENTIFIER for the names themselves.
         :param groups: Most groups listed; the others together are OTHERS.
         :param interval: Every date, or the last of each week or month.
-        :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP.
+        :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them; securities that the run holds are what a function is taken across.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
         :param table: Of CSV and Arrow, and refused with JSON; `fields` where any are asked for, else `groups`, unless given.
         :param start: First day wanted; the first of the run by default.
@@ -485,7 +489,7 @@ class Operations:
         :param by: Reference column to group by, SECTOR unless given: without that column all names are UNCLASSIFIED. IDENTIFIER for the names themselves.
         :param groups: Most groups listed; the others together are OTHERS.
         :param interval: Every date, or the last of each week or month.
-        :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP.
+        :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them; securities that the run holds are what a function is taken across.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
         :param table: Of CSV and Arrow, and refused with JSON; `fields` where any are asked for, else `groups`, unless given.
         :param start: First day wanted; the first of the run by default.

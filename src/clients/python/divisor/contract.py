@@ -154,12 +154,30 @@ class AdjustmentChoice(t.TypedDict):
     others: t.Sequence[OtherAdjustment]
 
 
-class AllNode(t.TypedDict):
-    """Every operand must pass."""
-
+class _AllNode(t.TypedDict):
     node: t.Literal["all"]
     #: Nodes in any order.
     operands: t.Sequence[ExpressionNode]
+
+
+class AllNode(_AllNode, total=False):
+    """Every operand must pass."""
+
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
+
+
+class _AllNodeInput(t.TypedDict):
+    node: t.Literal["all"]
+    #: Nodes in any order.
+    operands: t.Sequence[ExpressionNodeInput]
+
+
+class AllNodeInput(_AllNodeInput, total=False):
+    """Every operand must pass."""
+
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
 
 
 class AnnouncedDividend(t.TypedDict):
@@ -188,12 +206,60 @@ AnnouncedDividends = t.TypedDict("AnnouncedDividends", {
 })
 
 
-class AnyNode(t.TypedDict):
-    """At least one operand must pass."""
-
+class _AnyNode(t.TypedDict):
     node: t.Literal["any"]
     #: Nodes in any order.
     operands: t.Sequence[ExpressionNode]
+
+
+class AnyNode(_AnyNode, total=False):
+    """At least one operand must pass."""
+
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
+
+
+class _AnyNodeInput(t.TypedDict):
+    node: t.Literal["any"]
+    #: Nodes in any order.
+    operands: t.Sequence[ExpressionNodeInput]
+
+
+class AnyNodeInput(_AnyNodeInput, total=False):
+    """At least one operand must pass."""
+
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
+
+
+class _ArithmeticNode(t.TypedDict):
+    node: t.Literal["arithmetic"]
+    #: What joins the operands; ^ is a power.
+    operator: t.Literal["+", "-", "*", "/", "^"]
+    #: Nodes in any order.
+    operands: t.Sequence[ExpressionNode]
+
+
+class ArithmeticNode(_ArithmeticNode, total=False):
+    """Operands from left to right; a single one of - is negated."""
+
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
+
+
+class _ArithmeticNodeInput(t.TypedDict):
+    node: t.Literal["arithmetic"]
+    #: What joins the operands; ^ is a power.
+    operator: t.Literal["+", "-", "*", "/", "^"]
+    #: Nodes in any order.
+    operands: t.Sequence[ExpressionNodeInput]
+
+
+class ArithmeticNodeInput(_ArithmeticNodeInput, total=False):
+    """Operands from left to right; a single one of - is negated."""
+
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
 
 
 class AssetView(t.TypedDict):
@@ -768,6 +834,8 @@ class _BookPayload(t.TypedDict):
 class BookPayload(_BookPayload, total=False):
     #: Market value over level, 1 at the start; absent for a bare level series.
     divisor: SeriesPayload
+    #: Ordinary dividends of each session in points of the price return; absent where they buy more of the security that pays them, and in older runs.
+    dividend_points: SeriesPayload
 
 
 class _BufferedTopNParams(t.TypedDict):
@@ -778,14 +846,16 @@ class _BufferedTopNParams(t.TypedDict):
 class BufferedTopNParams(_BufferedTopNParams, total=False):
     """Keeps the count best names, letting constituents stay while they rank within a buffer: fewer changes at each rebalance."""
 
-    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint]
+    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint, ExpressionNodeInput]
     #: Names ranked so far up always enter; without one 0.8 times count, rounded down. Unit: rank.
     enter_rank: t.Optional[int]
     #: Constituents stay while ranked so far up; without one 1.2 times count, rounded up. Unit: rank.
     exit_rank: t.Optional[int]
     #: Smallest values first.
     ascending: bool
+    #: Column whose values split the names into groups decided one by one; names without a value form one group.
+    group_by: t.Optional[str]
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
@@ -799,6 +869,8 @@ class _BufferedTopNRule(t.TypedDict):
 class BufferedTopNRule(_BufferedTopNRule, total=False):
     #: Arguments of the class, by name.
     params: BufferedTopNParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class _CDaRParams(t.TypedDict):
@@ -988,6 +1060,8 @@ class _CategoryFilterRule(t.TypedDict):
 class CategoryFilterRule(_CategoryFilterRule, total=False):
     #: Arguments of the class, by name.
     params: CategoryFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class ChangelogEntryView(t.TypedDict):
@@ -1117,14 +1191,34 @@ class CompareView(t.TypedDict):
     end: str
 
 
-class ComparisonNode(t.TypedDict):
+class _ComparisonNode(t.TypedDict):
     node: t.Literal["comparison"]
     #: Datapoint or reference column.
-    field: FieldNode
+    field: ExpressionNode
     #: How the datapoint is compared with the value.
     comparison: t.Literal["gt", "ge", "lt", "le", "eq", "ne", "in", "between"]
-    #: A number for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.
+    #: A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.
     value: t.Any
+
+
+class ComparisonNode(_ComparisonNode, total=False):
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
+
+
+class _ComparisonNodeInput(t.TypedDict):
+    node: t.Literal["comparison"]
+    #: Datapoint or reference column.
+    field: ExpressionNodeInput
+    #: How the datapoint is compared with the value.
+    comparison: t.Literal["gt", "ge", "lt", "le", "eq", "ne", "in", "between"]
+    #: A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.
+    value: t.Any
+
+
+class ComparisonNodeInput(_ComparisonNodeInput, total=False):
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
 
 
 class _CompositeScoreParams(t.TypedDict):
@@ -1152,6 +1246,8 @@ class _CompositeScoreRule(t.TypedDict):
 class CompositeScoreRule(_CompositeScoreRule, total=False):
     #: Arguments of the class, by name.
     params: CompositeScoreParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class Concentration5_10_40Params(t.TypedDict, total=False):
@@ -1246,8 +1342,8 @@ class ConstituentChange(t.TypedDict):
 
     #: Session at whose close it happened.
     date: str
-    #: `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing.
-    event: t.Literal["rebalance", "order", "merger", "acquisition", "delisting", "ticker_change", "spin_off", "silence", "missing_price", "total_loss"]
+    #: `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing.
+    event: t.Literal["rebalance", "order", "merger", "acquisition", "delisting", "ticker_change", "spin_off", "spin_off_exit", "silence", "missing_price", "total_loss"]
     #: Of the corporate action; null without one.
     ex_date: t.Optional[str]
     #: Name into which it turned, or from which it came.
@@ -1452,19 +1548,27 @@ class CoverageResponse(t.TypedDict):
 
 
 class _CumulativeCoverageParams(t.TypedDict):
-    #: Share of the total that is covered; the name that crosses it is kept. Unit: fraction.
+    #: Share of the total that is covered; the security that crosses it is kept. Unit: fraction.
     coverage: float
 
 
 class CumulativeCoverageParams(_CumulativeCoverageParams, total=False):
-    """Keeps the largest names until they cover a share of the total, letting constituents stay within a buffer above it."""
+    """Keeps the best securities until they cover a share of the total, letting constituents stay within a buffer or a band."""
 
-    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint]
+    #: Datapoint whose total is covered.
+    field: t.Union[str, Datapoint, ExpressionNodeInput]
     #: Constituents stay until the coverage plus this. Unit: fraction.
     buffer: float
     #: Column whose values split the names into groups decided one by one; names without a value form one group.
     group_by: t.Optional[str]
+    #: Datapoint by which the best are found. Default: the coverage field.
+    rank_field: t.Optional[t.Union[str, Datapoint, ExpressionNodeInput]]
+    #: Smallest values first.
+    ascending: bool
+    #: Securities that are no constituents enter up to this coverage before constituents are looked at. Unit: fraction.
+    lower: t.Optional[float]
+    #: Constituents stay up to this coverage; then the best others fill up to the coverage. Unit: fraction.
+    upper: t.Optional[float]
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
@@ -1478,6 +1582,8 @@ class _CumulativeCoverageRule(t.TypedDict):
 class CumulativeCoverageRule(_CumulativeCoverageRule, total=False):
     #: Arguments of the class, by name.
     params: CumulativeCoverageParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class _CurrencyHedgedOverlayRates(t.TypedDict):
@@ -1925,6 +2031,54 @@ class Datapoint(_Datapoint, total=False):
     transform: t.Literal["none", "rank", "percentile", "zscore"]
 
 
+class DatapointEvaluationValues(t.TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Null where missing.
+    value: t.Optional[t.Union[float, str, bool]]
+
+
+class DatapointEvaluation(t.TypedDict):
+    """What an expression means, for an editor."""
+
+    #: Whether no finding is an error.
+    valid: bool
+    #: Canonical text; null where it cannot be read.
+    text: t.Optional[str]
+    #: Canonical tree: an ExpressionNode.
+    tree: t.Optional[t.Mapping[str, t.Any]]
+    #: Unit of the values, as `money` or `number`; null where it is unknown, and of a condition.
+    unit: t.Optional[str]
+    #: Session of the values; null without values.
+    as_of: t.Optional[str]
+    #: Of the securities that were asked about, or of the first that have a value.
+    values: t.Sequence[DatapointEvaluationValues]
+    #: Findings, worst first.
+    findings: t.Sequence[Finding]
+
+
+class _DatapointRequest(t.TypedDict):
+    #: The expression, as text or as nodes.
+    expression: t.Union[str, t.Mapping[str, t.Any]]
+
+
+class DatapointRequest(_DatapointRequest, total=False):
+    #: A condition is what ExpressionFilter and the first operand of `if` take.
+    expects: t.Literal["number", "condition"]
+    #: Expressions that it names, as the member of an index document.
+    datapoints: t.Mapping[str, t.Union[str, t.Mapping[str, t.Any]]]
+    #: As that of an index document; default all securities.
+    universe: UniverseSpecInput
+    #: Default: the preselected calendar.
+    calendar: str
+    #: Of amounts of money.
+    currency: str
+    #: Decision date; default the latest of the store.
+    as_of: t.Optional[Date]
+    #: Securities whose values are wanted; default the first that have one.
+    identifiers: t.Sequence[str]
+
+
 class DatasetCoverage(t.TypedDict):
     #: Which table.
     dataset: t.Literal["market", "reference"]
@@ -2143,6 +2297,8 @@ class _DividendFilterRule(t.TypedDict):
 class DividendFilterRule(_DividendFilterRule, total=False):
     #: Arguments of the class, by name.
     params: DividendFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class DividendPointsViewYears(t.TypedDict):
@@ -2395,6 +2551,8 @@ class _ExcludeListRule(t.TypedDict):
 class ExcludeListRule(_ExcludeListRule, total=False):
     #: Arguments of the class, by name.
     params: ExcludeListParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class _ExcludeParams(t.TypedDict):
@@ -2481,8 +2639,8 @@ class ExplainedRule(t.TypedDict):
 class ExplainedThreshold(t.TypedDict):
     """What a name had to reach under a rule."""
 
-    #: `minimum` least value; `maximum` greatest value; `incumbent_minimum` least value of a constituent; `minimum_years` least years with a dividend; `comparison` number that the value is compared with; `count` last rank of those kept; `fraction` last rank of the fraction kept; `coverage` last rank of those that cover the share; `coverage_buffer` last rank at which a constituent stays; `enter_rank` last rank at which a newcomer always enters; `exit_rank` last rank at which a constituent may stay; `places` rank of the constituent that took the last place, where none was left for those behind it; `fill_up` rank of the last name that filled up the count.
-    type: t.Literal["minimum", "maximum", "incumbent_minimum", "minimum_years", "comparison", "count", "fraction", "coverage", "coverage_buffer", "enter_rank", "exit_rank", "places", "fill_up"]
+    #: `minimum` least value; `maximum` greatest value; `incumbent_minimum` least value of a constituent; `minimum_years` least years with a dividend; `comparison` number that the value is compared with; `count` last rank of those kept; `fraction` last rank of the fraction kept; `coverage` last rank of those that cover the share; `coverage_buffer` last rank at which a constituent stays; `coverage_lower` last rank within the lower band; `coverage_upper` last rank at which a constituent stays, within the upper band; `enter_rank` last rank at which a newcomer always enters; `exit_rank` last rank at which a constituent may stay; `places` rank of the constituent that took the last place, where none was left for those behind it; `fill_up` rank of the last name that filled up the count.
+    type: t.Literal["minimum", "maximum", "incumbent_minimum", "minimum_years", "comparison", "count", "fraction", "coverage", "coverage_buffer", "coverage_lower", "coverage_upper", "enter_rank", "exit_rank", "places", "fill_up"]
     #: Last rank that reaches it; null off a ranking.
     rank: t.Optional[int]
     #: The bound itself, of a ranking the value of the name at that rank; null where that has none.
@@ -2554,8 +2712,8 @@ class ExposuresView(t.TypedDict):
 
 
 class _ExpressionFilterParams(t.TypedDict):
-    #: Tree of all, any, not and comparisons.
-    expression: ExpressionNode
+    #: Condition as text, or a tree of all, any, not and comparisons.
+    expression: ExpressionNodeInput
 
 
 class ExpressionFilterParams(_ExpressionFilterParams, total=False):
@@ -2574,10 +2732,15 @@ class _ExpressionFilterRule(t.TypedDict):
 class ExpressionFilterRule(_ExpressionFilterRule, total=False):
     #: Arguments of the class, by name.
     params: ExpressionFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
-#: A condition on the datapoints of one name.
-ExpressionNode = t.Union["AllNode", "AnyNode", "NotNode", "ComparisonNode"]
+#: An expression on the datapoints of one security.
+ExpressionNode = t.Union["AllNode", "AnyNode", "NotNode", "ComparisonNode", "FieldNode", "ValueNode", "ArithmeticNode", "FunctionNode"]
+
+#: An expression on the datapoints of one security.
+ExpressionNodeInput = t.Union["AllNodeInput", "AnyNodeInput", "NotNodeInput", "ComparisonNodeInput", "FieldNodeInput", "ValueNode", "ArithmeticNodeInput", "FunctionNodeInput"]
 
 class FactorAttributionView(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
@@ -2626,8 +2789,8 @@ class FactorContribution(t.TypedDict):
 
 
 class _FactorExposureParams(t.TypedDict):
-    #: Datapoint, as of the rebalance date.
-    field: str
+    #: Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date.
+    field: t.Union[str, ExpressionNodeInput]
 
 
 class FactorExposureParams(_FactorExposureParams, total=False):
@@ -2713,11 +2876,11 @@ class FieldExposure(t.TypedDict):
 
 
 class _FieldFilterParams(t.TypedDict):
-    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint]
+    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint, ExpressionNodeInput]
     #: How the datapoint is compared with the value.
     comparison: t.Literal["gt", "ge", "lt", "le", "eq", "ne", "in", "between"]
-    #: A number for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.
+    #: A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.
     value: t.Any
 
 
@@ -2737,6 +2900,8 @@ class _FieldFilterRule(t.TypedDict):
 class FieldFilterRule(_FieldFilterRule, total=False):
     #: Arguments of the class, by name.
     params: FieldFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class FieldListFieldsNumber(t.TypedDict):
@@ -2759,11 +2924,6 @@ class _FieldNode(t.TypedDict):
     node: t.Literal["field"]
     #: Column or derived datapoint, matched exactly.
     name: str
-
-
-class FieldNode(_FieldNode, total=False):
-    """A datapoint, read for every name on or before the decision date."""
-
     #: Null resolves in the order market, reference, derived.
     dataset: t.Optional[t.Literal["market", "reference", "derived"]]
     #: Sessions back from the decision date.
@@ -2776,17 +2936,47 @@ class FieldNode(_FieldNode, total=False):
     transform: t.Literal["none", "rank", "percentile", "zscore"]
 
 
+class FieldNode(_FieldNode, total=False):
+    """A datapoint, read for every name on or before the decision date."""
+
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
+
+
+class _FieldNodeInput(t.TypedDict):
+    node: t.Literal["field"]
+    #: Column or derived datapoint, matched exactly.
+    name: str
+
+
+class FieldNodeInput(_FieldNodeInput, total=False):
+    """A datapoint, read for every name on or before the decision date."""
+
+    #: Null resolves in the order market, reference, derived.
+    dataset: t.Optional[t.Literal["market", "reference", "derived"]]
+    #: Sessions back from the decision date.
+    lag: int
+    #: Trailing sessions, of which those without a bar are left out; required when the aggregate is not last.
+    window: t.Optional[int]
+    #: How a window becomes one value.
+    aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
+    #: Across the current survivors that have a value.
+    transform: t.Literal["none", "rank", "percentile", "zscore"]
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
+
+
 class FieldReturns(t.TypedDict):
     """A datapoint of the store as of the decision, as a fraction a year. A missing value counts as the mean of the others."""
 
-    #: Datapoint that holds the expected returns: its name, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, FieldNode]
+    #: Datapoint that holds the expected returns: its name, or an expression of datapoints as text or as nodes.
+    field: t.Union[str, FieldNodeInput, ExpressionNodeInput]
     type: t.Literal["field"]
 
 
 class _FieldWeightParams(t.TypedDict):
-    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint]
+    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint, ExpressionNodeInput]
 
 
 class FieldWeightParams(_FieldWeightParams, total=False):
@@ -2813,11 +3003,18 @@ class FieldWeightWeighting(_FieldWeightWeighting, total=False):
     group_caps: t.Sequence[GroupCapInput]
 
 
+class FindingPosition(t.TypedDict):
+    #: First date.
+    start: int
+    #: Last date.
+    end: int
+
+
 class _Finding(t.TypedDict):
     #: Errors prevent a save; warnings do not.
     severity: t.Literal["error", "warning", "info"]
     #: Stable code to branch on.
-    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
+    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
     #: A sentence for people.
     message: str
     #: Where, as the client wrote it.
@@ -2843,10 +3040,12 @@ class Finding(_Finding, total=False):
     last_date: str
     #: File, sheet or member of an archive that it is in, as it is called where it lies; of many the first. The row stands in the path.
     file: str
+    #: Of an expression that was sent as text, the characters concerned: from `start` to before `end`.
+    position: FindingPosition
 
 
 #: Code of a finding.
-FindingCode = t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
+FindingCode = t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
 
 class _FixedWeightParams(t.TypedDict):
     #: Identifier to weight. Unit: fraction.
@@ -2893,6 +3092,8 @@ class _FreeFloatFilterRule(t.TypedDict):
 class FreeFloatFilterRule(_FreeFloatFilterRule, total=False):
     #: Arguments of the class, by name.
     params: FreeFloatFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class _FreezeParams(t.TypedDict):
@@ -3025,6 +3226,73 @@ class FullInvestmentRow(_FullInvestmentRow, total=False):
     id: str
     #: Arguments of the class, by name.
     params: FullInvestmentParams
+
+
+class _FunctionNode(t.TypedDict):
+    node: t.Literal["function"]
+    #: One of /indices/rule-types, `functions`.
+    name: str
+    #: Nodes in any order.
+    operands: t.Sequence[ExpressionNode]
+
+
+class FunctionNode(_FunctionNode, total=False):
+    """A function of the catalogue with its operands."""
+
+    #: Column whose values are the groups in which the function is taken.
+    by: str
+    #: Securities that the function is taken across: those that remain (default), or the whole universe.
+    over: t.Literal["selection", "universe"]
+    #: Trailing sessions.
+    window: int
+    #: Sessions back from the decision date.
+    lag: int
+    #: Lower percentile, a fraction.
+    low: float
+    #: Upper percentile, a fraction.
+    high: float
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
+
+
+class _FunctionNodeInput(t.TypedDict):
+    node: t.Literal["function"]
+    #: One of /indices/rule-types, `functions`.
+    name: str
+    #: Nodes in any order.
+    operands: t.Sequence[ExpressionNodeInput]
+
+
+class FunctionNodeInput(_FunctionNodeInput, total=False):
+    """A function of the catalogue with its operands."""
+
+    #: Column whose values are the groups in which the function is taken.
+    by: str
+    #: Securities that the function is taken across: those that remain (default), or the whole universe.
+    over: t.Literal["selection", "universe"]
+    #: Trailing sessions.
+    window: int
+    #: Sessions back from the decision date.
+    lag: int
+    #: Lower percentile, a fraction.
+    low: float
+    #: Upper percentile, a fraction.
+    high: float
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
+
+
+class FunctionSpec(t.TypedDict):
+    #: Display name.
+    name: str
+    #: Of the values of one security, across securities, over trailing sessions, or of what is known at a decision.
+    form: t.Literal["elementwise", "cross_section", "over_time", "decision"]
+    #: How it is written.
+    signature: str
+    #: What it does, in a sentence or two.
+    help: str
+    #: A complete expression.
+    example: str
 
 
 class FuturesPriceRequestDividends(t.TypedDict):
@@ -3345,7 +3613,7 @@ class GroupLimitParams(_GroupLimitParams, total=False):
     """Keeps at most so many names of each group, the best by a field."""
 
     #: Datapoint by which the best of a group are found.
-    rank_field: t.Union[str, Datapoint]
+    rank_field: t.Union[str, Datapoint, ExpressionNodeInput]
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
@@ -3359,6 +3627,8 @@ class _GroupLimitRule(t.TypedDict):
 class GroupLimitRule(_GroupLimitRule, total=False):
     #: Arguments of the class, by name.
     params: GroupLimitParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class _GroupWeightParams(t.TypedDict):
@@ -3536,6 +3806,8 @@ class _HistoryFilterRule(t.TypedDict):
 class HistoryFilterRule(_HistoryFilterRule, total=False):
     #: Arguments of the class, by name.
     params: HistoryFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class IdentifierSearchIdentifiers(t.TypedDict):
@@ -3613,6 +3885,8 @@ class _IncludeListRule(t.TypedDict):
 class IncludeListRule(_IncludeListRule, total=False):
     #: Arguments of the class, by name.
     params: IncludeListParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class IndexAction(t.TypedDict):
@@ -3709,6 +3983,8 @@ class _IndexDocument(t.TypedDict):
 class IndexDocument(_IndexDocument, total=False):
     #: Where selection begins.
     universe: UniverseSpec
+    #: Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.
+    datapoints: t.Mapping[str, t.Union[str, ExpressionNode]]
     #: Given by an index on another alone.
     kind: t.Literal["overlay"]
     #: Index beneath an overlay; a blend names its own.
@@ -3741,6 +4017,8 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     universe: UniverseSpecInput
     #: Schedule of the rebalances.
     rebalance: RebalanceSpecInput
+    #: Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.
+    datapoints: t.Mapping[str, t.Union[str, ExpressionNodeInput]]
     #: Rules of a rule-driven index; exactly one of pipeline and derivation.
     pipeline: t.Optional[PipelineBody]
     #: Optimisation behind a derived index; exactly one of pipeline and derivation.
@@ -3847,6 +4125,8 @@ class _IndexExplanation(t.TypedDict):
     derivation: t.Optional[DerivedSource]
     #: Share of the decided weights still there on the effective date: names may go between the two. The applied weight is the decided one over it.
     stayed: float
+    #: Decided weight, where it became index shares before the effective close (`rebalance.weights_as: "shares"` with notice); the applied weight is what those are worth. Null otherwise.
+    decided_weight: t.Optional[float]
     #: Applied weight of the composition in force; null when that leaves the name out.
     weight: t.Optional[float]
     #: Weight held at the close of as_of; null when not held.
@@ -4279,6 +4559,14 @@ class Limits(t.TypedDict):
     MAX_EXPRESSION_DEPTH: float
     #: Nodes of an expression tree.
     MAX_EXPRESSION_NODES: float
+    #: Fields and constants of an expression tree: four a node.
+    MAX_EXPRESSION_LEAVES: float
+    #: Characters of an expression as text: sixteen a node.
+    MAX_EXPRESSION_LENGTH: float
+    #: Datapoints that an expression reads, each with its lag and window, through those that it names: four a leaf.
+    MAX_EXPRESSION_READS: float
+    #: Datapoints that a document defines: one a selection rule.
+    MAX_DATAPOINTS: float
     #: Blocks of a report template.
     MAX_REPORT_BLOCKS: float
     #: Pages of a rendered report.
@@ -4381,6 +4669,8 @@ class _LiquidityFilterRule(t.TypedDict):
 class LiquidityFilterRule(_LiquidityFilterRule, total=False):
     #: Arguments of the class, by name.
     params: LiquidityFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class _LiquidityParams(t.TypedDict):
@@ -4694,6 +4984,8 @@ class _MarketCapFilterRule(t.TypedDict):
 class MarketCapFilterRule(_MarketCapFilterRule, total=False):
     #: Arguments of the class, by name.
     params: MarketCapFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class MarketCapWeightParams(t.TypedDict, total=False):
@@ -4792,8 +5084,8 @@ class _MemberSpec(t.TypedDict):
     help: t.Optional[str]
     #: Component schema the value must satisfy.
     ref: t.Optional[str]
-    #: What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series.
-    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "risk_model", "series"]]
+    #: What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes.
+    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "risk_model", "series", "expression", "condition"]]
     #: Values of other parameters with which this one is read, by name: any of these entries; null for always.
     when: t.Optional[t.Sequence[t.Mapping[str, t.Sequence[str]]]]
 
@@ -4801,6 +5093,29 @@ class _MemberSpec(t.TypedDict):
 class MemberSpec(_MemberSpec, total=False):
     #: Value used when omitted.
     default: t.Any
+
+
+_MembershipFilterParams = t.TypedDict("_MembershipFilterParams", {
+    "index_id": str,
+})
+
+
+class MembershipFilterParams(_MembershipFilterParams, total=False):
+    #: Turned off, its constituents are excluded.
+    in: bool
+
+
+class _MembershipFilterRule(t.TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: t.Literal["MembershipFilter"]
+
+
+class MembershipFilterRule(_MembershipFilterRule, total=False):
+    #: Arguments of the class, by name.
+    params: MembershipFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class MethodologySentences(t.TypedDict):
@@ -4942,6 +5257,8 @@ class _MomentumFilterRule(t.TypedDict):
 class MomentumFilterRule(_MomentumFilterRule, total=False):
     #: Arguments of the class, by name.
     params: MomentumFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class NameSolve(t.TypedDict):
@@ -4984,12 +5301,30 @@ class NextName(t.TypedDict):
     entry_return: t.Optional[float]
 
 
-class NotNode(t.TypedDict):
-    """The operand must fail."""
-
+class _NotNode(t.TypedDict):
     node: t.Literal["not"]
     #: What must not be true.
     operand: ExpressionNode
+
+
+class NotNode(_NotNode, total=False):
+    """The operand must fail."""
+
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
+
+
+class _NotNodeInput(t.TypedDict):
+    node: t.Literal["not"]
+    #: What must not be true.
+    operand: ExpressionNodeInput
+
+
+class NotNodeInput(_NotNodeInput, total=False):
+    """The operand must fail."""
+
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
 
 
 #: What weights are chosen for: a type alone, or with its parameters.
@@ -5056,6 +5391,8 @@ class _OnePerIssuerRule(t.TypedDict):
 class OnePerIssuerRule(_OnePerIssuerRule, total=False):
     #: Arguments of the class, by name.
     params: OnePerIssuerParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 #: An OpenAPI 3.1 document.
@@ -5438,8 +5775,8 @@ class _ParameterSpec(t.TypedDict):
     help: t.Optional[str]
     #: Component schema the value must satisfy.
     ref: t.Optional[str]
-    #: What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series.
-    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "risk_model", "series"]]
+    #: What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes.
+    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "risk_model", "series", "expression", "condition"]]
     #: Values of other parameters with which this one is read, by name: any of these entries; null for always.
     when: t.Optional[t.Sequence[t.Mapping[str, t.Sequence[str]]]]
     #: Members of an object, or of each entry of a list of objects; null of other values.
@@ -5523,7 +5860,7 @@ class _PipelineBody(t.TypedDict):
 
 class PipelineBody(_PipelineBody, total=False):
     #: Rules in order, each on the survivors of the one before; none keeps the whole universe.
-    selection: t.Sequence[t.Union[ExpressionFilterRule, FieldFilterRule, CategoryFilterRule, IncludeListRule, ExcludeListRule, TopNRule, BufferedTopNRule, TopFractionRule, CumulativeCoverageRule, RangeFilterRule, MarketCapFilterRule, LiquidityFilterRule, PriceFilterRule, FreeFloatFilterRule, SeasoningFilterRule, HistoryFilterRule, VolatilityFilterRule, MomentumFilterRule, DividendFilterRule, OnePerIssuerRule, GroupLimitRule, CompositeScoreRule]]
+    selection: t.Sequence[t.Union[ExpressionFilterRule, FieldFilterRule, CategoryFilterRule, IncludeListRule, ExcludeListRule, TopNRule, BufferedTopNRule, TopFractionRule, CumulativeCoverageRule, RangeFilterRule, MarketCapFilterRule, LiquidityFilterRule, PriceFilterRule, FreeFloatFilterRule, SeasoningFilterRule, HistoryFilterRule, VolatilityFilterRule, MomentumFilterRule, DividendFilterRule, OnePerIssuerRule, GroupLimitRule, CompositeScoreRule, MembershipFilterRule, QuotaRule]]
     #: What happens at events and gaps.
     treatment: TreatmentSpecInput
 
@@ -5739,6 +6076,8 @@ class _PriceFilterRule(t.TypedDict):
 class PriceFilterRule(_PriceFilterRule, total=False):
     #: Arguments of the class, by name.
     params: PriceFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class PriceGapPayload(t.TypedDict):
@@ -5750,8 +6089,14 @@ class PriceGapPayload(t.TypedDict):
     priced_from: str
 
 
-#: Weights in proportion to the price of one share in index currency, as in a Dow style average.
-PriceWeightParams = t.Dict[str, t.Any]
+class PriceWeightParams(t.TypedDict, total=False):
+    """Holds one share of each constituent, or a factor of it: weights in proportion to prices in index currency, as in the Dow Jones Industrial Average."""
+
+    #: Column of the number of shares of each constituent, such as a par-value or price-adjustment factor. Default: one share each.
+    factor_field: t.Optional[str]
+    #: A split leaves the number of shares and changes the divisor, or multiplies the shares so that the weight is kept.
+    splits: t.Literal["divisor", "keep_weight"]
+
 
 class _PriceWeightWeighting(t.TypedDict):
     type: t.Literal["PriceWeight"]
@@ -5886,9 +6231,40 @@ class PublishedLog(t.TypedDict):
     entries: t.Sequence[PublicationEntry]
 
 
+class _QuotaParams(t.TypedDict):
+    #: Column whose values are the groups.
+    field: str
+    #: Number of securities by group. Unit: securities.
+    quotas: t.Mapping[str, int]
+
+
+class QuotaParams(_QuotaParams, total=False):
+    """Keeps a number of securities of each group, the best by a field; groups without a quota are excluded."""
+
+    #: Datapoint by which the best of a group are found.
+    rank_field: t.Union[str, Datapoint, ExpressionNodeInput]
+    #: Smallest values first.
+    ascending: bool
+    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    missing: t.Literal["exclude", "include"]
+
+
+class _QuotaRule(t.TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: t.Literal["Quota"]
+
+
+class QuotaRule(_QuotaRule, total=False):
+    #: Arguments of the class, by name.
+    params: QuotaParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
+
+
 class _RangeFilterParams(t.TypedDict):
-    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint]
+    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint, ExpressionNodeInput]
 
 
 class RangeFilterParams(_RangeFilterParams, total=False):
@@ -5913,11 +6289,13 @@ class _RangeFilterRule(t.TypedDict):
 class RangeFilterRule(_RangeFilterRule, total=False):
     #: Arguments of the class, by name.
     params: RangeFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class _RankWeightParams(t.TypedDict):
-    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint]
+    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint, ExpressionNodeInput]
 
 
 class RankWeightParams(_RankWeightParams, total=False):
@@ -6082,6 +6460,14 @@ class RebalanceSnapshot(t.TypedDict):
     stale_fills: t.Sequence[StaleFillPayload]
     #: When the composition was published, if earlier than date.
     announced: t.Optional[str]
+    #: Weights decided on reference_date; null where they are the weights, and in runs stored before they were recorded.
+    target_weights: t.Optional[t.Mapping[str, float]]
+    #: Date whose closes turned target weights into index shares; null in runs stored before it was recorded.
+    reference_date: t.Optional[str]
+    #: Index shares at the effective close: weight times market value over price, with divisor 1 on the base date. Null for strategies and overlays, and in older runs.
+    index_shares: t.Optional[t.Mapping[str, float]]
+    #: Index shares over float-adjusted shares; null for a security without a share count.
+    weighting_factor: t.Optional[t.Mapping[str, t.Optional[float]]]
     #: What called for it: the schedule, or a breach that `treatment.on_breach` answers; null in runs stored before it was recorded.
     cause: t.Optional[t.Literal["schedule", "breach"]]
 
@@ -6103,6 +6489,8 @@ class RebalanceSpec(t.TypedDict):
     roll: t.Literal["following", "preceding", "unadjusted"]
     #: From the decision to the effective date. Unit: sessions.
     effective_lag: int
+    #: Target weights become index shares at the closes of the decision and drift until the effective date (shares), or hold exactly at the effective close (weights).
+    weights_as: t.Literal["shares", "weights"]
     #: Effective dates, YYYY-MM-DD.
     dates: t.Sequence[str]
 
@@ -6124,6 +6512,8 @@ class RebalanceSpecInput(t.TypedDict, total=False):
     roll: t.Literal["following", "preceding", "unadjusted"]
     #: From the decision to the effective date. Unit: sessions.
     effective_lag: int
+    #: Target weights become index shares at the closes of the decision and drift until the effective date (shares), or hold exactly at the effective close (weights).
+    weights_as: t.Literal["shares", "weights"]
     #: Effective dates, YYYY-MM-DD.
     dates: t.Sequence[Date]
 
@@ -6414,7 +6804,9 @@ class RefreshResultRejectedFirst(t.TypedDict):
 class RefreshResultRejected(t.TypedDict):
     #: Asset identifier.
     identifier: str
+    #: Bars of its history that differ in the source.
     bars: RefreshResultRejectedBars
+    #: Corporate actions of its history that differ in the source.
     corporate_actions: RefreshResultRejectedCorporateActions
     #: Later bars that are not taken either.
     held_back: int
@@ -7299,7 +7691,14 @@ class RollingRiskView(t.TypedDict):
     risk: TableFrame
 
 
-class RuleSpec(t.TypedDict):
+class RuleFallback(t.TypedDict):
+    #: Taken where fewer securities than this are kept by the parameters before.
+    when_fewer_than: int
+    #: Parameters that take the place of those of the rule; the others stay.
+    params: t.Mapping[str, t.Any]
+
+
+class _RuleSpec(t.TypedDict):
     #: Client-assigned, unique within the pipeline.
     id: str
     #: Rule class; see /indices/rule-types.
@@ -7308,11 +7707,18 @@ class RuleSpec(t.TypedDict):
     params: t.Mapping[str, t.Any]
 
 
+class RuleSpec(_RuleSpec, total=False):
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
+
+
 class RuleTypes(t.TypedDict):
     #: Selection classes.
     selection: t.Sequence[TypeSpec]
     #: Weighting classes.
     weighting: t.Sequence[TypeSpec]
+    #: Functions of expressions.
+    functions: t.Sequence[FunctionSpec]
     #: The other fields of a definition, by part.
     fields: DefinitionFields
 
@@ -7660,8 +8066,8 @@ class ScheduleView(_ScheduleView, total=False):
 
 
 class _ScoreTerm(t.TypedDict):
-    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint]
+    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint, ExpressionNodeInput]
 
 
 class ScoreTerm(_ScoreTerm, total=False):
@@ -7691,6 +8097,8 @@ class _SeasoningFilterRule(t.TypedDict):
 class SeasoningFilterRule(_SeasoningFilterRule, total=False):
     #: Arguments of the class, by name.
     params: SeasoningFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 SensitivityRow = t.TypedDict("SensitivityRow", {
@@ -8559,8 +8967,8 @@ class TextBlockInput(_TextBlockInput, total=False):
 
 
 class _TiltWeightParams(t.TypedDict):
-    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint]
+    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint, ExpressionNodeInput]
 
 
 class TiltWeightParams(_TiltWeightParams, total=False):
@@ -8590,8 +8998,8 @@ class TiltWeightWeighting(_TiltWeightWeighting, total=False):
 
 
 class _TopFractionParams(t.TypedDict):
-    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint]
+    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint, ExpressionNodeInput]
     #: Share of the ranked names that is kept. Unit: fraction.
     fraction: float
 
@@ -8616,6 +9024,8 @@ class _TopFractionRule(t.TypedDict):
 class TopFractionRule(_TopFractionRule, total=False):
     #: Arguments of the class, by name.
     params: TopFractionParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class _TopNParams(t.TypedDict):
@@ -8626,8 +9036,8 @@ class _TopNParams(t.TypedDict):
 class TopNParams(_TopNParams, total=False):
     """Keeps the count best names by a field, overall or in each group."""
 
-    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint]
+    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint, ExpressionNodeInput]
     #: Smallest values first.
     ascending: bool
     #: Column whose values split the names into groups decided one by one; names without a value form one group.
@@ -8645,6 +9055,8 @@ class _TopNRule(t.TypedDict):
 class TopNRule(_TopNRule, total=False):
     #: Arguments of the class, by name.
     params: TopNParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class _TrackingErrorParams(t.TypedDict):
@@ -8750,14 +9162,16 @@ class _TreatmentSpec(t.TypedDict):
     dividends: t.Literal["price", "total", "net"]
     #: Share of dividends that is lost, in the net variant. Unit: fraction.
     withholding_tax: float
-    #: Returns of capital, too: reinvested in every variant, or left out.
-    special_dividends: t.Literal["reinvest", "ignore"]
+    #: Ordinary dividends buy the whole index, or more of the security that paid them.
+    reinvestment: t.Literal["index", "constituent"]
+    #: Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored.
+    special_dividends: t.Literal["adjust", "constituent", "reinvest", "ignore"]
     #: Applied; left out only where prices are adjusted already.
     splits: t.Literal["apply", "ignore"]
     #: What a name that leaves is worth.
     delisting: t.Literal["last_price", "zero", "action_value"]
-    #: Whether a spun-off name enters, at zero, on its ex-date.
-    spin_offs: t.Literal["zero_price", "ignore"]
+    #: A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored.
+    spin_offs: t.Literal["zero_price", "drop_after_first_session", "ignore"]
     #: Carry the last price, leave the name out until the next rebalance, or fail.
     missing_prices: t.Literal["carry", "exclude", "fail"]
     #: Without a bar for longer on its own calendar, a name leaves. Unit: sessions.
@@ -8767,6 +9181,8 @@ class _TreatmentSpec(t.TypedDict):
 
 
 class TreatmentSpec(_TreatmentSpec, total=False):
+    #: The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only.
+    rights: t.Literal["subscribe", "price_only", "constituent"]
     #: Rebalance when a limit is passed between reviews, or do nothing (none).
     on_breach: t.Literal["none", "rebalance"]
     #: Published rule whose breach calls for a rebalance; UCITS_5_10_40 unless given.
@@ -8778,14 +9194,18 @@ class TreatmentSpecInput(t.TypedDict, total=False):
     dividends: t.Literal["price", "total", "net"]
     #: Share of dividends that is lost, in the net variant. Unit: fraction.
     withholding_tax: float
-    #: Returns of capital, too: reinvested in every variant, or left out.
-    special_dividends: t.Literal["reinvest", "ignore"]
+    #: Ordinary dividends buy the whole index, or more of the security that paid them.
+    reinvestment: t.Literal["index", "constituent"]
+    #: Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored.
+    special_dividends: t.Literal["adjust", "constituent", "reinvest", "ignore"]
+    #: The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only.
+    rights: t.Literal["subscribe", "price_only", "constituent"]
     #: Applied; left out only where prices are adjusted already.
     splits: t.Literal["apply", "ignore"]
     #: What a name that leaves is worth.
     delisting: t.Literal["last_price", "zero", "action_value"]
-    #: Whether a spun-off name enters, at zero, on its ex-date.
-    spin_offs: t.Literal["zero_price", "ignore"]
+    #: A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored.
+    spin_offs: t.Literal["zero_price", "drop_after_first_session", "ignore"]
     #: Carry the last price, leave the name out until the next rebalance, or fail.
     missing_prices: t.Literal["carry", "exclude", "fail"]
     #: Without a bar for longer on its own calendar, a name leaves. Unit: sessions.
@@ -8987,8 +9407,8 @@ class UniverseMembership(t.TypedDict):
 
 
 class _UniverseSpec(t.TypedDict):
-    #: Every name of the market, or fewer.
-    kind: t.Literal["all", "named", "list", "index", "watchlist"]
+    #: Every name of the market, or fewer; or a set of other universes.
+    kind: t.Literal["all", "named", "list", "index", "watchlist", "union", "difference", "intersection"]
 
 
 class UniverseSpec(_UniverseSpec, total=False):
@@ -8998,17 +9418,21 @@ class UniverseSpec(_UniverseSpec, total=False):
     watchlist_id: str
     #: Asset identifiers of the kind `list`.
     identifiers: t.Sequence[str]
+    #: Universes of a set: the members of any of them (union), of all (intersection), or of the first and no other (difference). An index among them is as it was last decided.
+    of: t.Sequence[UniverseSpec]
 
 
 class UniverseSpecInput(t.TypedDict, total=False):
-    #: Every name of the market, or fewer.
-    kind: t.Literal["all", "named", "list", "index", "watchlist"]
+    #: Every name of the market, or fewer; or a set of other universes.
+    kind: t.Literal["all", "named", "list", "index", "watchlist", "union", "difference", "intersection"]
     #: Of the kind `named` a universe of the market, of `index` an index: its constituents at each decision.
     id: t.Optional[str]
     #: Stored watchlist of the kind `watchlist`, as it is when used.
     watchlist_id: str
     #: Asset identifiers of the kind `list`.
     identifiers: t.Sequence[str]
+    #: Universes of a set: the members of any of them (union), of all (intersection), or of the first and no other (difference). An index among them is as it was last decided.
+    of: t.Sequence[UniverseSpecInput]
 
 
 class ValidatedFamily(t.TypedDict):
@@ -9062,6 +9486,19 @@ class ValidationReport(t.TypedDict):
     valid: bool
     #: Findings, worst first.
     findings: t.Sequence[Finding]
+
+
+class _ValueNode(t.TypedDict):
+    node: t.Literal["value"]
+    #: A constant, or a list of constants as the edges of ladder.
+    value: t.Union[t.Union[float, str, bool], t.Sequence[t.Union[float, str, bool]]]
+
+
+class ValueNode(_ValueNode, total=False):
+    """A constant."""
+
+    #: Canonical text of the tree, at its root; ignored where it is sent.
+    text: str
 
 
 class VersionDifferenceSentences(t.TypedDict):
@@ -9127,6 +9564,8 @@ class _VolatilityFilterRule(t.TypedDict):
 class VolatilityFilterRule(_VolatilityFilterRule, total=False):
     #: Arguments of the class, by name.
     params: VolatilityFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
 
 
 class _VolatilityParams(t.TypedDict):
@@ -9275,8 +9714,8 @@ class WeightSumRow(_WeightSumRow, total=False):
 
 
 class _WeightedAverageParams(t.TypedDict):
-    #: Datapoint, as of the rebalance date.
-    field: str
+    #: Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date.
+    field: t.Union[str, ExpressionNodeInput]
 
 
 class WeightedAverageParams(_WeightedAverageParams, total=False):

@@ -1,4 +1,5 @@
 import type { Finding } from '#clients/typescript/divisor.js';
+import { service } from '../../state/service.js';
 import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { Button } from '../button.js';
 import { Icon } from '../icon.js';
@@ -19,12 +20,37 @@ interface ExpressionProps extends NodeProps {
 }
 
 /** A condition on the datapoints of one name: a tree of `all`, `any` and `not` over comparisons. */
-export function Expression({ spec: { label, help }, ...node }: ExpressionProps) {
+export function Expression({ spec, ...node }: ExpressionProps) {
+  const { label, help } = spec;
+  const { value, onChange } = node;
+  if (!isObject(value) || typeof value['text'] === 'string') {
+    const { text: _, ...tree } = isObject(value) ? value : FIRST;
+    return (
+      <div class="field-wide">
+        <Field {...node} spec={{ ...spec, kind: 'formula', expects: 'condition', isWide: true }} />
+        {typeof value !== 'string' && (
+          <Button kind="bare" onClick={() => onChange(tree)}>
+            As a tree
+          </Button>
+        )}
+      </div>
+    );
+  }
   return (
     <fieldset class="field-group">
       <legend>{label}</legend>
       {help != null && <p class="field-help">{coded(help)}</p>}
       <Node {...node} />
+      <Button
+        kind="bare"
+        onClick={() =>
+          void service.value
+            .call('evaluateDatapoint', { body: { expression: value, expects: 'condition' } })
+            .then(({ text }) => text !== null && onChange(text))
+        }
+      >
+        As text
+      </Button>
     </fieldset>
   );
 }

@@ -1,11 +1,13 @@
 import { useEffect, useState } from 'preact/hooks';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { formulaText } from '../../words/formulas.js';
 import { isObject, type Json } from '../../words/paths.js';
 import { parseQuantity } from '../../words/quantities.js';
 import { plainText, scalarOf, scalarText } from '../../words/scalars.js';
 import { Toggles } from '../toggles.js';
 import type { FieldSpec } from './field-spec.js';
+import { Formula } from './formula.js';
 import { Pairs } from './pairs.js';
 
 interface ControlProps {
@@ -39,8 +41,7 @@ export function FieldControl(props: ControlProps) {
           onChange={(event) => onChange(BOOLEANS[event.currentTarget.value])}
         >
           {spec.isRequired !== true && <option value="">{otherwiseText(spec)}</option>}
-          <option value="true">yes</option>
-          <option value="false">no</option>
+          <YesAndNo />
         </select>
       );
     case 'choice':
@@ -80,10 +81,19 @@ export function FieldControl(props: ControlProps) {
       return <TextInput {...props} common={common} toText={listText} toValue={parseIntegers} />;
     case 'json':
       return <TextArea {...props} common={common} toText={jsonText} toValue={parseJson} rows={4} />;
+    case 'formula':
+      return <FormulaInput {...props} common={common} />;
     default:
       return <TextInput {...props} common={common} />;
   }
 }
+
+const YesAndNo = () => (
+  <>
+    <option value="true">yes</option>
+    <option value="false">no</option>
+  </>
+);
 
 const BOOLEANS: Readonly<Record<string, boolean | undefined>> = { true: true, false: false };
 
@@ -118,11 +128,20 @@ function SeriesInput(props: TextInputProps) {
   return <TextInput {...props} spec={{ ...props.spec, suggestions }} />;
 }
 
+/** An expression as text, with what it means. */
+function FormulaInput(props: CommonProps) {
+  return (
+    <Formula {...props} expects={props.spec.expects ?? 'number'}>
+      <TextInput {...props} toText={formulaText} toValue={parseNamed} />
+    </Formula>
+  );
+}
+
 interface TextInputProps extends CommonProps, Partial<Pick<Typed, 'toText' | 'toValue'>> {}
 
 function TextInput({ id, spec, value, datapoints, onChange, common, ...own }: TextInputProps) {
   const isNumber = spec.kind === 'number' || spec.kind === 'integer';
-  const isDatapoint = spec.kind === 'datapoint' || spec.kind === 'node';
+  const isDatapoint = spec.kind === 'datapoint' || spec.kind === 'node' || spec.kind === 'formula';
   const suggestions = spec.suggestions ?? (isDatapoint ? datapoints : []);
   const suggests = suggestions.length > 0;
   const [text, type] = useTyped({

@@ -15,6 +15,8 @@ export type FieldKind =
   /** Whole numbers, separated as those of a list. */
   | 'integers'
   | 'datapoint'
+  /** An expression of datapoints, as text. */
+  | 'formula'
   /** The identifier of a series of the served market. */
   | 'series'
   /** A text, or the object that says more. */
@@ -58,6 +60,8 @@ export interface FieldSpec {
   readonly link?: { readonly address: string; readonly text: string };
   /** Members of an object, or of each row. */
   readonly members?: readonly MemberSpec[];
+  /** Of a formula, where it is no number. */
+  readonly expects?: 'condition';
   /** Whether it has a line of its own. */
   readonly isWide?: boolean;
 }
@@ -108,6 +112,7 @@ const FORMATS: Partial<Record<NonNullable<MemberSpec['format']>, FieldKind>> = {
   object: 'object',
   rows: 'rows',
   series: 'series',
+  expression: 'formula',
 };
 
 function kindOf({ name, type, choices, ref, format }: MemberSpec): FieldKind {

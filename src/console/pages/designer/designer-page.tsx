@@ -2,6 +2,7 @@ import type { RuleTypes } from '#clients/typescript/divisor.js';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { Banner } from '../../components/banner.js';
 import { Button } from '../../components/button.js';
+import { FormulaTerms, type Terms } from '../../components/form/formula-terms.js';
 import { MayNot } from '../../components/may-not.js';
 import { NoteInput } from '../../components/note-input.js';
 import { Page } from '../../components/page.js';
@@ -76,6 +77,11 @@ async function newOverlay(beneath: string, signal: AbortSignal): Promise<Opened>
   return { document: overlayOn(document), etag: null, isStored: false };
 }
 
+/** Members of a definition on which the values of an expression depend. */
+function termsOf({ datapoints, universe, calendar, currency }: JsonObject): Terms['request'] {
+  return JSON.parse(JSON.stringify({ datapoints, universe, calendar, currency })) as Terms['request']; // Checked by the service.
+}
+
 interface DesignerProps {
   readonly opened: Opened;
   readonly types: RuleTypes;
@@ -101,34 +107,36 @@ function Designer({ opened, types, onReload }: DesignerProps) {
   const findings = [...(report.data?.findings ?? []), ...refused];
   return (
     <WorkshopContext.Provider value={{ draft, types, findings, isStored, ...names }}>
-      <Page
-        title={isStored ? `Edit ${id}` : 'New index'}
-        above={[{ address: '/', text: 'Indices' }, ...(isStored ? [{ address: indexAddress(id), text: id }] : [])]}
-        actions={
-          <>
-            {isChanged && <Button onClick={discard}>Discard changes</Button>}
-            {may('write') && <NoteInput value={note} onChange={setNote} />}
-            {may('write') ? (
-              <Button
-                kind="main"
-                disabled={!isValid || saving.isSaving || (isStored && !isChanged)}
-                onClick={() => saving.save(note)}
-              >
-                {isStored ? 'Save' : 'Save the index'}
-              </Button>
-            ) : (
-              <MayNot scope="write" what="save" />
-            )}
-          </>
-        }
-      >
-        {left && isChanged && <Left onDiscard={discard} />}
-        <Saved saving={saving} mine={document} note={note} />
-        <div class="designer">
-          <Forms document={document} />
-          <Extent findings={findings} isValid={isValid} />
-        </div>
-      </Page>
+      <FormulaTerms.Provider value={{ functions: types.functions, request: termsOf(document) }}>
+        <Page
+          title={isStored ? `Edit ${id}` : 'New index'}
+          above={[{ address: '/', text: 'Indices' }, ...(isStored ? [{ address: indexAddress(id), text: id }] : [])]}
+          actions={
+            <>
+              {isChanged && <Button onClick={discard}>Discard changes</Button>}
+              {may('write') && <NoteInput value={note} onChange={setNote} />}
+              {may('write') ? (
+                <Button
+                  kind="main"
+                  disabled={!isValid || saving.isSaving || (isStored && !isChanged)}
+                  onClick={() => saving.save(note)}
+                >
+                  {isStored ? 'Save' : 'Save the index'}
+                </Button>
+              ) : (
+                <MayNot scope="write" what="save" />
+              )}
+            </>
+          }
+        >
+          {left && isChanged && <Left onDiscard={discard} />}
+          <Saved saving={saving} mine={document} note={note} />
+          <div class="designer">
+            <Forms document={document} />
+            <Extent findings={findings} isValid={isValid} />
+          </div>
+        </Page>
+      </FormulaTerms.Provider>
     </WorkshopContext.Provider>
   );
 }

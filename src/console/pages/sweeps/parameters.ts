@@ -34,7 +34,16 @@ export function variedIn(document: JsonObject, types: RuleTypes, costs: number):
 }
 
 /** Kinds of parameters that a line of a form has room for. */
-const ONE_VALUE: ReadonlySet<string> = new Set(['number', 'integer', 'boolean', 'choice', 'text', 'datapoint', 'date']);
+const ONE_VALUE: ReadonlySet<string> = new Set([
+  'number',
+  'integer',
+  'boolean',
+  'choice',
+  'text',
+  'datapoint',
+  'formula',
+  'date',
+]);
 
 /** Parameters that are numbers, words of a list, or yes and no. */
 function ofRow(row: JsonObject, path: Path, specs: readonly TypeSpec[], name: string): readonly Varied[] {

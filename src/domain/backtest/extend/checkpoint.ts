@@ -1,7 +1,7 @@
 import type { Day } from '../../time/days.js';
 import type { IndexDocument, TreatmentSpec } from '../../documents/index-document.js';
 import { treatmentOf as documentTreatment } from '../../documents/treatment.js';
-import { markMarket } from '../../market/growth.js';
+import { markMarket } from '../../index-mathematics/growth.js';
 import type { MarketMark } from '../../market/session-market.js';
 import { lastAtMost } from '../../numbers/search.js';
 import type { SeriesEnd } from '../../books/benchmark.js';
@@ -41,7 +41,7 @@ export interface RunCheckpoint {
 }
 
 /** Incremented with every change of the contents of a checkpoint. */
-export const CHECKPOINT_FORMAT = 11;
+export const CHECKPOINT_FORMAT = 12;
 
 /**
  * An index with the compositions that later decisions can meet: their own incumbents, or the universe of another index.

@@ -7,6 +7,7 @@ import type { CorporateAction } from '../../market/market-data.js';
 import { variantOn } from '../../market/price-basis.js';
 import type { Book, Gap } from '../../books/book.js';
 import { storedAfter, type StoredBook } from '../../books/resumed-book.js';
+import { indexSharesIn, withoutShares } from '../../books/index-shares.js';
 import { staleFillsOf, staleFindings } from '../../books/stale-fills.js';
 import { CHECKPOINT_FORMAT, marksOf, recentOf, sinceOf, type RunCheckpoint } from './checkpoint.js';
 import { snapshotsOf, type Snapshot } from '../record/schema.js';
@@ -114,7 +115,10 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   return {
     columns,
     earlierFiles,
-    rebalances: snapshotsOf(rebalances, staleFills),
+    rebalances: snapshotsOf(rebalances, {
+      fills: staleFills,
+      sharesOf: plan.strategy ? withoutShares(index.sm) : indexSharesIn(index.book, index.document.currency),
+    }),
     market: index.sm.identifiers,
     checkpoint: next,
     extendedFrom: checkpoint.day,

@@ -7,7 +7,7 @@ import type { DecisionMemory } from '../../books/decider.js';
 import type { Composition } from '../../books/compositions.js';
 import { followBook } from '../../books/follow-book.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
-import { indexTerms } from '../../books/index-run.js';
+import { indexTargets, indexTerms } from '../../books/index-run.js';
 import { resumeOf, type StoredBook } from '../../books/resumed-book.js';
 import { resumedOverlayPortfolio } from '../../books/overlay-portfolio.js';
 import { simulateBook } from '../../books/simulate-book.js';
@@ -42,11 +42,7 @@ export function resumeBook(
     isBrief,
     targets: composed
       .filter(({ session }) => session <= to)
-      .map(({ session, columns, weights, uncapped }) => ({
-        session,
-        columns,
-        weights: isUncapped ? uncapped : weights,
-      })),
+      .map((composition) => indexTargets(composition, isUncapped)),
     initialValue: document.base_value,
     costRate: 0,
     fills: 'all',

@@ -1,7 +1,8 @@
 import { LIMITS } from '../../refusals/limits.js';
 import { isEqual } from '../../numbers/number-types.js';
 import type { Run } from '../run.js';
-import type { Composition } from '../../books/compositions.js';
+import type { Book } from '../../books/book.js';
+import type { Composition, Compositions } from '../../books/compositions.js';
 import type { RebalanceCause } from '../../schedule/rebalance-causes.js';
 import type { StaleFills } from '../../books/stale-fills.js';
 import { fieldsOf, group, type Field } from './field.js';
@@ -21,6 +22,7 @@ import {
 } from './rows.js';
 import {
   type ShownComposition,
+  type ShownTerms,
   shownWith,
   never,
   type WholeBook,
@@ -52,6 +54,8 @@ const STALE_FILLS = group({
   ages: fill.i32({ whole: ({ ages }) => ages }),
 });
 
+const NUMBERS = fieldsOf<Float64Array, never>().f64({ whole: (values) => values });
+
 /** A composition as it is recorded: weights in which nothing was capped are stored once. */
 const composition = fieldsOf<ShownComposition, never>();
 export const SNAPSHOT = group({
@@ -76,12 +80,19 @@ export const SNAPSHOT = group({
   ),
   /** What called for it; null in records that do not tell. */
   cause: composition.later(composition.fixed(({ cause }): RebalanceCause => cause ?? 'schedule')),
+  /** Day whose closes turned target weights into index shares. */
+  reference: composition.later(composition.fixed(({ reference }) => reference)),
+  targetColumns: composition.later(composition.positions({ whole: ({ targets }) => targets.columns })),
+  targets: composition.later(composition.f64({ whole: ({ targets }) => targets.weights })),
+  /** Index shares, and those over float-adjusted shares; null of what is none of an index. */
+  shares: composition.later(composition.optional({ whole: ({ shares }) => shares, added: never, field: NUMBERS })),
+  factors: composition.later(composition.optional({ whole: ({ factors }) => factors, added: never, field: NUMBERS })),
 });
 export type Snapshot = Recorded<typeof SNAPSHOT>;
 
-/** Compositions as they are recorded. @param fills by session */
-export function snapshotsOf(compositions: readonly Composition[], fills: ReadonlyMap<number, StaleFills>): Snapshot[] {
-  return compositions.map((one) => SNAPSHOT.whole(shownWith(one, fills)));
+/** Compositions as they are recorded. */
+export function snapshotsOf(compositions: readonly Composition[], terms: ShownTerms): Snapshot[] {
+  return compositions.map((one) => SNAPSHOT.whole(shownWith(one, terms)));
 }
 
 type Recorded<F> = F extends Field<infer T, never, never> ? T : never;
@@ -103,10 +114,18 @@ export const BOOK = group({
     added: ({ divisor }) => divisor,
     field: numbers.f64({ whole: itself, added: itself }),
   }),
+  /** Ordinary dividends in points of the price return; null where they buy more of the security that pays them. */
+  dividendPoints: book.later(
+    book.optional({
+      whole: ({ index }) => index?.book.reinvested?.points ?? null,
+      added: ({ index }) => index?.book.reinvested?.points.subarray(1) ?? null,
+      field: numbers.f64({ whole: itself, added: itself }),
+    }),
+  ),
   snapshots: book.latest({
     item: SNAPSHOT,
-    whole: (shown) => shownOf(shown.index, served(shown)),
-    added: ({ index }) => shownOf(index, index?.composed ?? []),
+    whole: (shown) => shownOf(pricedIndex(shown.index?.book, shown.index?.compositions), served(shown)),
+    added: ({ index }) => shownOf(pricedIndex(index?.book, index), index?.composed ?? []),
     max: LIMITS.MAX_REBALANCES,
   }),
   rebalancesTotal: book.count({
@@ -115,6 +134,11 @@ export const BOOK = group({
   }),
 });
 export type RecordedBook = Recorded<typeof BOOK>;
+
+/** An index with the currency of its level; null of a bare series. */
+function pricedIndex(book: Book | undefined, of: Pick<Compositions, 'document'> | null | undefined) {
+  return book === undefined || !of ? null : { book, currency: of.document.currency };
+}
 
 const position = fieldsOf<PositionRows, PositionRows>();
 const stayingPositions = ({ at }: PositionRows): number => LIMITS.MAX_POSITION_ROWS - at.length;

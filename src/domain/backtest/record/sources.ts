@@ -3,7 +3,8 @@ import type { Finding } from '../../refusals/findings.js';
 import type { Continuation, IndexContinuation } from '../extend/continuation.js';
 import type { Run } from '../run.js';
 import type { Book } from '../../books/book.js';
-import type { Composition } from '../../books/compositions.js';
+import type { Composition, Compositions } from '../../books/compositions.js';
+import { indexSharesIn, type IndexShares, type SharesOf } from '../../books/index-shares.js';
 import { coverageOf, type CalendarCoverage } from '../../books/window.js';
 import { staleFillsOf, type StaleFills } from '../../books/stale-fills.js';
 import type { Trades } from '../../books/trades.js';
@@ -11,13 +12,20 @@ import type { WeightsFrame } from './field.js';
 import { frameOf, sameFrame, type AddedFrame } from './frame.js';
 import type { RecordedOrder } from './rows.js';
 
-/** A composition with those trades to it that were priced from an earlier session. */
-export interface ShownComposition extends Composition {
+/** A composition in shares, with those trades to it that were priced from an earlier session. */
+export interface ShownComposition extends Omit<Composition, 'targets'>, IndexShares {
   readonly staleFills: StaleFills | null;
 }
 
-export function shownWith(one: Composition, fills: ReadonlyMap<number, StaleFills>): ShownComposition {
-  return { ...one, staleFills: fills.get(one.session) ?? null };
+/** What is shown of compositions beside themselves. */
+export interface ShownTerms {
+  /** By session. */
+  readonly fills: ReadonlyMap<number, StaleFills>;
+  readonly sharesOf: SharesOf;
+}
+
+export function shownWith(one: Composition, { fills, sharesOf }: ShownTerms): ShownComposition {
+  return { ...one, ...sharesOf(one), staleFills: fills.get(one.session) ?? null };
 }
 
 export function never(): null {
@@ -30,7 +38,10 @@ export interface WholeBook {
   readonly levels: Float64Array;
   readonly coverage: CalendarCoverage | null;
   /** Null for a bare series. */
-  readonly index: { readonly book: Book; readonly compositions: { readonly list: readonly Composition[] } } | null;
+  readonly index: {
+    readonly book: Book;
+    readonly compositions: Pick<Compositions, 'list' | 'document'>;
+  } | null;
   readonly frame: WeightsFrame | null;
 }
 
@@ -39,19 +50,20 @@ export interface AddedBook {
   readonly days: Int32Array;
   readonly levels: Float64Array;
   readonly coverage: CalendarCoverage | null;
-  readonly index: Pick<IndexContinuation, 'composed' | 'book'> | null;
+  readonly index: Pick<IndexContinuation, 'composed' | 'book' | 'document'> | null;
   readonly divisor: Float64Array | null;
   readonly frame: AddedFrame | null;
 }
 
 /** Compositions with what an index traded to them at carried prices. */
 export function shownOf(
-  index: { readonly book: Book } | null,
+  index: { readonly book: Book; readonly currency: string } | null,
   compositions: readonly Composition[],
 ): ShownComposition[] {
   if (index === null || compositions.length === 0) return [];
-  const fills = staleFillsOf(index.book);
-  return compositions.map((one) => shownWith(one, fills));
+  const { book, currency } = index;
+  const terms = { fills: staleFillsOf(book), sharesOf: indexSharesIn(book, currency) };
+  return compositions.map((one) => shownWith(one, terms));
 }
 
 /** Compositions that took effect. */

@@ -56,7 +56,7 @@ export type Upgrade =
 /** A file, as an upgrade sees it. */
 export interface BlockReader {
   readonly header: { readonly dates: number; readonly foreign: Readonly<Record<string, number>> };
-  f64(name: 'effects' | 'rates'): Float64Array;
+  f64(name: 'distributions' | 'effects' | 'rates'): Float64Array;
 }
 
 /** Elements of a block, written straight into the file's memory. */

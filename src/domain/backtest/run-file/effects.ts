@@ -1,4 +1,4 @@
-import { effectAt, effectTable, type EffectTable } from '../../market/session-effects.js';
+import { effectTable, type EffectTable } from '../../index-mathematics/session-effects.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import { placeActions } from '../../market/session-actions.js';
 import { keptFloats } from '#base/memory/kept-memory.js';
@@ -11,6 +11,27 @@ import type { Sessions } from './panels.js';
 
 /** Numbers of a row: name, date, ratio, cash, rights, subscription price. */
 export const EFFECT_WIDTH = 6;
+
+/** Rows of what happened to names: the numbers of one, and which effects have one. */
+export interface RowLayout {
+  readonly width: number;
+  has(table: EffectTable, e: number): boolean;
+  /** @param at position of the row, whose name and date are written already */
+  write(rows: Float64Array, at: number, table: EffectTable, e: number): void;
+}
+
+const EFFECTS: RowLayout = {
+  width: EFFECT_WIDTH,
+  // What the index pays out or what adjusts a close only is in `distributions`.
+  has: ({ ratio, cash, rights, special, ordinary }, e) =>
+    (special[e] === 0 && ordinary[e] === 0) || ratio[e] !== 1 || cash[e] !== 0 || rights[e] !== 0,
+  write(rows, at, { ratio, cash, rights, subscription }, e) {
+    rows[at + 2] = ratio[e]!;
+    rows[at + 3] = cash[e]!;
+    rows[at + 4] = rights[e]!;
+    rows[at + 5] = subscription[e]!;
+  },
+};
 
 /** Most bytes of rows that are kept: 500 names that pay every quarter for 20 years take 2 MB. */
 const KEPT_BYTES_MAX = 8 * 2 ** 20;
@@ -33,7 +54,7 @@ export function wholeEffects(
   const kept = keptRows.get(table);
   if (kept !== undefined && kept.from === from && kept.to === from + length && isEqual(kept.names, names))
     return { length: kept.rows.length, writeTo: (into) => into.set(kept.rows) };
-  const made = effectsOf(table, { names, of: sm.names, from, to: from + length });
+  const made = effectsOf(table, EFFECTS, { names, of: sm.names, from, to: from + length });
   return {
     length: made.length,
     writeTo(into) {
@@ -46,13 +67,18 @@ export function wholeEffects(
   };
 }
 
-interface RowsMade extends Sessions {
+export interface RowsMade extends Sessions {
   readonly names: Int32Array;
   /** Names of the market. */
   readonly of: number;
 }
 
-function effectsOf(table: EffectTable, { names, of, from, to }: RowsMade): Filling<Float64Array> {
+/** By name, then date. */
+export function effectsOf(
+  table: EffectTable,
+  { width, has, write }: RowLayout,
+  { names, of, from, to }: RowsMade,
+): Filling<Float64Array> {
   const { columns, starts } = table;
   const places = new Int32Array(of).fill(-1);
   names.forEach((column, i) => (places[column] = i));
@@ -60,24 +86,21 @@ function effectsOf(table: EffectTable, { names, of, from, to }: RowsMade): Filli
   const ends = new Int32Array(names.length + 1);
   for (let e = starts[from]!; e < starts[to]!; e++) {
     const place = places[columns[e]!]!;
-    if (place >= 0) ends[place + 1]!++;
+    if (place >= 0 && has(table, e)) ends[place + 1]!++;
   }
   for (let i = 0; i < names.length; i++) ends[i + 1]! += ends[i]!;
   return {
-    length: EFFECT_WIDTH * ends[names.length]!,
+    length: width * ends[names.length]!,
     writeTo(rows) {
       const next = ends.slice();
       for (let session = from; session < to; session++) {
         for (let e = starts[session]!; e < starts[session + 1]!; e++) {
           const place = places[columns[e]!]!;
-          if (place < 0) continue;
-          const at = EFFECT_WIDTH * next[place]!++;
+          if (place < 0 || !has(table, e)) continue;
+          const at = width * next[place]!++;
           rows[at] = place;
           rows[at + 1] = session - from;
-          rows[at + 2] = table.ratio[e]!;
-          rows[at + 3] = table.cash[e]!;
-          rows[at + 4] = table.rights[e]!;
-          rows[at + 5] = table.subscription[e]!;
+          write(rows, at, table, e);
         }
       }
     },
@@ -95,7 +118,7 @@ export function sessionsBefore({
 /**
  * Rows after those stored: of names that joined on the sessions before, by name, then of all on the new ones, by date.
  */
-export function addedEffects(source: AddedSessions): readonly Float64Array[] {
+export function addedEffects(source: AddedSessions, layout: RowLayout = EFFECTS): readonly Float64Array[] {
   const {
     continuation: {
       index,
@@ -105,11 +128,11 @@ export function addedEffects(source: AddedSessions): readonly Float64Array[] {
     joined,
   } = source;
   const onAdded = { from: from + 1, to: from + length };
-  const after = effectRows(source, { table: effectTable(index.sm, indexTerms(index)), of: names, ...onAdded });
+  const after = effectRows(source, layout, { table: effectTable(index.sm, indexTerms(index)), of: names, ...onAdded });
   if (joined.length === 0) return [Float64Array.from(after)];
   const table = tableOf(source, source.actionsOf(joined));
   const before = Array.from(joined, (column) =>
-    effectRows(source, { table, of: Int32Array.of(column), ...sessionsBefore(source) }),
+    effectRows(source, layout, { table, of: Int32Array.of(column), ...sessionsBefore(source) }),
   );
   return [Float64Array.from(before.flat()), Float64Array.from(after)];
 }
@@ -128,15 +151,19 @@ interface EffectRows extends Sessions {
   readonly of: Int32Array;
 }
 
-function effectRows(source: AddedSessions, { table, of, from, to }: EffectRows): number[] {
-  const { starts } = table;
+function effectRows(source: AddedSessions, layout: RowLayout, { table, of, from, to }: EffectRows): number[] {
+  const { starts, columns } = table;
   const first = sessionsBefore(source).from;
   const rows: number[] = [];
+  const row = new Float64Array(layout.width);
   for (let session = from; session < to; session++) {
     for (let e = starts[session]!; e < starts[session + 1]!; e++) {
-      const { column, ratio, cash, rights, subscription } = effectAt(table, e);
-      if (placeIn(of, column) >= 0)
-        rows.push(placeIn(source.names, column), session - first, ratio, cash, rights, subscription);
+      const column = columns[e]!;
+      if (placeIn(of, column) < 0 || !layout.has(table, e)) continue;
+      row[0] = placeIn(source.names, column);
+      row[1] = session - first;
+      layout.write(row, 0, table, e);
+      rows.push(...row);
     }
   }
   return rows;
@@ -144,12 +171,14 @@ function effectRows(source: AddedSessions, { table, of, from, to }: EffectRows):
 
 /** Rows of a stored run by name then date, whatever was added to it. */
 export function effectsByName(columns: BlockReader): Float64Array {
-  const values = columns.f64('effects');
-  const count = values.length / EFFECT_WIDTH;
-  const rows = Array.from({ length: count }, (_, row) => values.subarray(row * EFFECT_WIDTH, (row + 1) * EFFECT_WIDTH));
+  return rowsByName(columns.f64('effects'), EFFECT_WIDTH);
+}
+
+export function rowsByName(values: Float64Array, width: number): Float64Array {
+  const rows = Array.from({ length: values.length / width }, (_, row) =>
+    values.subarray(row * width, (row + 1) * width),
+  );
   const sorted = new Float64Array(values.length);
-  rows
-    .toSorted((a, b) => a[0]! - b[0]! || a[1]! - b[1]!)
-    .forEach((row, place) => sorted.set(row, place * EFFECT_WIDTH));
+  rows.toSorted((a, b) => a[0]! - b[0]! || a[1]! - b[1]!).forEach((row, place) => sorted.set(row, place * width));
   return sorted;
 }

@@ -1,11 +1,13 @@
 import { breachRuleOf } from '../../compliance/breach-watch.js';
 import { formatDay } from '../../time/days.js';
+import type { ShareTerms } from '../../index-mathematics/adjusted-close.js';
 import { TreatmentSpec } from '../../documents/index-document.js';
 import type { MeasuredVariant, ReturnVariant } from '../../market/market-data.js';
 import { variantOn } from '../../market/price-basis.js';
 import type { NumberType } from '../../numbers/number-types.js';
 import type { BookPart } from '../../books/book.js';
 import type { Composition } from '../../books/compositions.js';
+import { indexTerms } from '../../books/index-run.js';
 import type { AddedSessions, WholeRun } from './block.js';
 import type { BlockName } from './schema.js';
 
@@ -81,6 +83,8 @@ export interface StoredRebalance {
   readonly tracking_error?: number;
   /** What called for it, where that is not the schedule. */
   readonly cause?: 'breach';
+  /** Day at whose closes its weights became index shares, where that is before the effective one. */
+  readonly reference?: string;
 }
 
 /** Where a block lies. */
@@ -97,7 +101,27 @@ export interface PlacedBlock {
 /** A treatment as a run has it; what is as unless given is left out. */
 type StoredTreatment = Pick<TreatmentSpec, 'special_dividends' | 'splits' | 'breach_rule'> & {
   readonly stale_targets?: 'defer';
-} & Partial<Pick<TreatmentSpec, 'delisting' | 'max_stale_sessions' | 'withholding_tax'>>;
+} & Partial<
+    Pick<
+      TreatmentSpec,
+      'delisting' | 'max_stale_sessions' | 'withholding_tax' | 'reinvestment' | 'rights' | 'spin_offs'
+    >
+  > & {
+    readonly split_shares?: 'keep';
+  };
+
+/** Settings of runs whose header leaves them out, as versions up to 0.2.0 had them. */
+const OLDER = { reinvestment: 'constituent', rights: 'constituent' } as const;
+
+/** The treatment of a run. */
+export function runTreatment({ split_shares: _shares, ...treatment }: StoredTreatment): TreatmentSpec {
+  return TreatmentSpec.parse({ ...OLDER, ...treatment });
+}
+
+/** What corporate actions do to the index shares of a run. */
+export function runShareTerms({ rights = OLDER.rights, split_shares: kept }: StoredTreatment): ShareTerms {
+  return { rights, splitShares: kept ?? 'multiply' };
+}
 
 /** Members that say what a run is: those beside them say where its blocks lie. */
 export type RunFacts = Omit<RunHeader, 'version' | 'blocks' | 'begun' | 'joined'>;
@@ -128,9 +152,12 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
   calendar: { whole: ({ run }) => run.document.calendar, extended: same, compared: 1 },
   treatment: {
     whole({ run }) {
+      const { compositions } = run.index;
       const { special_dividends, splits, stale_targets, delisting, max_stale_sessions, withholding_tax } =
-        run.index.compositions.treatment;
-      const rule = breachRuleOf(run.index.compositions.document.pipeline?.treatment);
+        compositions.treatment;
+      const { reinvestment, spin_offs } = compositions.treatment;
+      const rule = breachRuleOf(compositions.document.pipeline?.treatment);
+      const { rights, splitShares } = indexTerms(compositions);
       return {
         special_dividends,
         splits,
@@ -139,10 +166,19 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
         ...(delisting === DEFAULTS.delisting ? {} : { delisting }),
         ...(max_stale_sessions === DEFAULTS.max_stale_sessions ? {} : { max_stale_sessions }),
         ...(withholding_tax === DEFAULTS.withholding_tax ? {} : { withholding_tax }),
+        ...(reinvestment === OLDER.reinvestment ? {} : { reinvestment }),
+        ...(rights === OLDER.rights ? {} : { rights }),
+        ...(spin_offs === 'drop_after_first_session' ? { spin_offs } : {}),
+        ...(splitShares === 'keep' ? { split_shares: splitShares } : {}),
       };
     },
     extended: same,
     compared: 3,
+    // An alias of the same setting.
+    shown: ({ special_dividends: special, ...treatment }) => ({
+      special_dividends: special === 'reinvest' ? 'constituent' : special,
+      ...treatment,
+    }),
   },
   variant: {
     whole: ({ run: { portfolio, index } }) => variantOn(portfolio.sm.market, index.compositions.treatment.dividends),
@@ -207,12 +243,13 @@ function namesOf(identifiers: readonly string[], columns: Int32Array): string[] 
 
 /** @param shift from sessions of the market to dates of the run */
 export function storedRebalance(
-  { date, session, cap, redistributed, trackingError, cause }: Composition,
+  { date, session, cap, redistributed, trackingError, cause, targets, announced }: Composition,
   shift: number,
 ): StoredRebalance {
   const at = Math.max(-1, session + shift);
   const forecast = trackingError === undefined ? {} : { tracking_error: trackingError };
-  return { date: formatDay(date), at, cap, redistributed, ...forecast, ...(cause ? { cause } : {}) };
+  const reference = targets === undefined || announced === null ? {} : { reference: formatDay(announced) };
+  return { date: formatDay(date), at, cap, redistributed, ...forecast, ...(cause ? { cause } : {}), ...reference };
 }
 
 export const HEADER_MEMBERS = Object.keys(HEADER) as (keyof RunFacts)[]; // Object.keys returns plain strings.

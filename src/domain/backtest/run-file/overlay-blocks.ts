@@ -1,17 +1,22 @@
 import type { Block } from './block.js';
-import type { Book } from '../../books/book.js';
+import { driftOf, type Book } from '../../books/book.js';
 import { append, byDate, byElement, ready } from './parts.js';
 
-/** Of an overlay: see `BookOverlay`. */
+/** Growth by prices alone, or of an overlay: see `driftOf`. */
 export const drift: Block<'f64'> = {
   type: 'f64',
   axes: ['dates'],
-  meaning: 'growth that turns weights into what those of the close before grew to; absent where that is `gross`',
+  meaning:
+    'growth by prices, which turns weights into what those of the close before grew to; absent where that is `gross`',
   compare: byDate(21),
   upgrade: 'absent',
-  whole: ({ run }) => (run.portfolio.overlay ? ready(run.portfolio.overlay.drift) : null),
-  added: ({ continuation: { portfolio } }) => (portfolio.overlay ? append(portfolio.overlay.drift.subarray(1)) : null),
+  whole: ({ run: { portfolio } }) => (hasDrift(portfolio) ? ready(driftOf(portfolio)) : null),
+  added: ({ continuation: { portfolio } }) => (hasDrift(portfolio) ? append(driftOf(portfolio).subarray(1)) : null),
 };
+
+function hasDrift({ overlay, drift }: Book): boolean {
+  return overlay !== undefined || drift !== undefined;
+}
 
 /** Of an overlay: a value of each of the header's parts, date by date. */
 export const ownParts: Block<'f64'> = {

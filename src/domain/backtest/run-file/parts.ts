@@ -56,6 +56,9 @@ export function variant(of: ReturnVariant, member: 'level' | 'divisor', rank: nu
     },
     added({ continuation }) {
       if (!variantsOn(continuation.index.sm.market).includes(of)) return null;
+      const { levels } = continuation.index.book.reinvested ?? {};
+      const isOwn = of === variantOn(continuation.index.sm.market, continuation.index.treatment.dividends);
+      if (levels && !isOwn) return member === 'level' ? levels[of] : continuation.index.book.divisor;
       return variantAfter(continuation, of)[member === 'level' ? 'value' : 'divisor'];
     },
   });

@@ -7,6 +7,8 @@ import { append, byDate, byElement, pool, ready, readyOrNone, series, variant } 
 import { drift, ownParts } from './overlay-blocks.js';
 import { joinedPrice, price } from './prices.js';
 import { addedRates, ratesByName, wholeRates } from './rates.js';
+import { dividendPoints, netDividendPoints, transfers } from './dividends.js';
+import { distributions } from './distributions.js';
 import { shortCash } from './short-cash.js';
 
 /**
@@ -171,6 +173,8 @@ export const BLOCKS = {
     added: (source) => ({ appended: addedEffects(source) }),
   },
   shortCash,
+  distributions,
+  transfers,
   drift,
   ownParts,
   rates: {
@@ -211,6 +215,8 @@ export const BLOCKS = {
     whole: ({ run }) => run.index.book.divisor,
     added: ({ continuation }) => continuation.index.book.divisor,
   }),
+  dividendPoints,
+  netDividendPoints,
   levelPrice: variant('price', 'level', 14),
   divisorPrice: variant('price', 'divisor', 17),
   levelTotal: variant('total', 'level', 15),

@@ -1,5 +1,5 @@
-import { effectTable } from '../../market/session-effects.js';
-import { shortTerms } from '../../market/growth-terms.js';
+import { effectTable } from '../../index-mathematics/session-effects.js';
+import { shortTerms } from '../../index-mathematics/growth-terms.js';
 import type { Book } from '../../books/book.js';
 import { indexTerms } from '../../books/index-run.js';
 import type { Block } from './block.js';

@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams, datapoint, notEmpty, notVacuous } from '../parameters.js';
 import { stated } from '../program-row.js';
+import { labelOf } from '../../datapoints/expressions/print.js';
+import { requested } from '../../datapoints/field-use.js';
 
 const side = z.number().nullable().default(null);
 
@@ -32,7 +34,7 @@ export const factorExposure = constraintClass({
   toRows: ({ field, lower, upper, standardise, active }, context) => {
     const values = context.numbers(field);
     const coefficients = exposures(values, standardise);
-    context.missing({ field, values, effect: 'the mean stands for theirs' });
+    context.missing({ field: labelOf(requested(field)), values, effect: 'the mean stands for theirs' });
     let base = 0;
     if (active) for (let i = 0; i < coefficients.length; i++) base += coefficients[i]! * context.index[i]!;
     return [

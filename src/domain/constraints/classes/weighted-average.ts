@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams, datapoint, notEmpty, notVacuous } from '../parameters.js';
 import { stated, type LinearRow } from '../program-row.js';
+import { labelOf } from '../../datapoints/expressions/print.js';
+import { requested } from '../../datapoints/field-use.js';
 
 const side = z.number().nullable().default(null);
 
@@ -31,7 +33,11 @@ export const weightedAverage = constraintClass({
   example: { id: 'carbon', type: 'WeightedAverage', params: { field: 'CARBON_INTENSITY', upper: 0.5, relative: true } },
   toRows: ({ field, lower, upper, relative, missing }, context) => {
     const values = context.numbers(field);
-    context.missing({ field, values, effect: missing === 'zero' ? 'they count as zero' : 'they are left out' });
+    context.missing({
+      field: labelOf(requested(field)),
+      values,
+      effect: missing === 'zero' ? 'they count as zero' : 'they are left out',
+    });
     const numerator = values.map((value) => (Number.isNaN(value) ? 0 : value));
     const denominator = values.map((value) => (missing === 'renormalise' && Number.isNaN(value) ? 0 : 1));
     const scale = relative ? averageOf(context.index, numerator, denominator) : 1;

@@ -1,22 +1,26 @@
 import { z } from 'zod';
-import { FieldNode, requestText } from '../../datapoints/field-request.js';
+import { FieldNode } from '../../datapoints/field-request.js';
 import { numeric, requested } from '../../datapoints/field-use.js';
 import { returnsClass } from '../returns-class.js';
+import { expressionWords } from '../../datapoints/expressions/sentences.js';
+import { NumberExpression } from '../../datapoints/expressions/expression.js';
+import { labelOf } from '../../datapoints/expressions/print.js';
 
 export const fieldReturns = returnsClass({
   type: 'field',
   label: 'Datapoint',
   help: 'A datapoint of the store as of the decision, as a fraction a year. A missing value counts as the mean of the others.',
   params: z.strictObject({
-    field: z.union([z.string().min(1).max(64), FieldNode]).meta({
+    field: z.union([z.string().min(1).max(64), FieldNode, NumberExpression]).meta({
       label: 'Field',
-      help: 'Datapoint that holds the expected returns: its name, or an object with name, window, lag, aggregate and transform.',
+      help: 'Datapoint that holds the expected returns: its name, or an expression of datapoints as text or as nodes.',
       ref: 'FieldNode',
+      format: 'expression',
     }),
   }),
   example: { type: 'field', field: 'EXPECTED_RETURN' },
   reads: ({ field }) => [numeric(field, 'field')],
-  sentence: ({ field }) => `the datapoint ${requestText(requested(field))}`,
+  sentence: ({ field }) => `the datapoint ${expressionWords(requested(field))}`,
   returns({ field: asked }, { identifiers, numbers, warn }) {
     const field = requested(asked);
     const values = numbers(field);
@@ -25,7 +29,7 @@ export const fieldReturns = returnsClass({
     const mean = known.length === 0 ? 0 : known.reduce((sum, value) => sum + value, 0) / known.length;
     const missing = identifiers.filter((_, i) => Number.isNaN(values[i]!));
     warn(
-      `${missing.length} of ${values.length} names have no ${field.name} (${missing.slice(0, 3).join(', ')}${missing.length > 3 ? ', ...' : ''}); the mean of the others, ${mean}, stands for theirs.`,
+      `${missing.length} of ${values.length} names have no ${labelOf(field)} (${missing.slice(0, 3).join(', ')}${missing.length > 3 ? ', ...' : ''}); the mean of the others, ${mean}, stands for theirs.`,
       '.field',
     );
     return values.map((value) => (Number.isNaN(value) ? mean : value));

@@ -1,7 +1,7 @@
 import { monthOf } from '../../time/days.js';
 import { linkContributions, type Attribution, type AttributionInput } from '../../analytics/attribution.js';
 import { compareText } from '../../refusals/findings.js';
-import { growthRow } from '../../market/growth.js';
+import { growthRow } from '../../index-mathematics/growth.js';
 import { barHistory } from '../bar-history.js';
 import type { ReturnWindow } from '../return-panel.js';
 import { exposuresOf, factorNames, factorReturns, labelled, MARKET } from './cross-section-factors.js';

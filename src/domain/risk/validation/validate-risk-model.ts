@@ -3,7 +3,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import type { Day } from '../../time/days.js';
 import type { RiskValidationRequest } from './risk-validation-request.js';
 import { LIMITS } from '../../refusals/limits.js';
-import { growthRow } from '../../market/growth.js';
+import { growthRow } from '../../index-mathematics/growth.js';
 import { Refusal } from '../../refusals/refusal.js';
 import { estimateRiskModel, type RiskSettings } from '../estimate-risk-model.js';
 import type { ReturnWindow } from '../return-panel.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { numeric } from '../../datapoints/field-use.js';
+import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { wholeCeiling, wholeFloor } from '../rounding.js';
 import { selectionClass } from '../selection-class.js';
@@ -27,6 +27,7 @@ export const bufferedTopN = selectionClass({
         unit: 'rank',
       }),
       ascending: parameters.ascending,
+      group_by: parameters.groupBy,
       missing: parameters.missing,
     })
     .superRefine((params, context) => {
@@ -55,21 +56,22 @@ export const bufferedTopN = selectionClass({
     type: 'BufferedTopN',
     params: { field: 'FREE_FLOAT_MARKET_CAP', count: 100, enter_rank: 90, exit_rank: 110 },
   },
-  behaviour({ field, count, enter_rank, exit_rank, ascending, missing }) {
+  behaviour({ field, count, enter_rank, exit_rank, ascending, group_by, missing }) {
     const value = numeric(field, 'field');
+    const group = group_by === null ? null : category(group_by, 'group_by');
     const enter = enter_rank ?? Math.max(1, wholeFloor(0.8 * count));
     const exit = exit_rank ?? wholeCeiling(1.2 * count);
     return {
-      reads: [value],
+      reads: [value, ...(group === null ? [] : [group])],
       remembers: true,
       sentence:
-        `Keep ${count} names by ${ascending ? 'smallest' : 'largest'} ${named(value)}: those ranked ${enter} or better enter, constituents ranked ${exit} or better stay, ` +
+        `Keep ${count} names by ${ascending ? 'smallest' : 'largest'} ${named(value)}${group_by === null ? '' : ` in each ${group_by}`}: those ranked ${enter} or better enter, constituents ranked ${exit} or better stay, ` +
         `and the best others fill up; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select(scope) {
         const { columns, incumbents } = scope;
         return keepRanked(scope, {
           values: valuesOf(scope, value),
-          groups: groupsOf(scope, null),
+          groups: groupsOf(scope, group),
           ascending,
           missing,
           what: named(value),

@@ -2,73 +2,195 @@ import { z } from 'zod';
 import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
-import { groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
+import type { FindingCode } from '../../refusals/findings.js';
+import type { RankThreshold } from '../thresholds.js';
+import { groupsOf, keepRanked, missingText, named, valuesOf, type Chosen } from '../verdicts.js';
 import { shareText } from '../../catalogue/sentence-numbers.js';
 
 /** Slack of the cumulative share, so that a share reached up to rounding counts as reached. */
 const SHARE_TOLERANCE = 1e-12;
 
+const share = z.number().min(0).max(1).nullable().default(null);
+
 export const cumulativeCoverage = selectionClass({
   type: 'CumulativeCoverage',
   label: 'Cumulative coverage',
-  help: 'Keeps the largest names until they cover a share of the total, letting constituents stay within a buffer above it.',
-  params: z.strictObject({
-    field: parameters.rankedField('FREE_FLOAT_MARKET_CAP'),
-    coverage: z.number().gt(0).max(1).meta({
-      label: 'Coverage',
-      help: 'Share of the total that is covered; the name that crosses it is kept.',
-      unit: 'fraction',
+  help: 'Keeps the best securities until they cover a share of the total, letting constituents stay within a buffer or a band.',
+  params: z
+    .strictObject({
+      field: parameters
+        .rankedField('FREE_FLOAT_MARKET_CAP')
+        .meta({ label: 'Coverage field', help: 'Datapoint whose total is covered.' }),
+      coverage: z.number().gt(0).max(1).meta({
+        label: 'Coverage',
+        help: 'Share of the total that is covered; the security that crosses it is kept.',
+        unit: 'fraction',
+      }),
+      buffer: z
+        .number()
+        .min(0)
+        .max(1)
+        .default(0)
+        .meta({ label: 'Buffer', help: 'Constituents stay until the coverage plus this.', unit: 'fraction' }),
+      group_by: parameters.groupBy,
+      rank_field: parameters.field.nullable().default(null).meta({
+        label: 'Rank field',
+        help: 'Datapoint by which the best are found. Default: the coverage field.',
+      }),
+      ascending: parameters.ascending,
+      lower: share.meta({
+        label: 'Lower band',
+        help: 'Securities that are no constituents enter up to this coverage before constituents are looked at.',
+        unit: 'fraction',
+      }),
+      upper: share.meta({
+        label: 'Upper band',
+        help: 'Constituents stay up to this coverage; then the best others fill up to the coverage.',
+        unit: 'fraction',
+      }),
+      missing: parameters.missing,
+    })
+    .superRefine((params, context) => {
+      for (const { name, code, message } of bandProblems(params))
+        context.addIssue({ code: 'custom', path: [name], input: params[name], params: { finding: code }, message });
     }),
-    buffer: z
-      .number()
-      .min(0)
-      .max(1)
-      .default(0)
-      .meta({ label: 'Buffer', help: 'Constituents stay until the coverage plus this.', unit: 'fraction' }),
-    group_by: parameters.groupBy,
-    missing: parameters.missing,
-  }),
   example: { id: 'standard', type: 'CumulativeCoverage', params: { coverage: 0.85, buffer: 0.05 } },
-  behaviour({ field, coverage, buffer, group_by, missing }) {
-    const value = numeric(field, 'field');
+  behaviour({ field, coverage, buffer, group_by, rank_field, ascending, lower, upper, missing }) {
+    const size = numeric(field, 'field');
+    const rank = rank_field === null ? size : numeric(rank_field, 'rank_field');
     const group = group_by === null ? null : category(group_by, 'group_by');
+    const limits = { coverage, buffer, bands: lower === null || upper === null ? null : { lower, upper } };
     return {
-      reads: [value, ...(group === null ? [] : [group])],
-      remembers: buffer > 0,
+      reads: [size, ...(rank === size ? [] : [rank]), ...(group === null ? [] : [group])],
+      remembers: buffer > 0 || limits.bands !== null,
       sentence:
-        `From the largest ${named(value)} down, keep names until they cover ${shareText(coverage)} of the total${group_by === null ? '' : ` in each ${group_by}`}, the crossing name included; ` +
-        `constituents stay up to ${shareText(buffer)} more; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+        `From the ${ascending ? 'smallest' : 'largest'} ${named(rank)} ${ascending ? 'up' : 'down'}, keep names until they cover ${shareText(coverage)} of the total${rank === size ? '' : ` of ${named(size)}`}${group_by === null ? '' : ` in each ${group_by}`}, the crossing name included; ` +
+        `${staySentence(limits)}; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select(scope) {
         const { columns, incumbents } = scope;
-        const values = valuesOf(scope, value);
+        const sizes = valuesOf(scope, size);
         return keepRanked(scope, {
-          values,
+          values: valuesOf(scope, rank),
           groups: groupsOf(scope, group),
-          ascending: false,
+          ascending,
           missing,
-          what: `cumulative ${named(value)}`,
+          what: rank === size ? `cumulative ${named(size)}` : `${named(rank)} by cumulative ${named(size)}`,
           choose(order) {
-            const sizes = Float64Array.from(order, (position) => Math.max(0, values[position]! || 0));
-            const total = sizes.reduce((sum, size) => sum + size, 0);
-            const reached = (share: number): number => (total > 0 ? countUntil(sizes, share * total) : 0);
-            const cutoff = reached(coverage);
-            const stay = incumbents === null ? cutoff : reached(Math.min(1, coverage + buffer));
+            const ordered = Float64Array.from(order, (position) => Math.max(0, sizes[position]! || 0));
             const isConstituent = (position: number): boolean => incumbents?.[columns[position]!] === 1;
-            return {
-              kept: order.filter((position, i) => i < cutoff || (i < stay && isConstituent(position))),
-              alone: cutoff,
-              faced: ({ position }) => [
-                buffer > 0 && isConstituent(position)
-                  ? { type: 'coverage_buffer', rank: stay }
-                  : { type: 'coverage', rank: cutoff },
-              ],
-            };
+            const covered = { order, sizes: ordered, isConstituent, hasConstituents: incumbents !== null };
+            return limits.bands === null
+              ? withinBuffer(covered, limits)
+              : withinBands(covered, { ...limits.bands, coverage });
           },
         });
       },
     };
   },
 });
+
+interface BandParams {
+  readonly coverage: number;
+  readonly buffer: number;
+  readonly lower: number | null;
+  readonly upper: number | null;
+}
+
+/** What is wrong with the bands beside the other parameters. */
+function bandProblems({ coverage, buffer, lower, upper }: BandParams) {
+  const problems: {
+    readonly name: 'buffer' | 'lower' | 'upper';
+    readonly code: FindingCode;
+    readonly message: string;
+  }[] = [];
+  if (lower === null && upper !== null)
+    problems.push({ name: 'lower', code: 'MISSING_PARAMETER', message: 'is needed beside upper' });
+  if (upper === null && lower !== null)
+    problems.push({ name: 'upper', code: 'MISSING_PARAMETER', message: 'is needed beside lower' });
+  if (lower !== null && lower > coverage)
+    problems.push({ name: 'lower', code: 'EMPTY_RANGE', message: `is above the coverage of ${coverage}` });
+  if (upper !== null && upper < coverage)
+    problems.push({ name: 'upper', code: 'EMPTY_RANGE', message: `is below the coverage of ${coverage}` });
+  if (buffer > 0 && (lower !== null || upper !== null))
+    problems.push({ name: 'buffer', code: 'OUT_OF_RANGE', message: 'must be 0 beside lower and upper' });
+  return problems;
+}
+
+interface Limits {
+  readonly coverage: number;
+  readonly buffer: number;
+  readonly bands: { readonly lower: number; readonly upper: number } | null;
+}
+
+const staySentence = ({ buffer, bands, coverage }: Limits): string =>
+  bands === null
+    ? `constituents stay up to ${shareText(buffer)} more`
+    : `first the best up to ${shareText(bands.lower)} enter, then constituents up to ${shareText(bands.upper)} stay, then the best others fill up to ${shareText(coverage)}`;
+
+interface Covered {
+  /** Positions, best first. */
+  readonly order: Int32Array;
+  /** In that order. */
+  readonly sizes: Float64Array;
+  readonly hasConstituents: boolean;
+  isConstituent(position: number): boolean;
+}
+
+function withinBuffer(
+  { order, sizes, hasConstituents, isConstituent }: Covered,
+  { coverage, buffer }: Pick<Limits, 'coverage' | 'buffer'>,
+): Chosen {
+  const cutoff = reachedBy(sizes, coverage);
+  const stay = hasConstituents ? reachedBy(sizes, Math.min(1, coverage + buffer)) : cutoff;
+  return {
+    kept: order.filter((position, i) => i < cutoff || (i < stay && isConstituent(position))),
+    alone: cutoff,
+    faced: ({ position }) => [
+      buffer > 0 && isConstituent(position)
+        ? { type: 'coverage_buffer', rank: stay }
+        : { type: 'coverage', rank: cutoff },
+    ],
+  };
+}
+
+/** The best up to the lower band, constituents up to the upper one while the coverage is not reached, then the best others. */
+function withinBands(
+  { order, sizes, isConstituent }: Covered,
+  { lower, upper, coverage }: { readonly lower: number; readonly upper: number; readonly coverage: number },
+): Chosen {
+  const [enter, stay] = [reachedBy(sizes, lower), reachedBy(sizes, upper)];
+  const needed = coverage * sizes.reduce((sum, size) => sum + size, 0) * (1 - SHARE_TOLERANCE);
+  const isKept = new Uint8Array(order.length);
+  let covered = 0;
+  for (let i = 0; i < stay; i++) {
+    if (i >= enter && !isConstituent(order[i]!)) continue;
+    isKept[i] = 1;
+    covered += sizes[i]!;
+  }
+  let filled = enter;
+  for (let i = enter; i < order.length; i++) {
+    if (covered >= needed) break;
+    if (isKept[i] === 1) continue;
+    isKept[i] = 1;
+    covered += sizes[i]!;
+    filled = i + 1;
+  }
+  const ofOthers: RankThreshold =
+    filled > enter ? { type: 'fill_up', rank: filled } : { type: 'coverage_lower', rank: enter };
+  return {
+    kept: order.filter((_, i) => isKept[i] === 1),
+    alone: filled,
+    faced: ({ position, rank }) => [
+      isConstituent(position) && rank > filled ? { type: 'coverage_upper', rank: stay } : ofOthers,
+    ],
+  };
+}
+
+/** Number of the sizes, in order, that reach a share of their sum. */
+function reachedBy(sizes: Float64Array, part: number): number {
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  return total > 0 && part > 0 ? countUntil(sizes, part * total) : 0;
+}
 
 /** Number of sizes, in order, that reach a sum. */
 function countUntil(sizes: Float64Array, sum: number): number {

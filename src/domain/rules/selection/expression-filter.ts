@@ -1,6 +1,10 @@
 import { z } from 'zod';
-import { comparisonReasons, evaluate, expressionText, TRUE, UNKNOWN } from '../expressions/evaluate.js';
-import { comparisonsOf, Expression } from '../expressions/expression.js';
+import { comparisonReasons } from '../comparison-reasons.js';
+import { conditionText } from '../../datapoints/expressions/sentences.js';
+import { Condition } from '../../datapoints/expressions/expression.js';
+import { comparisonsOf, isExpressionNode } from '../../datapoints/expressions/tree.js';
+import { TRUE, UNKNOWN } from '../../datapoints/expressions/truth-values.js';
+import type { FieldUse } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
 import { reason } from '../verdicts.js';
@@ -10,10 +14,11 @@ export const expressionFilter = selectionClass({
   label: 'Expression filter',
   help: 'Keeps the names for which an expression over datapoints is true.',
   params: z.strictObject({
-    expression: Expression.meta({
+    expression: Condition.meta({
       label: 'Expression',
-      help: 'Tree of all, any, not and comparisons.',
+      help: 'Condition as text, or a tree of all, any, not and comparisons.',
       ref: 'ExpressionNode',
+      format: 'condition',
     }),
     missing: parameters.missing.meta({
       label: 'Missing values',
@@ -39,19 +44,21 @@ export const expressionFilter = selectionClass({
     },
   },
   behaviour({ expression, missing }) {
-    const text = expressionText(expression);
+    const text = conditionText(expression);
     return {
-      reads: comparisonsOf(expression).map(({ node, path }) => ({
-        field: node.field,
-        path: path === '' ? 'expression.field' : `expression.${path}.field`,
-        as: 'any',
-        money: false,
-        comparison: node,
-      })),
+      reads: comparisonsOf(expression).flatMap(({ node, path }): FieldUse[] => {
+        const at = path === '' ? 'expression' : `expression.${path}`;
+        const left: FieldUse = { field: node.field, path: `${at}.field`, as: 'any', money: false };
+        if (!isExpressionNode(node.value)) return [{ ...left, comparison: node }];
+        return [
+          { ...left, as: 'number' },
+          { field: node.value, path: `${at}.value`, as: 'number', money: false },
+        ];
+      }),
       remembers: false,
       sentence: `Keep the names for which this holds: ${text}; ${missing === 'exclude' ? 'names for which it is unknown are excluded' : 'names for which it is unknown are kept'}.`,
       select({ cross, columns }) {
-        const truths = evaluate(expression, cross, columns);
+        const truths = cross.truths(expression, columns);
         const kept = truths.map((truth) => (truth === TRUE || (truth === UNKNOWN && missing === 'include') ? 1 : 0));
         return {
           kept,

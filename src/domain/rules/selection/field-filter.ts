@@ -1,6 +1,9 @@
 import { z } from 'zod';
-import { comparisonReasons, comparisonText, evaluate, TRUE, UNKNOWN } from '../expressions/evaluate.js';
-import { COMPARISONS, ComparisonValue, valueProblem, type ComparisonNode } from '../expressions/expression.js';
+import { comparisonReasons } from '../comparison-reasons.js';
+import { comparisonText } from '../../datapoints/expressions/sentences.js';
+import { TRUE, UNKNOWN } from '../../datapoints/expressions/truth-values.js';
+import { COMPARISONS, type ComparisonNode, asNode } from '../../datapoints/expressions/tree.js';
+import { ComparisonValue, valueProblem } from '../../datapoints/expressions/expression.js';
 import { requested } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
@@ -32,7 +35,7 @@ export const fieldFilter = selectionClass({
   behaviour({ field, comparison, value, missing }) {
     const node: ComparisonNode = {
       node: 'comparison',
-      field: { node: 'field', ...requested(field) },
+      field: asNode(requested(field)),
       comparison,
       value,
     };
@@ -42,7 +45,7 @@ export const fieldFilter = selectionClass({
       remembers: false,
       sentence: `Keep the names with ${text}; ${missingText(missing)}.`,
       select({ cross, columns }) {
-        const truths = evaluate(node, cross, columns);
+        const truths = cross.truths(node, columns);
         const kept = truths.map((truth) => (truth === TRUE || (truth === UNKNOWN && missing === 'include') ? 1 : 0));
         return {
           kept,

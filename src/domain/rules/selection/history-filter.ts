@@ -28,13 +28,14 @@ export const historyFilter = selectionClass({
   }),
   example: { id: 'history', type: 'HistoryFilter', params: { sessions: 252, coverage: 0.95 } },
   behaviour({ sessions, coverage, missing }) {
-    const value = numeric(latest('CLOSE', { aggregate: 'count', window: sessions }));
+    const field = latest('CLOSE', { aggregate: 'count', window: sessions });
+    const value = numeric(field);
     return {
       reads: [value],
       remembers: false,
       sentence: `Keep the names with bars on at least ${shareText(coverage)} of the trailing ${sessions} sessions; ${missingText(missing)}.`,
       select(scope) {
-        const bars = scope.cross.count(value.field, scope.columns);
+        const bars = scope.cross.count(field, scope.columns);
         const bounds = { minimum: wholeCeiling(coverage * sessions), maximum: null };
         return keepWithin(scope, { values: bars, what: `bars on the trailing ${sessions} sessions`, bounds, missing });
       },

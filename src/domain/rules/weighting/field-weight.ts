@@ -4,6 +4,7 @@ import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { named, valuesOf } from '../verdicts.js';
 import { weighed, weightingClass } from '../weighting-class.js';
+import { labelOf } from '../../datapoints/expressions/print.js';
 
 export const fieldWeight = weightingClass({
   type: 'FieldWeight',
@@ -52,7 +53,7 @@ export const fieldWeight = weightingClass({
         const sizes = negative === 'abs' ? values.map(Math.abs) : values;
         return weighed(
           sizes.map((size) => (size > 0 ? powerOf(size, power) : 0)),
-          (position) => ({ [value.field.name]: values[position]!, power }),
+          (position) => ({ [labelOf(value.field)]: values[position]!, power }),
         );
       },
     };

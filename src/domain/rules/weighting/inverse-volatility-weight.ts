@@ -26,13 +26,14 @@ export const inverseVolatilityWeight = weightingClass({
   }),
   example: { type: 'InverseVolatilityWeight', params: { window: 252, minimum_observations: 60 } },
   behaviour({ window, minimum_observations }) {
-    const value = numeric(latest('RETURN', { aggregate: 'std', window }));
+    const field = latest('RETURN', { aggregate: 'std', window });
+    const value = numeric(field);
     return {
       reads: [value],
       sentence: `Weigh constituents in proportion to the inverse of their volatility over ${window} sessions; a name needs ${minimum_observations} returns between bars on sessions in a row.`,
       formula: '1 / VOLATILITY',
       weigh({ cross, columns }) {
-        const deviations = cross.statistic(value.field, deviation, minimum_observations, columns);
+        const deviations = cross.statistic(field, deviation, minimum_observations, columns);
         const volatilities = deviations.map((found) => found * Math.sqrt(LIMITS.PERIODS_PER_YEAR));
         return weighed(
           volatilities.map((volatility) => (volatility > VOLATILITY_MIN ? 1 / volatility : 0)),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { numeric } from '../../datapoints/field-use.js';
 import { valuesOf } from '../verdicts.js';
 import { weighed, weightingClass } from '../weighting-class.js';
+import { labelOf } from '../../datapoints/expressions/print.js';
 
 export const marketCapWeight = weightingClass({
   type: 'MarketCapWeight',
@@ -16,7 +17,7 @@ export const marketCapWeight = weightingClass({
     return {
       reads: [value],
       sentence: `Weigh constituents in proportion to their ${free_float ? 'free-float market capitalisation' : 'full market capitalisation, free float not counted'}.`,
-      formula: value.field.name,
+      formula: labelOf(value.field),
       weigh: (scope) => weighed(valuesOf(scope, value)),
     };
   },

@@ -1,21 +1,44 @@
 import { z } from 'zod';
 import { numeric } from '../../datapoints/field-use.js';
+import { fieldName } from '../parameters.js';
 import { valuesOf } from '../verdicts.js';
 import { weighed, weightingClass } from '../weighting-class.js';
+
+export const PriceWeightParams = z.strictObject({
+  factor_field: fieldName.nullable().default(null).meta({
+    label: 'Factor',
+    help: 'Column of the number of shares of each constituent, such as a par-value or price-adjustment factor. Default: one share each.',
+  }),
+  splits: z.enum(['divisor', 'keep_weight']).default('divisor').meta({
+    label: 'Splits',
+    help: 'A split leaves the number of shares and changes the divisor, or multiplies the shares so that the weight is kept.',
+  }),
+});
 
 export const priceWeight = weightingClass({
   type: 'PriceWeight',
   label: 'Price weight',
-  help: 'Weights in proportion to the price of one share in index currency, as in a Dow style average.',
-  params: z.strictObject({}),
+  help: 'Holds one share of each constituent, or a factor of it: weights in proportion to prices in index currency, as in the Dow Jones Industrial Average.',
+  params: PriceWeightParams,
   example: { type: 'PriceWeight', params: {} },
-  behaviour() {
+  behaviour({ factor_field: factorField, splits }) {
     const value = numeric('CLOSE', '', true);
+    const factor = factorField === null ? null : numeric(factorField, 'factor_field');
+    const held = factorField === null ? 'one share of each constituent' : `${factorField} shares of each constituent`;
+    const ofSplits =
+      splits === 'divisor'
+        ? 'A split leaves the number of shares and changes the divisor'
+        : 'A split multiplies the number of shares';
     return {
-      reads: [value],
-      sentence: 'Weigh constituents in proportion to the price of one share in index currency.',
-      formula: 'CLOSE',
-      weigh: (scope) => weighed(valuesOf(scope, value)),
+      reads: factor === null ? [value] : [value, factor],
+      sentence: `Hold ${held}: weights are in proportion to its price in index currency. ${ofSplits}.`,
+      formula: factorField === null ? 'CLOSE' : `CLOSE x ${factorField}`,
+      weigh(scope) {
+        const prices = valuesOf(scope, value);
+        if (factor === null) return weighed(prices);
+        const factors = valuesOf(scope, factor);
+        return weighed(prices.map((price, i) => price * factors[i]!));
+      },
     };
   },
 });

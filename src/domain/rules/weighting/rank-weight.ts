@@ -4,6 +4,7 @@ import * as parameters from '../parameters.js';
 import { allOf, ranked, withValue } from '../../datapoints/ranking.js';
 import { named, valuesOf } from '../verdicts.js';
 import { weighed, weightingClass } from '../weighting-class.js';
+import { labelOf } from '../../datapoints/expressions/print.js';
 
 export const rankWeight = weightingClass({
   type: 'RankWeight',
@@ -34,7 +35,7 @@ export const rankWeight = weightingClass({
           raw[position] = scheme === 'linear' ? order.length - i : 1 / (i + 1);
         });
         return weighed(raw, (position) => ({
-          [value.field.name]: Number.isNaN(values[position]!) ? null : values[position]!,
+          [labelOf(value.field)]: Number.isNaN(values[position]!) ? null : values[position]!,
           rank: ranks[position]! || null,
           count: order.length,
         }));

@@ -10,47 +10,78 @@ import { weighed, weightingClass } from '../weighting-class.js';
 /** Largest z-score that counts, either way. */
 const WINSORISED_AT = 3;
 
+const strength = z
+  .number()
+  .min(0)
+  .max(100)
+  .default(1)
+  .meta({ label: 'Strength', help: 'Exponent of the tilt; 0 leaves the base weights.' });
+const direction = z
+  .enum(['high', 'low'])
+  .default('high')
+  .meta({ label: 'Direction', help: 'End of the datapoint that gains.' });
+
+const Tilt = z.strictObject({ field: parameters.field, strength, direction }).meta({ id: 'Tilt' });
+
+/** Tilts of one weighting beside its first. */
+const TILTS_MAX = 16;
+
 export const tiltWeight = weightingClass({
   type: 'TiltWeight',
   label: 'Tilted weight',
-  help: 'Base weights tilted towards one end of a datapoint.',
+  help: 'Base weights tilted towards one end of a datapoint, or of several: the tilts are multiplied.',
   params: z.strictObject({
     base: z
       .enum(['MarketCapWeight', 'EqualWeight'])
       .default('MarketCapWeight')
       .meta({ label: 'Base', help: 'Weights that are tilted; market capitalisation counts the free float.' }),
     field: parameters.field,
-    strength: z
-      .number()
-      .min(0)
-      .max(100)
-      .default(1)
-      .meta({ label: 'Strength', help: 'Exponent of the tilt; 0 leaves the base weights.' }),
-    direction: z
-      .enum(['high', 'low'])
-      .default('high')
-      .meta({ label: 'Direction', help: 'End of the datapoint that gains.' }),
+    strength,
+    direction,
+    tilts: z
+      .array(Tilt)
+      .max(TILTS_MAX)
+      .default([])
+      .meta({ label: 'More tilts', help: 'Further tilts, each with field, strength and direction.', ref: 'Tilt' }),
   }),
   example: {
     type: 'TiltWeight',
     params: { base: 'MarketCapWeight', field: 'DIVIDEND_YIELD', strength: 1, direction: 'high' },
   },
-  behaviour({ base, field, strength, direction }) {
-    const value = numeric(field, 'field');
+  behaviour({ base, tilts, ...first }) {
+    const all = [first, ...tilts].map((tilt, k) => ({
+      ...tilt,
+      value: numeric(tilt.field, k === 0 ? 'field' : `tilts[${k - 1}].field`),
+      sign: tilt.direction === 'high' ? 1 : -1,
+    }));
     const size = base === 'MarketCapWeight' ? numeric('FREE_FLOAT_MARKET_CAP') : null;
-    const sign = direction === 'high' ? 1 : -1;
+    const words = all.map(
+      (tilt) =>
+        `${tilt.direction} ${named(tilt.value)}: times the normal probability of its z-score, winsorised at ${WINSORISED_AT}, to the power of ${tilt.strength}`,
+    );
     return {
-      reads: [...(size === null ? [] : [size]), value],
-      sentence: `Start from ${size === null ? 'equal weights' : 'free-float market capitalisation weights'} and tilt them to ${direction} ${named(value)}: times the normal probability of its z-score, winsorised at ${WINSORISED_AT}, to the power of ${strength}.`,
+      reads: [...(size === null ? [] : [size]), ...all.map(({ value }) => value)],
+      sentence: `Start from ${size === null ? 'equal weights' : 'free-float market capitalisation weights'} and tilt them to ${words.join('; and to ')}.`,
       formula: 'base * normal probability(z)^strength',
       weigh(scope) {
         const sizes = size === null ? new Float64Array(scope.columns.length).fill(1) : valuesOf(scope, size);
-        const z = zScores(valuesOf(scope, value)).map(
-          (score) => sign * Math.min(WINSORISED_AT, Math.max(-WINSORISED_AT, score)),
+        const scores = all.map(({ value, sign }) =>
+          zScores(valuesOf(scope, value)).map(
+            (score) => sign * Math.min(WINSORISED_AT, Math.max(-WINSORISED_AT, score)),
+          ),
         );
-        return weighed(
-          sizes.map((base, i) => base * powerOf(normalProbability(z[i]!), strength)),
-          (position) => ({ base: sizes[position]!, z: Number.isNaN(z[position]!) ? null : z[position]!, strength }),
+        const tilted = all.reduce(
+          (weights, tilt, k) =>
+            weights.map((weight, i) => weight * powerOf(normalProbability(scores[k]![i]!), tilt.strength)),
+          sizes,
+        );
+        const partsOf = (position: number, k: number) => {
+          const z = scores[k]![position]!;
+          const suffix = k === 0 ? '' : `_${k + 1}`;
+          return { [`z${suffix}`]: Number.isNaN(z) ? null : z, [`strength${suffix}`]: all[k]!.strength };
+        };
+        return weighed(tilted, (position) =>
+          Object.assign({ base: sizes[position]! }, ...all.map((_, k) => partsOf(position, k))),
         );
       },
     };

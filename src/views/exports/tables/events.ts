@@ -1,14 +1,16 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { recordParts } from '#domain/backtest/run-file/record.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
-import { growthStep } from '#domain/market/growth.js';
+import { growthStep, openingFactor, type ShareTerms } from '#domain/index-mathematics/adjusted-close.js';
+import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session-effect.js';
+import { runShareTerms } from '#domain/backtest/run-file/header.js';
 import { lastAtMost } from '#domain/numbers/search.js';
 import { runEffects, type RunEffect } from '../../run-effects.js';
 import { inBatches, type ExportSource, type Producer } from '../batch.js';
 import { keptColumns } from '../kept-columns.js';
 import { spanOf } from '../span.js';
 
-const TYPES = ['split', 'cash', 'rights', 'exit'] as const;
+const TYPES = ['split', 'cash', 'rights', 'exit', 'special_dividend', 'dividend'] as const;
 type EventType = (typeof TYPES)[number];
 
 interface EventRow {
@@ -93,6 +95,7 @@ function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): Event
   const actions = grouped(runEffects(columns).filter(within), ({ at }) => at);
   const exits = grouped(freeTrades(columns).filter(within), ({ at }) => at);
   const step = growthSteps(columns);
+  const terms = runShareTerms(columns.header.treatment);
   const isFixed = isDivisorFixed(columns);
   const dates = [...new Set([...actions.keys(), ...exits.keys()])].toSorted((a, b) => a - b);
   return dates.flatMap((at) => {
@@ -104,6 +107,8 @@ function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): Event
       actionRows(row, {
         ...step(row),
         weight: before.isIndex ? before.weights[row.name]! / before.growth : Number.NaN,
+        held: before.isIndex ? before.weights[row.name]! : Number.NaN,
+        terms,
       }),
     );
     const reinvested = rows.reduce((sum, { effect }) => sum + effect, 0);
@@ -155,26 +160,37 @@ interface ActionStep {
   /** Price at the close before, and at the close. */
   readonly before: number;
   readonly close: number;
-  /** Weight at the close before, over the growth of the index. */
+  /** Weight at the close before, over the growth of the index, and as it was. */
   readonly weight: number;
+  readonly held: number;
+  readonly terms: ShareTerms;
 }
 
 /** Effects of a session's actions on a name, each with its share of the divisor's change. */
 function actionRows(
-  { at, name, effect: { ratio, cash, rights, subscription } }: RunEffect,
-  { factor, before, close, weight }: ActionStep,
+  { at, name, effect }: RunEffect,
+  { factor, before, close, weight, held, terms }: ActionStep,
 ): EventRow[] {
+  const { ratio, cash, rights, subscription, special, income } = effect;
   const drifted = weight * factor;
+  const opening = (part: Partial<SessionEffect>): number =>
+    held * (openingFactor({ ...NO_EFFECT, ...part }, before, terms) - 1);
   const row = (type: EventType, value: number, effect: number): EventRow => ({ at, name, type, value, effect });
+  const ofRights =
+    terms.rights === 'constituent'
+      ? (drifted * ratio * rights * subscription) / before
+      : opening(effect) - opening({ ratio, special });
   return [
-    ...(ratio === 1 ? [] : [row('split', ratio, 0)]),
+    ...(ratio === 1 ? [] : [row('split', ratio, opening({ ratio }))]),
     ...(cash > 0 ? [row('cash', cash, (-drifted * cash) / (close + cash))] : []),
-    ...(rights > 0 ? [row('rights', rights, (drifted * ratio * rights * subscription) / before)] : []),
+    ...(special > 0 ? [row('special_dividend', special, opening({ special, ratio }) - opening({ ratio }))] : []),
+    ...(income > 0 ? [row('dividend', income, Number.isNaN(held) ? held : 0)] : []),
+    ...(rights > 0 ? [row('rights', rights, ofRights)] : []),
   ];
 }
 
 /** Growth of names over sessions with actions. */
-function growthSteps(columns: RunColumns): (row: RunEffect) => Omit<ActionStep, 'weight'> {
+function growthSteps(columns: RunColumns): (row: RunEffect) => Omit<ActionStep, 'weight' | 'held' | 'terms'> {
   const { names, foreign, dates } = columns.header;
   const effects = grouped(runEffects(columns), ({ name }) => name);
   const closeAt = (t: number, name: number): number =>

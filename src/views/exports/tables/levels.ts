@@ -13,10 +13,9 @@ export const levels: Producer<'levels'> = ({ columns, window }, at) => {
   const first = lastAtMost(columns.i32('indexDays'), days[0]!);
   const ofIndex = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
     columns.f64(block, first, first + days.length);
-  const variant = (name: ReturnVariant): Float64Array =>
-    columns.has(VARIANT_BLOCKS[name].level)
-      ? ofIndex(VARIANT_BLOCKS[name].level)
-      : new Float64Array(days.length).fill(Number.NaN);
+  const known = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
+    columns.has(block) ? ofIndex(block) : new Float64Array(days.length).fill(Number.NaN);
+  const variant = (name: ReturnVariant): Float64Array => known(VARIANT_BLOCKS[name].level);
   const cut = (values: Float64Array): Float64Array => values.subarray(from, to);
   return inBatches<'levels'>(
     {
@@ -28,6 +27,8 @@ export const levels: Producer<'levels'> = ({ columns, window }, at) => {
         price: cut(variant('price')),
         total: cut(variant('total')),
         net: cut(variant('net')),
+        dividend_points: cut(known('dividendPoints')),
+        net_dividend_points: cut(known('netDividendPoints')),
         divisor: cut(ofIndex(VARIANT_BLOCKS[columns.header.variant].divisor)),
         return: cut(behindNone(returnsOf(level))),
         drawdown: cut(drawdownOf(level)),

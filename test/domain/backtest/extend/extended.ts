@@ -1,3 +1,5 @@
+import { DISTRIBUTION_WIDTH } from '#domain/backtest/run-file/distributions.js';
+import { EFFECT_WIDTH } from '#domain/backtest/run-file/effects.js';
 import type { RunCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import type { DeciderFactory } from '#domain/books/compositions.js';
 import { extendRun, type ExtendedRun } from '#domain/backtest/extend/extend-run.js';
@@ -159,7 +161,7 @@ export const STAMP = { runAt: 't', runHash: 'h', storeContentHash: 's', engineVe
 /** Whether every column of every panel, and an odd range of each block, is what other columns tell. */
 export function expectSameReads(columns: RunColumns, other: RunColumns): void {
   for (const [name, block] of Object.entries(other.header.blocks) as [BlockName, PlacedBlock][]) {
-    if (LAYOUT.has(name) || name === 'effects') continue;
+    if (LAYOUT.has(name) || name in ROW_WIDTHS) continue;
     const range = [Math.floor(block.length / 3), Math.ceil((2 * block.length) / 3)] as const;
     expectEqual(columns[block.type](name, ...range), other[block.type](name, ...range));
     if (!isPanel(name) || block.type !== 'f64') continue;
@@ -167,6 +169,9 @@ export function expectSameReads(columns: RunColumns, other: RunColumns): void {
       expectEqual(columns.column(name, column), other.column(name, column));
   }
 }
+
+/** Blocks whose rows follow each other by name then date in a run made whole, with the numbers of a row. */
+const ROW_WIDTHS: Readonly<Record<string, number>> = { effects: EFFECT_WIDTH, distributions: DISTRIBUTION_WIDTH };
 
 const LAYOUT = new Set(['joinedPrice', 'record', 'recordF64', 'recordI32', 'recordU8']);
 
@@ -176,7 +181,9 @@ export function contentOf(columns: RunColumns) {
   const values = Object.entries(blocks)
     .filter(([name]) => !LAYOUT.has(name))
     .map(([name, block]) => {
-      const read = name === 'effects' ? effectsOf(columns) : columns[block!.type](name as never);
+      const width = ROW_WIDTHS[name];
+      const values = columns[block!.type](name as never);
+      const read = width === undefined ? values : rowsByName([...values], width);
       return [name, Buffer.from(read.buffer, read.byteOffset, read.byteLength).toString('base64')];
     });
   return {
@@ -186,10 +193,8 @@ export function contentOf(columns: RunColumns) {
   };
 }
 
-/** Rows of effects by name then date, in which order a run made whole has them. */
-function effectsOf(columns: RunColumns): Float64Array {
-  const values = [...columns.f64('effects')];
-  const rows = values.flatMap((_, at) => (at % 6 === 0 ? [values.slice(at, at + 6)] : []));
+function rowsByName(values: readonly number[], width: number): Float64Array {
+  const rows = values.flatMap((_, at) => (at % width === 0 ? [values.slice(at, at + width)] : []));
   return Float64Array.from(
     rows.toSorted(([name, date], [otherName, otherDate]) => name! - otherName! || date! - otherDate!).flat(),
   );

@@ -1,5 +1,6 @@
 import { fc } from '../../../fast-check.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
+import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { randomMarketOver } from '../random-market.js';
@@ -51,7 +52,28 @@ const randomField = fc
     };
   });
 
+const tree = (text: string) => parseExpression(text).tree;
+
+/** Expressions of returns, windows, dividends, what was held before, and another index. */
+const randomExpression = fc
+  .constantFrom(
+    'zscore(VALUE_TRADED) + 2 * is_constituent()',
+    'mean(CLOSE * VOLUME, window=8, lag=1) * (1 + member_of("P"))',
+    'std(RETURN(lag=2), window=12) - slope(log(CLOSE), window=9)',
+    'percentile(MOMENTUM(window=10, lag=3), by=SECTOR, over="universe") + weight_in("P")',
+    'if(DIVIDEND_YIELD > 0, rank(years_of_growth(DIVIDEND)), BETA(window=9))',
+    'coalesce(last(VALUE_TRADED, lag=4) / median(VALUE_TRADED, window=6), rank(CLOSE))',
+  )
+  .map(tree);
+
 const randomRule = fc.oneof(
+  randomExpression.map((field) => ({ type: 'TopN', params: { field, count: 5 } })),
+  fc.boolean().map((isIn) => ({ type: 'MembershipFilter', params: { index_id: 'P', in: isIn } })),
+  fc.constant({
+    type: 'RangeFilter',
+    params: { field: tree('RETURN'), minimum: 0.03 },
+    fallback: [{ when_fewer_than: 4, params: { field: tree('mean(RETURN, window=6)'), minimum: -0.05 } }],
+  }),
   fc.record({ field: randomField, value: fc.integer({ min: 3, max: 8 }) }).map(({ field, value }) => ({
     type: 'ExpressionFilter',
     params: { expression: { node: 'comparison', field, comparison: 'le', value } },
@@ -74,6 +96,7 @@ const randomWeighting = fc.constantFrom(
   { type: 'MinimumVarianceWeight', params: { window: 21, upper: 0.5 } },
   { type: 'EqualRiskWeight', params: { window: 22 } },
   { type: 'FieldWeight', params: { field: 'VALUE_TRADED' }, cap: 0.5 },
+  { type: 'FieldWeight', params: { field: tree('0.1 + weight_in("P") + is_constituent()') } },
   { type: 'GroupWeight', params: { field: 'SECTOR', between: 'equal', within: 'market_cap' } },
 );
 
@@ -111,6 +134,19 @@ export const randomDefinition = fc
       { kind: 'named', id: 'U' },
       { kind: 'index', id: 'P' },
       { kind: 'list', identifiers: ['AA', 'BB', 'CC', 'EE', 'HH', 'NEW'] },
+      {
+        kind: 'difference',
+        of: [
+          {
+            kind: 'union',
+            of: [
+              { kind: 'index', id: 'P' },
+              { kind: 'named', id: 'U' },
+            ],
+          },
+          { kind: 'list', identifiers: ['BB', 'EE'] },
+        ],
+      },
     ),
     rules: fc.array(randomRule, { maxLength: 2 }),
     weighting: randomWeighting,

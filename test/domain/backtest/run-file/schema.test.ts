@@ -27,7 +27,10 @@ function richRun(): Uint8Array<ArrayBuffer> {
       B: { CURRENCY: 'USD', NAME: 'Beta', SECTOR: 'Energy' },
       C: { CURRENCY: 'USD', NAME: 'Gamma', SECTOR: 'Energy' },
     },
-    actions: [{ name: 'A', type: 'DIVIDEND', value: 0.1, ex: DATES[3]! }],
+    actions: [
+      { name: 'A', type: 'DIVIDEND', value: 0.1, ex: DATES[3]! },
+      { name: 'A', type: 'SPLIT', value: 2, ex: DATES[3]! },
+    ],
   });
   const document = IndexDocument.parse({
     id: 'X',
@@ -70,7 +73,7 @@ describe('of everything that is stored of a run', () => {
   const stored = BLOCK_NAMES.filter((name) => opened(bytes).has(name));
 
   test('there is a block of every kind but those of extended runs, of short positions and of overlays', () => {
-    const others = ['joinedPrice', 'shortCash', 'drift', 'ownParts'];
+    const others = ['joinedPrice', 'shortCash', 'ownParts'];
     expect(BLOCK_NAMES.filter((name) => !stored.includes(name))).toEqual(others);
     for (const name of stored) expect(opened(bytes).header.blocks[name]!.length, name).toBeGreaterThan(0);
   });

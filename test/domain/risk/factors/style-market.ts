@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
-import { growthTerms } from '#domain/market/growth-terms.js';
-import { growthOf } from '#domain/market/growth.js';
+import { growthTerms } from '#domain/index-mathematics/growth-terms.js';
+import { growthOf } from '#domain/index-mathematics/growth.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';

@@ -162,4 +162,48 @@ export const RANKS: Case[] = [
       });
     },
   },
+  {
+    type: 'CumulativeCoverage',
+    params: { coverage: 0.6, rank_field: 'SCORE', ascending: true, group_by: 'SECTOR' },
+    keeps(slow, universe, t) {
+      const caps = values(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t));
+      const scores = values(universe, (name) => slow.latest('SCORE', name, t));
+      return byGroup(slow, universe, 'SECTOR').flatMap((names) => {
+        const order = rankedNames(part(scores, names), { ascending: true });
+        const total = order.reduce((sum, name) => sum + (caps.get(name) ?? 0), 0);
+        let reached = 0;
+        return order.filter((name) => {
+          const takes = reached < 0.6 * total;
+          reached += caps.get(name) ?? 0;
+          return takes;
+        });
+      });
+    },
+  },
+  {
+    type: 'BufferedTopN',
+    params: { field: 'SCORE', count: 3, group_by: 'SECTOR' },
+    keeps(slow, universe, t) {
+      const scores = values(universe, (name) => slow.latest('SCORE', name, t));
+      return byGroup(slow, universe, 'SECTOR').flatMap((names) => rankedNames(part(scores, names)).slice(0, 3));
+    },
+  },
+  {
+    type: 'MembershipFilter',
+    params: { index_id: 'OTHER', in: false },
+    // Every third security is a constituent of the other index.
+    keeps: (slow, universe) => universe.filter((name) => slow.identifiers.indexOf(name) % 3 !== 0),
+  },
+  {
+    type: 'Quota',
+    params: { field: 'SECTOR', quotas: { Energy: 2, Health: 5 }, rank_field: 'CLOSE' },
+    keeps(slow, universe, t) {
+      const prices = values(universe, (name) => slow.latest('CLOSE', name, t));
+      const of = (sector: string) => universe.filter((name) => slow.reference(name, 'SECTOR') === sector);
+      return [
+        ...rankedNames(part(prices, of('Energy'))).slice(0, 2),
+        ...rankedNames(part(prices, of('Health'))).slice(0, 5),
+      ];
+    },
+  },
 ];

@@ -147,7 +147,7 @@ export function describeGrowingStore(): void {
       const actions = [...late.actions, action].toSorted((a, b) =>
         a.identifier < b.identifier ? -1 : a.identifier > b.identifier ? 1 : a.exDay - b.exDay,
       );
-      await put({
+      const changed = {
         ...late,
         fields:
           restated.fields.size > 0
@@ -159,7 +159,12 @@ export function describeGrowingStore(): void {
               )
             : late.fields,
         actions,
-      });
+      };
+      // A late action is another history of its security: without full none of it is taken, nor its later bar.
+      await put(changed);
+      const { full_run_reason: why } = await backtest();
+      expect(why).not.toBe('history_changed');
+      await put(changed, { full: true });
       expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'history_changed' });
       expect(numbers(JSON.stringify(await backtest()))).toBe(numbers(JSON.stringify(await wholeRun())));
     });

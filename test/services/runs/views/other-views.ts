@@ -183,14 +183,12 @@ export function describeOtherViews(): void {
           if (t > 0) {
             const before = closes.get(levels.index[t - 1])!;
             const ratio = on(day, ['SPLIT']).reduce((product, value) => product * value, 1);
-            level *=
-              (ratio *
-                (closes.get(day)! + sum(on(day, ['SPECIAL_DIVIDEND'])) + expected * sum(on(day, ['DIVIDEND'])))) /
-              before;
+            const adjusted = before / ratio - sum(on(day, ['SPECIAL_DIVIDEND']));
+            level *= (closes.get(day)! + expected * sum(on(day, ['DIVIDEND']))) / adjusted;
             worth *= (ratio * closes.get(day)!) / before;
           }
           expect(levels.data[t] / level).toBeCloseTo(1, 12);
-          expect((levels.data[t] * divisor.data[t]) / worth).toBeCloseTo(1, 12);
+          if (variant === 'price') expect((levels.data[t] * divisor.data[t]) / worth).toBeCloseTo(1, 12);
         });
         expect(divisor.data[0]).toBe(1);
       }

@@ -1,10 +1,17 @@
-import { exchangeRates, requireRate } from './exchange-rates.js';
+import { exchangeRates, requireRate } from '../market/exchange-rates.js';
 import { createValuePanel } from '#kernels/engines/value-panel.js';
 import { isWorkPaged } from '#kernels/memory/paged-memory.js';
-import { keyOf, type GrowthTerms } from './growth-terms.js';
-import { effectAt, effectTable, type PlacedEffect, type SessionEffect } from './session-effects.js';
-import { keptFloats } from '#base/memory/kept-memory.js';
-import { BeforeMarket, panelRow, type MarketMark, type SessionMarket, type TermsMark } from './session-market.js';
+import { adjustedClose, growthStep } from '../index-mathematics/adjusted-close.js';
+import { adjustsCloses, heldTerms, keyOf, type GrowthTerms } from './growth-terms.js';
+import { effectAt, effectOn, effectTable, type EffectTable, type PlacedEffect } from './session-effects.js';
+import { keptFloats } from '../../base/memory/kept-memory.js';
+import {
+  BeforeMarket,
+  panelRow,
+  type MarketMark,
+  type SessionMarket,
+  type TermsMark,
+} from '../market/session-market.js';
 
 /** Growth panels cached per aligned market: those of a definition and of its comparisons. */
 const PANELS_MAX = 3;
@@ -37,13 +44,14 @@ export function growthOf(sm: SessionMarket, terms: GrowthTerms, used: Iterable<n
 }
 
 /**
- * Value of one unit held since a name's first bar, reinvested by the terms, in the index currency, [S - first x N]: the
- * running product of `growthOf`, so that a holding over any period is worth its units times this. NaN before the first
- * bar and where a rate is missing, after which it begins at 1 again.
+ * Value of one unit held since a security's first bar, in the index currency, [S - first x N]: the running product of
+ * its growth without what the index reinvests, so that a holding over any period is worth its units times this. NaN
+ * before the first bar and where a rate is missing, after which it begins at 1 again.
  * @cost O(S N), once per market and terms
  */
 export function valueIndexOf(sm: SessionMarket, terms: GrowthTerms): Float64Array {
-  return latest(cachedFor(sm).indices, keyOf(terms), () => accumulate(sm, terms));
+  const held = heldTerms(terms);
+  return latest(cachedFor(sm).indices, keyOf(held), () => accumulate(sm, held));
 }
 
 /** A cached panel, or a new one in place of the least recently used. */
@@ -122,9 +130,27 @@ function carriedFirst(sm: SessionMarket, terms: GrowthTerms): Float64Array {
 }
 
 function termsMarkOf({ terms: byKey }: MarketMark, terms: GrowthTerms): TermsMark {
-  const mark = byKey?.get(keyOf(terms));
-  if (!mark) throw new Error(`the mark of the market has no terms ${keyOf(terms)}`);
+  const key = keyOf(heldTerms(terms));
+  const mark = byKey?.get(key);
+  if (!mark) throw new Error(`the mark of the market has no terms ${key}`);
   return mark;
+}
+
+/**
+ * Close that a security is carried at on a session: its latest one after everything that has adjusted closes since, on
+ * the terms of a table.
+ */
+export function carriedUnder(sm: SessionMarket, table: EffectTable, session: number, column: number): number {
+  const bar = sm.lastBar[panelRow(sm, session) + column]!;
+  if (bar < 0 || bar === session || !adjustsCloses(table.terms)) return sm.carriedClose(session, column);
+  const { mark } = sm;
+  const isMarked = mark !== null && mark.terms !== null && bar <= mark.session;
+  let price = isMarked ? termsMarkOf(mark, table.terms).carried[column]! : sm.closeAt(bar, column);
+  for (let s = (isMarked ? mark.session : bar) + 1; s <= session; s++) {
+    const effect = effectOn(table, s, column);
+    if (effect !== undefined) price = adjustedClose(effect, price);
+  }
+  return price;
 }
 
 /**
@@ -147,28 +173,35 @@ export function markMarket(sm: SessionMarket, session: number, terms: readonly G
     session,
     lastBar: bars,
     terms: new Map(
-      terms.map((own) => [
-        keyOf(own),
-        { carried: carriedAt(sm, own, { session, bars }), index: valueIndexOf(sm, own).slice(row, row + names) },
-      ]),
+      terms
+        .map(heldTerms)
+        .map((own) => [
+          keyOf(own),
+          { carried: carriedAt(sm, own, { session, bars }), index: valueIndexOf(sm, own).slice(row, row + names) },
+        ]),
     ),
   };
 }
 
 /** Last price of each name on the share basis of a session, as the growth of the next one begins with it. */
-function carriedAt(
+export function carriedAt(
   sm: SessionMarket,
   terms: GrowthTerms,
   { session, bars }: { readonly session: number; readonly bars: Int32Array },
 ): Float64Array {
   const table = effectTable(sm, terms);
   const { columns, starts } = table;
-  const carried = Float64Array.from(bars, (bar, column) => (bar < 0 ? Number.NaN : sm.closeAt(bar, column)));
-  for (let s = 0; s <= session; s++) {
+  // What was paid before the mark need not be there: what was carried at it is.
+  const mark = sm.mark?.terms ? { session: sm.mark.session, ...termsMarkOf(sm.mark, terms) } : null;
+  const isOfMark = (column: number): boolean => mark !== null && bars[column]! <= mark.session;
+  const carried = Float64Array.from(bars, (bar, column) =>
+    isOfMark(column) ? mark!.carried[column]! : bar < 0 ? Number.NaN : sm.closeAt(bar, column),
+  );
+  for (let s = mark === null ? 0 : mark.session + 1; s <= session; s++) {
     for (let e = starts[s]!; e < starts[s + 1]!; e++) {
       const column = columns[e]!;
       const before = carried[column]!;
-      if (s > bars[column]! && before > 0) carried[column] = growthStep(effectAt(table, e), before, Number.NaN).carried;
+      if (s > bars[column]! && before > 0) carried[column] = adjustedClose(effectAt(table, e), before);
     }
   }
   return carried;
@@ -202,21 +235,6 @@ function growOverSession({ close, growth, carried, from, to, names }: Grown): vo
       growth[to + i] = before === before ? 1 : Number.NaN;
     }
   }
-}
-
-/**
- * Growth over a session on which something happened to a name.
- * @param before carried close of the session before, on its share basis.
- * @param bar close of the session, NaN without a bar.
- */
-export function growthStep(
-  { ratio, cash, rights, subscription }: SessionEffect,
-  before: number,
-  bar: number,
-): { readonly factor: number; readonly carried: number } {
-  const adjusted = rights === 0 ? before / ratio : (before / ratio + rights * subscription) / (1 + rights);
-  if (bar !== bar) return { factor: 1 + cash / adjusted, carried: adjusted };
-  return { factor: rights === 0 ? (ratio * (bar + cash)) / before : (bar + cash) / adjusted, carried: bar };
 }
 
 /** Multiplies by the change of each name's exchange rate. */

@@ -1,6 +1,6 @@
+import { effectOf, type SessionEffect } from '../index-mathematics/session-effect.js';
 import { keyOf, type GrowthTerms } from './growth-terms.js';
-import type { MarketData } from './market-data.js';
-import { effectOf, type SessionEffect } from './session-effects.js';
+import type { MarketData } from '../market/market-data.js';
 
 /** Effects of a market's actions on prices, in the order of their ex days, those of a day in the order of the actions. */
 export interface EffectsByDay {
@@ -12,7 +12,7 @@ export interface EffectsByDay {
   readonly terms: Readonly<Record<keyof SessionEffect, Float64Array>>;
 }
 
-/** Terms whose effects are kept: those of the return variants that a risk model has. 40 bytes an action each. */
+/** Terms whose effects are kept: those of the return variants that a risk model has. 56 bytes an action each. */
 const TERMS_MAX = 2;
 
 const known = new WeakMap<MarketData['actions'], Map<string, EffectsByDay>>();
@@ -35,6 +35,8 @@ export function effectAt({ terms }: EffectsByDay, position: number): SessionEffe
     cash: terms.cash[position]!,
     rights: terms.rights[position]!,
     subscription: terms.subscription[position]!,
+    special: terms.special[position]!,
+    income: terms.income[position]!,
   };
 }
 
@@ -50,6 +52,13 @@ function readEffects({ actions, identifiers, adjustment }: MarketData, terms: Gr
   return {
     days: Int32Array.from(found, ({ day }) => day),
     columns: Int32Array.from(found, ({ column }) => column),
-    terms: { ratio: of('ratio'), cash: of('cash'), rights: of('rights'), subscription: of('subscription') },
+    terms: {
+      ratio: of('ratio'),
+      cash: of('cash'),
+      rights: of('rights'),
+      subscription: of('subscription'),
+      special: of('special'),
+      income: of('income'),
+    },
   };
 }

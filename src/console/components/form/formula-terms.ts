@@ -1,0 +1,10 @@
+import type { DatapointRequest, FunctionSpec } from '#clients/typescript/divisor.js';
+import { createContext } from 'preact';
+
+/** What expressions of a form are read with: the definition around them, and the functions of the service. */
+export interface Terms {
+  readonly functions: readonly FunctionSpec[];
+  readonly request: Partial<Pick<DatapointRequest, 'datapoints' | 'universe' | 'calendar' | 'currency'>>;
+}
+
+export const FormulaTerms = createContext<Terms>({ functions: [], request: {} });

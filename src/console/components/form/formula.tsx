@@ -1,0 +1,73 @@
+import type { DatapointEvaluation, Finding } from '#clients/typescript/divisor.js';
+import type { ComponentChildren } from 'preact';
+import { useContext } from 'preact/hooks';
+import { useOneAtATime } from '../../state/one-at-a-time.js';
+import { service } from '../../state/service.js';
+import { completed, completionsOf, formulaText } from '../../words/formulas.js';
+import type { Json } from '../../words/paths.js';
+import { scalarText } from '../../words/scalars.js';
+import { FormulaTerms } from './formula-terms.js';
+
+interface FormulaProps {
+  readonly value: Json | undefined;
+  readonly expects: 'number' | 'condition';
+  readonly datapoints: readonly string[];
+  /** Where the text is typed. */
+  readonly children: ComponentChildren;
+  onChange(value: Json | undefined): void;
+}
+
+/** An expression as text: how the word at its end may go on, where it is wrong, its unit and a few of its values. */
+export function Formula({ value, expects, datapoints, children, onChange }: FormulaProps) {
+  const { functions, request } = useContext(FormulaTerms);
+  const text = formulaText(value);
+  const isWritten = text !== '' && !text.startsWith('{') && !datapoints.includes(text);
+  const body = { expression: text, expects, ...request };
+  const { data, isBehind } = useOneAtATime(isWritten ? JSON.stringify(body) : null, () =>
+    service.value.call('evaluateDatapoint', { body }),
+  );
+  const names = [...Object.keys(request.datapoints ?? {}), ...datapoints];
+  const completions = isWritten ? completionsOf(text, names, functions) : [];
+  return (
+    <div class="formula">
+      {children}
+      {completions.length > 0 && (
+        <div class="formula-completions" role="group" aria-label="Completions">
+          {completions.map(({ insert, help }) => (
+            <button key={insert} type="button" title={help} onClick={() => onChange(completed(text, insert))}>
+              {insert}
+            </button>
+          ))}
+        </div>
+      )}
+      {isWritten && data !== undefined && !isBehind && <Meaning text={text} found={data} />}
+    </div>
+  );
+}
+
+function Meaning({ text, found }: { readonly text: string; readonly found: DatapointEvaluation }) {
+  const wrong = found.findings.find(({ severity }) => severity === 'error');
+  if (wrong !== undefined) return <Fault text={text} finding={wrong} />;
+  const values = found.values.map(({ identifier, value }) => `${identifier} ${scalarText(value)}`);
+  const told = [found.unit, ...values, found.as_of === null ? null : `on ${found.as_of}`].filter(
+    (part) => part !== null,
+  );
+  return told.length === 0 ? null : <p class="field-help formula-values">{told.join(' · ')}</p>;
+}
+
+/** The text with the characters marked that are wrong. */
+function Fault({ text, finding }: { readonly text: string; readonly finding: Finding }) {
+  const { position, message } = finding;
+  return (
+    <p class="down formula-fault" role="status">
+      {position !== undefined && (
+        <code>
+          {text.slice(0, position.start)}
+          <mark>{text.slice(position.start, position.end) || '\u2423'}</mark>
+          {text.slice(position.end)}
+        </code>
+      )}{' '}
+      {message}
+    </p>
+  );
+}

@@ -1,0 +1,41 @@
+import { isObject, type Json } from './paths.js';
+import { plainText } from './scalars.js';
+
+/** The text of an expression: as it was typed, or that which a tree carries. */
+export function formulaText(value: Json | undefined): string {
+  if (!isObject(value)) return plainText(value);
+  const { text, node, name, ...others } = value;
+  if (typeof text === 'string') return text;
+  const isPlain = node === 'field' && typeof name === 'string' && Object.keys(others).length === 0;
+  return isPlain ? name : plainText(value);
+}
+
+export interface Completion {
+  readonly insert: string;
+  readonly help: string;
+}
+
+/** Completions that are offered at a time. */
+const MOST = 8;
+
+/** The word at the end of a text. */
+const LAST_WORD = /[\p{L}_][\p{L}\p{N}_]*$/u;
+
+/** How the word at the end of an expression may go on: datapoints as they are named, functions with their bracket. */
+export function completionsOf(
+  text: string,
+  datapoints: readonly string[],
+  functions: readonly { readonly name: string; readonly signature: string; readonly help: string }[],
+): Completion[] {
+  const word = LAST_WORD.exec(text)?.[0].toLowerCase();
+  if (word === undefined) return [];
+  const begins = (name: string): boolean => name.toLowerCase().startsWith(word) && name.length > word.length;
+  const called = new Map(functions.map(({ name, signature, help }) => [name, `${signature}: ${help}`]));
+  return [
+    ...[...new Set(datapoints)].filter(begins).map((name) => ({ insert: name, help: '' })),
+    ...[...called].filter(([name]) => begins(name)).map(([name, help]) => ({ insert: `${name}(`, help })),
+  ].slice(0, MOST);
+}
+
+/** A text with the word at its end completed. */
+export const completed = (text: string, insert: string): string => text.replace(LAST_WORD, () => insert);

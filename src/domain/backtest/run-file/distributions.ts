@@ -1,0 +1,37 @@
+import { effectTable } from '../../index-mathematics/session-effects.js';
+import { indexTerms } from '../../books/index-run.js';
+import type { Block } from './block.js';
+import { addedEffects, effectsOf, rowsByName, type RowLayout } from './effects.js';
+import { byElement } from './parts.js';
+
+/** Numbers of a row: name, date, special dividend, ordinary dividend of a long and of a short position. */
+export const DISTRIBUTION_WIDTH = 5;
+
+const LAYOUT: RowLayout = {
+  width: DISTRIBUTION_WIDTH,
+  has: ({ special, ordinary }, e) => special[e] !== 0 || ordinary[e] !== 0,
+  write(rows, at, { special, income, ordinary, terms }, e) {
+    rows[at + 2] = special[e]!;
+    rows[at + 3] = income[e]!;
+    rows[at + 4] = terms.variant === 'price' ? 0 : ordinary[e]!;
+  },
+};
+
+/** Cash per share that does not buy more of the security that pays it. */
+export const distributions: Block<'f64'> = {
+  type: 'f64',
+  axes: ['effects', 'numbers'],
+  positionsEvery: DISTRIBUTION_WIDTH,
+  compare: byElement(9),
+  upgrade: (columns) => rowsByName(columns.f64('distributions'), DISTRIBUTION_WIDTH),
+  canBeAddedLater: true,
+  meaning:
+    'rows of name, date, special dividend by which the previous close is reduced, ordinary dividend that a long and a short position reinvest in the whole index; by name then date, those of an extension follow; absent where there are none, and up to 0.2.0',
+  whole({ run: { portfolio, index }, names }) {
+    const { sm, from, length } = portfolio;
+    const table = effectTable(sm, indexTerms(index.compositions));
+    const rows = effectsOf(table, LAYOUT, { names, of: sm.names, from, to: from + length });
+    return rows.length === 0 ? null : rows;
+  },
+  added: (source) => ({ appended: addedEffects(source, LAYOUT).filter(({ length }) => length > 0) }),
+};

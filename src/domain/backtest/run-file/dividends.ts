@@ -1,0 +1,69 @@
+import type { Book } from '../../books/book.js';
+import type { Block } from './block.js';
+import { placeIn } from './names.js';
+import { append, byDate, byElement, readyOrNone, series } from './parts.js';
+
+/** Numbers of a row: name, date, dividends, moved weight. */
+export const TRANSFER_WIDTH = 4;
+
+/** See `Transfers`. */
+export const transfers: Block<'f64'> = {
+  type: 'f64',
+  axes: ['effects', 'numbers'],
+  positionsEvery: TRANSFER_WIDTH,
+  compare: byElement(8),
+  upgrade: 'absent',
+  canBeAddedLater: true,
+  meaning:
+    'rows of name, date, ordinary dividends and weight that an adjusted close took from the name, as fractions of the value at the close before; by date; absent where there are none, and up to 0.2.0',
+  whole: ({ run: { portfolio }, names }) => readyOrNone(transferRows(portfolio, { names, before: 0 })),
+  added({ continuation: { portfolio }, names, before }) {
+    const rows = transferRows(portfolio, { names, before: before - 1 });
+    return append(...(rows ? [rows] : []));
+  },
+};
+
+interface Placed {
+  readonly names: Int32Array;
+  /** Date of the run that the first session of the book is. */
+  readonly before: number;
+}
+
+/** Null where there are none. */
+function transferRows({ transfers, columns }: Book, { names, before }: Placed): Float64Array | null {
+  if (transfers === undefined) return null;
+  const { at, slot, dividends, moved } = transfers;
+  const places = columns.map((column) => placeIn(names, column));
+  const rows = new Float64Array(TRANSFER_WIDTH * at.length);
+  for (let i = 0; i < at.length; i++) {
+    rows[TRANSFER_WIDTH * i] = places[slot[i]!]!;
+    rows[TRANSFER_WIDTH * i + 1] = before + at[i]!;
+    rows[TRANSFER_WIDTH * i + 2] = dividends[i]!;
+    rows[TRANSFER_WIDTH * i + 3] = moved[i]!;
+  }
+  return rows.length === 0 ? null : rows;
+}
+
+/** Ordinary dividends of the index; none where they buy more of the security that pays them. */
+export const dividendPoints = pointsOf('points', {
+  meaning: 'ordinary dividends in points of the price return',
+  rank: 22,
+});
+export const netDividendPoints = pointsOf('netPoints', { meaning: 'the same after withholding tax', rank: 23 });
+
+function pointsOf(
+  member: 'points' | 'netPoints',
+  { meaning, rank }: { readonly meaning: string; readonly rank: number },
+): Block<'f64'> {
+  const of = ({ reinvested }: Book): Float64Array | null => reinvested?.[member] ?? null;
+  return {
+    ...series({
+      axes: ['index dates'],
+      meaning: `${meaning}; absent up to 0.2.0`,
+      compare: byDate(rank),
+      whole: ({ run }) => of(run.index.book),
+      added: ({ continuation }) => of(continuation.index.book),
+    }),
+    upgrade: 'absent',
+  };
+}

@@ -1,0 +1,113 @@
+import { dividendPoints, nextLevel } from '../index-mathematics/levels.js';
+import { carriedUnder } from '../index-mathematics/growth.js';
+import { openingAt } from '../index-mathematics/session-effects.js';
+import { panelRow } from '../market/session-market.js';
+import { RETURN_VARIANTS } from '../market/market-data.js';
+import { changeUnits } from './book-growth.js';
+import { placeOf, type BookState } from './book-state.js';
+
+/**
+ * Adjusts previous closes: special dividends, rights and splits that leave index shares change what holdings are worth
+ * before anything grows.
+ * @returns market value after over that before, by which the divisor changes
+ */
+export function openSession(state: BookState, session: number): number {
+  const { effects } = state;
+  if (effects.isOpening[session] === 0) return 1;
+  const { columns, starts } = effects;
+  const factors = new Map<number, number>();
+  let opened = 1;
+  for (let e = starts[session]!; e < starts[session + 1]!; e++) {
+    const column = columns[e]!;
+    const place = placeOf(state, column);
+    if (place < 0) continue;
+    const factor = openingAt(effects, e, carriedUnder(state.sm, effects, session - 1, column));
+    if (factor === 1 || factor !== factor) continue;
+    opened += (valueAt(state, session - 1, place) / state.path) * (factor - 1);
+    factors.set(place, factor);
+  }
+  if (factors.size === 0) return 1;
+  recordMoves(state, session, { factors, opened });
+  for (const [place, factor] of factors) changeUnits(state, place, factor);
+  return opened;
+}
+
+/** Value of a holding since the holding period began. */
+function valueAt({ sm, units, index, heldColumns }: BookState, session: number, place: number): number {
+  return units[place]! * index[panelRow(sm, session) + heldColumns[place]!]!;
+}
+
+interface Opening {
+  /** By place. */
+  readonly factors: ReadonlyMap<number, number>;
+  readonly opened: number;
+}
+
+/** Weights that an adjustment of closes moves: what one security paid is spread over all. */
+function recordMoves(state: BookState, session: number, { factors, opened }: Opening): void {
+  if (state.input.isBrief || state.input.isSparse) return;
+  for (let k = 0; k < state.count; k++) {
+    const slot = state.held[k]!;
+    const place = state.places[slot]!;
+    const weight = valueAt(state, session - 1, place) / state.path;
+    record(state, session, { slot, dividends: 0, moved: weight - (weight * (factors.get(place) ?? 1)) / opened });
+  }
+}
+
+interface Transfer {
+  readonly slot: number;
+  readonly dividends: number;
+  readonly moved: number;
+}
+
+function record({ transfers, input }: BookState, session: number, { slot, dividends, moved }: Transfer): void {
+  transfers.at.push(session - input.from);
+  transfers.slot.push(slot);
+  transfers.dividends.push(dividends);
+  transfers.moved.push(moved);
+}
+
+/**
+ * Reinvests the ordinary dividends of a session in all that is held, at its close: neither index shares nor the divisor
+ * change.
+ * @param before growth since the holding period began up to the close before
+ */
+export function reinvestDividends(state: BookState, session: number, before: number): void {
+  const { effects, path, carry, input } = state;
+  const { columns, starts, income, ordinary, net } = effects;
+  const isPriceReturn = effects.terms.variant === 'price';
+  const isRecorded = !isPriceReturn && !input.isBrief && !input.isSparse;
+  const yields = { price: 0, total: 0, net: 0 };
+  let own = 0;
+  for (let e = starts[session]!; e < starts[session + 1]!; e++) {
+    if (ordinary[e] === 0) continue;
+    const place = placeOf(state, columns[e]!);
+    if (place < 0) continue;
+    const worth = valueAt(state, session, place);
+    const perShare = worth / carriedUnder(state.sm, effects, session, columns[e]!);
+    if (!(Math.abs(perShare) < Infinity) || !(path > 0)) continue;
+    // A short position pays dividends whole.
+    const received = worth < 0 ? ordinary[e]! : net[e]!;
+    yields.total += (perShare * ordinary[e]!) / path;
+    yields.net += (perShare * received) / path;
+    if (isPriceReturn) continue;
+    const paid = perShare * (worth < 0 ? ordinary[e]! : income[e]!);
+    own += paid / path;
+    if (isRecorded)
+      record(state, session, { slot: state.slotOf[columns[e]!]!, dividends: (paid * carry) / before, moved: 0 });
+  }
+  state.carry *= 1 + own;
+  noteLevels(state, session, yields);
+}
+
+function noteLevels({ reinvested, input, drift }: BookState, session: number, yields: Yields): void {
+  if (reinvested === null) return;
+  const { levels, points, netPoints } = reinvested;
+  const at = session - input.from;
+  for (const variant of RETURN_VARIANTS)
+    levels[variant][at] = nextLevel(levels[variant][at - 1]!, drift[at]!, yields[variant]);
+  points[at] = dividendPoints(levels.price[at]!, yields.total);
+  netPoints[at] = dividendPoints(levels.price[at]!, yields.net);
+}
+
+type Yields = Readonly<Record<keyof NonNullable<BookState['reinvested']>['levels'], number>>;

@@ -1,0 +1,92 @@
+import { exchangeRates } from '../market/exchange-rates.js';
+import { referenceAt } from '../market/market-data.js';
+import type { SessionMarket } from '../market/session-market.js';
+import type { Day } from '../time/days.js';
+import type { Book } from './book.js';
+import { asDecided, type Composition } from './compositions.js';
+
+/** A composition in numbers of shares. */
+export interface IndexShares {
+  /** Day whose closes turned target weights into index shares: that of the decision. */
+  readonly reference: Day;
+  readonly targets: Pick<Composition, 'columns' | 'weights'>;
+  /** Index shares at the effective close, [n]; null where the composition is none of an index with shares of its own. */
+  readonly shares: Float64Array | null;
+  /** Index shares over float-adjusted shares, 0 without a share count, [n]. */
+  readonly factors: Float64Array | null;
+}
+
+export type SharesOf = (composition: Composition) => IndexShares;
+
+/** Numbers of shares of the compositions of an index: market value of each over its price, at the effective close. */
+export function indexSharesIn(book: Book, currency: string): SharesOf {
+  const known = sharesFor.get(book) ?? new WeakMap<Composition, IndexShares>();
+  sharesFor.set(book, known);
+  const sharesOf = countShares(book, currency);
+  return (composition) => {
+    const shares = known.get(composition) ?? sharesOf(composition);
+    known.set(composition, shares);
+    return shares;
+  };
+}
+
+/** Shares of the compositions of a book: its record and its result both show them. */
+const sharesFor = new WeakMap<Book, WeakMap<Composition, IndexShares>>();
+
+function countShares(book: Book, currency: string): SharesOf {
+  const { sm, from, value, divisor, reinvested, overlay } = book;
+  const level = reinvested?.levels.price ?? value;
+  return (composition) => {
+    const { session, columns, weights } = composition;
+    const at = session - from;
+    const decided = decidedIn(sm, composition);
+    if (overlay !== undefined || at < 0 || at >= book.length) return { ...decided, shares: null, factors: null };
+    const rates = exchangeRates(sm, currency);
+    const shares = weights.map(
+      (weight, k) =>
+        (weight * level[at]! * divisor[at]!) /
+        (sm.carriedClose(session, columns[k]!) * rates.rateAt(session, columns[k]!)),
+    );
+    const floats = floatShares(sm, session);
+    const factors = shares.map((held, k) => {
+      const count = floats(columns[k]!);
+      return count > 0 ? held / count : 0;
+    });
+    return { ...decided, shares, factors };
+  };
+}
+
+/** Compositions that are none of an index: a strategy solves or trades its own. */
+export function withoutShares(sm: SessionMarket): SharesOf {
+  return (composition) => ({ ...decidedIn(sm, composition), shares: null, factors: null });
+}
+
+function decidedIn({ sessions }: SessionMarket, composition: Composition): Pick<IndexShares, 'reference' | 'targets'> {
+  return { reference: sessions[composition.decision]!, targets: asDecided(composition) };
+}
+
+/** Sessions that a share count stays good for. */
+const COUNT_SESSIONS_MAX = 5;
+
+/** Shares outstanding times free float, which counts as 1 without a value; NaN without a share count. */
+function floatShares(sm: SessionMarket, session: number): (column: number) => number {
+  const { fields, reference } = sm.market;
+  const latest = (panel: Float64Array | undefined, column: number): number => {
+    if (panel === undefined) return Number.NaN;
+    for (let s = session; s >= Math.max(sm.first, session - COUNT_SESSIONS_MAX); s--) {
+      const value = sm.valueAt(panel, s, column);
+      if (value === value) return value;
+    }
+    return Number.NaN;
+  };
+  const outstanding = fields.get('SHARES_OUTSTANDING');
+  const float = fields.get('FREE_FLOAT');
+  const isStated = reference.columns.includes('FREE_FLOAT');
+  return (column) => {
+    const own = latest(float, column);
+    const stated = isStated
+      ? referenceAt(reference, sm.identifiers[column]!, 'FREE_FLOAT', sm.sessions[session]!)
+      : null;
+    return latest(outstanding, column) * (own === own ? own : typeof stated === 'number' ? stated : 1);
+  };
+}

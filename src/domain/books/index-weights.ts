@@ -1,0 +1,18 @@
+import type { IndexWeights } from '../datapoints/expression-section.js';
+import { lastAtMost } from '../numbers/search.js';
+import type { Composer } from './compositions.js';
+
+/**
+ * Other indices as decisions of an index see them: each as it was last decided on or before the session; null before its first
+ * composition.
+ */
+export function indexWeightsFor(
+  composer: Composer,
+  indexId: string,
+): (asked: string, session: number) => IndexWeights | null {
+  return (asked, session) => {
+    const day = composer.market(indexId).sessions[session]!;
+    const known = lastAtMost(composer.market(asked).sessions, day);
+    return composer.decidedOn(asked, known) ?? null;
+  };
+}

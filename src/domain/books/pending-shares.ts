@@ -1,0 +1,53 @@
+import type { IndexDocument, TreatmentSpec } from '../documents/index-document.js';
+import { marketBetween } from '../index-mathematics/market-between.js';
+import type { SessionMarket } from '../market/session-market.js';
+import type { Targets } from './book.js';
+import { indexTerms } from './index-run.js';
+import { ownEnd } from './resumed-book.js';
+import { simulateBook } from './simulate-book.js';
+
+export interface PendingInput {
+  readonly sm: SessionMarket;
+  readonly document: IndexDocument;
+  readonly treatment: TreatmentSpec;
+  /** Session whose closes turn target weights into index shares, and the one at whose close the shares take effect. */
+  readonly pricing: number;
+  readonly session: number;
+}
+
+/** Pending index shares at the close at which they take effect. */
+export interface PendingShares {
+  /** Columns of the market, ascending. */
+  readonly columns: Int32Array;
+  readonly weights: Float64Array;
+  /** Market value at that close over that at the pricing close. */
+  readonly growth: number;
+}
+
+/**
+ * Target weights as index shares: they are held from the closes of the pricing session on, adjusted by corporate actions
+ * as what the index itself holds. A security that leaves is dropped, the others take over its weight.
+ * @cost O((session - pricing) N)
+ */
+export function pendingShares(
+  { sm, document, treatment, pricing, session }: PendingInput,
+  targets: Omit<Targets, 'session'>,
+): PendingShares {
+  const growth = indexTerms({ treatment, document }, 'price');
+  const book = simulateBook({
+    title: `The pending composition of ${document.id}`,
+    sm: marketBetween(sm, growth, { from: pricing, to: session }),
+    // What waits for a bar, or fails without one, is a matter of the index that takes the shares over.
+    treatment: { ...treatment, stale_targets: 'carry', missing_prices: 'carry' },
+    growth,
+    from: pricing,
+    to: session,
+    targets: [{ ...targets, session: pricing }],
+    initialValue: 1,
+    costRate: 0,
+    fills: 'all',
+    isBrief: true,
+  });
+  const { held, weights, value, divisor } = ownEnd(book);
+  return { columns: held, weights, growth: value * divisor };
+}

@@ -1,0 +1,125 @@
+import type { Finding } from '../refusals/findings.js';
+import { LIMITS } from '../refusals/limits.js';
+import type { MarketData } from '../market/market-data.js';
+import { selectionClassOf, weightingClassOf } from '../rules/catalogue.js';
+import { DERIVED_NAMES } from '../datapoints/field-request.js';
+import { unitsOf } from '../datapoints/expressions/check.js';
+import { withText } from '../datapoints/expressions/print.js';
+import { isShaped, NumberExpression } from '../datapoints/expressions/expression.js';
+import { readExpression, type ReadText } from '../datapoints/expressions/read-text.js';
+import { circleIn, readsTooMuch } from '../datapoints/expressions/reads.js';
+import { checkShape } from '../schema/shape.js';
+import type { ExpressionNode } from '../datapoints/expressions/tree.js';
+import { withTrees } from '../documents/expression-texts.js';
+import { derivationWithTrees, rowWithTrees, type ReadRow } from '../documents/request-expressions.js';
+import { error, isObject, type Raw } from './index-context.js';
+
+/** A body whose expressions are trees. */
+export interface BodyWithTrees {
+  readonly body: Raw;
+  readonly findings: readonly Finding[];
+  /** Texts that were read, by their paths. */
+  readonly texts: ReadonlyMap<string, ReadText>;
+}
+
+/** The body of an index document with every expression in it as a tree, and what is wrong with those that are texts. */
+export function documentWithTrees(sent: Raw, market: MarketData | undefined): BodyWithTrees {
+  const findings: Finding[] = [];
+  const texts = new Map<string, ReadText>();
+  const read: ReadRow = (schema, value, place) => {
+    const found = withTrees(schema, value, { ...place, market });
+    findings.push(...found.findings);
+    for (const [path, text] of found.texts) texts.set(path, text);
+    return found.value;
+  };
+  const { datapoints, pipeline, derivation } = sent;
+  const body: Raw = {
+    ...sent,
+    ...(isObject(pipeline) ? { pipeline: pipelineWithTrees(pipeline, read) } : {}),
+    ...(isObject(derivation) ? { derivation: derivationWithTrees(derivation, 'derivation.', read) } : {}),
+    ...(isObject(datapoints) ? { datapoints: definitionsWithTrees(datapoints, { findings, texts }) } : {}),
+  };
+  if (isObject(body['datapoints'])) findings.push(...definitionFindings(body['datapoints'], market));
+  return { body, findings, texts };
+}
+
+function pipelineWithTrees(pipeline: Raw, read: ReadRow): Raw {
+  const { selection, weighting } = pipeline;
+  const rows = Array.isArray(selection)
+    ? selection.map((row: unknown, i) =>
+        rowWithTrees(row, selectionClassOf, { path: `pipeline.selection[${i}]`, read }),
+      )
+    : selection;
+  const weighed = rowWithTrees(weighting, weightingClassOf, { path: 'pipeline.weighting', read });
+  return {
+    ...pipeline,
+    ...(rows === undefined ? {} : { selection: rows }),
+    ...(weighting === undefined ? {} : { weighting: weighed }),
+  };
+}
+
+function definitionsWithTrees(
+  datapoints: Raw,
+  { findings, texts }: { readonly findings: Finding[]; readonly texts: Map<string, ReadText> },
+): Raw {
+  const entries = Object.entries(datapoints).map(([name, given]): [string, unknown] => {
+    if (typeof given !== 'string') {
+      findings.push(...checkShape(NumberExpression, given, { path: `datapoints.${name}` }).findings);
+      return [name, isShaped(given) ? withText(given) : given];
+    }
+    const path = `datapoints.${name}`;
+    const read = readExpression(given, 'number');
+    findings.push(...read.problems.map((problem) => ({ severity: 'error' as const, path, ...problem })));
+    texts.set(path, read);
+    return [name, withText(read.tree ?? { node: 'value', value: 0 })];
+  });
+  const units = unitsOf(new Map(entries.filter(isTree)));
+  // Units of what others define are known only now.
+  for (const [path, { text, problems }] of texts) {
+    if (!path.startsWith('datapoints.') || problems.length > 0) continue;
+    const later = readExpression(text, 'number', units).problems;
+    findings.push(...later.map((problem) => ({ severity: 'error' as const, path, ...problem })));
+  }
+  return Object.fromEntries(entries);
+}
+
+const isTree = (entry: [string, unknown]): entry is [string, ExpressionNode] => isShaped(entry[1]);
+
+const RESERVED: ReadonlySet<string> = new Set([...DERIVED_NAMES, 'DIVIDEND']);
+
+/** Names that mean something else, and definitions that lead back to themselves or read too much. */
+function definitionFindings(datapoints: Raw, market: MarketData | undefined): Finding[] {
+  const trees = new Map(Object.entries(datapoints).filter(isTree));
+  const named = [...trees.keys()].flatMap((name) => nameFindings(name, market));
+  const circle = circleIn(trees);
+  if (circle.length > 0) {
+    const message = `The datapoint ${circle[0]} is defined by itself: ${circle.join(', ')}.`;
+    return [...named, error('CIRCULAR_REFERENCE', `datapoints.${circle[0]}`, message, { value: circle[0] })];
+  }
+  const most = LIMITS.MAX_EXPRESSION_READS;
+  const large = [...trees].find(([, tree]) => readsTooMuch(tree, trees))?.[0];
+  if (large === undefined) return named;
+  const message = `The datapoint ${large} reads more than ${most} datapoints.`;
+  return [...named, error('OUT_OF_RANGE', `datapoints.${large}`, message)];
+}
+
+function nameFindings(name: string, market: MarketData | undefined): Finding[] {
+  const path = `datapoints.${name}`;
+  if (RESERVED.has(name))
+    return [
+      error('DUPLICATE_KEY', path, `${name} is a datapoint of the service; another name is needed.`, { value: name }),
+    ];
+  if (market?.fields.has(name) !== true && market?.reference.columns.includes(name) !== true) return [];
+  const message = `The datapoint ${name} hides the column ${name} of the store.`;
+  return [{ severity: 'warning', code: 'DUPLICATE_KEY', path, message, value: name }];
+}
+
+/** Findings about the market or indices, at the place in the text that they are about. */
+export function placedInTexts(findings: readonly Finding[], texts: ReadonlyMap<string, ReadText>): Finding[] {
+  return findings.map((finding) => {
+    if (finding.position !== undefined || typeof finding.value !== 'string') return finding;
+    const text = [...texts].find(([path]) => finding.path === path || finding.path.startsWith(`${path}.`));
+    const position = text?.[1].spanOf(finding.value);
+    return position === undefined ? finding : { ...finding, position };
+  });
+}

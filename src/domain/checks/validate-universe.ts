@@ -1,0 +1,98 @@
+import { isSetKind, isTooDeep, SET_KINDS, UniverseSpec } from '../documents/index-document.js';
+import type { Finding } from '../refusals/findings.js';
+import { error, isObject, type IndexContext, type Raw } from './index-context.js';
+import { unknownMembers } from './unknown-members.js';
+import { referenceFindings } from './validate-reference.js';
+
+/** The universe of a document: its kind, what the kind needs, and the indices in it. */
+export function universeFindings(body: Raw, { indexOf }: IndexContext): Finding[] {
+  const universe = body['universe'];
+  if (universe === undefined) return [];
+  if ((isObject(body['derivation']) || isObject(body['overlay'])) && !isObject(body['pipeline'])) {
+    const which = isObject(body['derivation']) ? 'A derived index' : 'An overlay';
+    return [
+      error(
+        'PIPELINE_XOR_DERIVATION',
+        'universe',
+        `${which} has the constituents of its source and no universe of its own.`,
+      ),
+    ];
+  }
+  if (isTooDeep(universe)) return [error('OUT_OF_RANGE', 'universe', 'The sets of the universe nest too deep.')];
+  return oneUniverse(universe, { path: 'universe', ownId: body['id'], indexOf });
+}
+
+interface UniversePlace {
+  readonly path: string;
+  readonly ownId: unknown;
+  readonly indexOf: IndexContext['indexOf'];
+}
+
+function oneUniverse(universe: unknown, place: UniversePlace): Finding[] {
+  if (!isObject(universe)) return [];
+  const { path, ownId, indexOf } = place;
+  const { kind, id, identifiers } = universe;
+  const foreign = Object.entries(KINDS_OF_MEMBER).filter(
+    ([member, kinds]) => isGiven(universe[member]) && !kinds.includes(kind as string),
+  );
+  if (kind === undefined && foreign.length > 0) return [withoutKind(path, ...foreign[0]!)];
+  if (isKind(kind) && foreign.length > 0)
+    return foreign.map(([member, kinds]) => ofAnotherKind(kind, { path, member, kinds }));
+  if (kind === 'list' && (!Array.isArray(identifiers) || identifiers.length === 0)) {
+    return [
+      error('REQUIRED', `${path}.identifiers`, `${path}.identifiers must name at least 1 identifier for a list.`),
+    ];
+  }
+  if (kind === 'watchlist' && (universe['watchlist_id'] === undefined || universe['watchlist_id'] === null))
+    return [error('REQUIRED', `${path}.watchlist_id`, `${path}.watchlist_id is required by the kind watchlist.`)];
+  if ((kind === 'named' || kind === 'index') && (id === undefined || id === null))
+    return [error('REQUIRED', `${path}.id`, `${path}.id is required by the kind ${kind}.`)];
+  if (isSetKind(kind)) return setFindings(universe, kind, place);
+  return kind === 'index' && typeof id === 'string' ? referenceFindings(id, ownId, `${path}.id`, indexOf) : [];
+}
+
+/** Members that a set does not have, and what is wrong with its parts. */
+function setFindings(universe: Raw, kind: string, place: UniversePlace): Finding[] {
+  const { path } = place;
+  const parts = universe['of'];
+  if (!Array.isArray(parts)) return [error('REQUIRED', `${path}.of`, `${path}.of is required by the kind ${kind}.`)];
+  const unknown = [universe, ...parts].flatMap((part, i) =>
+    unknownMembers(part, Object.keys(UniverseSpec.shape), i === 0 ? path : `${path}.of[${i - 1}]`),
+  );
+  return [...unknown, ...parts.flatMap((part, i) => oneUniverse(part, { ...place, path: `${path}.of[${i}]` }))];
+}
+
+/** Kinds of universes that have a member. The names of a watchlist stand beside it in what is run. */
+const KINDS_OF_MEMBER: Readonly<Record<string, readonly string[]>> = {
+  id: ['named', 'index'],
+  watchlist_id: ['watchlist'],
+  identifiers: ['list', 'watchlist'],
+  of: SET_KINDS,
+};
+
+const isKind = (kind: unknown): kind is UniverseSpec['kind'] => UniverseSpec.shape.kind.safeParse(kind).success;
+
+const isGiven = (value: unknown) =>
+  value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
+
+const withoutKind = (path: string, member: string, kinds: readonly string[]): Finding =>
+  error(
+    'REQUIRED',
+    `${path}.kind`,
+    `${path}.kind is required beside ${path}.${member}: ${kinds.join(' or ')}. Without it the universe is all names.`,
+    { accepted: [...kinds] },
+  );
+
+interface ForeignMember {
+  readonly path: string;
+  readonly member: string;
+  readonly kinds: readonly string[];
+}
+
+const ofAnotherKind = (kind: string, { path, member, kinds }: ForeignMember): Finding =>
+  error(
+    'NOT_IN_CHOICES',
+    `${path}.kind`,
+    `${path}.${member} belongs to the kind ${kinds.join(' or ')}, and ${path}.kind is ${kind}, which reads none.`,
+    { accepted: [...kinds], value: kind },
+  );

@@ -1,0 +1,289 @@
+import type { Day } from '../time/days.js';
+import type { ReferenceValue } from '../market/market-data.js';
+import { evaluatorOn, type Source } from './expressions/compute.js';
+import { called } from './expressions/canonical.js';
+import { functionOf } from './expressions/functions/catalogue.js';
+import type { CrossSectional, DecisionFacts, Evaluator, OverTime } from './expressions/functions/function-entry.js';
+import {
+  asNode,
+  isField,
+  requestOf,
+  type DatapointExpression,
+  type ExpressionNode,
+  type FunctionNode,
+} from './expressions/tree.js';
+import type { Statistic } from './aggregates.js';
+import { GROWTH_BASED } from './datapoint-sources.js';
+import { yearsOfGrowth, type DividendHistory } from './dividends.js';
+import { isWindowed, latest, requestKey, type FieldRequest } from './field-request.js';
+import { groupsOfValues, type Grouping } from './groups.js';
+import type { Series } from './series.js';
+
+/** What is known at a decision beside the columns of the market. */
+export interface DecisionContext {
+  /** By column, 1 for a constituent of the index before the decision; null at its first. */
+  readonly incumbents: Uint8Array | null;
+  /** Another index as it was last decided; null before its first composition, and where no index can be asked. */
+  indexWeights(indexId: string): IndexWeights | null;
+}
+
+export interface IndexWeights {
+  readonly columns: ArrayLike<number>;
+  readonly weights: ArrayLike<number>;
+}
+
+export const NO_CONTEXT: DecisionContext = { incumbents: null, indexWeights: () => null };
+
+/** Datapoints of one session that the market answers by themselves. */
+export interface Leaves {
+  readonly day: Day;
+  readonly universe: Int32Array;
+  readonly dividends: () => DividendHistory;
+  numbers(field: FieldRequest, columns: Int32Array): Float64Array;
+  values(field: FieldRequest, columns: Int32Array): readonly ReferenceValue[];
+  groups(field: FieldRequest, columns: Int32Array): Grouping;
+  isNumber(field: FieldRequest): boolean;
+  /** @param lag of the last session of the window */
+  overSessions(series: Series, window: SessionsBack, columns: Int32Array): Float64Array;
+  seriesOf(node: ExpressionNode): Series;
+  /** Values of a series on the session itself. */
+  onSession(series: Series, columns: Int32Array): Float64Array;
+}
+
+export interface SessionsBack {
+  readonly statistic: Statistic;
+  readonly length: number;
+  readonly lag: number;
+  readonly observationsMin: number | 'half';
+}
+
+/** Expressions on the securities of one session. */
+export interface ExpressionSection {
+  numbers(expression: DatapointExpression, columns: Int32Array): Float64Array;
+  truths(condition: ExpressionNode, columns: Int32Array): Uint8Array;
+  values(expression: DatapointExpression, columns: Int32Array): readonly ReferenceValue[];
+  /** Null of numbers. */
+  groups(expression: DatapointExpression, columns: Int32Array): Grouping | null;
+  /** The column of texts that a datapoint is, or is another name of; undefined where it holds numbers. */
+  textField(expression: DatapointExpression): FieldRequest | undefined;
+}
+
+/** Expressions behind datapoints that a document names. */
+export interface NamedDatapoints {
+  readonly definitions: ReadonlyMap<string, ExpressionNode>;
+  /** The expression that a datapoint stands for; null where the market answers it by itself. */
+  expanded(field: FieldRequest): ExpressionNode | null;
+  /** Whether a node is arithmetic of columns and constants alone, through all that it names. */
+  isArithmetic(node: ExpressionNode): boolean;
+}
+
+export function namedDatapoints(definitions: ReadonlyMap<string, ExpressionNode>): NamedDatapoints {
+  const known = new Map<string, ExpressionNode>();
+  const arithmetic = new WeakMap<ExpressionNode, boolean>();
+  const isOfColumns = (node: ExpressionNode): boolean => {
+    if (node.node === 'value') return typeof node.value === 'number';
+    if (node.node === 'arithmetic') return node.operands.every(isOfColumns);
+    if (node.node !== 'field') return false;
+    const field = requestOf(node);
+    const definition = named.expanded(field);
+    if (definition !== null) return named.isArithmetic(definition);
+    // Windows of its own, and returns, which a window reads between two bars alone.
+    return !GROWTH_BASED.has(field.name) && field.aggregate === 'last' && field.transform === 'none';
+  };
+  const named: NamedDatapoints = {
+    definitions,
+    isArithmetic(node) {
+      const found = arithmetic.get(node) ?? (node.node === 'arithmetic' && isOfColumns(node));
+      arithmetic.set(node, found);
+      return found;
+    },
+    expanded(field) {
+      const definition = field.dataset === null ? definitions.get(field.name) : undefined;
+      if (definition === undefined) return null;
+      const key = requestKey(field);
+      const found = known.get(key) ?? applied(definition, field);
+      known.set(key, found);
+      return found;
+    },
+  };
+  return named;
+}
+
+/** A definition with the lag, aggregate and transform under which it is asked for. */
+function applied(definition: ExpressionNode, { lag, window, aggregate, transform }: FieldRequest): ExpressionNode {
+  const read =
+    aggregate === 'last'
+      ? lag === 0
+        ? definition
+        : called('last', [definition], { lag })
+      : called(aggregate, [definition], { window: window ?? undefined, lag });
+  return transform === 'none' ? read : called(transform, [read], {});
+}
+
+/** Answers expressions of datapoints from those of the market. */
+export function expressionSection(leaves: Leaves, named: NamedDatapoints, context: DecisionContext): ExpressionSection {
+  const { expanded } = named;
+  const known = new WeakMap<Int32Array, Map<ExpressionNode, Float64Array>>();
+
+  const numbers = (expression: DatapointExpression, columns: Int32Array): Float64Array => {
+    const node = isField(expression) ? expanded(requestOf(expression)) : expression;
+    if (node === null) return leaves.numbers(requestOf(expression as FieldRequest), columns); // A field without definition.
+    if (isField(node)) return numbers(node, columns);
+    const of = known.get(columns) ?? new Map<ExpressionNode, Float64Array>();
+    known.set(columns, of);
+    const found = of.get(node) ?? evaluated(node, columns);
+    of.set(node, found);
+    return found;
+  };
+
+  /** Arithmetic of columns is read in one pass where each has a value on the session: only others are looked for before it. */
+  const evaluated = (node: ExpressionNode, columns: Int32Array): Float64Array => {
+    if (!named.isArithmetic(node)) return evaluatorOn(sourceOn(columns, 0)).numbers(node);
+    const values = leaves.onSession(leaves.seriesOf(node), columns);
+    let missing = 0;
+    for (let i = 0; i < values.length; i++) missing += Number(values[i]! - values[i]! !== 0);
+    if (missing === 0) return values;
+    const places = new Int32Array(missing);
+    for (let i = 0, k = 0; k < missing; i++) if (values[i]! - values[i]! !== 0) places[k++] = i;
+    const carried = evaluatorOn(
+      sourceOn(
+        places.map((place) => columns[place]!),
+        0,
+      ),
+    ).numbers(node);
+    for (let k = 0; k < missing; k++) values[places[k]!] = carried[k]!;
+    return values;
+  };
+
+  const sourceOn = (columns: Int32Array, shift: number): Source => {
+    const shifted = (field: FieldRequest): FieldRequest => (shift === 0 ? field : { ...field, lag: field.lag + shift });
+    return {
+      count: columns.length,
+      numbers: (field) => numbers(shifted(field), columns),
+      values: (field) => values(shifted(field), columns),
+      isNumber,
+      call: (node, at) => call(node, { columns, shift, at }),
+    };
+  };
+
+  function call(node: FunctionNode, on: CalledOn): Float64Array {
+    const entry = functionOf(node);
+    switch (entry?.form) {
+      case 'cross_section':
+        return acrossSecurities(node, entry, on.columns);
+      case 'over_time':
+        return overTime(node, entry, on);
+      case 'decision':
+        return entry.values(node, factsOf(leaves, context, on.columns));
+      case 'elementwise':
+      case undefined:
+        throw new Error(`no function ${node.name}: trees are checked before they are evaluated`);
+    }
+  }
+
+  function acrossSecurities(node: FunctionNode, entry: CrossSectional, columns: Int32Array): Float64Array {
+    const set = node.over === 'universe' ? leaves.universe : columns;
+    const values = numbers(node.operands[0]!, set);
+    const result =
+      node.by === undefined
+        ? entry.across(values, node)
+        : inGroups(values, groupsOf(node.by, set), (own) => entry.across(own, node));
+    return set === columns ? result : picked(set, result, columns);
+  }
+
+  const groupsOf = (by: string, set: Int32Array): Grouping =>
+    groups(latest(by), set) ?? groupsOfValues(values(latest(by), set));
+
+  function overTime(node: FunctionNode, entry: OverTime, { columns, shift }: CalledOn): Float64Array {
+    const [operand] = node.operands;
+    const lag = (node.lag ?? 0) + shift;
+    if (node.window === undefined) return evaluatorOn(sourceOn(columns, lag)).numbers(operand!);
+    const { window: length } = node;
+    if (isField(operand!) && entry.aggregate !== undefined) {
+      const field = requestOf(operand);
+      if (!isWindowed(field) && expanded(field) === null)
+        return leaves.numbers({ ...field, aggregate: entry.aggregate, window: length, lag: field.lag + lag }, columns);
+    }
+    const observationsMin = entry.needsOne ? 1 : 'half';
+    return leaves.overSessions(
+      leaves.seriesOf(operand!),
+      { statistic: entry.statistic, length, lag, observationsMin },
+      columns,
+    );
+  }
+
+  function textField(expression: DatapointExpression): FieldRequest | undefined {
+    if (!isField(expression)) return undefined;
+    const node = expanded(requestOf(expression));
+    if (node !== null) return textField(node);
+    const field = requestOf(expression);
+    return leaves.isNumber(field) ? undefined : field;
+  }
+
+  const isNumber = (expression: DatapointExpression): boolean => textField(expression) === undefined;
+
+  function values(expression: DatapointExpression, columns: Int32Array): readonly ReferenceValue[] {
+    const text = textField(expression);
+    if (text !== undefined) return leaves.values(text, columns);
+    return Array.from(numbers(expression, columns), (value) => (Number.isNaN(value) ? null : value));
+  }
+
+  function groups(expression: DatapointExpression, columns: Int32Array): Grouping | null {
+    const text = textField(expression);
+    return text === undefined ? null : leaves.groups(text, columns);
+  }
+
+  return {
+    numbers,
+    truths: (condition, columns) => evaluatorOn(sourceOn(columns, 0)).truths(asNode(condition)),
+    values,
+    groups,
+    textField,
+  };
+}
+
+interface CalledOn {
+  readonly columns: Int32Array;
+  /** Sessions back from the decision. */
+  readonly shift: number;
+  readonly at: Evaluator;
+}
+
+/** Takes a function of each group by itself. */
+function inGroups(
+  values: Float64Array,
+  { of, names }: Grouping,
+  across: (values: Float64Array) => Float64Array,
+): Float64Array {
+  const members = names.map((): number[] => []);
+  of.forEach((group, position) => members[group]!.push(position));
+  const result = new Float64Array(values.length);
+  for (const positions of members) {
+    const own = across(Float64Array.from(positions, (position) => values[position]!));
+    positions.forEach((position, k) => (result[position] = own[k]!));
+  }
+  return result;
+}
+
+/** Values of some of the columns of a set; missing for others. */
+function picked(set: Int32Array, values: Float64Array, columns: Int32Array): Float64Array {
+  const place = new Map(Array.from(set, (column, position) => [column, position]));
+  return Float64Array.from(columns, (column) => values[place.get(column) ?? -1] ?? NaN);
+}
+
+function factsOf(leaves: Leaves, { incumbents, indexWeights }: DecisionContext, columns: Int32Array): DecisionFacts {
+  const weightsIn = (indexId: string): Float64Array => {
+    const { columns: members, weights } = indexWeights(indexId) ?? { columns: [], weights: [] };
+    const place = new Map(Array.from(members, (column, position) => [column, position]));
+    return Float64Array.from(columns, (column) => weights[place.get(column) ?? -1] ?? 0);
+  };
+  return {
+    constituents: () => Float64Array.from(columns, (column) => incumbents?.[column] ?? 0),
+    membersOf(indexId) {
+      const members = new Set(Array.from(indexWeights(indexId)?.columns ?? []));
+      return Float64Array.from(columns, (column) => Number(members.has(column)));
+    },
+    weightsIn,
+    yearsOfGrowth: () => Float64Array.from(columns, (column) => yearsOfGrowth(leaves.dividends(), column, leaves.day)),
+  };
+}

@@ -1,0 +1,111 @@
+import type { ReferenceValue } from '../market/market-data.js';
+import { combineInto, evaluatorOn, type Source } from './expressions/compute.js';
+import { functionOf } from './expressions/functions/catalogue.js';
+import { requestOf, type ArithmeticNode, type ExpressionNode, type Operator } from './expressions/tree.js';
+import type { FieldRequest } from './field-request.js';
+import { constant, product, type Series } from './series.js';
+
+export interface SeriesSource {
+  /** The expression that a datapoint stands for; null where the market answers it by itself. */
+  expanded(field: FieldRequest): ExpressionNode | null;
+  /** What each session itself says of a numeric datapoint. */
+  trailing(field: FieldRequest): Series;
+  /** What was known on a session of a column of texts. */
+  texts(field: FieldRequest, session: number, columns: Int32Array): readonly ReferenceValue[];
+  isNumber(field: FieldRequest): boolean;
+}
+
+/** Series of expressions, each made once: windows over them are cached by the series. */
+export function createExpressionSeries(source: SeriesSource): (node: ExpressionNode) => Series {
+  const known = new Map<ExpressionNode, Series>();
+  const seriesOf = (node: ExpressionNode): Series => {
+    const found = known.get(node) ?? make(node);
+    known.set(node, found);
+    return found;
+  };
+
+  function make(node: ExpressionNode): Series {
+    switch (node.node) {
+      case 'field':
+        return fieldSeries(requestOf(node));
+      case 'value':
+        return constant(typeof node.value === 'number' ? node.value : NaN);
+      case 'arithmetic':
+        return arithmeticSeries(node, seriesOf);
+      case 'function': {
+        const [only] = node.operands;
+        if (functionOf(node)?.form === 'elementwise') return computed(node);
+        if (node.name === 'last' && node.window === undefined) return earlier(seriesOf(only!), node.lag ?? 0);
+        throw new Error(`${node.name} has no series: trees are checked before they are evaluated`);
+      }
+      case 'all':
+      case 'any':
+      case 'not':
+      case 'comparison':
+        throw new Error('a condition has no series: trees are checked before they are evaluated');
+    }
+  }
+
+  function fieldSeries(field: FieldRequest): Series {
+    const definition = source.expanded(field);
+    return definition === null ? earlier(source.trailing({ ...field, lag: 0 }), field.lag) : seriesOf(definition);
+  }
+
+  /** A function of the values of each session. */
+  function computed(node: ExpressionNode): Series {
+    return {
+      fill(session, columns, out) {
+        const values = (field: FieldRequest): readonly ReferenceValue[] =>
+          source.texts(field, session - field.lag, columns);
+        const on: Source = {
+          count: columns.length,
+          numbers(field) {
+            const read = new Float64Array(columns.length);
+            fieldSeries(field).fill(session, columns, read);
+            return read;
+          },
+          values,
+          isNumber: source.isNumber,
+          call() {
+            throw new Error('a window reads columns and arithmetic alone: trees are checked before they are evaluated');
+          },
+        };
+        out.set(evaluatorOn(on).numbers(node));
+      },
+    };
+  }
+  return seriesOf;
+}
+
+function arithmeticSeries({ operator, operands }: ArithmeticNode, seriesOf: (node: ExpressionNode) => Series): Series {
+  const [first, ...others] = operands.map(seriesOf);
+  if (others.length === 0) return operator === '-' ? product(first!, constant(-1)) : first!;
+  return others.reduce(
+    (left, right) => (operator === '*' ? product(left, right) : both(operator, left, right)),
+    first!,
+  );
+}
+
+function both(operator: Operator, left: Series, right: Series): Series {
+  let scratch = new Float64Array(0);
+  return {
+    fill(session, columns, out) {
+      if (scratch.length < columns.length) scratch = new Float64Array(columns.length);
+      const other = scratch.subarray(0, columns.length);
+      left.fill(session, columns, out);
+      right.fill(session, columns, other);
+      combineInto(out, { operator, left: out, right: other });
+    },
+  };
+}
+
+/** What a series said some sessions before; missing before its first. */
+function earlier(series: Series, lag: number): Series {
+  if (lag === 0) return series;
+  return {
+    fill(session, columns, out) {
+      if (session < lag) out.fill(NaN);
+      else series.fill(session - lag, columns, out);
+    },
+  };
+}

@@ -1,0 +1,111 @@
+import { isWindowed, type FieldRequest } from '../field-request.js';
+import {
+  isExpressionNode,
+  requestOf,
+  type ArithmeticNode,
+  type DatapointExpression,
+  type ExpressionNode,
+  type FieldLeaf,
+  type FunctionNode,
+  type Operator,
+} from './tree.js';
+
+type FunctionOptions = Omit<FunctionNode, 'node' | 'name' | 'operands' | 'text'>;
+
+/**
+ * The one tree of an expression: members that say what is said without them are dropped, aggregates and transforms of fields
+ * are functions, and chains of one operator are one node. Its values are those of the expression, bit for bit.
+ */
+export function canonical(expression: DatapointExpression): ExpressionNode {
+  if (!('node' in expression)) return canonicalField(expression);
+  const node = expression;
+  switch (node.node) {
+    case 'field':
+      return canonicalField(requestOf(node));
+    case 'value':
+      return { node: 'value', value: node.value === 0 ? 0 : node.value };
+    case 'arithmetic': {
+      const operands = node.operands.map(canonical);
+      if (operands.length === 1) return node.operator === '-' ? negated(operands[0]!) : operands[0]!;
+      if (node.operator === '^')
+        return operands.slice(0, -1).reduceRight((power, base) => joined('^', base, power), operands.at(-1)!);
+      return operands.slice(1).reduce((left, right) => joined(node.operator, left, right), operands[0]!);
+    }
+    case 'function':
+      return called(node.name, node.operands.map(canonical), node);
+    case 'not':
+      return { node: 'not', operand: canonical(node.operand) };
+    case 'all':
+    case 'any':
+      return combined(node.node, node.operands.map(canonical));
+    case 'comparison': {
+      const { comparison } = node;
+      const value = isExpressionNode(node.value) ? canonical(node.value) : node.value;
+      const constant = isExpressionNode(value) && value.node === 'value' ? value.value : value;
+      return { node: 'comparison', field: canonical(node.field), comparison, value: constant };
+    }
+  }
+}
+
+function canonicalField(field: FieldRequest): ExpressionNode {
+  const { aggregate, transform, window, lag } = field;
+  const own = aggregate === 'last' ? fieldNode(field) : fieldNode({ ...field, lag: 0 });
+  const aggregated = aggregate === 'last' ? own : called(aggregate, [own], { window: window ?? undefined, lag });
+  return transform === 'none' ? aggregated : called(transform, [aggregated], {});
+}
+
+/** A datapoint with the members that differ from its defaults. */
+export function fieldNode(field: FieldRequest): FieldLeaf {
+  const { name, dataset, lag, window } = field;
+  return {
+    node: 'field',
+    name,
+    ...(dataset === null ? {} : { dataset }),
+    ...(lag === 0 ? {} : { lag }),
+    ...(window !== null && isWindowed(field) ? { window } : {}),
+  };
+}
+
+/** Two operands joined by an operator; the left one gives its own operands where it is joined alike. */
+export function joined(operator: Operator, left: ExpressionNode, right: ExpressionNode): ArithmeticNode {
+  const isChain =
+    operator !== '^' && left.node === 'arithmetic' && left.operator === operator && left.operands.length > 1;
+  return { node: 'arithmetic', operator, operands: isChain ? [...left.operands, right] : [left, right] };
+}
+
+export function negated(operand: ExpressionNode): ExpressionNode {
+  if (operand.node === 'value' && typeof operand.value === 'number')
+    return { node: 'value', value: operand.value === 0 ? 0 : -operand.value };
+  return { node: 'arithmetic', operator: '-', operands: [operand] };
+}
+
+/** Conditions of which all or any have to hold. */
+export function combined(kind: 'all' | 'any', operands: readonly ExpressionNode[]): ExpressionNode {
+  const flat = operands.flatMap((operand) => (operand.node === kind ? operand.operands : [operand]));
+  if (flat.length === 0) return { node: 'value', value: kind === 'all' };
+  return flat.length === 1 ? flat[0]! : { node: kind, operands: flat };
+}
+
+/** A call of a function; `last` without a window moves a field back by itself. */
+export function called(
+  name: string,
+  operands: readonly ExpressionNode[],
+  { by, over, window, lag, low, high }: FunctionOptions,
+): ExpressionNode {
+  const [only, ...others] = operands;
+  if (name === 'last' && window === undefined && lag !== undefined && only !== undefined && others.length === 0) {
+    if (lag === 0) return only;
+    if (only.node === 'field') return { ...only, lag: (only.lag ?? 0) + lag };
+  }
+  return {
+    node: 'function',
+    name,
+    operands,
+    ...(by === undefined ? {} : { by }),
+    ...(over === undefined || over === 'selection' ? {} : { over }),
+    ...(low === undefined ? {} : { low }),
+    ...(high === undefined ? {} : { high }),
+    ...(window === undefined ? {} : { window }),
+    ...(lag === undefined || (lag === 0 && window !== undefined) ? {} : { lag }),
+  };
+}

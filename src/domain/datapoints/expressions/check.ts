@@ -1,0 +1,307 @@
+import type { FindingCode } from '../../refusals/findings.js';
+import { didYouMean } from '#base/text/nearest-name.js';
+import { DERIVED_NAMES, SESSIONS_BACK_MAX } from '../field-request.js';
+import { FUNCTION_NAMES, functionOf } from './functions/catalogue.js';
+import type { FunctionEntry, OperandKind } from './functions/function-entry.js';
+import { namesIn } from './reads.js';
+import {
+  isExpressionNode,
+  nodesBelow,
+  type ArithmeticNode,
+  type ComparisonNode,
+  type ExpressionNode,
+  type FunctionNode,
+  type NodePath,
+} from './tree.js';
+import {
+  commonUnit,
+  isClash,
+  PLAIN,
+  powerUnit,
+  productUnit,
+  unitOfField,
+  unitText,
+  type Unit,
+  type UnitClash,
+} from './units.js';
+
+/** What is wrong with one node of a tree. */
+export interface Problem {
+  readonly node: ExpressionNode;
+  readonly path: NodePath;
+  readonly code: FindingCode;
+  readonly message: string;
+  readonly accepted?: readonly string[];
+}
+
+export interface Checked {
+  readonly problems: readonly Problem[];
+  /** Of the numbers; null of a condition and where it is unknown. */
+  readonly unit: Unit;
+}
+
+/** What a node is: a number, a condition, a text, or the value of a field of which nothing is known yet. */
+type Kind = 'number' | 'condition' | 'text' | 'list' | 'field';
+
+interface Typed {
+  readonly kind: Kind;
+  readonly unit: Unit;
+}
+
+/** Units of the datapoints that a document names. */
+export type NamedUnits = ReadonlyMap<string, Unit>;
+
+const NO_UNITS: NamedUnits = new Map();
+
+/** Units of named datapoints; unknown for one that leads back to itself. */
+export function unitsOf(definitions: ReadonlyMap<string, ExpressionNode>): NamedUnits {
+  const units = new Map<string, Unit>();
+  const find = (name: string): void => {
+    if (units.has(name)) return;
+    units.set(name, null);
+    const definition = definitions.get(name)!;
+    for (const next of namesIn(definition)) if (definitions.has(next)) find(next);
+    units.set(name, checkTree(definition, 'number', units).unit);
+  };
+  for (const name of definitions.keys()) find(name);
+  return units;
+}
+
+/**
+ * Types, operands and units of a tree, as far as they are known without a market: every problem, each at its node.
+ * @param expected what the root has to be
+ */
+export function checkTree(
+  root: ExpressionNode,
+  expected: 'number' | 'condition',
+  named: NamedUnits = NO_UNITS,
+): Checked {
+  const problems: Problem[] = [];
+  const checker = { problems, named, isOverTime: false };
+  const { kind, unit } = typeOf(root, [], checker);
+  expect({ node: root, path: [] }, { kind, expected, checker });
+  return { problems, unit: expected === 'condition' ? null : unit };
+}
+
+interface Checker {
+  readonly problems: Problem[];
+  readonly named: NamedUnits;
+  /** Whether the node is within a function over time, which reads columns alone. */
+  readonly isOverTime: boolean;
+}
+
+interface Place {
+  readonly node: ExpressionNode;
+  readonly path: NodePath;
+}
+
+const WORDS: Readonly<Record<Kind, string>> = {
+  number: 'a number',
+  condition: 'a condition',
+  text: 'a text',
+  list: 'a list',
+  field: 'a datapoint',
+};
+
+interface Expectation {
+  readonly kind: Kind;
+  readonly expected: 'number' | 'condition';
+  readonly checker: Checker;
+}
+
+function expect(place: Place, { kind, expected, checker }: Expectation): void {
+  if (kind === expected || (kind === 'field' && expected === 'number')) return;
+  const hint = kind === 'condition' ? '; a condition is the first operand of if' : '';
+  const message = `is ${WORDS[kind]}, where ${WORDS[expected]} is needed${hint}`;
+  checker.problems.push({ ...place, code: 'WRONG_TYPE', message });
+}
+
+function typeOf(node: ExpressionNode, path: NodePath, checker: Checker): Typed {
+  switch (node.node) {
+    case 'value':
+      return valueType(node.value);
+    case 'field': {
+      const isScore = (node.transform ?? 'none') !== 'none';
+      return { kind: 'field', unit: isScore ? PLAIN : unitOfLeaf(node.name, checker.named) };
+    }
+    case 'arithmetic':
+      return { kind: 'number', unit: arithmeticUnit(node, path, checker) };
+    case 'function':
+      return { kind: 'number', unit: functionUnit(node, path, checker) };
+    case 'comparison':
+      return comparisonType(node, path, checker);
+    case 'all':
+    case 'any':
+    case 'not':
+      for (const { child, path: step } of nodesBelow(node)) {
+        const at = { node: child, path: [...path, ...step] };
+        expect(at, { kind: typeOf(child, at.path, checker).kind, expected: 'condition', checker });
+      }
+      return { kind: 'condition', unit: null };
+  }
+}
+
+function unitOfLeaf(name: string, named: NamedUnits): Unit {
+  const unit = named.get(name);
+  return unit === undefined ? unitOfField(name) : unit;
+}
+
+function valueType(value: unknown): Typed {
+  if (typeof value === 'number') return { kind: 'number', unit: 'constant' };
+  if (typeof value === 'boolean') return { kind: 'condition', unit: null };
+  return { kind: typeof value === 'string' ? 'text' : 'list', unit: null };
+}
+
+/** Units of operands, each of which has to be a number. */
+function numericUnits(node: ExpressionNode, path: NodePath, checker: Checker): Unit[] {
+  return nodesBelow(node).map(({ child, path: step }) => {
+    const at = { node: child, path: [...path, ...step] };
+    const { kind, unit } = typeOf(child, at.path, checker);
+    expect(at, { kind, expected: 'number', checker });
+    return unit;
+  });
+}
+
+function arithmeticUnit(node: ArithmeticNode, path: NodePath, checker: Checker): Unit {
+  const { operator, operands } = node;
+  if (operands.length === 1 && operator !== '-' && operator !== '+')
+    checker.problems.push({ node, path, code: 'REQUIRED', message: `needs two operands for ${operator}` });
+  const units = numericUnits(node, path, checker);
+  switch (operator) {
+    case '+':
+    case '-':
+      return settled(commonUnit(units), { node, path }, checker);
+    case '*':
+      return units.reduce((left, right) => productUnit(left, right, 1));
+    case '/':
+      return units.reduce((left, right) => productUnit(left, right, -1));
+    case '^': {
+      const exponent = operands[1];
+      const isConstant = exponent?.node === 'value' && typeof exponent.value === 'number';
+      return powerUnit(units[0]!, isConstant ? (exponent.value as number) : undefined);
+    }
+  }
+}
+
+/** A unit, or a problem and no unit where two do not go together. */
+function settled(unit: Unit | UnitClash, place: Place, { problems }: Checker): Unit {
+  if (!isClash(unit)) return unit;
+  const message = `combines ${unitText(unit.left)!} with ${unitText(unit.right)!}; divide by a value of the same unit, or use rank, zscore or share`;
+  problems.push({ ...place, code: 'UNIT_MISMATCH', message });
+  return null;
+}
+
+function comparisonType(node: ComparisonNode, path: NodePath, checker: Checker): Typed {
+  const at = { node: node.field, path: [...path, 'field'] };
+  const left = typeOf(node.field, at.path, checker);
+  if (left.kind !== 'field') expect(at, { kind: left.kind, expected: 'number', checker });
+  if (isExpressionNode(node.value)) {
+    const to = { node: node.value, path: [...path, 'value'] };
+    const right = typeOf(node.value, to.path, checker);
+    if (right.kind !== 'field') expect(to, { kind: right.kind, expected: 'number', checker });
+    settled(commonUnit([left.unit, right.unit]), { node, path }, checker);
+  } else if (left.kind === 'number' && !isNumeric(node.value)) {
+    const message = `compares a number with ${JSON.stringify(node.value)}`;
+    checker.problems.push({ node, path, code: 'VALUE_TYPE_MISMATCH', message });
+  }
+  return { kind: 'condition', unit: null };
+}
+
+const isNumeric = (value: unknown): boolean =>
+  typeof value === 'number' || (Array.isArray(value) && value.every((item) => typeof item === 'number'));
+
+function functionUnit(node: FunctionNode, path: NodePath, checker: Checker): Unit {
+  const entry = functionOf(node);
+  const report = (code: FindingCode, message: string, accepted?: readonly string[]): void =>
+    void checker.problems.push({ node, path, code, message, ...(accepted ? { accepted } : {}) });
+  if (entry === undefined) {
+    const isDatapoint = node.operands.length === 0 && DERIVED_NAMES.some((name) => name === node.name);
+    const suggestion = isDatapoint ? ` ${node.name} is a datapoint.` : didYouMean(node.name, FUNCTION_NAMES);
+    report('UNKNOWN_FUNCTION', `calls ${node.name}, which is not a function.${suggestion}`, FUNCTION_NAMES);
+    numericUnits(node, path, checker);
+    return null;
+  }
+  for (const [code, message] of callProblems(node, entry)) report(code, message);
+  if (checker.isOverTime && entry.form !== 'elementwise' && !isShift(node, entry))
+    report(
+      'NOT_IN_CHOICES',
+      `calls ${node.name} within a function over time, where columns and arithmetic are read alone`,
+    );
+  const within = entry.form === 'over_time' ? { ...checker, isOverTime: true } : checker;
+  const units = node.operands.map((operand, i) => {
+    const at = { node: operand, path: [...path, 'operands', i] };
+    return operandUnit(at, { kind: entry.operands[i] ?? entry.operands.at(-1), entry, checker: within });
+  });
+  if (units.length < entry.least) return null;
+  return settled(entry.unit(units), { node, path }, checker);
+}
+
+/** Whether a function reads an earlier session alone, as `last` without a window. */
+const isShift = ({ window }: FunctionNode, { name }: FunctionEntry): boolean => name === 'last' && window === undefined;
+
+/** What is wrong with the number of operands and the options of a call. */
+function callProblems(node: FunctionNode, entry: FunctionEntry): [FindingCode, string][] {
+  const { operands, window, lag } = node;
+  const problems: [FindingCode, string][] = [];
+  const { least, most, signature } = entry;
+  if (operands.length < least || operands.length > most)
+    problems.push(['OUT_OF_RANGE', `gives ${operands.length} operands to ${node.name}: it is ${signature}`]);
+  for (const option of ['by', 'over', 'window', 'lag', 'low', 'high'] as const)
+    if (node[option] !== undefined && !entry.options.includes(option))
+      problems.push(['UNKNOWN_PARAMETER', `gives ${option}= to ${node.name}: it is ${signature}`]);
+  if (entry.required !== undefined && window === undefined && node[entry.required] === undefined)
+    problems.push(['REQUIRED', `needs ${entry.required}= for ${node.name}: it is ${signature}`]);
+  if (window !== undefined && !isSessions(window, 1))
+    problems.push(['OUT_OF_RANGE', `has window=${window}; a whole number from 1 to ${SESSIONS_BACK_MAX} is needed`]);
+  if (lag !== undefined && !isSessions(lag, 0))
+    problems.push(['OUT_OF_RANGE', `has lag=${lag}; a whole number from 0 to ${SESSIONS_BACK_MAX} is needed`]);
+  for (const option of ['low', 'high'] as const)
+    if (!((node[option] ?? 0) >= 0 && (node[option] ?? 1) <= 1))
+      problems.push(['OUT_OF_RANGE', `has ${option}=${node[option]}; a fraction from 0 to 1 is needed`]);
+  const own = problems.length === 0 ? entry.problem?.(node) : undefined;
+  return own === undefined ? problems : [['OUT_OF_RANGE', own]];
+}
+
+const isSessions = (value: number, least: number): boolean =>
+  Number.isInteger(value) && value >= least && value <= SESSIONS_BACK_MAX;
+
+interface OperandCheck {
+  readonly kind: OperandKind | undefined;
+  readonly entry: FunctionEntry;
+  readonly checker: Checker;
+}
+
+function operandUnit(at: Place, { kind, entry, checker }: OperandCheck): Unit {
+  const { node } = at;
+  const report = (message: string): Unit => {
+    checker.problems.push({ ...at, code: 'WRONG_TYPE', message: `${message}: it is ${entry.signature}` });
+    return null;
+  };
+  switch (kind) {
+    case 'numbers': {
+      const isList = node.node === 'value' && Array.isArray(node.value) && isNumeric(node.value);
+      return isList ? 'constant' : report(`is not a list of numbers, which ${entry.name} needs`);
+    }
+    case 'constant':
+      return node.node === 'value' && typeof node.value === 'number'
+        ? 'constant'
+        : report(`is not a constant, which ${entry.name} needs`);
+    case 'index':
+      return node.node === 'value' && typeof node.value === 'string'
+        ? 'constant'
+        : report(`is not the id of an index in quotes, which ${entry.name} needs`);
+    case 'dividends':
+      return node.node === 'field' && node.name === 'DIVIDEND'
+        ? 'constant'
+        : report(`is not DIVIDEND, which ${entry.name} needs`);
+    case 'number':
+    case 'condition':
+    case undefined: {
+      // `if` takes a condition first and numbers after it.
+      const expected = kind === 'condition' ? 'condition' : 'number';
+      const typed = typeOf(node, at.path, checker);
+      expect(at, { kind: typed.kind, expected, checker });
+      return typed.unit;
+    }
+  }
+}

@@ -1,0 +1,192 @@
+import { powerOf } from '#kernels/power.js';
+import type { ReferenceValue } from '../../market/market-data.js';
+import type { FieldRequest } from '../field-request.js';
+import { functionOf } from './functions/catalogue.js';
+import type { Evaluator } from './functions/function-entry.js';
+import {
+  isExpressionNode,
+  isField,
+  requestOf,
+  type ArithmeticNode,
+  type Comparison,
+  type ComparisonNode,
+  type ExpressionNode,
+  type FieldLeaf,
+  type FunctionNode,
+  type Operator,
+} from './tree.js';
+import { FALSE, TRUE, UNKNOWN } from './truth-values.js';
+
+/** Where an expression gets its datapoints from, each of the securities that are asked about. */
+export interface Source {
+  readonly count: number;
+  /** NaN where missing, [count]; not to be written to. */
+  numbers(field: FieldRequest): Float64Array;
+  /** As stored, null where missing, [count]. */
+  values(field: FieldRequest): readonly ReferenceValue[];
+  isNumber(field: FieldRequest): boolean;
+  /** A function that is not of the values of one security alone. */
+  call(node: FunctionNode, at: Evaluator): Float64Array;
+}
+
+/**
+ * Evaluates expressions node by node, each over all securities at once.
+ * @cost a pass over the securities for each node, beside what the source takes
+ */
+export function evaluatorOn(source: Source): Evaluator {
+  const { count } = source;
+  const at: Evaluator = {
+    count,
+    numbers(node) {
+      switch (node.node) {
+        case 'field':
+          return source.numbers(requestOf(node));
+        case 'value':
+          return new Float64Array(count).fill(typeof node.value === 'number' ? node.value : NaN);
+        case 'arithmetic':
+          return arithmetic(node, at);
+        case 'function': {
+          const entry = functionOf(node);
+          return entry?.form === 'elementwise' ? entry.values(node, at) : source.call(node, at);
+        }
+        case 'all':
+        case 'any':
+        case 'not':
+        case 'comparison':
+          throw new Error('a condition is no number: trees are checked before they are evaluated');
+      }
+    },
+    truths(node) {
+      switch (node.node) {
+        case 'value':
+          return new Uint8Array(count).fill(node.value === true ? TRUE : FALSE);
+        case 'not':
+          return at.truths(node.operand).map((truth) => (truth === UNKNOWN ? UNKNOWN : 1 - truth));
+        case 'all':
+        case 'any':
+          return connected(node, at);
+        case 'comparison':
+          return compared(node, source, at);
+        case 'field':
+        case 'arithmetic':
+        case 'function':
+          throw new Error('a number is no condition: trees are checked before they are evaluated');
+      }
+    },
+  };
+  return at;
+}
+
+function connected({ node, operands }: Extract<ExpressionNode, { node: 'all' | 'any' }>, at: Evaluator): Uint8Array {
+  const decisive = node === 'all' ? FALSE : TRUE;
+  const result = new Uint8Array(at.count).fill(1 - decisive);
+  for (const operand of operands.map((below) => at.truths(below))) {
+    for (let i = 0; i < result.length; i++) {
+      if (result[i] === decisive || operand[i] === decisive) result[i] = decisive;
+      else if (operand[i] === UNKNOWN) result[i] = UNKNOWN;
+    }
+  }
+  return result;
+}
+
+function arithmetic({ operator, operands }: ArithmeticNode, at: Evaluator): Float64Array {
+  const [first, ...others] = operands.map((operand) => at.numbers(operand));
+  if (others.length === 0) return operator === '-' ? first!.map((value) => -value) : first!;
+  const result = new Float64Array(at.count);
+  let left = first!;
+  for (const right of others) {
+    combineInto(result, { operator, left, right });
+    left = result;
+  }
+  return result;
+}
+
+export interface Combination {
+  readonly operator: Operator;
+  readonly left: Float64Array;
+  readonly right: Float64Array;
+}
+
+/** Two operands, position by position; missing where the result is no finite number. @param out may be one of them */
+export function combineInto(out: Float64Array, { operator, left, right }: Combination): void {
+  const n = out.length;
+  switch (operator) {
+    case '+':
+      for (let i = 0; i < n; i++) out[i] = finite(left[i]! + right[i]!);
+      break;
+    case '-':
+      for (let i = 0; i < n; i++) out[i] = finite(left[i]! - right[i]!);
+      break;
+    case '*':
+      for (let i = 0; i < n; i++) out[i] = finite(left[i]! * right[i]!);
+      break;
+    case '/':
+      for (let i = 0; i < n; i++) out[i] = finite(left[i]! / right[i]!);
+      break;
+    case '^':
+      // ECMAScript has 1 for NaN to the power of 0.
+      for (let i = 0; i < n; i++) out[i] = left[i] === left[i] ? finite(powerOf(left[i]!, right[i]!)) : NaN;
+      break;
+  }
+}
+
+/** A number, or missing where there is none. */
+const finite = (x: number): number => (x - x === 0 ? x : NaN);
+
+function compared(node: ComparisonNode, source: Source, at: Evaluator): Uint8Array {
+  const { field, comparison, value } = node;
+  const result = new Uint8Array(at.count);
+  if (isField(field) && isPlain(field) && !source.isNumber(requestOf(field))) {
+    const passes = sameTest(comparison, value);
+    const found = source.values(requestOf(field));
+    for (let i = 0; i < result.length; i++) result[i] = found[i] == null ? UNKNOWN : passes(found[i]!) ? TRUE : FALSE;
+    return result;
+  }
+  const left = at.numbers(field);
+  if (isExpressionNode(value)) {
+    const right = at.numbers(value);
+    for (let i = 0; i < result.length; i++) {
+      const isMissing = Number.isNaN(left[i]!) || Number.isNaN(right[i]!);
+      result[i] = isMissing ? UNKNOWN : numberTest(comparison, right[i]!)(left[i]!) ? TRUE : FALSE;
+    }
+    return result;
+  }
+  const passes = numberTest(comparison, value);
+  for (let i = 0; i < result.length; i++)
+    result[i] = Number.isNaN(left[i]!) ? UNKNOWN : passes(left[i]!) ? TRUE : FALSE;
+  return result;
+}
+
+const isPlain = ({ aggregate = 'last', transform = 'none' }: FieldLeaf | FieldRequest): boolean =>
+  aggregate === 'last' && transform === 'none';
+
+/** Values were checked against their comparison when the expression was parsed. */
+function numberTest(comparison: Comparison, value: unknown): (found: number) => boolean {
+  const bound = value as number;
+  switch (comparison) {
+    case 'gt':
+      return (found) => found > bound;
+    case 'ge':
+      return (found) => found >= bound;
+    case 'lt':
+      return (found) => found < bound;
+    case 'le':
+      return (found) => found <= bound;
+    case 'between': {
+      const [low, high] = value as [number, number];
+      return (found) => found >= low && found <= high;
+    }
+    case 'eq':
+    case 'ne':
+    case 'in':
+      return sameTest(comparison, value) as (found: number) => boolean;
+  }
+}
+
+function sameTest(comparison: Comparison, value: unknown): (found: ReferenceValue) => boolean {
+  if (comparison === 'in') {
+    const set = new Set(value as readonly unknown[]);
+    return (found) => set.has(found);
+  }
+  return comparison === 'ne' ? (found) => found !== value : (found) => found === value;
+}

@@ -1,0 +1,66 @@
+import { SyntaxFault, type Span, type Token } from './lexer.js';
+import type { ExpressionNode } from './tree.js';
+
+/** Brackets, signs and negations within each other: beyond any tree that the limits accept. */
+const NESTING_MAX = 64;
+
+/** A place in the tokens of a text. */
+export interface Cursor {
+  peek(ahead?: number): Token;
+  next(): Token;
+  isSymbol(text: string, ahead?: number): boolean;
+  isWord(text: string): boolean;
+  /** Moves past a symbol, if it comes next. */
+  skips(symbol: string): boolean;
+  /** @throws SyntaxFault where another token comes next */
+  expect(symbol: string, after: string): void;
+  /** @throws SyntaxFault */
+  fail(message: string, span?: Span): never;
+  /** Notes that a node stands from a character to the last token that was read. */
+  placed<N extends ExpressionNode>(node: N, start: number): N;
+  /** The characters from one to the end of the last token that was read. */
+  since(start: number): Span;
+  /** Reads one level deeper. @throws SyntaxFault */
+  nested<T>(read: () => T): T;
+  readonly spans: ReadonlyMap<ExpressionNode, Span>;
+}
+
+/** @param tokens The last one is the end. */
+export function createCursor(tokens: readonly Token[]): Cursor {
+  const spans = new Map<ExpressionNode, Span>();
+  let at = 0;
+  let nesting = 0;
+  const cursor: Cursor = {
+    spans,
+    peek: (ahead = 0) => tokens[Math.min(at + ahead, tokens.length - 1)]!,
+    next: () => tokens[at < tokens.length - 1 ? at++ : at]!,
+    isSymbol: (text, ahead = 0) => cursor.peek(ahead).kind === 'symbol' && cursor.peek(ahead).text === text,
+    isWord: (text) => cursor.peek().kind === 'name' && cursor.peek().text === text,
+    skips(symbol) {
+      const isNext = cursor.isSymbol(symbol);
+      if (isNext) cursor.next();
+      return isNext;
+    },
+    expect(symbol, after) {
+      if (!cursor.skips(symbol)) cursor.fail(`${symbol} is needed after ${after}${found(cursor.peek())}`);
+    },
+    fail(message, span = cursor.peek()) {
+      throw new SyntaxFault(message, span);
+    },
+    placed(node, start) {
+      spans.set(node, cursor.since(start));
+      return node;
+    },
+    since: (start) => ({ start, end: tokens[Math.max(0, at - 1)]!.end }),
+    nested(read) {
+      if (++nesting > NESTING_MAX) cursor.fail(`the text nests deeper than ${NESTING_MAX} levels`);
+      const result = read();
+      nesting--;
+      return result;
+    },
+  };
+  return cursor;
+}
+
+/** The token that stands where another was needed. */
+export const found = ({ kind, text }: Token): string => (kind === 'end' ? ', and the text ends' : `, not ${text}`);

@@ -1,0 +1,239 @@
+import { z } from 'zod';
+import type { FindingCode } from '../../refusals/findings.js';
+import { LIMITS } from '../../refusals/limits.js';
+import { FieldNode, SESSIONS_BACK_MAX } from '../field-request.js';
+import { checkTree } from './check.js';
+import { COMPARISONS, OPERATORS, isExpressionNode, nodesBelow, type Comparison, type ExpressionNode } from './tree.js';
+
+const text = z
+  .string()
+  .max(LIMITS.MAX_EXPRESSION_LENGTH)
+  .optional()
+  .meta({ description: 'Canonical text of the tree, at its root; ignored where it is sent.' });
+
+const scalar = z.union([z.number(), z.string().max(200), z.boolean()]);
+
+/** Right side of a comparison; its type is checked separately. */
+export const ComparisonValue = z
+  .unknown()
+  .refine((value) => value !== undefined, { params: { finding: 'REQUIRED' }, error: 'is required' })
+  .meta({
+    label: 'Value',
+    help: 'A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.',
+  });
+
+const ComparisonShape = z
+  .strictObject({
+    node: z.literal('comparison'),
+    get field() {
+      return Node;
+    },
+    comparison: z.enum(COMPARISONS),
+    value: ComparisonValue,
+    text,
+  })
+  .superRefine((node, context) => {
+    const problem = node.value === undefined ? undefined : valueProblem(node.comparison, node.value);
+    if (problem === undefined) return;
+    context.addIssue({
+      code: 'custom',
+      path: ['value'],
+      input: node.value,
+      params: { finding: problem.code },
+      message: problem.message,
+    });
+  })
+  .meta({ id: 'ComparisonNode' });
+
+const AllNode = z
+  .strictObject({
+    node: z.literal('all'),
+    get operands() {
+      return z.array(Node);
+    },
+    text,
+  })
+  .meta({ id: 'AllNode', description: 'Every operand must pass.' });
+
+const AnyNode = z
+  .strictObject({
+    node: z.literal('any'),
+    get operands() {
+      return z.array(Node);
+    },
+    text,
+  })
+  .meta({ id: 'AnyNode', description: 'At least one operand must pass.' });
+
+const NotNode = z
+  .strictObject({
+    node: z.literal('not'),
+    get operand() {
+      return Node;
+    },
+    text,
+  })
+  .meta({ id: 'NotNode', description: 'The operand must fail.' });
+
+const ValueShape = z
+  .strictObject({
+    node: z.literal('value'),
+    value: z
+      .union([scalar, z.array(scalar).min(1).max(1000)])
+      .meta({ description: 'A constant, or a list of constants as the edges of ladder.' }),
+    text,
+  })
+  .meta({ id: 'ValueNode', description: 'A constant.' });
+
+const ArithmeticShape = z
+  .strictObject({
+    node: z.literal('arithmetic'),
+    operator: z.enum(OPERATORS).meta({ description: 'What joins the operands; ^ is a power.' }),
+    get operands() {
+      return z.array(Node).min(1).max(64);
+    },
+    text,
+  })
+  .meta({ id: 'ArithmeticNode', description: 'Operands from left to right; a single one of - is negated.' });
+
+const sessionsBack = z.int().min(0).max(SESSIONS_BACK_MAX);
+
+const FunctionShape = z
+  .strictObject({
+    node: z.literal('function'),
+    name: z.string().min(1).max(64).meta({ description: 'One of /indices/rule-types, `functions`.' }),
+    get operands() {
+      return z.array(Node).max(64);
+    },
+    by: z
+      .string()
+      .min(1)
+      .max(64)
+      .optional()
+      .meta({ description: 'Column whose values are the groups in which the function is taken.' }),
+    over: z.enum(['selection', 'universe']).optional().meta({
+      description: 'Securities that the function is taken across: those that remain (default), or the whole universe.',
+    }),
+    window: sessionsBack.min(1).optional().meta({ description: 'Trailing sessions.' }),
+    lag: sessionsBack.optional().meta({ description: 'Sessions back from the decision date.' }),
+    low: z.number().min(0).max(1).optional().meta({ description: 'Lower percentile, a fraction.' }),
+    high: z.number().min(0).max(1).optional().meta({ description: 'Upper percentile, a fraction.' }),
+    text,
+  })
+  .meta({ id: 'FunctionNode', description: 'A function of the catalogue with its operands.' });
+
+const Node: z.ZodType<ExpressionNode> = z
+  .discriminatedUnion('node', [
+    AllNode,
+    AnyNode,
+    NotNode,
+    ComparisonShape,
+    FieldNode,
+    ValueShape,
+    ArithmeticShape,
+    FunctionShape,
+  ])
+  .meta({ id: 'ExpressionNode', description: 'An expression on the datapoints of one security.' });
+
+/** Whether every node of a value has the members of its kind and no others. */
+export const isShaped = (value: unknown): value is ExpressionNode => Node.safeParse(value).success;
+
+/**
+ * Adds what is wrong with a whole tree beyond the shape of its nodes. Units are checked where a client sends it: those of
+ * more columns may be known later, and what is stored stays valid.
+ */
+const asTree = (expected: 'number' | 'condition') => (root: ExpressionNode, context: z.RefinementCtx) => {
+  const problems = checkTree(root, expected).problems.filter(({ code }) => code !== 'UNIT_MISMATCH');
+  for (const { path, code, message } of [...sizeProblems(root), ...problems])
+    context.addIssue({ code: 'custom', path: [...path], input: undefined, params: { finding: code }, message });
+};
+
+/** A whole condition: a node whose tree keeps the limits of depth and size. */
+export const Condition: z.ZodType<ExpressionNode> = Node.superRefine(asTree('condition'));
+
+/** A whole expression of numbers. */
+export const NumberExpression: z.ZodType<ExpressionNode> = Node.superRefine(asTree('number'));
+
+interface SizeProblem {
+  readonly path: readonly string[];
+  readonly code: FindingCode;
+  readonly message: string;
+}
+
+/** What exceeds the limits of depth and size. */
+export function sizeProblems(root: ExpressionNode): SizeProblem[] {
+  const size = measure(root);
+  const limits = [
+    { what: 'levels deep', found: size.depth, limit: LIMITS.MAX_EXPRESSION_DEPTH },
+    { what: 'nodes large', found: size.nodes, limit: LIMITS.MAX_EXPRESSION_NODES },
+    { what: 'fields and constants long', found: size.leaves, limit: LIMITS.MAX_EXPRESSION_LEAVES },
+  ];
+  return limits
+    .filter(({ found, limit }) => found > limit)
+    .map(({ what, found, limit }) => ({
+      path: [],
+      code: 'OUT_OF_RANGE' as const,
+      message: `is ${found} ${what}; at most ${limit} are accepted`,
+    }));
+}
+
+export interface Size {
+  readonly depth: number;
+  readonly nodes: number;
+  /** Fields and constants, which count for neither. */
+  readonly leaves: number;
+}
+
+/** Levels and count of the nodes that have operands. */
+export function measure(node: ExpressionNode): Size {
+  if (node.node === 'field' || node.node === 'value') return { depth: 0, nodes: 0, leaves: 1 };
+  let [depth, nodes, leaves] = [0, 1, 0];
+  for (const { child } of nodesBelow(node)) {
+    const below = measure(child);
+    depth = Math.max(depth, below.depth);
+    nodes += below.nodes;
+    leaves += below.leaves;
+  }
+  return { depth: 1 + depth, nodes, leaves };
+}
+
+type Scalar = string | number | boolean;
+const isScalar = (value: unknown): value is Scalar => ['string', 'number', 'boolean'].includes(typeof value);
+
+export interface ValueProblem {
+  readonly code: FindingCode;
+  readonly message: string;
+}
+
+/** What is wrong with the value of a comparison by itself, whatever the datapoint. */
+export function valueProblem(comparison: Comparison, value: unknown): ValueProblem | undefined {
+  const mismatch = (message: string): ValueProblem => ({ code: 'VALUE_TYPE_MISMATCH', message });
+  if (isExpressionNode(value)) {
+    if (comparison === 'in' || comparison === 'between') return mismatch(`must be an array for ${comparison}`);
+    return isShaped(value) ? undefined : mismatch('is not an expression: one of its nodes has another shape');
+  }
+  switch (comparison) {
+    case 'gt':
+    case 'ge':
+    case 'lt':
+    case 'le':
+      return typeof value === 'number' ? undefined : mismatch(`must be a number for ${comparison}`);
+    case 'eq':
+    case 'ne':
+      return isScalar(value) ? undefined : mismatch(`must be a string, a number or a boolean for ${comparison}`);
+    case 'in': {
+      if (!Array.isArray(value)) return mismatch('must be an array for in');
+      if (value.length === 0) return { code: 'OUT_OF_RANGE', message: 'has 0 entries; at least 1 is needed for in' };
+      const sameType = value.every((item) => isScalar(item) && typeof item === typeof value[0]);
+      return sameType ? undefined : mismatch('must hold strings, numbers or booleans of one type for in');
+    }
+    case 'between': {
+      if (!Array.isArray(value) || value.length !== 2 || !value.every((item) => typeof item === 'number'))
+        return mismatch('must be [low, high], two numbers, for between');
+      const [low, high] = value as [number, number];
+      return low <= high
+        ? undefined
+        : { code: 'EMPTY_RANGE', message: `has the low end ${low} above the high end ${high}` };
+    }
+  }
+}

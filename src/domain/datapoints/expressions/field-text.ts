@@ -1,0 +1,37 @@
+import type { MarketData } from '../../market/market-data.js';
+import { isRelative, latest } from '../field-request.js';
+import { parseExpression } from './parse.js';
+import { callsIn, readsOfExpression, type Definitions } from './reads.js';
+import type { DatapointExpression } from './tree.js';
+
+type Columns = Pick<MarketData, 'fields' | 'reference'>;
+
+/**
+ * The datapoint that a text names, or the expression that it is.
+ * @throws SyntaxFault
+ */
+export const fieldOfText = (text: string, market: Columns | undefined): DatapointExpression =>
+  isName(text, market) ? latest(text) : parseExpression(text).tree;
+
+/** Whether values of a field depend on a universe around the securities that are asked about. */
+export function readsUniverse(text: string): boolean {
+  const field = fieldOfText(text, undefined);
+  return (
+    readsOfExpression(field, NONE).some(({ field: { name } }) => isRelative(name)) ||
+    callsIn(field, NONE).some(({ over }) => over === 'universe')
+  );
+}
+
+const NONE: Definitions = new Map();
+
+/** Names as they were before there were expressions: letters, digits, spaces, dots and underscores. */
+const NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_ .]{0,63}$/u;
+
+/** Numbers are no names. */
+const NUMBER = /^\d+(?:\.\d*)?$/;
+
+/** Whether a text is the name of a datapoint: one that is exactly a column of the market is, whatever characters it has. */
+export function isName(text: string, market: Columns | undefined): boolean {
+  if (market?.fields.has(text) === true || market?.reference.columns.includes(text) === true) return true;
+  return NAME.test(text) && !NUMBER.test(text);
+}

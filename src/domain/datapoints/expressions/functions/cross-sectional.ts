@@ -1,0 +1,130 @@
+import { quantile, median as medianOf } from '../../../numbers/order-statistics.js';
+import { demeaned, spreadOf, transformed } from '../../transforms.js';
+import type { FunctionNode } from '../tree.js';
+import { PLAIN, type Unit } from '../units.js';
+import type { CrossSectional } from './function-entry.js';
+
+type Described = Pick<CrossSectional, 'name' | 'help' | 'example' | 'across'> & Partial<CrossSectional>;
+
+const sameUnit = ([unit]: readonly Unit[]): Unit => unit!;
+
+/** A function of one operand, in groups where they are asked for. */
+const acrossAll = (entry: Described): CrossSectional => ({
+  form: 'cross_section',
+  signature: `${entry.name}(x, by=COLUMN, over="selection")`,
+  operands: ['number'],
+  least: 1,
+  most: 1,
+  options: ['by', 'over'],
+  unit: () => PLAIN,
+  ...entry,
+});
+
+/** The same number for every security of the set, those without a value too; missing where none has one. */
+const single =
+  (of: (present: Float64Array) => number): CrossSectional['across'] =>
+  (values) => {
+    const present = values.filter((value) => !Number.isNaN(value));
+    return new Float64Array(values.length).fill(present.length === 0 ? NaN : of(present));
+  };
+
+const sumOf = (present: Float64Array): number => present.reduce((total, value) => total + value, 0);
+
+const winsorise = acrossAll({
+  name: 'winsorise',
+  signature: 'winsorise(x, k) or winsorise(x, low=0.05, high=0.95), both with by= and over=',
+  help: 'x, but at most k standard deviations from the mean, or within the percentiles low and high.',
+  example: 'winsorise(zscore(DIVIDEND_YIELD), 3)',
+  operands: ['number', 'constant'],
+  most: 2,
+  options: ['by', 'over', 'low', 'high'],
+  unit: sameUnit,
+  problem({ operands, low, high }) {
+    const isAtDeviations = operands.length === 2;
+    const isAtPercentiles = low !== undefined || high !== undefined;
+    if (isAtDeviations === isAtPercentiles) return 'needs either a number of standard deviations, or low= and high=';
+    if (isAtPercentiles && (low ?? 0) >= (high ?? 1)) return `has low=${low ?? 0} at or above high=${high ?? 1}`;
+    return isAtDeviations && !(deviationsOf(operands) > 0)
+      ? 'needs a positive number of standard deviations'
+      : undefined;
+  },
+  across(values, { operands, low = 0, high = 1 }) {
+    const [least, most] =
+      operands.length === 2 ? aroundMean(values, deviationsOf(operands)) : percentilesOf(values, low, high);
+    return values.map((value) => Math.min(Math.max(value, least), most));
+  },
+});
+
+function deviationsOf(operands: FunctionNode['operands']): number {
+  const k = operands[1];
+  return k?.node === 'value' && typeof k.value === 'number' ? k.value : NaN;
+}
+
+function aroundMean(values: Float64Array, k: number): [number, number] {
+  const { mean, deviation } = spreadOf(values);
+  return [mean - k * deviation, mean + k * deviation];
+}
+
+function percentilesOf(values: Float64Array, low: number, high: number): [number, number] {
+  const sorted = values.filter((value) => !Number.isNaN(value)).sort();
+  return [quantile(sorted, low), quantile(sorted, high)];
+}
+
+export const CROSS_SECTIONAL: readonly CrossSectional[] = [
+  acrossAll({
+    name: 'zscore',
+    help: 'Distance from the mean in standard deviations (population); 0 where all values are equal.',
+    example: 'zscore(DIVIDEND_YIELD, by=SECTOR)',
+    across: (values) => transformed(values, 'zscore'),
+  }),
+  acrossAll({
+    name: 'percentile',
+    help: 'Share of the others that are ranked lower, from 0 to 1; 1 for a single security.',
+    example: 'percentile(VOLATILITY(window=126))',
+    across: (values) => transformed(values, 'percentile'),
+  }),
+  acrossAll({
+    name: 'rank',
+    help: '1 for the largest value; securities with equal values share a rank.',
+    example: 'rank(MARKET_CAP, by=COUNTRY, over="universe")',
+    across: (values) => transformed(values, 'rank'),
+  }),
+  winsorise,
+  acrossAll({
+    name: 'demean',
+    help: 'Distance from the mean.',
+    example: 'demean(DIVIDEND_YIELD, by=COUNTRY)',
+    unit: sameUnit,
+    across: demeaned,
+  }),
+  acrossAll({
+    name: 'share',
+    help: 'Share of the sum of the values.',
+    example: 'share(FREE_FLOAT_MARKET_CAP, over="universe")',
+    across(values) {
+      const total = sumOf(values.filter((value) => !Number.isNaN(value)));
+      return values.map((value) => (total === 0 ? NaN : value / total));
+    },
+  }),
+  acrossAll({
+    name: 'sum',
+    help: 'Sum of the values, for every security of the set.',
+    example: 'FREE_FLOAT_MARKET_CAP / sum(FREE_FLOAT_MARKET_CAP, by=SECTOR)',
+    unit: sameUnit,
+    across: single(sumOf),
+  }),
+  acrossAll({
+    name: 'mean',
+    help: 'Mean of the values, for every security of the set.',
+    example: 'coalesce(DIVIDEND_YIELD, mean(DIVIDEND_YIELD, by=SECTOR))',
+    unit: sameUnit,
+    across: single((present) => sumOf(present) / present.length),
+  }),
+  acrossAll({
+    name: 'median',
+    help: 'Median of the values, for every security of the set.',
+    example: 'MARKET_CAP / median(MARKET_CAP, over="universe")',
+    unit: sameUnit,
+    across: single(medianOf),
+  }),
+];

@@ -1,0 +1,210 @@
+import { exponentialOf, logarithmOf } from '#kernels/power.js';
+import type { Constant, FunctionNode } from '../tree.js';
+import { commonUnit, PLAIN, powerUnit } from '../units.js';
+import { TRUE, UNKNOWN } from '../truth-values.js';
+import type { Elementwise } from './function-entry.js';
+
+type Described = Omit<Elementwise, 'form' | 'options' | 'values'>;
+
+/** A function of one number. */
+const ofOne = (entry: Omit<Described, 'operands' | 'least' | 'most'>, apply: (x: number) => number): Elementwise => ({
+  ...entry,
+  form: 'elementwise',
+  operands: ['number'],
+  least: 1,
+  most: 1,
+  options: [],
+  values: ({ operands }, at) => at.numbers(operands[0]!).map((x) => finite(apply(x))),
+});
+
+/** A number, or missing where there is none. */
+const finite = (x: number): number => (x - x === 0 ? x : NaN);
+
+/** Folds operands from left to right; missing as soon as one is. */
+const fold = (
+  entry: Omit<Described, 'operands' | 'least' | 'most' | 'unit'>,
+  apply: (a: number, b: number) => number,
+) =>
+  ({
+    ...entry,
+    form: 'elementwise',
+    operands: ['number'],
+    least: 2,
+    most: 64,
+    options: [],
+    unit: commonUnit,
+    values({ operands }, at) {
+      const result = Float64Array.from(at.numbers(operands[0]!));
+      for (const operand of operands.slice(1)) {
+        const next = at.numbers(operand);
+        for (let i = 0; i < result.length; i++) result[i] = apply(result[i]!, next[i]!);
+      }
+      return result;
+    },
+  }) satisfies Elementwise;
+
+const clip: Elementwise = {
+  name: 'clip',
+  form: 'elementwise',
+  signature: 'clip(x, low, high)',
+  help: 'x, but at least low and at most high.',
+  example: 'clip(zscore(DIVIDEND_YIELD), -3, 3)',
+  operands: ['number'],
+  least: 3,
+  most: 3,
+  options: [],
+  unit: commonUnit,
+  values({ operands }, at) {
+    const [x, low, high] = operands.map((operand) => at.numbers(operand));
+    return x!.map((value, i) => Math.min(Math.max(value, low![i]!), high![i]!));
+  },
+};
+
+const choose: Elementwise = {
+  name: 'if',
+  form: 'elementwise',
+  signature: 'if(condition, x, y)',
+  help: 'x where the condition is true, y where it is false, missing where a value that decides it is missing.',
+  example: 'if(SECTOR == "Technology", 0.5, 1)',
+  operands: ['condition', 'number'],
+  least: 3,
+  most: 3,
+  options: [],
+  unit: (units) => commonUnit(units.slice(1)),
+  values({ operands: [condition, x, y] }, at) {
+    const [truths, whenTrue, whenFalse] = [at.truths(condition!), at.numbers(x!), at.numbers(y!)];
+    return Float64Array.from(truths, (truth, i) =>
+      truth === UNKNOWN ? NaN : truth === TRUE ? whenTrue[i]! : whenFalse[i]!,
+    );
+  },
+};
+
+const coalesce: Elementwise = {
+  name: 'coalesce',
+  form: 'elementwise',
+  signature: 'coalesce(x, y, ...)',
+  help: 'The first of the operands that is not missing.',
+  example: 'coalesce(FREE_FLOAT, 1)',
+  operands: ['number'],
+  least: 2,
+  most: 64,
+  options: [],
+  unit: commonUnit,
+  values({ operands }, at) {
+    const result = Float64Array.from(at.numbers(operands[0]!));
+    for (const operand of operands.slice(1)) {
+      if (!result.some(Number.isNaN)) break;
+      const next = at.numbers(operand);
+      for (let i = 0; i < result.length; i++) if (Number.isNaN(result[i]!)) result[i] = next[i]!;
+    }
+    return result;
+  },
+};
+
+const ladder: Elementwise = {
+  name: 'ladder',
+  form: 'elementwise',
+  signature: 'ladder(x, [edges], [values])',
+  help: 'The value of the step that x is on: n ascending edges and n + 1 values; a step ends at its edge, which belongs to it.',
+  example: 'ladder(FREE_FLOAT, [0.15, 0.2, 0.3], [0, 0.2, 0.3, 1])',
+  operands: ['number', 'numbers'],
+  least: 3,
+  most: 3,
+  options: [],
+  unit: () => PLAIN,
+  problem(node) {
+    const [edges, values] = listsOf(node);
+    if (values.length !== edges.length + 1)
+      return `has ${edges.length} edges and ${values.length} values; there must be one value more than edges`;
+    return edges.every((edge, i) => i === 0 || edge > edges[i - 1]!) ? undefined : 'has edges that do not ascend';
+  },
+  values(node, at) {
+    const [edges, values] = listsOf(node);
+    return at.numbers(node.operands[0]!).map((x) => (Number.isNaN(x) ? NaN : values[stepOf(edges, x)]!));
+  },
+};
+
+function listsOf({ operands }: FunctionNode): [edges: readonly number[], values: readonly number[]] {
+  const listAt = (place: number) => {
+    const node = operands[place];
+    const value: Constant = node?.node === 'value' ? node.value : [];
+    return (Array.isArray(value) ? value : []) as readonly number[]; // The kinds of operands are checked.
+  };
+  return [listAt(1), listAt(2)];
+}
+
+/** Number of edges below x. */
+function stepOf(edges: readonly number[], x: number): number {
+  let [low, high] = [0, edges.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (x <= edges[middle]!) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+export const ELEMENTWISE: readonly Elementwise[] = [
+  fold(
+    {
+      name: 'min',
+      signature: 'min(x, y, ...)',
+      help: 'The smallest of the operands.',
+      example: 'min(DIVIDEND_YIELD, 0.1)',
+    },
+    Math.min,
+  ),
+  fold(
+    {
+      name: 'max',
+      signature: 'max(x, y, ...)',
+      help: 'The largest of the operands.',
+      example: 'max(1 + zscore(MOMENTUM), 0)',
+    },
+    Math.max,
+  ),
+  ofOne(
+    {
+      name: 'abs',
+      signature: 'abs(x)',
+      help: 'x without its sign.',
+      example: 'abs(BETA - 1)',
+      unit: ([unit]) => unit!,
+    },
+    Math.abs,
+  ),
+  ofOne(
+    {
+      name: 'log',
+      signature: 'log(x)',
+      help: 'Natural logarithm; missing where x is not positive.',
+      example: 'log(MARKET_CAP)',
+      unit: () => PLAIN,
+    },
+    logarithmOf,
+  ),
+  ofOne(
+    {
+      name: 'exp',
+      signature: 'exp(x)',
+      help: 'e to the power of x.',
+      example: 'exp(-zscore(VOLATILITY))',
+      unit: () => PLAIN,
+    },
+    exponentialOf,
+  ),
+  ofOne(
+    {
+      name: 'sqrt',
+      signature: 'sqrt(x)',
+      help: 'Square root; missing where x is negative.',
+      example: 'sqrt(FREE_FLOAT_MARKET_CAP)',
+      unit: ([unit]) => powerUnit(unit!, 0.5),
+    },
+    Math.sqrt,
+  ),
+  clip,
+  choose,
+  coalesce,
+  ladder,
+];

@@ -1,0 +1,63 @@
+import type { FunctionNode } from '../tree.js';
+import { PLAIN, YEARS } from '../units.js';
+import type { OfDecision } from './function-entry.js';
+
+/** The index that an operand names. */
+export function indexNamed({ operands: [operand] }: FunctionNode): string {
+  return operand?.node === 'value' ? String(operand.value) : '';
+}
+
+export const OF_DECISION: readonly OfDecision[] = [
+  {
+    name: 'years_of_growth',
+    form: 'decision',
+    signature: 'years_of_growth(DIVIDEND)',
+    help: 'Complete calendar years of rising ordinary dividends per share, adjusted for splits, counted back from the last one; a year counts where the one before paid as well, and less.',
+    example: 'years_of_growth(DIVIDEND)',
+    operands: ['dividends'],
+    least: 1,
+    most: 1,
+    options: [],
+    unit: () => YEARS,
+    values: (_node, facts) => facts.yearsOfGrowth(),
+  },
+  {
+    name: 'is_constituent',
+    form: 'decision',
+    signature: 'is_constituent()',
+    help: '1 for a constituent of the index before the decision, 0 for any other security.',
+    example: 'rank(MARKET_CAP) - 20 * is_constituent()',
+    operands: [],
+    least: 0,
+    most: 0,
+    options: [],
+    unit: () => PLAIN,
+    values: (_node, facts) => facts.constituents(),
+  },
+  {
+    name: 'member_of',
+    form: 'decision',
+    signature: 'member_of("INDEX-ID")',
+    help: '1 for a constituent of another index as it was last decided, 0 for any other security.',
+    example: 'if(member_of("CORE-40") == 1, MARKET_CAP, 0)',
+    operands: ['index'],
+    least: 1,
+    most: 1,
+    options: [],
+    unit: () => PLAIN,
+    values: (node, facts) => facts.membersOf(indexNamed(node)),
+  },
+  {
+    name: 'weight_in',
+    form: 'decision',
+    signature: 'weight_in("INDEX-ID")',
+    help: 'Weight in another index as it was last decided, 0 outside of it.',
+    example: 'min(0.09, 3 * weight_in("CORE-40"))',
+    operands: ['index'],
+    least: 1,
+    most: 1,
+    options: [],
+    unit: () => PLAIN,
+    values: (node, facts) => facts.weightsIn(indexNamed(node)),
+  },
+];

@@ -1,0 +1,143 @@
+import { STATISTICS, type Statistic } from '../../aggregates.js';
+import { PLAIN, productUnit, type Unit } from '../units.js';
+import type { OverTime } from './function-entry.js';
+
+type Described = Pick<OverTime, 'name' | 'help' | 'example' | 'statistic'> & Partial<OverTime>;
+
+const sessions: Unit = { money: 0, shares: 0, sessions: 1, years: 0 };
+const sameUnit = ([unit]: readonly Unit[]): Unit => unit!;
+
+const overWindow = (entry: Described): OverTime => ({
+  form: 'over_time',
+  signature: `${entry.name}(x, window=60, lag=0)`,
+  operands: ['number'],
+  least: 1,
+  most: 1,
+  options: ['window', 'lag'],
+  required: 'window',
+  unit: sameUnit,
+  ...entry,
+});
+
+/** Number of values; missing where there are fewer than asked. */
+const count: Statistic = ({ cells, starts, length, enough }, out) => {
+  for (let k = 0; k < starts.length; k++) {
+    let found = 0;
+    for (let i = starts[k]!; i < starts[k]! + length; i++) if (!Number.isNaN(cells[i]!)) found++;
+    out[k] = found < enough ? NaN : found;
+  }
+};
+
+/** The first value of each window, or the last. */
+const valueFrom =
+  (end: 'first' | 'last'): Statistic =>
+  ({ cells, starts, length }, out) => {
+    for (let k = 0; k < starts.length; k++) {
+      const [from, to, step] =
+        end === 'first' ? [starts[k]!, starts[k]! + length - 1, 1] : [starts[k]! + length - 1, starts[k]!, -1];
+      let at = from;
+      while (at !== to && Number.isNaN(cells[at]!)) at += step;
+      out[k] = cells[at]!;
+    }
+  };
+
+/** Slope of the least-squares line through the values by session, NaN for fewer than two. */
+const slope: Statistic = ({ cells, starts, length, enough }, out) => {
+  for (let k = 0; k < starts.length; k++) {
+    let [found, sumX, sumY] = [0, 0, 0];
+    for (let i = 0; i < length; i++) {
+      const value = cells[starts[k]! + i]!;
+      if (Number.isNaN(value)) continue;
+      found++;
+      sumX += i;
+      sumY += value;
+    }
+    const [meanX, meanY] = [sumX / found, sumY / found];
+    let [products, squares] = [0, 0];
+    for (let i = 0; i < length; i++) {
+      const value = cells[starts[k]! + i]!;
+      if (Number.isNaN(value)) continue;
+      products += (i - meanX) * (value - meanY);
+      squares += (i - meanX) * (i - meanX);
+    }
+    out[k] = found < Math.max(2, enough) ? NaN : products / squares;
+  }
+};
+
+export const OVER_TIME: readonly OverTime[] = [
+  overWindow({
+    name: 'mean',
+    help: 'Mean over trailing sessions.',
+    example: 'mean(CLOSE * VOLUME, window=60)',
+    aggregate: 'mean',
+    statistic: STATISTICS.mean,
+  }),
+  overWindow({
+    name: 'median',
+    help: 'Median over trailing sessions.',
+    example: 'median(VALUE_TRADED, window=60)',
+    aggregate: 'median',
+    statistic: STATISTICS.median,
+  }),
+  overWindow({
+    name: 'std',
+    help: 'Sample standard deviation over trailing sessions.',
+    example: 'std(RETURN, window=252, lag=21)',
+    aggregate: 'std',
+    statistic: STATISTICS.std,
+  }),
+  overWindow({
+    name: 'sum',
+    help: 'Sum over trailing sessions.',
+    example: 'sum(VOLUME, window=21)',
+    aggregate: 'sum',
+    statistic: STATISTICS.sum,
+  }),
+  overWindow({
+    name: 'min',
+    help: 'Smallest value over trailing sessions.',
+    example: 'CLOSE / min(CLOSE, window=252)',
+    aggregate: 'min',
+    statistic: STATISTICS.min,
+  }),
+  overWindow({
+    name: 'max',
+    help: 'Largest value over trailing sessions.',
+    example: 'CLOSE / max(CLOSE, window=252)',
+    aggregate: 'max',
+    statistic: STATISTICS.max,
+  }),
+  overWindow({
+    name: 'count',
+    help: 'Number of values over trailing sessions; missing where they are fewer than half of them.',
+    example: 'count(CLOSE, window=252)',
+    aggregate: 'count',
+    statistic: count,
+    unit: () => PLAIN,
+  }),
+  overWindow({
+    name: 'first',
+    help: 'The first value of trailing sessions.',
+    example: 'CLOSE / first(CLOSE, window=21)',
+    statistic: valueFrom('first'),
+    needsOne: true,
+  }),
+  {
+    ...overWindow({
+      name: 'last',
+      signature: 'last(x, lag=5) or last(x, window=60, lag=0)',
+      help: 'x as it was known lag sessions before; with a window the last value of trailing sessions.',
+      example: 'last(CLOSE, lag=21) / last(CLOSE, lag=252)',
+      statistic: valueFrom('last'),
+      needsOne: true,
+    }),
+    required: 'lag',
+  },
+  overWindow({
+    name: 'slope',
+    help: 'Slope of the least-squares line through the values of trailing sessions, by session.',
+    example: 'slope(log(CLOSE), window=126)',
+    statistic: slope,
+    unit: ([unit]) => productUnit(unit!, sessions, -1),
+  }),
+];

@@ -1,0 +1,89 @@
+/** Characters of a text, from the first to before the last. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+export type TokenKind = 'number' | 'string' | 'name' | 'quoted' | 'symbol' | 'end';
+
+export interface Token extends Span {
+  readonly kind: TokenKind;
+  /** A name or symbol as written, a string or quoted name without its quotes. */
+  readonly text: string;
+}
+
+/** What is wrong with a text, and where. */
+export class SyntaxFault extends Error {
+  readonly span: Span;
+
+  constructor(message: string, span: Span) {
+    super(message);
+    this.span = span;
+  }
+}
+
+const SPACE = /\s+/y;
+const NUMBER = /(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?/y;
+const NAME = /[\p{L}_][\p{L}\p{N}_]*/uy;
+const SYMBOL = /==|!=|<=|>=|[-+*/^()[\],=<>]/y;
+const QUOTED = /`((?:[^`]|``)*)`/y;
+const STRING = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/suy;
+
+/** Splits a text into its tokens, the end being one. @throws SyntaxFault @cost O(length) */
+export function tokensOf(text: string): Token[] {
+  const tokens: Token[] = [];
+  let at = 0;
+  const match = (pattern: RegExp): RegExpExecArray | null => {
+    pattern.lastIndex = at;
+    return pattern.exec(text);
+  };
+  const add = (kind: TokenKind, length: number, content: string): void => {
+    tokens.push({ kind, text: content, start: at, end: at + length });
+    at += length;
+  };
+  while (at < text.length) {
+    const space = match(SPACE);
+    if (space !== null) {
+      at += space[0].length;
+      continue;
+    }
+    const number = match(NUMBER);
+    const name = number === null ? match(NAME) : null;
+    const quoted = match(QUOTED);
+    const string = match(STRING);
+    const symbol = match(SYMBOL);
+    if (number !== null) add('number', number[0].length, number[0]);
+    else if (name !== null) add('name', name[0].length, name[0]);
+    else if (quoted !== null) add('quoted', quoted[0].length, quoted[1]!.replaceAll('``', '`'));
+    else if (string !== null) add('string', string[0].length, unescaped(string[0], at));
+    else if (symbol !== null) add('symbol', symbol[0].length, symbol[0]);
+    else throw unreadable(text, at);
+  }
+  tokens.push({ kind: 'end', text: '', start: text.length, end: text.length });
+  return tokens;
+}
+
+function unreadable(text: string, at: number): SyntaxFault {
+  const character = String.fromCodePoint(text.codePointAt(at)!);
+  const opens = { '"': 'string', "'": 'string', '`': 'quoted name' }[character];
+  if (opens !== undefined) return new SyntaxFault(`the ${opens} is not closed`, { start: at, end: text.length });
+  return new SyntaxFault(`the character ${JSON.stringify(character)} has no meaning here`, {
+    start: at,
+    end: at + character.length,
+  });
+}
+
+/** The content of a string, whose escapes are those of JSON. @throws SyntaxFault */
+function unescaped(written: string, start: number): string {
+  const quote = written[0]!;
+  const body = written.slice(1, -1);
+  const asJson = quote === '"' ? body : body.replaceAll("\\'", "'").replace(/(?<!\\)"/g, '\\"');
+  try {
+    return JSON.parse(`"${asJson}"`) as string;
+  } catch {
+    throw new SyntaxFault('the string holds an escape or a control character that JSON does not have', {
+      start,
+      end: start + written.length,
+    });
+  }
+}

@@ -1,0 +1,101 @@
+import { DATASETS, isWindowed, latest, type Dataset } from '../field-request.js';
+import { didYouMean } from '#base/text/nearest-name.js';
+import { fieldNode } from './canonical.js';
+import type { Cursor } from './cursor.js';
+import { OPTION_NAMES } from './functions/function-entry.js';
+import type { Span, Token } from './lexer.js';
+import type { ExpressionNode } from './tree.js';
+
+/** What stands after names and `=`. */
+export interface Options {
+  by?: string;
+  over?: 'selection' | 'universe';
+  dataset?: Dataset;
+  window?: number;
+  lag?: number;
+  low?: number;
+  high?: number;
+}
+
+export interface Arguments {
+  readonly operands: readonly ExpressionNode[];
+  readonly options: Options;
+  /** Where each option stands. */
+  readonly spans: ReadonlyMap<string, Span>;
+}
+
+/** Operands and options of a call, of which the opening bracket was read. @throws SyntaxFault */
+export function argumentsOf(cursor: Cursor, expression: (cursor: Cursor) => ExpressionNode): Arguments {
+  const operands: ExpressionNode[] = [];
+  const options: Options = {};
+  const spans = new Map<string, Span>();
+  if (cursor.isSymbol(')')) return { operands, options, spans };
+  do {
+    if (cursor.peek().kind === 'name' && cursor.isSymbol('=', 1)) {
+      const name = cursor.next();
+      cursor.next();
+      if (spans.has(name.text)) cursor.fail(`${name.text}= is given twice`, name);
+      readOption(cursor, name, options);
+      spans.set(name.text, cursor.since(name.start));
+    } else {
+      if (spans.size > 0) cursor.fail('an operand stands before the options');
+      operands.push(expression(cursor));
+    }
+  } while (cursor.skips(','));
+  return { operands, options, spans };
+}
+
+const ACCEPTED: readonly string[] = [...OPTION_NAMES, 'dataset'];
+
+function readOption(cursor: Cursor, name: Token, options: Options): void {
+  const token = cursor.next();
+  switch (name.text) {
+    case 'by':
+      if (token.kind !== 'name' && token.kind !== 'quoted' && token.kind !== 'string')
+        cursor.fail('by= needs the name of a column', token);
+      options.by = token.text;
+      break;
+    case 'over':
+      options.over = choiceOf(cursor, token, ['selection', 'universe']);
+      break;
+    case 'dataset':
+      options.dataset = choiceOf(cursor, token, DATASETS);
+      break;
+    case 'window':
+    case 'lag':
+    case 'low':
+    case 'high':
+      if (token.kind !== 'number') cursor.fail(`${name.text}= needs a number`, token);
+      options[name.text] = Number(token.text);
+      break;
+    default:
+      cursor.fail(
+        `${name.text}= is not an option; the accepted ones are ${ACCEPTED.join(', ')}.${didYouMean(name.text, ACCEPTED)}`,
+        name,
+      );
+  }
+}
+
+function choiceOf<T extends string>(cursor: Cursor, token: Token, choices: readonly T[]): T {
+  const chosen = choices.find((choice) => choice === token.text);
+  const accepted = choices.map((choice) => JSON.stringify(choice)).join(', ');
+  return chosen ?? cursor.fail(`the accepted values are ${accepted}`, token);
+}
+
+/** A datapoint with its options. @throws SyntaxFault for one that it does not take */
+export function fieldWith(
+  cursor: Cursor,
+  { text: name }: Token,
+  { options, spans }: Pick<Arguments, 'options' | 'spans'>,
+): ExpressionNode {
+  const { dataset = null, window = null, lag = 0 } = options;
+  const isTaken = (option: string): boolean =>
+    option === 'lag' || option === 'dataset' || (option === 'window' && isWindowed({ name, dataset }));
+  for (const [option, span] of spans)
+    if (!isTaken(option))
+      cursor.fail(
+        `the datapoint ${name} does not take ${option}=; a datapoint takes lag= and dataset=, VOLATILITY, MOMENTUM and BETA window= as well`,
+        span,
+      );
+  return fieldNode(latest(name, { dataset, window, lag }));
+}

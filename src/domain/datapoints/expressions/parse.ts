@@ -1,0 +1,179 @@
+import { latest } from '../field-request.js';
+import { LIMITS } from '../../refusals/limits.js';
+import { called, combined, fieldNode, joined, negated } from './canonical.js';
+import { createCursor, found, type Cursor } from './cursor.js';
+import { FUNCTION_NAMES } from './functions/catalogue.js';
+import { SyntaxFault, tokensOf, type Span, type Token } from './lexer.js';
+import { argumentsOf, fieldWith } from './parse-arguments.js';
+import type { Comparison, Constant, ExpressionNode, Operator } from './tree.js';
+import { KEYWORDS, MIRRORED, SYMBOLS } from './words.js';
+
+/** An expression that was read from a text. */
+export interface Parsed {
+  readonly tree: ExpressionNode;
+  /** Where its nodes stand in the text. */
+  readonly spans: ReadonlyMap<ExpressionNode, Span>;
+}
+
+const COMPARISON_OF: ReadonlyMap<string, Comparison> = new Map(
+  (Object.entries(SYMBOLS) as [Comparison, string][]).map(([comparison, symbol]) => [symbol, comparison]),
+);
+
+/**
+ * Reads an expression: its canonical tree, whatever spaces and brackets it is written with.
+ * @throws SyntaxFault
+ * @cost O(length)
+ */
+export function parseExpression(text: string): Parsed {
+  const most = LIMITS.MAX_EXPRESSION_LENGTH;
+  if (text.length > most)
+    throw new SyntaxFault(`the text has ${text.length} characters; at most ${most} are accepted`, {
+      start: most,
+      end: text.length,
+    });
+  const cursor = createCursor(tokensOf(text));
+  const tree = expression(cursor);
+  if (cursor.peek().kind !== 'end') cursor.fail(`an operator is needed${found(cursor.peek())}`);
+  return { tree, spans: cursor.spans };
+}
+
+type Reader = (cursor: Cursor) => ExpressionNode;
+
+const expression: Reader = (cursor) => cursor.nested(() => anyOf(cursor));
+const anyOf: Reader = (cursor) => connected(cursor, { word: 'or', kind: 'any', operand: allOf });
+const allOf: Reader = (cursor) => connected(cursor, { word: 'and', kind: 'all', operand: negation });
+
+interface Connection {
+  readonly word: string;
+  readonly kind: 'all' | 'any';
+  readonly operand: Reader;
+}
+
+function connected(cursor: Cursor, { word, kind, operand }: Connection): ExpressionNode {
+  const { start } = cursor.peek();
+  const operands = [operand(cursor)];
+  while (cursor.isWord(word)) {
+    cursor.next();
+    operands.push(operand(cursor));
+  }
+  return operands.length === 1 ? operands[0]! : cursor.placed(combined(kind, operands), start);
+}
+
+function negation(cursor: Cursor): ExpressionNode {
+  if (!cursor.isWord('not')) return comparison(cursor);
+  const { start } = cursor.next();
+  return cursor.placed({ node: 'not', operand: cursor.nested(() => negation(cursor)) }, start);
+}
+
+function comparison(cursor: Cursor): ExpressionNode {
+  const { start } = cursor.peek();
+  const left = sum(cursor);
+  const { kind, text } = cursor.peek();
+  const symbol = kind === 'symbol' || kind === 'name' ? COMPARISON_OF.get(text) : undefined;
+  if (symbol === undefined) return left;
+  cursor.next();
+  const right = sum(cursor);
+  return cursor.placed(compared(cursor, { left, symbol, right }), start);
+}
+
+interface Sides {
+  readonly left: ExpressionNode;
+  readonly symbol: Comparison;
+  readonly right: ExpressionNode;
+}
+
+function compared(cursor: Cursor, { left, symbol, right }: Sides): ExpressionNode {
+  if (left.node !== 'value')
+    return { node: 'comparison', field: left, comparison: symbol, value: right.node === 'value' ? right.value : right };
+  const mirrored = MIRRORED[symbol];
+  if (right.node === 'value' || mirrored === undefined)
+    return cursor.fail('a comparison needs a datapoint on its left', cursor.spans.get(left));
+  return { node: 'comparison', field: right, comparison: mirrored, value: left.value };
+}
+
+const sum: Reader = (cursor) => chain(cursor, ['+', '-'], product);
+const product: Reader = (cursor) => chain(cursor, ['*', '/'], signed);
+
+function chain(cursor: Cursor, operators: readonly Operator[], operand: Reader): ExpressionNode {
+  const { start } = cursor.peek();
+  let left = operand(cursor);
+  for (;;) {
+    const operator = operators.find((symbol) => cursor.skips(symbol));
+    if (operator === undefined) return left;
+    left = cursor.placed(joined(operator, left, operand(cursor)), start);
+  }
+}
+
+function signed(cursor: Cursor): ExpressionNode {
+  const { start } = cursor.peek();
+  if (cursor.skips('+')) return cursor.nested(() => signed(cursor));
+  if (!cursor.skips('-')) return power(cursor);
+  return cursor.placed(negated(cursor.nested(() => signed(cursor))), start);
+}
+
+function power(cursor: Cursor): ExpressionNode {
+  const { start } = cursor.peek();
+  const base = primary(cursor);
+  if (!cursor.skips('^')) return base;
+  return cursor.placed(
+    joined(
+      '^',
+      base,
+      cursor.nested(() => signed(cursor)),
+    ),
+    start,
+  );
+}
+
+function primary(cursor: Cursor): ExpressionNode {
+  const token = cursor.next();
+  const { kind, text, start } = token;
+  const isName = kind === 'name' && !KEYWORDS.has(text);
+  if (isName || kind === 'quoted') return fieldOrCall(cursor, token);
+  if (kind === 'number') return cursor.placed({ node: 'value', value: numberOf(cursor, token) }, start);
+  if (kind === 'string') return cursor.placed({ node: 'value', value: text }, start);
+  if (kind === 'name' && (text === 'true' || text === 'false'))
+    return cursor.placed({ node: 'value', value: text === 'true' }, start);
+  if (kind === 'symbol' && text === '(') {
+    const inner = expression(cursor);
+    cursor.expect(')', 'the expression in brackets');
+    return inner;
+  }
+  if (kind === 'symbol' && text === '[') {
+    const value = list(cursor);
+    return cursor.placed({ node: 'value', value }, start);
+  }
+  return cursor.fail(`a datapoint, a number, a function or a bracket is needed${found(token)}`, token);
+}
+
+/** The entries of a list, of which the opening bracket was read. */
+function list(cursor: Cursor): Constant {
+  const items: (number | string | boolean)[] = [];
+  do {
+    const { start } = cursor.peek();
+    const item = signed(cursor);
+    if (item.node !== 'value' || typeof item.value === 'object')
+      cursor.fail('a list holds constants', cursor.since(start));
+    else items.push(item.value);
+  } while (cursor.skips(','));
+  cursor.expect(']', 'the last entry of the list');
+  return items;
+}
+
+function fieldOrCall(cursor: Cursor, token: Token): ExpressionNode {
+  const { kind, text: name, start } = token;
+  if (name === '' || name.length > 64) cursor.fail('a name has 1 to 64 characters', token);
+  if (!cursor.skips('(')) return cursor.placed(fieldNode(latest(name)), start);
+  const { operands, options, spans } = argumentsOf(cursor, expression);
+  cursor.expect(')', `the operands of ${name}`);
+  if (kind === 'quoted' || (!FUNCTION_NAMES.includes(name) && operands.length === 0 && spans.size > 0))
+    return cursor.placed(fieldWith(cursor, token, { options, spans }), start);
+  const { dataset, ...own } = options;
+  if (dataset !== undefined) cursor.fail(`${name} does not take dataset=`, spans.get('dataset'));
+  return cursor.placed(called(name, operands, own), start);
+}
+
+function numberOf(cursor: Cursor, token: Token): number {
+  const value = Number(token.text);
+  return Number.isFinite(value) ? value : cursor.fail('the number is too large', token);
+}

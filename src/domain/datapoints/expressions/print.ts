@@ -1,0 +1,121 @@
+import { canonical } from './canonical.js';
+import { FUNCTION_NAMES } from './functions/catalogue.js';
+import {
+  isExpressionNode,
+  isField,
+  type ArithmeticNode,
+  type ComparisonNode,
+  type DatapointExpression,
+  type ExpressionNode,
+  type FieldLeaf,
+  type FunctionNode,
+} from './tree.js';
+import { KEYWORDS, SYMBOLS } from './words.js';
+
+/** How tightly nodes bind: an operand of a looser one is put in brackets. */
+const LEVELS = {
+  any: 1,
+  all: 2,
+  not: 3,
+  comparison: 4,
+  sum: 5,
+  product: 6,
+  negation: 7,
+  power: 8,
+  primary: 9,
+} as const;
+
+/** The canonical text of an expression: read again, it is the same tree. */
+export function printExpression(expression: DatapointExpression): string {
+  return textOf(canonical(expression), 0);
+}
+
+/** The tree with its text at the root, as answers carry it. */
+export function withText(expression: DatapointExpression): ExpressionNode {
+  const tree = canonical(expression);
+  return { ...tree, text: textOf(tree, 0) };
+}
+
+/** What an expression is called where a name is wanted: a datapoint by its name alone. */
+export function labelOf(expression: DatapointExpression): string {
+  return isField(expression) ? expression.name : printExpression(expression);
+}
+
+/** A node within one that binds as tightly as `level`. */
+function textOf(node: ExpressionNode, level: number): string {
+  const [own, text] = written(node);
+  return own < level ? `(${text})` : text;
+}
+
+function written(node: ExpressionNode): [level: number, text: string] {
+  switch (node.node) {
+    case 'field':
+      return [LEVELS.primary, fieldText(node)];
+    case 'value': {
+      const isNegative = typeof node.value === 'number' && node.value < 0;
+      return [isNegative ? LEVELS.negation : LEVELS.primary, constantText(node.value)];
+    }
+    case 'arithmetic':
+      return arithmeticText(node);
+    case 'function':
+      return [LEVELS.primary, callText(node)];
+    case 'comparison':
+      return [LEVELS.comparison, comparisonText(node)];
+    case 'not':
+      return [LEVELS.not, `not ${textOf(node.operand, LEVELS.not)}`];
+    case 'all':
+      return [LEVELS.all, node.operands.map((operand) => textOf(operand, LEVELS.not)).join(' and ')];
+    case 'any':
+      return [LEVELS.any, node.operands.map((operand) => textOf(operand, LEVELS.all)).join(' or ')];
+  }
+}
+
+function arithmeticText({ operator, operands }: ArithmeticNode): [level: number, text: string] {
+  if (operands.length === 1) return [LEVELS.negation, `-${textOf(operands[0]!, LEVELS.negation)}`];
+  if (operator === '^') {
+    const [base, exponent] = operands;
+    return [LEVELS.power, `${textOf(base!, LEVELS.primary)} ^ ${textOf(exponent!, LEVELS.negation)}`];
+  }
+  const level = operator === '+' || operator === '-' ? LEVELS.sum : LEVELS.product;
+  const [first, ...others] = operands;
+  const rest = others.map((operand) => ` ${operator} ${textOf(operand, level + 1)}`);
+  return [level, `${textOf(first!, level)}${rest.join('')}`];
+}
+
+function comparisonText({ field, comparison, value }: ComparisonNode): string {
+  const right = isExpressionNode(value) ? textOf(value, LEVELS.sum) : constantText(value);
+  return `${textOf(field, LEVELS.sum)} ${SYMBOLS[comparison]} ${right}`;
+}
+
+function callText({ name, operands, by, over, low, high, window, lag }: FunctionNode): string {
+  return `${name}(${[
+    ...operands.map((operand) => textOf(operand, 0)),
+    ...optionTexts({ low, high, window, lag }),
+    ...(by === undefined ? [] : [`by=${nameText(by)}`]),
+    ...(over === undefined ? [] : [`over=${JSON.stringify(over)}`]),
+  ].join(', ')})`;
+}
+
+function fieldText({ name, dataset, window, lag }: FieldLeaf): string {
+  const options = [
+    ...optionTexts({ window: window ?? undefined, lag }),
+    ...(dataset === undefined || dataset === null ? [] : [`dataset=${JSON.stringify(dataset)}`]),
+  ];
+  if (options.length === 0) return nameText(name);
+  const called = FUNCTION_NAMES.includes(name) ? quoted(name) : nameText(name);
+  return `${called}(${options.join(', ')})`;
+}
+
+const optionTexts = (options: Readonly<Record<string, number | undefined>>): string[] =>
+  Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`]));
+
+const PLAIN_NAME = /^[\p{L}_][\p{L}\p{N}_]*$/u;
+
+/** A name, quoted where it could be read as something else. */
+const nameText = (name: string): string => (PLAIN_NAME.test(name) && !KEYWORDS.has(name) ? name : quoted(name));
+
+const quoted = (name: string): string => `\`${name.replaceAll('`', '``')}\``;
+
+function constantText(value: unknown): string {
+  return Array.isArray(value) ? `[${value.map((item) => JSON.stringify(item)).join(', ')}]` : JSON.stringify(value);
+}

@@ -1,0 +1,74 @@
+import type { Finding } from '../../refusals/findings.js';
+import { checkTree, type NamedUnits, type Problem } from './check.js';
+import { sizeProblems } from './expression.js';
+import { SyntaxFault, type Span } from './lexer.js';
+import { parseExpression } from './parse.js';
+import { nodesBelow, type ExpressionNode } from './tree.js';
+import { unitText } from './units.js';
+
+export type Expected = 'number' | 'condition';
+
+/** What is wrong with a text, at its place in it. */
+export type TextProblem = Pick<Finding, 'code' | 'message' | 'accepted' | 'value' | 'position'>;
+
+/** A text that was read as an expression. */
+export interface ReadText {
+  readonly text: string;
+  /** Undefined where a problem is found. */
+  readonly tree: ExpressionNode | undefined;
+  readonly problems: readonly TextProblem[];
+  /** Unit of its values in words; null where it is unknown. */
+  readonly unit: string | null;
+  /** Where a datapoint of a name stands first. */
+  spanOf(name: string): Span | undefined;
+}
+
+/** Reads a text with everything that is wrong with it by itself. @param named units of datapoints by name */
+export function readExpression(text: string, expected: Expected, named?: NamedUnits): ReadText {
+  const nothing = { text, tree: undefined, unit: null, spanOf: () => undefined };
+  try {
+    const { tree, spans } = parseExpression(text);
+    const spanOf = (node: ExpressionNode): Span => spans.get(node) ?? { start: 0, end: text.length };
+    const checked = checkTree(tree, expected, named);
+    const problems = [
+      ...sizeProblems(tree).map(({ code, message }) => ({
+        code,
+        message: `The expression ${message}.`,
+        position: spanOf(tree),
+      })),
+      ...checked.problems.map((problem) => placed(text, problem, spanOf(problem.node))),
+    ];
+    if (problems.length > 0) return { ...nothing, problems };
+    return { text, tree, problems, unit: unitText(checked.unit), spanOf: (name) => fieldSpan(tree, name, spans) };
+  } catch (thrown) {
+    if (!(thrown instanceof SyntaxFault)) throw thrown;
+    const { message, span } = thrown;
+    const at = `At character ${span.start + 1} of the expression`;
+    return {
+      ...nothing,
+      problems: [
+        { code: 'BAD_EXPRESSION', message: `${at}, ${message}.`, position: { start: span.start, end: span.end } },
+      ],
+    };
+  }
+}
+
+/** Longest part of a text that is quoted. */
+const QUOTED_MAX = 80;
+
+function placed(text: string, { code, message, accepted }: Problem, position: Span): TextProblem {
+  const part = text.slice(position.start, position.end);
+  const shown = part.length > QUOTED_MAX ? `${part.slice(0, QUOTED_MAX)}...` : part;
+  const said = `${shown} ${message}${/[.?]$/.test(message) ? '' : '.'}`;
+  return { code, message: said, position, ...(accepted === undefined ? {} : { accepted }) };
+}
+
+function fieldSpan(node: ExpressionNode, name: string, spans: ReadonlyMap<ExpressionNode, Span>): Span | undefined {
+  if (node.node === 'field' && node.name === name) return spans.get(node);
+  if (node.node === 'function' && node.by === name) return spans.get(node);
+  for (const { child } of nodesBelow(node)) {
+    const found = fieldSpan(child, name, spans);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

@@ -1,0 +1,164 @@
+import type { FieldRequest } from '../field-request.js';
+import { LIMITS } from '../../refusals/limits.js';
+import { indexNamed } from './functions/of-decision.js';
+import {
+  asNode,
+  isExpressionNode,
+  isWithoutColumn,
+  nodesBelow,
+  requestOf,
+  type ComparisonNode,
+  type DatapointExpression,
+  type ExpressionNode,
+  type FieldLeaf,
+  type FunctionNode,
+} from './tree.js';
+
+/** Expressions that a document names. */
+export type Definitions = ReadonlyMap<string, ExpressionNode>;
+
+/** A datapoint of the market that an expression reads. */
+export interface ExpressionRead {
+  readonly field: FieldRequest;
+  /** Leaf of the expression that leads to it; that of `by=` is the function. */
+  readonly leaf: FieldLeaf | FunctionNode;
+  /** What it has to be: numbers, or whatever groups or meets a comparison with a constant. */
+  readonly as: 'number' | 'any';
+  /** The comparison that its value meets by itself. */
+  readonly comparison: ComparisonNode | null;
+}
+
+/** How far back, and over how many sessions, the values of a node are asked for. */
+interface Asked {
+  readonly lag: number;
+  readonly window: number | null;
+  /** The comparison with a constant that the node is the left side of. */
+  readonly comparison: ComparisonNode | null;
+  readonly groups: boolean;
+}
+
+/** Every datapoint of the market that an expression reads, with the sessions it is read over. */
+export function readsOfExpression(expression: DatapointExpression, definitions: Definitions): ExpressionRead[] {
+  return walk(expression, definitions).reads;
+}
+
+/** Whether an expression leads to more datapoints, through those that it names, than are accepted. */
+export const readsTooMuch = (expression: DatapointExpression, definitions: Definitions): boolean =>
+  walk(expression, definitions).isTooLarge;
+
+interface Walk {
+  readonly reads: ExpressionRead[];
+  /** Whether more is named than `MAX_EXPRESSION_READS`: what comes after it is not looked at. */
+  readonly isTooLarge: boolean;
+}
+
+function walk(expression: DatapointExpression, definitions: Definitions): Walk {
+  const reads: ExpressionRead[] = [];
+  const visited = new Set<string>();
+  let steps = 0;
+  const visit = (node: ExpressionNode, asked: Asked, from: FieldLeaf | FunctionNode | null): void => {
+    if (node.node === 'field') {
+      visitField(node, asked, from ?? node);
+      return;
+    }
+    if (node.node === 'function' && isWithoutColumn(node)) return;
+    if (node.node === 'function' && node.by !== undefined)
+      visitField(
+        { node: 'field', name: node.by },
+        { lag: 0, window: null, comparison: null, groups: true },
+        from ?? node,
+      );
+    const below = askedBelow(node, asked);
+    for (const { child } of nodesBelow(node)) visit(child, below, from);
+  };
+  const visitField = (leaf: FieldLeaf, asked: Asked, from: FieldLeaf | FunctionNode): void => {
+    if (++steps > LIMITS.MAX_EXPRESSION_READS) return;
+    const own = requestOf(leaf);
+    const definition = own.dataset === null ? definitions.get(own.name) : undefined;
+    const lag = own.lag + asked.lag;
+    const window = own.aggregate === 'last' ? asked.window : own.window;
+    const isPlain = own.transform === 'none' && window === null;
+    const comparison = isPlain ? asked.comparison : null;
+    if (definition === undefined) {
+      const overSessions = window === null ? { window: own.window } : overWindow(window);
+      const as = comparison !== null || (isPlain && asked.groups) ? 'any' : 'number';
+      reads.push({ field: { ...own, ...overSessions, lag }, leaf: from, as, comparison });
+      return;
+    }
+    const below = { lag, window, comparison, groups: isPlain && asked.groups };
+    const key = `${own.name} ${lag} ${window} ${comparison !== null} ${below.groups}`;
+    if (visited.has(key)) return;
+    visited.add(key);
+    visit(definition, below, from);
+  };
+  visit(asNode(expression), { lag: 0, window: null, comparison: null, groups: false }, null);
+  return { reads, isTooLarge: steps > LIMITS.MAX_EXPRESSION_READS };
+}
+
+/** What a statistic over a window reads, whichever it is. */
+const overWindow = (window: number): Pick<FieldRequest, 'aggregate' | 'window'> => ({ aggregate: 'count', window });
+
+function askedBelow(node: ExpressionNode, { lag, window }: Asked): Asked {
+  const comparison = node.node === 'comparison' && !isExpressionNode(node.value) ? node : null;
+  const below = { lag, window, comparison, groups: false };
+  return node.node === 'function' ? { ...below, lag: lag + (node.lag ?? 0), window: node.window ?? window } : below;
+}
+
+/** Every call of a function in an expression and in those that it names. */
+export function callsIn(expression: DatapointExpression, definitions: Definitions): FunctionNode[] {
+  const calls: FunctionNode[] = [];
+  const open = new Set<string>();
+  const visit = (node: ExpressionNode): void => {
+    if (node.node === 'function') calls.push(node);
+    const definition = node.node === 'field' ? definitions.get(node.name) : undefined;
+    if (node.node === 'field' && definition !== undefined && !open.has(node.name)) {
+      open.add(node.name);
+      visit(definition);
+    }
+    for (const { child } of nodesBelow(node)) visit(child);
+  };
+  visit(asNode(expression));
+  return calls;
+}
+
+/** Ids of the indices that an expression asks about. */
+export function indicesIn(expression: DatapointExpression, definitions: Definitions): string[] {
+  const asked = callsIn(expression, definitions).filter(({ name }) => name === 'member_of' || name === 'weight_in');
+  return [...new Set(asked.map(indexNamed))];
+}
+
+/** Whether the previous composition bears on an expression. */
+export const readsConstituents = (expression: DatapointExpression, definitions: Definitions): boolean =>
+  callsIn(expression, definitions).some(({ name }) => name === 'is_constituent');
+
+/** Whether an expression reads the dividends of many calendar years. */
+export const readsDividendYears = (expression: DatapointExpression, definitions: Definitions): boolean =>
+  callsIn(expression, definitions).some(({ name }) => name === 'years_of_growth');
+
+/** The names under which a document's datapoints lead back to themselves; none where they do not. */
+export function circleIn(definitions: Definitions): readonly string[] {
+  const done = new Set<string>();
+  const follow = (name: string, chain: readonly string[]): readonly string[] => {
+    if (chain.includes(name)) return [...chain.slice(chain.indexOf(name)), name];
+    const definition = definitions.get(name);
+    if (definition === undefined || done.has(name)) return [];
+    for (const next of namesIn(definition)) {
+      const circle = follow(next, [...chain, name]);
+      if (circle.length > 0) return circle;
+    }
+    done.add(name);
+    return [];
+  };
+  for (const name of definitions.keys()) {
+    const circle = follow(name, []);
+    if (circle.length > 0) return circle;
+  }
+  return [];
+}
+
+/** Names of the datapoints in a tree, those of `by=` as well. */
+export function namesIn(node: ExpressionNode): string[] {
+  if (node.node === 'field') return [node.name];
+  const by = node.node === 'function' && node.by !== undefined ? [node.by] : [];
+  return [...by, ...nodesBelow(node).flatMap(({ child }) => namesIn(child))];
+}

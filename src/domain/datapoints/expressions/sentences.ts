@@ -1,0 +1,60 @@
+import { requestText } from '../field-request.js';
+import { printExpression } from './print.js';
+import {
+  isExpressionNode,
+  isField,
+  requestOf,
+  valueType,
+  type Comparison,
+  type ComparisonNode,
+  type DatapointExpression,
+  type ExpressionNode,
+} from './tree.js';
+
+/** Whether the datapoint's kind can meet the comparison at all. */
+export function kindFits(node: ComparisonNode, kind: 'number' | 'string' | 'boolean'): boolean {
+  const needsNumber = ['gt', 'ge', 'lt', 'le', 'between'].includes(node.comparison);
+  return needsNumber ? kind === 'number' : valueType(node) === kind;
+}
+
+const WORDS: Readonly<Record<Comparison, string>> = {
+  gt: 'above',
+  ge: 'at least',
+  lt: 'below',
+  le: 'at most',
+  eq: 'equal to',
+  ne: 'different from',
+  in: 'one of',
+  between: 'between',
+};
+
+/** What is read, in words: a datapoint as sentences name it, any other expression as its text. */
+export function expressionWords(expression: DatapointExpression): string {
+  return isField(expression) ? requestText(requestOf(expression)) : printExpression(expression);
+}
+
+export function comparisonText({ field, comparison, value }: ComparisonNode): string {
+  const name = expressionWords(field);
+  if (comparison === 'between') {
+    const [low, high] = value as [number, number];
+    return `${name} between ${low} and ${high}`;
+  }
+  const right = isExpressionNode(value)
+    ? expressionWords(value)
+    : Array.isArray(value)
+      ? value.join(', ')
+      : String(value);
+  return `${name} ${WORDS[comparison]} ${right}`;
+}
+
+/** A condition in words, with brackets where operands nest. */
+export function conditionText(node: ExpressionNode): string {
+  if (node.node === 'comparison') return comparisonText(node);
+  if (node.node === 'not') return `not (${conditionText(node.operand)})`;
+  if (node.node !== 'all' && node.node !== 'any') return printExpression(node) === 'true' ? 'always' : 'never';
+  if (node.operands.length === 0) return node.node === 'all' ? 'always' : 'never';
+  const word = node.node === 'all' ? ' and ' : ' or ';
+  return node.operands
+    .map((operand) => (operand.node === 'comparison' ? comparisonText(operand) : `(${conditionText(operand)})`))
+    .join(word);
+}

@@ -1,0 +1,141 @@
+import { latest, type FieldRequest } from '../field-request.js';
+
+export const COMPARISONS = ['gt', 'ge', 'lt', 'le', 'eq', 'ne', 'in', 'between'] as const;
+export type Comparison = (typeof COMPARISONS)[number];
+
+export const OPERATORS = ['+', '-', '*', '/', '^'] as const;
+export type Operator = (typeof OPERATORS)[number];
+
+export type Constant = number | string | boolean | readonly (number | string | boolean)[];
+
+/** Text of a tree, at its root: answers carry it, and it is worked out anew from the nodes that are sent. */
+interface Rooted {
+  readonly text?: string | undefined;
+}
+
+export interface ValueNode extends Rooted {
+  readonly node: 'value';
+  readonly value: Constant;
+}
+
+/** A datapoint; members that are absent have their defaults. */
+export interface FieldLeaf extends Rooted {
+  readonly node: 'field';
+  readonly name: string;
+  readonly dataset?: FieldRequest['dataset'] | undefined;
+  readonly lag?: number | undefined;
+  readonly window?: number | null | undefined;
+  readonly aggregate?: FieldRequest['aggregate'] | undefined;
+  readonly transform?: FieldRequest['transform'] | undefined;
+}
+
+export interface ArithmeticNode extends Rooted {
+  readonly node: 'arithmetic';
+  readonly operator: Operator;
+  /** From left to right; a single one is negated. */
+  readonly operands: readonly ExpressionNode[];
+}
+
+export interface FunctionNode extends Rooted {
+  readonly node: 'function';
+  readonly name: string;
+  readonly operands: readonly ExpressionNode[];
+  readonly by?: string | undefined;
+  readonly over?: 'selection' | 'universe' | undefined;
+  readonly window?: number | undefined;
+  readonly lag?: number | undefined;
+  readonly low?: number | undefined;
+  readonly high?: number | undefined;
+}
+
+export interface ComparisonNode extends Rooted {
+  readonly node: 'comparison';
+  readonly field: ExpressionNode;
+  readonly comparison: Comparison;
+  /** A constant, or an expression. */
+  readonly value: unknown;
+}
+
+/** An expression on one security: of numbers, or a condition of `all`, `any`, `not` and comparisons. */
+export type ExpressionNode =
+  | { readonly node: 'all'; readonly operands: readonly ExpressionNode[]; readonly text?: string | undefined }
+  | { readonly node: 'any'; readonly operands: readonly ExpressionNode[]; readonly text?: string | undefined }
+  | { readonly node: 'not'; readonly operand: ExpressionNode; readonly text?: string | undefined }
+  | ComparisonNode
+  | FieldLeaf
+  | ValueNode
+  | ArithmeticNode
+  | FunctionNode;
+
+/** What a rule reads of every security: a datapoint, or an expression of datapoints. */
+export type DatapointExpression = FieldRequest | ExpressionNode;
+
+export const isExpressionNode = (value: unknown): value is ExpressionNode =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && 'node' in value;
+
+/** Whether it is one datapoint, which a market answers by itself. */
+export const isField = (expression: DatapointExpression): expression is FieldRequest | FieldLeaf =>
+  !('node' in expression) || expression.node === 'field';
+
+/** A datapoint as a leaf of a tree, whatever form it has. */
+export function asNode(expression: DatapointExpression): ExpressionNode {
+  return 'node' in expression ? expression : { node: 'field', ...expression };
+}
+
+/** The datapoint of a leaf, with the defaults of what it leaves out. */
+export function requestOf(field: FieldRequest | FieldLeaf): FieldRequest {
+  const { name, dataset, lag, window, aggregate, transform } = field;
+  return latest(name, {
+    dataset: dataset ?? null,
+    lag: lag ?? 0,
+    window: window ?? null,
+    aggregate: aggregate ?? 'last',
+    transform: transform ?? 'none',
+  });
+}
+
+/** Whether the operands of a function are no datapoints: DIVIDEND is an action, an index is named by a text. */
+export const isWithoutColumn = ({ name }: FunctionNode): boolean =>
+  name === 'years_of_growth' || name === 'member_of' || name === 'weight_in' || name === 'is_constituent';
+
+/** Where a node stands below a root, as members of the JSON. */
+export type NodePath = readonly (string | number)[];
+
+/** The nodes directly below another, with their paths from it. */
+export function nodesBelow(node: ExpressionNode): { readonly child: ExpressionNode; readonly path: NodePath }[] {
+  switch (node.node) {
+    case 'field':
+    case 'value':
+      return [];
+    case 'not':
+      return [{ child: node.operand, path: ['operand'] }];
+    case 'comparison': {
+      const left = { child: node.field, path: ['field'] };
+      return isExpressionNode(node.value) ? [left, { child: node.value, path: ['value'] }] : [left];
+    }
+    case 'all':
+    case 'any':
+    case 'arithmetic':
+    case 'function':
+      return node.operands.map((child, i) => ({ child, path: ['operands', i] }));
+  }
+}
+
+/** The comparisons of a condition with their paths below the root: `operands[0].operand`. */
+export function comparisonsOf(
+  node: ExpressionNode,
+  path = '',
+): { readonly node: ComparisonNode; readonly path: string }[] {
+  if (node.node === 'comparison') return [{ node, path }];
+  const join = (part: string) => (path === '' ? part : `${path}.${part}`);
+  if (node.node === 'not') return comparisonsOf(node.operand, join('operand'));
+  if (node.node !== 'all' && node.node !== 'any') return [];
+  return node.operands.flatMap((operand, i) => comparisonsOf(operand, join(`operands[${i}]`)));
+}
+
+/** Type of the value (of its entries) that the comparison will meet: what the datapoint must be. */
+export function valueType(node: ComparisonNode): 'number' | 'string' | 'boolean' {
+  if (isExpressionNode(node.value)) return 'number';
+  const sample: unknown = Array.isArray(node.value) ? node.value[0] : node.value;
+  return typeof sample === 'number' ? 'number' : typeof sample === 'string' ? 'string' : 'boolean';
+}

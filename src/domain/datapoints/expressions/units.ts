@@ -1,0 +1,106 @@
+/** Powers of the base units of a quantity. */
+export interface Dimensions {
+  readonly money: number;
+  readonly shares: number;
+  readonly sessions: number;
+  readonly years: number;
+}
+
+/** Unit of a quantity: null where nothing is known of it; a constant goes with every unit. */
+export type Unit = Dimensions | 'constant' | null;
+
+const NONE: Dimensions = { money: 0, shares: 0, sessions: 0, years: 0 };
+const of = (powers: Partial<Dimensions>): Dimensions => ({ ...NONE, ...powers });
+
+/** A plain number: a share, a score, a rank. */
+export const PLAIN: Unit = NONE;
+export const YEARS: Unit = of({ years: 1 });
+
+const PRICE = of({ money: 1, shares: -1 });
+const SHARES = of({ shares: 1 });
+const MONEY = of({ money: 1 });
+
+/** Units of the columns and datapoints whose names the service gives a meaning to. */
+const UNITS: ReadonlyMap<string, Dimensions> = new Map([
+  ['OPEN', PRICE],
+  ['HIGH', PRICE],
+  ['LOW', PRICE],
+  ['CLOSE', PRICE],
+  ['VOLUME', SHARES],
+  ['SHARES_OUTSTANDING', SHARES],
+  ['FREE_FLOAT', NONE],
+  ['MARKET_CAP', MONEY],
+  ['FREE_FLOAT_MARKET_CAP', MONEY],
+  ['VALUE_TRADED', MONEY],
+  ['RETURN', NONE],
+  ['VOLATILITY', NONE],
+  ['MOMENTUM', NONE],
+  ['DIVIDEND_YIELD', NONE],
+  ['BETA', NONE],
+  ['AGE', of({ sessions: 1 })],
+]);
+
+export const unitOfField = (name: string): Unit => UNITS.get(name) ?? null;
+
+/** Two units that do not go together. */
+export interface UnitClash {
+  readonly left: Dimensions;
+  readonly right: Dimensions;
+}
+
+export const isClash = (unit: Unit | UnitClash): unit is UnitClash =>
+  unit !== null && unit !== 'constant' && 'left' in unit;
+
+/** The unit that quantities have in common: of a sum, a choice, a bound. */
+export function commonUnit(units: readonly Unit[]): Unit | UnitClash {
+  let known: Dimensions | undefined;
+  for (const unit of units) {
+    if (unit === null || unit === 'constant') continue;
+    if (known !== undefined && !isSame(known, unit)) return { left: known, right: unit };
+    known = unit;
+  }
+  if (units.includes(null)) return null;
+  return known ?? 'constant';
+}
+
+const isSame = (a: Dimensions, b: Dimensions): boolean =>
+  a.money === b.money && a.shares === b.shares && a.sessions === b.sessions && a.years === b.years;
+
+/** The unit of a product, or of a quotient by `sign` -1. */
+export function productUnit(left: Unit, right: Unit, sign: 1 | -1): Unit {
+  if (left === null || right === null) return null;
+  if (left === 'constant' && right === 'constant') return 'constant';
+  const [a, b] = [left === 'constant' ? NONE : left, right === 'constant' ? NONE : right];
+  return of({
+    money: a.money + sign * b.money,
+    shares: a.shares + sign * b.shares,
+    sessions: a.sessions + sign * b.sessions,
+    years: a.years + sign * b.years,
+  });
+}
+
+/** The unit of a power, whose exponent is known where it is a constant. */
+export function powerUnit(base: Unit, exponent: number | undefined): Unit {
+  if (base === null || base === 'constant' || isSame(base, NONE)) return base;
+  if (exponent === undefined) return null;
+  return of({
+    money: base.money * exponent,
+    shares: base.shares * exponent,
+    sessions: base.sessions * exponent,
+    years: base.years * exponent,
+  });
+}
+
+/** A unit in words: `money per share`, `number`; null where it is unknown. */
+export function unitText(unit: Unit): string | null {
+  if (unit === null) return null;
+  if (unit === 'constant') return 'number';
+  const words = (power: (value: number) => boolean) =>
+    (Object.entries(unit) as [string, number][])
+      .filter(([, value]) => power(value))
+      .map(([name, value]) => (Math.abs(value) === 1 ? name : `${name}^${Math.abs(value)}`));
+  const [above, below] = [words((value) => value > 0), words((value) => value < 0)];
+  if (above.length === 0 && below.length === 0) return 'number';
+  const singular = below.map((name) => name.replace(/s$/, ''));
+  return [above.join(' x ') || '1', ...singular].join(' per ');
+}

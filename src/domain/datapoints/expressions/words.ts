@@ -1,0 +1,25 @@
+import type { Comparison } from './tree.js';
+
+/** Words that are no names of columns unless they are quoted. */
+export const KEYWORDS: ReadonlySet<string> = new Set(['and', 'or', 'not', 'in', 'between', 'true', 'false']);
+
+export const SYMBOLS = {
+  gt: '>',
+  ge: '>=',
+  lt: '<',
+  le: '<=',
+  eq: '==',
+  ne: '!=',
+  in: 'in',
+  between: 'between',
+} as const satisfies Readonly<Record<Comparison, string>>;
+
+/** Of the comparison that says the same with its sides exchanged. */
+export const MIRRORED: Partial<Record<Comparison, Comparison>> = {
+  gt: 'lt',
+  ge: 'le',
+  lt: 'gt',
+  le: 'ge',
+  eq: 'eq',
+  ne: 'ne',
+};

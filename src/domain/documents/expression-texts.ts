@@ -1,0 +1,123 @@
+import { z } from 'zod';
+import type { Finding } from '../refusals/findings.js';
+import type { MarketData } from '../market/market-data.js';
+import { isField } from '../datapoints/expressions/tree.js';
+import { pathText } from '../schema/shape.js';
+import { withText } from '../datapoints/expressions/print.js';
+import { checkTree } from '../datapoints/expressions/check.js';
+import { isShaped } from '../datapoints/expressions/expression.js';
+import { isName } from '../datapoints/expressions/field-text.js';
+import { readExpression, type Expected, type ReadText } from '../datapoints/expressions/read-text.js';
+
+/** A value as it was sent, with the expressions in it as trees. */
+export interface WithTrees<T> {
+  readonly value: T;
+  readonly findings: readonly Finding[];
+  /** Texts that were read, by their paths: what is found later is placed in them. */
+  readonly texts: ReadonlyMap<string, ReadText>;
+}
+
+/** Where a value stands in what the client sent. */
+export interface TextPlace {
+  readonly path: string;
+  readonly rowId?: string | null;
+  /** A text that is exactly the name of a column is that column. */
+  readonly market?: MarketData | undefined;
+}
+
+/**
+ * The parameters of a class with their expressions as trees: a schema says where by the formats `expression` and
+ * `condition`. A text that is a name stays one, and so does what has another shape.
+ */
+export function withTrees<T>(schema: z.ZodType, value: T, place: TextPlace): WithTrees<T> {
+  const findings: Finding[] = [];
+  const texts = new Map<string, ReadText>();
+  const visit = (at: z.ZodType, given: unknown, path: string): unknown => {
+    const expected = expectedBy(at);
+    if (expected !== undefined) return treeOf(given, { ...place, path }, { expected, findings, texts });
+    const inner = unwrapped(at);
+    if (inner !== at) return visit(inner, given, path);
+    if (at instanceof z.ZodArray && Array.isArray(given))
+      return given.map((item: unknown, i) => visit(at.element as z.ZodType, item, `${path}[${i}]`));
+    if (!(at instanceof z.ZodObject) || typeof given !== 'object' || given === null) return given;
+    const members = Object.entries(given).map(([name, member]): [string, unknown] => {
+      const own = at.shape[name] as z.ZodType | undefined;
+      return [name, own === undefined ? member : visit(own, member, `${path}.${name}`)];
+    });
+    return Object.fromEntries(members);
+  };
+  return { value: visit(schema, value, place.path) as T, findings, texts }; // Of the same shape, but for its expressions.
+}
+
+function expectedBy(schema: z.ZodType): Expected | undefined {
+  const { format } = (schema.meta() ?? {}) as { format?: string }; // our own `.meta` calls
+  if (format === 'expression') return 'number';
+  return format === 'condition' ? 'condition' : undefined;
+}
+
+function unwrapped(schema: z.ZodType): z.ZodType {
+  const isWrapper =
+    schema instanceof z.ZodDefault ||
+    schema instanceof z.ZodPrefault ||
+    schema instanceof z.ZodOptional ||
+    schema instanceof z.ZodNullable;
+  return isWrapper ? (schema.def.innerType as z.ZodType) : schema;
+}
+
+interface Reading {
+  readonly expected: Expected;
+  readonly findings: Finding[];
+  readonly texts: Map<string, ReadText>;
+}
+
+function treeOf(
+  given: unknown,
+  { path, rowId = null, market }: TextPlace,
+  { expected, findings, texts }: Reading,
+): unknown {
+  if (typeof given === 'object' && given !== null) {
+    findings.push(...unitFindings(given, { path, rowId }, expected));
+    return canonicalOf(given);
+  }
+  if (typeof given !== 'string' || given === '' || (expected === 'number' && isName(given, market))) return given;
+  const read = readExpression(given, expected);
+  findings.push(...read.problems.map((problem) => ({ severity: 'error' as const, path, row_id: rowId, ...problem })));
+  if (read.tree === undefined) return UNREADABLE[expected];
+  texts.set(path, read);
+  const { tree } = read;
+  return expected === 'number' && isField(tree) && tree.lag === undefined && tree.window === undefined && !tree.dataset
+    ? tree.name
+    : withText(tree);
+}
+
+/** Units that clash in a tree that was sent as nodes. */
+function unitFindings(given: object, { path, rowId = null }: TextPlace, expected: Expected): Finding[] {
+  if (!isShaped(given)) return [];
+  return checkTree(given, expected)
+    .problems.filter(({ code }) => code === 'UNIT_MISMATCH')
+    .map(({ code, message, path: steps }) => {
+      const at = pathText(path, [...steps]);
+      return { severity: 'error', code, path: at, row_id: rowId, message: `${at} ${message}.` };
+    });
+}
+
+/** Stands for a text that cannot be read, which is reported: nothing else is to be said of it. */
+const UNREADABLE: Readonly<Record<Expected, unknown>> = {
+  number: { node: 'value', value: 0 },
+  condition: { node: 'all', operands: [] },
+};
+
+/** Nodes that were not there before there were expressions of numbers. */
+const NEW_NODES: ReadonlySet<unknown> = new Set(['value', 'arithmetic', 'function']);
+
+/** A tree in its canonical form with its text; one of fields and conditions alone stays as it was sent. */
+function canonicalOf(given: object): unknown {
+  // The schema refuses what has another shape, each member at its place.
+  return hasNewNodes(given) && isShaped(given) ? withText(given) : given;
+}
+
+function hasNewNodes(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if ('node' in value && (NEW_NODES.has(value.node) || 'text' in value)) return true;
+  return Object.values(value).some(hasNewNodes);
+}

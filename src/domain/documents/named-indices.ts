@@ -1,0 +1,65 @@
+import {
+  isDerivedDocument,
+  isOverlayDocument,
+  sourcesOf,
+  type IndexDocument,
+  type UniverseSpec,
+} from './index-document.js';
+
+/** An index that a document names, and where. */
+export interface NamedIndex {
+  readonly path: string;
+  readonly id: string;
+}
+
+const known = new WeakMap<IndexDocument, readonly NamedIndex[]>();
+
+/** The indices that a document refers to: that which it derives from first. @cost a walk over the document, once */
+export function namedIndices(document: IndexDocument): readonly NamedIndex[] {
+  const found = known.get(document) ?? find(document);
+  known.set(document, found);
+  return found;
+}
+
+function find(document: IndexDocument): NamedIndex[] {
+  const { datapoints, pipeline, derivation, universe } = document;
+  if (isOverlayDocument(document)) {
+    const path = document.overlay.type === 'blend' ? 'overlay.parts' : 'source_index_id';
+    return sourcesOf(document).map((id) => ({ path, id }));
+  }
+  return [
+    ...(isDerivedDocument(document)
+      ? [{ path: 'derivation.source_index_id', id: document.derivation.source_index_id }]
+      : []),
+    ...universeIndices(universe, 'universe'),
+    ...calledIndices(datapoints, 'datapoints'),
+    ...calledIndices(pipeline, 'pipeline'),
+    ...calledIndices(derivation, 'derivation'),
+  ];
+}
+
+/** Indices among universes, those of sets as well. */
+function universeIndices(universe: UniverseSpec | undefined, path: string): NamedIndex[] {
+  if (universe === undefined) return [];
+  const own = universe.kind === 'index' && universe.id != null ? [{ path: `${path}.id`, id: universe.id }] : [];
+  return [...own, ...(universe.of ?? []).flatMap((part, i) => universeIndices(part, `${path}.of[${i}]`))];
+}
+
+/** Functions of expressions that ask about an index. */
+const ASKING: ReadonlySet<unknown> = new Set(['member_of', 'weight_in']);
+
+/** Indices that the expressions and the parameters `index_id` in a value ask about. */
+export function calledIndices(value: unknown, path: string): NamedIndex[] {
+  if (typeof value !== 'object' || value === null) return [];
+  if (Array.isArray(value)) return value.flatMap((item: unknown, i) => calledIndices(item, `${path}[${i}]`));
+  const node = value as { node?: unknown; name?: unknown; operands?: unknown }; // Looked at before its shape is known.
+  if (node.node === 'function' && ASKING.has(node.name)) {
+    const [operand] = Array.isArray(node.operands) ? (node.operands as { value?: unknown }[]) : [];
+    return typeof operand?.value === 'string' ? [{ path, id: operand.value }] : [];
+  }
+  return Object.entries(value).flatMap(([name, member]) =>
+    name === 'index_id' && typeof member === 'string'
+      ? [{ path: `${path}.${name}`, id: member }]
+      : calledIndices(member, path === '' ? name : `${path}.${name}`),
+  );
+}

@@ -1,0 +1,45 @@
+import { PRICE_WEIGHT } from './share-terms.js';
+
+type Raw = Readonly<Record<string, unknown>>;
+
+/** Versions up to this one read and wrote documents without the settings of index mathematics. */
+export const OLDER_SETTINGS_UNTIL = '0.2.0';
+
+/**
+ * A stored document of versions up to 0.2.0 with the settings that those versions had: dividends and special dividends
+ * buy more of the security that paid them, target weights hold exactly at the effective close, and a split keeps the
+ * weight of a price-weighted constituent. A document of a later version is returned as it is.
+ */
+export function withOlderSettings(body: unknown): unknown {
+  if (!isRecord(body)) return body;
+  const { rebalance = {}, pipeline } = body;
+  if (!isRecord(rebalance) || 'weights_as' in rebalance) return body;
+  const settings = { ...body, rebalance: { ...rebalance, weights_as: 'weights' } };
+  return isRecord(pipeline) ? { ...settings, pipeline: olderPipeline(pipeline) } : settings;
+}
+
+function olderPipeline({ treatment = {}, weighting, ...pipeline }: Raw): Raw {
+  return {
+    ...pipeline,
+    ...(isRecord(treatment) ? { treatment: olderTreatment(treatment) } : { treatment }),
+    weighting: isRecord(weighting) && weighting['type'] === PRICE_WEIGHT ? keepingWeights(weighting) : weighting,
+  };
+}
+
+function olderTreatment({ special_dividends: special = 'reinvest', ...treatment }: Raw): Raw {
+  return {
+    ...treatment,
+    reinvestment: 'constituent',
+    special_dividends: special === 'reinvest' ? 'constituent' : special,
+    rights: 'constituent',
+  };
+}
+
+function keepingWeights(weighting: Raw): Raw {
+  const { params } = weighting;
+  return { ...weighting, params: { ...(isRecord(params) ? params : {}), splits: 'keep_weight' } };
+}
+
+function isRecord(value: unknown): value is Raw {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

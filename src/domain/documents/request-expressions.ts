@@ -1,0 +1,73 @@
+import type { z } from 'zod';
+import { findConstraintClass } from '../constraints/catalogue.js';
+import { findReturnsClass } from '../expected-returns/catalogue.js';
+import type { Finding } from '../refusals/findings.js';
+import { withTrees, type TextPlace } from './expression-texts.js';
+
+type Raw = Readonly<Record<string, unknown>>;
+
+const isObject = (value: unknown): value is Raw => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Reads the expressions in the parameters of a class. */
+export type ReadRow = (schema: z.ZodType, value: unknown, place: TextPlace) => unknown;
+
+/** @param prefix Of its members in what the client sent, with its dot. */
+export function derivationWithTrees(derivation: Raw, prefix: string, read: ReadRow): Raw {
+  const { constraints, expected_returns: returns } = derivation;
+  return {
+    ...derivation,
+    ...(Array.isArray(constraints) ? { constraints: rowsWithTrees(constraints, `${prefix}constraints`, read) } : {}),
+    ...(isObject(returns) ? { expected_returns: returnsWithTrees(returns, `${prefix}expected_returns`, read) } : {}),
+  };
+}
+
+/** The body of a request to optimise, with its expressions as trees. */
+export function requestWithTrees(sent: Raw): {
+  readonly body: Raw;
+  readonly findings: readonly Finding[];
+} {
+  const findings: Finding[] = [];
+  const body = derivationWithTrees(sent, '', (schema, value, place) => {
+    const found = withTrees(schema, value, place);
+    findings.push(...found.findings);
+    return found.value;
+  });
+  return { body, findings };
+}
+
+/** Constraint rows with their expressions as trees. @param path Of their list. */
+export function rowsWithTrees(rows: readonly unknown[], path: string, read: ReadRow): unknown[] {
+  return rows.map((row, i) => rowWithTrees(row, findConstraintClass, { path: `${path}[${i}]`, read }));
+}
+
+function returnsWithTrees(returns: Raw, path: string, read: ReadRow): unknown {
+  const { type, ...params } = returns;
+  const entry = findReturnsClass(typeof type === 'string' ? type : '');
+  return entry === undefined ? returns : { type, ...(read(entry.params, params, { path }) as Raw) };
+}
+
+interface RowPlace {
+  readonly path: string;
+  readonly read: ReadRow;
+}
+
+export function rowWithTrees(
+  row: unknown,
+  classOf: (type: string) => { readonly params: z.ZodObject } | undefined,
+  { path, read }: RowPlace,
+): unknown {
+  if (!isObject(row) || !isObject(row['params']) || typeof row['type'] !== 'string') return row;
+  const entry = classOf(row['type']);
+  if (entry === undefined) return row;
+  const rowId = typeof row['id'] === 'string' && row['id'] !== '' ? row['id'] : null;
+  const params = (own: unknown, at: string): unknown => read(entry.params, own, { path: `${at}.params`, rowId });
+  const steps = row['fallback'];
+  const fallback = Array.isArray(steps)
+    ? steps.map((step: unknown, i) =>
+        isObject(step) && isObject(step['params'])
+          ? { ...step, params: params(step['params'], `${path}.fallback[${i}]`) }
+          : step,
+      )
+    : steps;
+  return { ...row, params: params(row['params'], path), ...(steps === undefined ? {} : { fallback }) };
+}

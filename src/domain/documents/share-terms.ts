@@ -1,0 +1,29 @@
+import type { TreatmentSpec, WeightingSpec } from '../documents/index-document.js';
+import type { ShareTerms } from '../index-mathematics/adjusted-close.js';
+
+/** The weighting that holds a fixed number of shares of each constituent. */
+export const PRICE_WEIGHT = 'PriceWeight';
+
+/** Weightings whose weights are market values: their index shares are shares outstanding, times a factor. */
+const MARKET_VALUE_FIELDS: readonly unknown[] = ['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP'];
+
+/** Corporate actions and index shares, as the treatment and the weighting of an index have it. */
+export function shareTermsOf(
+  { rights }: Pick<TreatmentSpec, 'rights'>,
+  weighting: WeightingSpec | undefined,
+): ShareTerms {
+  return {
+    rights: rights ?? (isMarketValue(weighting) ? 'subscribe' : 'price_only'),
+    splitShares: holdsPrices(weighting) ? 'keep' : 'multiply',
+  };
+}
+
+function isMarketValue(weighting: WeightingSpec | undefined): boolean {
+  if (weighting?.type === 'MarketCapWeight') return true;
+  return weighting?.type === 'FieldWeight' && MARKET_VALUE_FIELDS.includes(weighting.params['field']);
+}
+
+/** Whether an index holds a fixed number of shares of each constituent, so that its weights follow prices alone. */
+export function holdsPrices(weighting: WeightingSpec | undefined): boolean {
+  return weighting?.type === PRICE_WEIGHT && weighting.params['splits'] !== 'keep_weight';
+}

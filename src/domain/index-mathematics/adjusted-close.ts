@@ -1,0 +1,63 @@
+import type { GrowthTerms } from './growth-terms.js';
+import type { SessionEffect } from './session-effect.js';
+
+/**
+ * Previous close on the basis of a session: after splits, less special dividends, at the theoretical price ex rights.
+ * @source S&P DJI, Index Mathematics Methodology: corporate actions and index adjustments
+ */
+export function adjustedClose(effect: SessionEffect, before: number): number {
+  const { ratio, rights, subscription } = effect;
+  const split = before / ratio - reductionOf(effect, before);
+  return rights === 0 ? split : (split + rights * subscription) / (1 + rights);
+}
+
+/** Special dividend that reduces the previous close. One that the close does not cover counts as a return instead. */
+function reductionOf({ ratio, special }: SessionEffect, before: number): number {
+  return special < before / ratio ? special : 0;
+}
+
+/**
+ * Return of a security over a session on which something happened to it, dividends of its variant included.
+ * @param before carried close of the session before, on its share basis.
+ * @param bar close of the session, NaN without a bar.
+ */
+export function growthStep(
+  effect: SessionEffect,
+  before: number,
+  bar: number,
+): { readonly factor: number; readonly carried: number } {
+  const { ratio, rights, special, income } = effect;
+  const adjusted = adjustedClose(effect, before);
+  const cash = effect.cash + income + (special - reductionOf(effect, before));
+  if (bar !== bar) return { factor: 1 + cash / adjusted, carried: adjusted };
+  const isSplitAlone = rights === 0 && special === 0;
+  return { factor: isSplitAlone ? (ratio * (bar + cash)) / before : (bar + cash) / adjusted, carried: bar };
+}
+
+/** Settings that decide what an action does to index shares. */
+export type ShareTerms = Pick<GrowthTerms, 'rights' | 'splitShares'>;
+
+/**
+ * Market value of a holding after the previous close was adjusted, over its market value at that close. The divisor
+ * changes by the sum of these over the index; 1 where index shares absorb the adjustment.
+ */
+export function openingFactor(effect: SessionEffect, before: number, terms: ShareTerms): number {
+  const { ratio, rights, subscription } = effect;
+  const split = before / ratio;
+  const reduced = split - reductionOf(effect, before);
+  const ofSplit = terms.splitShares === 'keep' ? 1 / ratio : 1;
+  const ofSpecial = reduced === split ? 1 : reduced / split;
+  if (rights === 0 || terms.rights === 'constituent') return ofSplit * ofSpecial;
+  const subscribed = (reduced + rights * subscription) / reduced;
+  return ofSplit * ofSpecial * (terms.rights === 'subscribe' ? subscribed : subscribed / (1 + rights));
+}
+
+/** Index shares after an effect over those before, where they are kept through a rebalance. */
+export function shareFactor(effect: SessionEffect, before: number, terms: ShareTerms): number {
+  const { ratio, rights } = effect;
+  const ofSplit = terms.splitShares === 'keep' ? 1 : ratio;
+  if (rights === 0 || terms.rights === 'price_only') return ofSplit;
+  if (terms.rights === 'subscribe') return ofSplit * (1 + rights);
+  const withoutRights = adjustedClose({ ...effect, rights: 0 }, before);
+  return (ofSplit * withoutRights) / adjustedClose(effect, before);
+}

@@ -1,0 +1,60 @@
+import { exchangeRates, shareRates } from '../market/exchange-rates.js';
+import { carriedAt } from './growth.js';
+import { heldTerms, keyOf, type GrowthTerms } from './growth-terms.js';
+import type { SessionActions } from '../market/session-actions.js';
+import { panelRow, type MarketMark, type SessionMarket } from '../market/session-market.js';
+
+/**
+ * A market from one session to another, in which a unit of every value index is worth 1 on the first: what is simulated
+ * on it has the same bits wherever the market itself begins.
+ * @cost O((to - from) N + A)
+ */
+export function marketBetween(
+  sm: SessionMarket,
+  terms: GrowthTerms,
+  { from, to }: { readonly from: number; readonly to: number },
+): SessionMarket {
+  const { names, lastBar, sessions } = sm;
+  const begin = panelRow(sm, from);
+  const view: SessionMarket = {
+    ...sm,
+    sessions: sessions.subarray(0, to + 1),
+    first: from,
+    lastBar: lastBar.subarray(begin, begin + (to + 1 - from) * names),
+    actions: actionsBetween(sm.actions, { from, to }),
+    mark: markOf(sm, terms, from),
+  };
+  shareRates(sm, view);
+  return view;
+}
+
+function markOf(sm: SessionMarket, terms: GrowthTerms, session: number): MarketMark {
+  const { names, lastBar } = sm;
+  const begin = panelRow(sm, session);
+  const bars = Int32Array.from(lastBar.subarray(begin, begin + names));
+  const rates = exchangeRates(sm, terms.currency);
+  const held = heldTerms(terms);
+  const index = Float64Array.from(bars, (bar, column) =>
+    bar >= 0 && rates.rateAt(session, column) > 0 ? 1 : Number.NaN,
+  );
+  const carried = carriedAt(sm, held, { session, bars });
+  return { session, lastBar: bars, terms: new Map([[keyOf(held), { carried, index }]]) };
+}
+
+/** Actions after one session up to another. */
+function actionsBetween(
+  { all, starts, isStructural }: SessionActions,
+  { from, to }: { readonly from: number; readonly to: number },
+): SessionActions {
+  const first = starts[from + 1]!;
+  const own = all.slice(first, starts[to + 1]);
+  const ownStarts = new Int32Array(to + 2);
+  for (let s = from + 1; s <= to; s++) ownStarts[s + 1] = starts[s + 1]! - first;
+  return {
+    all: own,
+    starts: ownStarts,
+    related: own.filter(({ action }) => action.related !== null),
+    unpricedRights: [],
+    isStructural: isStructural.subarray(0, to + 1),
+  };
+}

@@ -1,0 +1,72 @@
+import type { GrowthTerms } from './growth-terms.js';
+import { ACTION_KINDS, type Adjustment, type CorporateAction, type ReturnVariant } from '../market/market-data.js';
+
+/** Effect of a session's corporate actions on one security. Amounts are per share on the new share basis. */
+export interface SessionEffect {
+  /** Share-count multiplier of splits, stock dividends and bonus issues. */
+  readonly ratio: number;
+  /** Cash that buys more of the security that pays it. */
+  readonly cash: number;
+  /** New shares for one held, and the price of one; zero without an issue that adjusts. */
+  readonly rights: number;
+  readonly subscription: number;
+  /** Cash by which the previous close is reduced. */
+  readonly special: number;
+  /** Ordinary dividend of the return variant that is reinvested in the whole index. */
+  readonly income: number;
+}
+
+export const NO_EFFECT: SessionEffect = { ratio: 1, cash: 0, rights: 0, subscription: 0, special: 0, income: 0 };
+
+/** Effects of one security on one session as one. */
+export function together(before: SessionEffect, change: SessionEffect): SessionEffect {
+  return {
+    ratio: before.ratio * change.ratio,
+    cash: before.cash + change.cash,
+    rights: before.rights + change.rights,
+    subscription: change.rights === 0 ? before.subscription : change.subscription,
+    special: before.special + change.special,
+    income: before.income + change.income,
+  };
+}
+
+/** The effect of an action on prices of an adjustment; undefined when it has none. */
+export function effectOf(
+  action: CorporateAction,
+  adjustment: Adjustment,
+  terms: GrowthTerms,
+): SessionEffect | undefined {
+  if (adjustment === 'total') return undefined;
+  if (ACTION_KINDS[action.type] === 'ratio') {
+    return adjustment === 'none' && terms.splits === 'apply' ? { ...NO_EFFECT, ratio: action.value } : undefined;
+  }
+  switch (action.type) {
+    case 'DIVIDEND':
+      return ordinaryEffect(action, terms);
+    case 'SPECIAL_DIVIDEND':
+    case 'RETURN_OF_CAPITAL':
+      return specialEffect(action.value, terms.specialDividends);
+    case 'RIGHTS_ISSUE':
+      if (action.subscriptionPrice === null || !(action.value > 0)) return undefined;
+      return { ...NO_EFFECT, rights: action.value, subscription: action.subscriptionPrice };
+    default:
+      return undefined;
+  }
+}
+
+function ordinaryEffect({ value }: CorporateAction, terms: GrowthTerms): SessionEffect | undefined {
+  const share = shareOf(terms.variant, terms.withholdingTax);
+  // Points are counted in every variant: the effect is listed where its own variant reinvests nothing of it, too.
+  if (terms.reinvestment === 'index') return { ...NO_EFFECT, income: share * value };
+  return share === 0 ? undefined : { ...NO_EFFECT, cash: share * value };
+}
+
+/** Fraction of an ordinary dividend that a return variant reinvests. */
+export function shareOf(variant: ReturnVariant, withholdingTax: number): number {
+  return { price: 0, total: 1, net: 1 - withholdingTax }[variant];
+}
+
+function specialEffect(value: number, treatment: GrowthTerms['specialDividends']): SessionEffect | undefined {
+  if (treatment === 'ignore') return undefined;
+  return treatment === 'adjust' ? { ...NO_EFFECT, special: value } : { ...NO_EFFECT, cash: value };
+}

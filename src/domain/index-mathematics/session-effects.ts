@@ -1,0 +1,140 @@
+import { openingFactor } from '../index-mathematics/adjusted-close.js';
+import { effectOf, shareOf, together, type SessionEffect } from '../index-mathematics/session-effect.js';
+import { keyOf, type GrowthTerms } from './growth-terms.js';
+import type { SessionMarket } from '../market/session-market.js';
+
+/** An effect on one name. */
+export interface PlacedEffect extends SessionEffect {
+  readonly column: number;
+}
+
+/** Effects of every session as columns, by session then name, [A] each: a book reads those of each session in turn. */
+export interface EffectTable {
+  /** Columns of their names. */
+  readonly columns: Int32Array;
+  readonly ratio: Float64Array;
+  readonly cash: Float64Array;
+  readonly rights: Float64Array;
+  readonly subscription: Float64Array;
+  readonly special: Float64Array;
+  readonly income: Float64Array;
+  /** Ordinary dividends before tax, and after it; 0 where they buy more of the security that pays them. */
+  readonly ordinary: Float64Array;
+  readonly net: Float64Array;
+  /** Position of the first of each session, [S + 1]. */
+  readonly starts: Int32Array;
+  /** 1 for sessions whose opening changes what a holding is worth, [S]. */
+  readonly isOpening: Uint8Array;
+  readonly terms: GrowthTerms;
+  /** Carried close of the name of each on its session, NaN until it is asked for: see `closeOfEffect`. */
+  readonly closes: Float64Array;
+  /** Session of each. */
+  readonly sessions: Int32Array;
+}
+
+/** Terms whose effects are cached: more than a definition has variants. */
+const TABLES_MAX = 8;
+
+const tablesOf = new WeakMap<SessionMarket, Map<string, EffectTable>>();
+
+/** Effects of all actions under given terms. @cost O(A) once per market and terms */
+export function effectTable(sm: SessionMarket, terms: GrowthTerms): EffectTable {
+  let tables = tablesOf.get(sm);
+  if (!tables) tablesOf.set(sm, (tables = new Map()));
+  const key = keyOf(terms);
+  let table = tables.get(key);
+  if (!table) {
+    tables.set(key, (table = readEffects(sm, terms)));
+    if (tables.size > TABLES_MAX) tables.delete(tables.keys().next().value!);
+  }
+  return table;
+}
+
+/** The effect on a name on a session, undefined when there is none. */
+export function effectOn(table: EffectTable, session: number, column: number): PlacedEffect | undefined {
+  const { columns, starts } = table;
+  for (let e = starts[session]!; e < starts[session + 1]!; e++) if (columns[e] === column) return effectAt(table, e);
+  return undefined;
+}
+
+/** The effect at a position. */
+export function effectAt(table: EffectTable, position: number): PlacedEffect {
+  const { columns, ratio, cash, rights, subscription, special, income } = table;
+  return {
+    column: columns[position]!,
+    ratio: ratio[position]!,
+    cash: cash[position]!,
+    rights: rights[position]!,
+    subscription: subscription[position]!,
+    special: special[position]!,
+    income: income[position]!,
+  };
+}
+
+/** Market value of a holding after the opening of an effect over that at the close before. @param before carried close */
+export function openingAt(table: EffectTable, position: number, before: number): number {
+  return openingFactor(effectAt(table, position), before, table.terms);
+}
+
+/** Carried close of the name of an effect on its session. It is looked up once: those of a session lie far apart. */
+export function closeOfEffect(sm: SessionMarket, { columns, sessions, closes }: EffectTable, at: number): number {
+  const known = closes[at]!;
+  return known === known ? known : (closes[at] = sm.carriedClose(sessions[at]!, columns[at]!));
+}
+
+/** Whether the opening of an effect may change what a holding is worth. */
+function opens({ ratio, rights, special }: SessionEffect, terms: GrowthTerms): boolean {
+  return special > 0 || (rights > 0 && terms.rights !== 'constituent') || (ratio !== 1 && terms.splitShares === 'keep');
+}
+
+interface Listed {
+  readonly effect: PlacedEffect;
+  readonly session: number;
+  /** Ordinary dividends before tax. */
+  readonly ordinary: number;
+}
+
+function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
+  const listed = listEffects(sm, terms);
+  const starts = new Int32Array(sm.sessions.length + 1);
+  const isOpening = new Uint8Array(sm.sessions.length);
+  for (const { effect, session } of listed) {
+    starts[session + 1]!++;
+    if (opens(effect, terms)) isOpening[session] = 1;
+  }
+  for (let s = 0; s < sm.sessions.length; s++) starts[s + 1]! += starts[s]!;
+  const of = (member: keyof SessionEffect): Float64Array => Float64Array.from(listed, ({ effect }) => effect[member]);
+  const ordinary = Float64Array.from(listed, (one) => one.ordinary);
+  return {
+    columns: Int32Array.from(listed, ({ effect }) => effect.column),
+    ratio: of('ratio'),
+    cash: of('cash'),
+    rights: of('rights'),
+    subscription: of('subscription'),
+    special: of('special'),
+    income: of('income'),
+    ordinary,
+    net: ordinary.map((paid) => paid * shareOf('net', terms.withholdingTax)),
+    starts,
+    isOpening,
+    terms,
+    closes: new Float64Array(listed.length).fill(Number.NaN),
+    sessions: Int32Array.from(listed, ({ session }) => session),
+  };
+}
+
+/** One effect a security and session, in their order. */
+function listEffects(sm: SessionMarket, terms: GrowthTerms): Listed[] {
+  const listed: Listed[] = [];
+  for (const { action, column, session } of sm.actions.all) {
+    const change = effectOf(action, sm.market.adjustment, terms);
+    if (change === undefined) continue;
+    const ordinary = action.type === 'DIVIDEND' && terms.reinvestment === 'index' ? action.value : 0;
+    const before = listed.at(-1);
+    if (before?.effect.column === column && session === before.session) {
+      const effect = { column, ...together(before.effect, change) };
+      listed[listed.length - 1] = { effect, session, ordinary: before.ordinary + ordinary };
+    } else listed.push({ effect: { column, ...change }, session, ordinary });
+  }
+  return listed;
+}

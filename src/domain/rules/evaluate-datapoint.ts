@@ -1,0 +1,55 @@
+import type { ReferenceValue } from '../market/market-data.js';
+import type { SessionMarket } from '../market/session-market.js';
+import { definitionsOf } from '../documents/definitions.js';
+import type { RuleDocument } from '../documents/index-document.js';
+import { crossSectionsOf } from './decide.js';
+import type { CrossSection } from '../datapoints/cross-section.js';
+import type { Expected } from '../datapoints/expressions/read-text.js';
+import type { ExpressionNode } from '../datapoints/expressions/tree.js';
+import { TRUE, UNKNOWN } from '../datapoints/expressions/truth-values.js';
+
+export interface EvaluateInput {
+  /** Terms on which datapoints are read. */
+  readonly document: RuleDocument;
+  readonly market: SessionMarket;
+  readonly session: number;
+  /** Columns of the universe, ascending. */
+  readonly universe: Int32Array;
+  readonly expression: ExpressionNode;
+  readonly expects: Expected;
+  /** Those that are wanted; none for the first that have a value. */
+  readonly identifiers: readonly string[];
+  /** Values that are answered at most. */
+  readonly most: number;
+}
+
+export interface SecurityValue {
+  readonly identifier: string;
+  /** Null where missing. */
+  readonly value: ReferenceValue;
+}
+
+/** Values of an expression for a few securities, taken across a whole universe. */
+export function evaluateDatapoint(input: EvaluateInput): SecurityValue[] {
+  const { document, market, session, universe, identifiers, most } = input;
+  const sections = crossSectionsOf({
+    market,
+    treatment: document.pipeline.treatment,
+    currency: document.currency,
+    datapoints: definitionsOf(document),
+  });
+  const values = valuesOf(sections.at(session, universe), input);
+  if (identifiers.length > 0)
+    return identifiers.map((identifier) => {
+      const column = market.columnOf(identifier);
+      return { identifier, value: values[universe.indexOf(column)] ?? null };
+    });
+  return Array.from(universe, (column, i) => ({ identifier: market.identifiers[column]!, value: values[i]! }))
+    .filter(({ value }) => value !== null)
+    .slice(0, most);
+}
+
+function valuesOf(cross: CrossSection, { universe, expression, expects }: EvaluateInput): readonly ReferenceValue[] {
+  if (expects === 'number') return cross.values(expression, universe);
+  return Array.from(cross.truths(expression, universe), (truth) => (truth === UNKNOWN ? null : truth === TRUE));
+}

@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import type { ExpressionNode } from '../../datapoints/expressions/tree.js';
+import { numeric } from '../../datapoints/field-use.js';
+import { Id } from '../../schema/shape.js';
+import { selectionClass } from '../selection-class.js';
+import { reason, valuesOf } from '../verdicts.js';
+
+export const membershipFilter = selectionClass({
+  type: 'MembershipFilter',
+  label: 'Membership filter',
+  help: 'Keeps the constituents of another index as it was last decided, or all other securities.',
+  params: z.strictObject({
+    index_id: Id.meta({ label: 'Index', help: 'A stored index.' }),
+    in: z.boolean().default(true).meta({ label: 'Constituents', help: 'Turned off, its constituents are excluded.' }),
+  }),
+  example: { id: 'outside', type: 'MembershipFilter', params: { index_id: 'CORE-40', in: false } },
+  behaviour({ index_id: indexId, in: isIn }) {
+    const membership: ExpressionNode = {
+      node: 'function',
+      name: 'member_of',
+      operands: [{ node: 'value', value: indexId }],
+    };
+    const value = numeric(membership, 'index_id');
+    const test = `${isIn ? 'a' : 'no'} constituent of ${indexId}`;
+    return {
+      reads: [value],
+      remembers: false,
+      sentence: `Keep the securities that are ${isIn ? 'constituents' : 'no constituents'} of the index ${indexId} as it was last decided.`,
+      select(scope) {
+        const members = valuesOf(scope, value);
+        return {
+          kept: Uint8Array.from(members, (member) => ((member === 1) === isIn ? 1 : 0)),
+          because: (position) => reason(test, { value: members[position] === 1 }),
+        };
+      },
+    };
+  },
+});

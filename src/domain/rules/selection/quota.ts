@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import { category, numeric } from '../../datapoints/field-use.js';
+import * as parameters from '../parameters.js';
+import { selectionClass } from '../selection-class.js';
+import { best, groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
+
+/** Groups of one rule. */
+const GROUPS_MAX = 1000;
+
+export const quota = selectionClass({
+  type: 'Quota',
+  label: 'Quotas',
+  help: 'Keeps a number of securities of each group, the best by a field; groups without a quota are excluded.',
+  params: z.strictObject({
+    field: parameters.fieldName.meta({ label: 'Field', help: 'Column whose values are the groups.' }),
+    quotas: z
+      .record(z.string().min(1).max(200), z.int().min(0).max(20_000))
+      .refine((quotas) => Object.keys(quotas).length > 0, {
+        params: { finding: 'OUT_OF_RANGE' },
+        error: 'has no group; at least 1 is needed',
+      })
+      .refine((quotas) => Object.keys(quotas).length <= GROUPS_MAX, { error: `has more than ${GROUPS_MAX} groups` })
+      .meta({ label: 'Quotas', help: 'Number of securities by group.', unit: 'securities' }),
+    rank_field: parameters
+      .rankedField('MARKET_CAP')
+      .meta({ label: 'Rank field', help: 'Datapoint by which the best of a group are found.' }),
+    ascending: parameters.ascending,
+    missing: parameters.missing,
+  }),
+  example: {
+    id: 'by-sector',
+    type: 'Quota',
+    params: { field: 'SECTOR', quotas: { Financials: 10, Technology: 15 }, rank_field: 'FREE_FLOAT_MARKET_CAP' },
+  },
+  behaviour({ field, quotas, rank_field, ascending, missing }) {
+    const group = category(field, 'field');
+    const value = numeric(rank_field, 'rank_field');
+    const counts = new Map<string | null, number>(Object.entries(quotas));
+    const listed = Object.entries(quotas)
+      .map(([name, count]) => `${count} of ${name}`)
+      .join(', ');
+    return {
+      reads: [group, value],
+      remembers: false,
+      sentence: `Of each ${field} keep the securities with the ${ascending ? 'smallest' : 'largest'} ${named(value)}: ${listed}; other groups are excluded; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+      select(scope) {
+        const groups = groupsOf(scope, group);
+        const values = valuesOf(scope, value);
+        const countOf = new Int32Array(values.length);
+        for (const [name, members] of groups) for (const position of members) countOf[position] = counts.get(name) ?? 0;
+        return keepRanked(scope, {
+          values,
+          groups,
+          ascending,
+          missing,
+          what: `${named(value)} in its ${field}`,
+          choose: (order) => best(order, order.length === 0 ? 0 : countOf[order[0]!]!),
+        });
+      },
+    };
+  },
+});

@@ -1,0 +1,41 @@
+import { expressionWords } from '../datapoints/expressions/sentences.js';
+import type { FieldUse } from '../datapoints/field-use.js';
+import type { RuleSpec } from '../documents/index-document.js';
+import type { Selection, SelectionClass, Verdict } from './selection-class.js';
+
+/** A rule that takes other parameters, in order, while it keeps too few securities. */
+export function withFallback(entry: SelectionClass, { params, fallback = [] }: RuleSpec): Selection {
+  const first = entry.bind(params);
+  if (fallback.length === 0) return first;
+  const steps = fallback.map(({ when_fewer_than: least, params: own }) => ({
+    least,
+    rule: entry.bind({ ...params, ...own }),
+  }));
+  const rules = [first, ...steps.map(({ rule }) => rule)];
+  const years = Math.max(...rules.map(({ dividendYears = 0 }) => dividendYears));
+  return {
+    reads: distinct(rules.flatMap(({ reads }) => reads)),
+    remembers: rules.some(({ remembers }) => remembers),
+    ...(years === 0 ? {} : { dividendYears: years }),
+    sentence: [
+      first.sentence,
+      ...steps.map(({ least, rule }) => `Where fewer than ${least} remain, instead: ${rule.sentence}`),
+    ].join(' '),
+    select(scope) {
+      let verdict = first.select(scope);
+      for (const { least, rule } of steps) {
+        if (keptBy(verdict) >= least) break;
+        verdict = rule.select(scope);
+      }
+      return verdict;
+    },
+  };
+}
+
+const keptBy = ({ kept }: Verdict): number => kept.reduce((count, is) => count + is, 0);
+
+/** Uses without those that another has already. */
+function distinct(uses: readonly FieldUse[]): FieldUse[] {
+  const known = new Map(uses.toReversed().map((use) => [`${use.path} ${use.as} ${expressionWords(use.field)}`, use]));
+  return uses.filter((use) => known.get(`${use.path} ${use.as} ${expressionWords(use.field)}`) === use);
+}

@@ -1,0 +1,167 @@
+import type { DatapointEvaluation, DatapointRequest } from '#contract/indices/datapoints.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { formatDay } from '#domain/time/days.js';
+import { definitionsOf } from '#domain/documents/definitions.js';
+import { placedInTexts } from '#domain/checks/document-expressions.js';
+import { calledIndices } from '#domain/documents/named-indices.js';
+import { validateIndex } from '#domain/checks/validate-index.js';
+import { referenceFindings } from '#domain/checks/validate-reference.js';
+import { hasErrors, orderFindings, type Finding } from '#domain/refusals/findings.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
+import { fieldFindings } from '#domain/rules/field-findings.js';
+import { checkTree, unitsOf } from '#domain/datapoints/expressions/check.js';
+import { Condition, NumberExpression } from '#domain/datapoints/expressions/expression.js';
+import { withText } from '#domain/datapoints/expressions/print.js';
+import { readExpression, type ReadText } from '#domain/datapoints/expressions/read-text.js';
+import { callsIn, type Definitions } from '#domain/datapoints/expressions/reads.js';
+import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
+import { unitText } from '#domain/datapoints/expressions/units.js';
+import { conditional, numeric } from '#domain/datapoints/field-use.js';
+import { checkShape } from '#domain/schema/shape.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { DocumentStore } from '#store/port.js';
+import { DEFAULT_CALENDAR } from './calendars.js';
+import { reachedBy } from './index-questions.js';
+import { storedIndices } from '../stored/stored-indices.js';
+
+/** Answers what an expression means. */
+export interface DatapointQuestions {
+  /** @throws Refusal FX_MISSING, OVERLOADED and what running the index of a universe refuses */
+  evaluate(request: DatapointRequest, signal: AbortSignal): Promise<DatapointEvaluation>;
+}
+
+export interface DatapointQuestionsDependencies {
+  readonly documents: DocumentStore;
+  readonly jobs: Pick<Jobs, 'query'>;
+  readonly markets: Markets;
+  readonly calendars: Calendars;
+}
+
+/** Id of the definition on whose terms an expression is evaluated. */
+const TERMS = 'TERMS-OF-AN-EXPRESSION';
+
+/** Values of an answer. */
+const VALUES_MAX = 3;
+
+export function createDatapointQuestions({
+  documents,
+  jobs,
+  markets,
+  calendars,
+}: DatapointQuestionsDependencies): DatapointQuestions {
+  async function termsOf(request: DatapointRequest, market: MarketData | undefined) {
+    const { universe, datapoints, currency, calendar = DEFAULT_CALENDAR } = request;
+    const body = {
+      id: TERMS,
+      name: 'Terms of an expression',
+      calendar,
+      base_date: formatDay(market?.dates[0] ?? 0),
+      currency,
+      ...(universe === undefined ? {} : { universe }),
+      ...(datapoints === undefined ? {} : { datapoints }),
+      pipeline: { weighting: WEIGHTING_CLASSES[0]!.example },
+    };
+    return storedIndices(documents).answer((indexOf) => {
+      const { document, findings } = validateIndex(body, { calendars: calendars.list(), indexOf, market });
+      const read = readAsked(request, document === undefined ? new Map() : definitionsOf(document), market);
+      const called = calledIndices(read.tree, 'expression');
+      const references = called.flatMap(({ id }) => referenceFindings(id, TERMS, 'expression', indexOf));
+      return { document, read, findings: [...findings.filter(isOfRequest), ...read.findings, ...references] };
+    });
+  }
+
+  return {
+    async evaluate(request, signal) {
+      const served = markets.current();
+      const { document, read, findings } = await termsOf(request, served?.market);
+      const { tree, unit } = read;
+      const isValid = !hasErrors(findings);
+      const unknown = document === undefined || tree === undefined ? [] : ofDecisions(tree, definitionsOf(document));
+      const answer = {
+        valid: isValid,
+        text: tree?.text ?? null,
+        tree: (tree as Record<string, unknown> | undefined) ?? null, // A node is an object.
+        unit,
+        findings: orderFindings([...findings, ...unknown]) as DatapointEvaluation['findings'], // Read-only lists here.
+      };
+      if (!isValid || document === undefined || tree === undefined || served === undefined || unknown.length > 0)
+        return { ...answer, as_of: null, values: [] };
+      const question = {
+        market: served.handle,
+        documents: await reachedBy(documents, document),
+        indexId: TERMS,
+        day: request.as_of,
+        expression: tree,
+        expects: request.expects,
+        identifiers: request.identifiers,
+        most: VALUES_MAX,
+      };
+      const { asOf, values } = await jobs.query('evaluate-datapoint', question, signal);
+      return { ...answer, as_of: asOf, values: [...values] };
+    },
+  };
+}
+
+/** Findings about what a client sent, not about what stands around it. */
+const isOfRequest = ({ path }: Finding): boolean => /^(?:universe|datapoints|calendar|currency)\b/.test(path);
+
+interface Asked {
+  readonly tree: ExpressionNode | undefined;
+  readonly unit: string | null;
+  readonly findings: readonly Finding[];
+}
+
+function readAsked(
+  { expression, expects }: DatapointRequest,
+  definitions: Definitions,
+  market: MarketData | undefined,
+): Asked {
+  const units = unitsOf(definitions);
+  if (typeof expression === 'string') {
+    const read = readExpression(expression, expects, units);
+    const problems = read.problems.map((problem): Finding => ({ severity: 'error', path: 'expression', ...problem }));
+    const found = onMarket(read.tree, { expects, definitions, market });
+    const placed = placedInTexts(found, new Map<string, ReadText>([['expression', read]]));
+    return { tree: read.tree && withText(read.tree), unit: read.unit, findings: [...problems, ...placed] };
+  }
+  const schema = expects === 'number' ? NumberExpression : Condition;
+  const { value, findings } = checkShape(schema, expression, { path: 'expression' });
+  if (value === undefined) return { tree: undefined, unit: null, findings };
+  const { problems, unit } = checkTree(value, expects, units);
+  const clashes = problems.map(({ code, message }): Finding => ({
+    severity: 'error',
+    path: 'expression',
+    code,
+    message,
+  }));
+  return {
+    tree: withText(value),
+    unit: expects === 'number' ? unitText(unit) : null,
+    findings: [...clashes, ...onMarket(value, { expects, definitions, market })],
+  };
+}
+
+interface OnMarket {
+  readonly expects: DatapointRequest['expects'];
+  readonly definitions: Definitions;
+  readonly market: MarketData | undefined;
+}
+
+/** What the served market lacks for an expression. */
+function onMarket(tree: ExpressionNode | undefined, { expects, definitions, market }: OnMarket): Finding[] {
+  if (tree === undefined || market === undefined) return [];
+  const use = expects === 'number' ? { ...numeric(tree), as: 'any' as const } : conditional(tree, '');
+  return fieldFindings([{ use, path: 'expression', rowId: null }], market, 'error', definitions);
+}
+
+/** Functions whose values a decision of an index has alone. */
+function ofDecisions(tree: ExpressionNode, definitions: Definitions): Finding[] {
+  const called = callsIn(tree, definitions).filter(({ name }) =>
+    ['is_constituent', 'member_of', 'weight_in'].includes(name),
+  );
+  if (called.length === 0) return [];
+  const message = `Values are not shown: ${called[0]!.name} is known in the decisions of an index alone.`;
+  return [{ severity: 'info', code: 'NO_EFFECT', path: 'expression', message }];
+}

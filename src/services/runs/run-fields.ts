@@ -1,0 +1,50 @@
+import { placedInTexts } from '#domain/checks/document-expressions.js';
+import { isName } from '#domain/datapoints/expressions/field-text.js';
+import { printExpression } from '#domain/datapoints/expressions/print.js';
+import { readExpression, type ReadText } from '#domain/datapoints/expressions/read-text.js';
+import { callsIn } from '#domain/datapoints/expressions/reads.js';
+import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
+import { numeric } from '#domain/datapoints/field-use.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { assertNoErrors } from '#domain/refusals/refusal.js';
+import { fieldFindings } from '#domain/rules/field-findings.js';
+
+/**
+ * Datapoints that a view of a run is asked about, expressions as their canonical texts.
+ * @throws Refusal VALIDATION_FAILED for what cannot be read, or what the market lacks or does not hold as numbers
+ */
+export function readFields(fields: readonly string[], market: MarketData): string[] {
+  const read = fields.map((text, k) => readField(text, market, `fields[${k}]`));
+  assertNoErrors(
+    'query',
+    read.flatMap(({ findings }) => findings),
+  );
+  return read.map(({ text }) => text);
+}
+
+interface ReadField {
+  readonly text: string;
+  readonly findings: readonly Finding[];
+}
+
+function readField(text: string, market: MarketData, path: string): ReadField {
+  if (isName(text, market)) {
+    const use = numeric(text);
+    return { text, findings: fieldFindings([{ use, path, rowId: null }], market, 'error') };
+  }
+  const read = readExpression(text, 'number');
+  const problems = read.problems.map((problem): Finding => ({ severity: 'error', path, ...problem }));
+  if (read.tree === undefined) return { text, findings: problems };
+  const found = fieldFindings([{ use: numeric(read.tree), path, rowId: null }], market, 'error');
+  const placed = placedInTexts(found, new Map<string, ReadText>([[path, read]]));
+  return { text: printExpression(read.tree), findings: [...placed, ...ofDecisions(read.tree, path)] };
+}
+
+/** Functions that the decisions of an index answer alone. */
+function ofDecisions(tree: ExpressionNode, path: string): Finding[] {
+  const call = callsIn(tree, new Map()).find(({ name }) => ['is_constituent', 'member_of', 'weight_in'].includes(name));
+  if (call === undefined) return [];
+  const message = `${call.name} is known in the decisions of an index alone.`;
+  return [{ severity: 'error', code: 'NOT_IN_CHOICES', path, message }];
+}

@@ -1,0 +1,194 @@
+import { describe, expect, test } from 'vitest';
+import { validateIndex } from '#domain/checks/validate-index.js';
+import { checkConstraintSet } from '#domain/documents/constraint-set.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import { namedIndices } from '#domain/documents/named-indices.js';
+import { CALENDARS, generatedMarket } from '../rules/rule-market.js';
+
+const market = generatedMarket({ names: 10, sessions: 30, seed: 1 });
+const stored = new Map<string, IndexDocument>();
+const context = { calendars: CALENDARS.list(), indexOf: (id: string) => stored.get(id), market };
+
+const body = (id: string, field: unknown, rest: Record<string, unknown> = {}) => ({
+  id,
+  name: id,
+  calendar: 'TEST',
+  base_date: '2020-01-10',
+  pipeline: {
+    selection: [{ id: 'best', type: 'TopN', params: { field, count: 5 } }],
+    weighting: { type: 'EqualWeight' },
+  },
+  ...rest,
+});
+
+const fieldOf = (document: IndexDocument | undefined): unknown => document?.pipeline?.selection[0]?.params['field'];
+const told = (sent: Record<string, unknown>) =>
+  validateIndex(sent, context)
+    .findings.filter(({ code }) => code !== 'CURRENCY_ASSUMED')
+    .map(({ code, path, position }) => [code, path, position]);
+
+describe('what is stored', () => {
+  test('is the tree of a text with its canonical text, and it is a fixed point', () => {
+    const { document } = validateIndex(body('TEXT', '(SCORE)*2+zscore( SCORE,by=SECTOR )'), context);
+    const tree = {
+      node: 'arithmetic',
+      operator: '+',
+      operands: [
+        {
+          node: 'arithmetic',
+          operator: '*',
+          operands: [
+            { node: 'field', name: 'SCORE' },
+            { node: 'value', value: 2 },
+          ],
+        },
+        { node: 'function', name: 'zscore', operands: [{ node: 'field', name: 'SCORE' }], by: 'SECTOR' },
+      ],
+      text: 'SCORE * 2 + zscore(SCORE, by=SECTOR)',
+    };
+    expect(fieldOf(document)).toEqual(tree);
+    expect(validateIndex(document as never, context).document).toEqual(document);
+    const stale = { ...tree, text: 'something else' };
+    expect(fieldOf(validateIndex(body('TEXT', stale), context).document)).toEqual(tree);
+  });
+
+  test.each([
+    ['a name', 'SCORE'],
+    ['a name with a space', 'Price to Book'],
+    ['a name that begins with a digit', '3M_RETURN'],
+    ['an object', { name: 'SCORE', lag: 3 }],
+  ])('stays %s as it was sent', (_, field) => {
+    expect(fieldOf(validateIndex(body('NAME', field), context).document)).toEqual(field);
+  });
+
+  test('a text that is a column of the served store is that column, whatever characters it has', () => {
+    const fields = new Map([...market.fields, ['P/E', market.fields.get('SCORE')!]]);
+    const { document } = validateIndex(body('SLASH', 'P/E'), { ...context, market: { ...market, fields } });
+    expect(fieldOf(document)).toBe('P/E');
+    expect(fieldOf(validateIndex(body('SLASH', '`P/E`'), context).document)).toBe('P/E');
+    expect(fieldOf(validateIndex(body('SLASH', 'SCORE/CLOSE'), context).document)).toMatchObject({ operator: '/' });
+  });
+
+  test('a tree of older nodes alone stays as it was sent', () => {
+    const expression = {
+      node: 'comparison',
+      field: { node: 'field', name: 'SCORE', transform: 'rank' },
+      comparison: 'le',
+      value: 3,
+    };
+    const pipeline = {
+      selection: [{ id: 'x', type: 'ExpressionFilter', params: { expression } }],
+      weighting: { type: 'EqualWeight' },
+    };
+    const { document } = validateIndex(body('OLD', 'SCORE', { pipeline }), context);
+    expect(document?.pipeline?.selection[0]?.params['expression']).toEqual(expression);
+  });
+});
+
+describe('findings', () => {
+  const at = 'pipeline.selection[0].params.field';
+  test.each([
+    ['SCORE * (2', 'BAD_EXPRESSION', { start: 10, end: 10 }],
+    ['1 + zcore(SCORE)', 'UNKNOWN_FUNCTION', { start: 4, end: 16 }],
+    ['SCORE + SCOER', 'UNKNOWN_FIELD_NAME', { start: 8, end: 13 }],
+    ['SCORE + SECTOR', 'VALUE_TYPE_MISMATCH', { start: 8, end: 14 }],
+    ['zscore(SCORE, by=SECTRO)', 'UNKNOWN_FIELD_NAME', { start: 0, end: 24 }],
+    ['if(SECTOR > 3, 1, 2)', 'VALUE_TYPE_MISMATCH', { start: 3, end: 9 }],
+    ['VALUE_TRADED + AGE', 'UNIT_MISMATCH', { start: 0, end: 18 }],
+    ['SCORE * member_of("NONE")', 'UNKNOWN_INDEX', undefined],
+    ['SCORE * member_of("SELF")', 'CIRCULAR_REFERENCE', undefined],
+  ])('%s: %s', (text, code, position) => {
+    const [found] = told(body('SELF', text));
+    expect(found![0]).toBe(code);
+    expect(found![1]).toContain(at);
+    if (position !== undefined) expect(found![2]).toEqual(position);
+  });
+
+  test('of nodes are at the node', () => {
+    const field = {
+      node: 'arithmetic',
+      operator: '*',
+      operands: [
+        { node: 'field', name: 'SCORE' },
+        { node: 'function', name: 'log', operands: [] },
+      ],
+    };
+    expect(told(body('NODES', field))).toEqual([['OUT_OF_RANGE', `${at}.operands[1]`, undefined]]);
+    const clash = {
+      node: 'arithmetic',
+      operator: '+',
+      operands: [
+        { node: 'field', name: 'AGE' },
+        { node: 'field', name: 'BETA' },
+      ],
+    };
+    expect(told(body('NODES', { node: 'function', name: 'abs', operands: [clash] }))).toEqual([
+      ['UNIT_MISMATCH', `${at}.operands[0]`, undefined],
+    ]);
+    const unknown = { node: 'value', value: 1, colour: 'red' };
+    expect(told(body('NODES', unknown))[0]!.slice(0, 2)).toEqual(['UNKNOWN_FIELD', `${at}.colour`]);
+  });
+
+  test('an index that leads back through the expressions of another is refused', () => {
+    const inner = validateIndex(body('INNER', 'SCORE'), context).document!;
+    stored.set('INNER', inner);
+    const outer = validateIndex(body('OUTER', 'SCORE * weight_in("INNER")'), context).document!;
+    stored.set('OUTER', outer);
+    expect(namedIndices(outer).map(({ id }) => id)).toEqual(['INNER']);
+    expect(told(body('INNER', 'SCORE * member_of("OUTER")'))[0]![0]).toBe('CIRCULAR_REFERENCE');
+  });
+
+  test('of a constraint set ask about no other index', () => {
+    const row = (field: string) => ({
+      id: 'SET',
+      name: 'Set',
+      constraints: [{ type: 'FactorExposure', id: 'x', params: { field, lower: 0 } }],
+    });
+    const { set, findings } = checkConstraintSet(row('zscore(SCORE, by=SECTOR)'));
+    expect(findings).toEqual([]);
+    expect(set!.constraints[0]!.params['field']).toMatchObject({ text: 'zscore(SCORE, by=SECTOR)' });
+    expect(checkConstraintSet(row('weight_in("A")')).findings.map(({ code }) => code)).toEqual(['NOT_IN_CHOICES']);
+    expect(checkConstraintSet(row('zscore(')).set).toBeUndefined();
+  });
+});
+
+describe('named datapoints', () => {
+  const named = (datapoints: Record<string, unknown>) => told(body('NAMED', 'SCORE', { datapoints }));
+
+  test('are trees with their texts', () => {
+    const { document, findings } = validateIndex(body('NAMED', 'GOOD', { datapoints: { GOOD: 'SCORE+1' } }), context);
+    expect(findings.filter(({ severity }) => severity === 'error')).toEqual([]);
+    expect(document!.datapoints!['GOOD']).toMatchObject({ node: 'arithmetic', text: 'SCORE + 1' });
+  });
+
+  test.each([
+    [{ A: 'B + 1', B: 'A * 2' }, 'CIRCULAR_REFERENCE'],
+    [{ A: 'zscore(SCORE, by=A)' }, 'CIRCULAR_REFERENCE'],
+    [{ BETA: 'SCORE' }, 'DUPLICATE_KEY'],
+    [{ A: 'SCORE +' }, 'BAD_EXPRESSION'],
+    [{ A: 'VALUE_TRADED', B: 'A + AGE' }, 'UNIT_MISMATCH'],
+    [{ A: 7 }, 'WRONG_TYPE'],
+    [{ A: { node: 'function', name: 'nothing', operands: [] } }, 'UNKNOWN_FUNCTION'],
+    [{ A: { node: 'function', name: 'abs' } }, 'REQUIRED'],
+  ])('%j: %s', (datapoints, code) => {
+    expect(named(datapoints)[0]![0]).toBe(code);
+  });
+
+  test('that hide a column are reported', () => {
+    expect(named({ SCORE: 'CLOSE' })).toEqual([['DUPLICATE_KEY', 'datapoints.SCORE', undefined]]);
+  });
+
+  test('that double at each step are refused before they are read', () => {
+    const doubling = Object.fromEntries(
+      Array.from({ length: 60 }, (_, i) => [
+        `D${i}`,
+        i === 0 ? 'SCORE + SCORE(lag=1)' : `D${i - 1} + last(D${i - 1}, lag=${i})`,
+      ]),
+    );
+    expect(named(doubling)[0]![0]).toBe('OUT_OF_RANGE');
+    const plain = Object.fromEntries(
+      Array.from({ length: 60 }, (_, i) => [`D${i}`, i === 0 ? 'SCORE' : `D${i - 1} + D${i - 1}`]),
+    );
+    expect(named(plain)).toEqual([]);
+  });
+});

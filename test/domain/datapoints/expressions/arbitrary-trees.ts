@@ -1,0 +1,130 @@
+import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
+import { fc } from '../../../fast-check.js';
+
+/** Columns that the markets of these tests have. */
+export const NUMBERS = ['CLOSE', 'A', 'B', 'C'] as const;
+export const TEXTS = ['SECTOR', 'COUNTRY'] as const;
+
+type Tree = fc.Arbitrary<ExpressionNode>;
+
+const constant = fc.integer({ min: -40, max: 40 }).map((tenths) => tenths / 8);
+const value: Tree = constant.map((number) => ({ node: 'value', value: number }));
+const lag = fc.constantFrom(0, 0, 0, 1, 3);
+const field: Tree = fc
+  .tuple(fc.constantFrom(...NUMBERS), lag)
+  .map(([name, back]) => ({ node: 'field', name, ...(back === 0 ? {} : { lag: back }) }));
+
+/** Of the values of one security; what windows may read. */
+function elementwise(depth: number): Tree {
+  if (depth === 0) return fc.oneof({ weight: 3, arbitrary: field }, value);
+  const below = elementwise(depth - 1);
+  const call = (name: string, ...operands: Tree[]): Tree =>
+    fc.tuple(...operands).map((nodes) => ({ node: 'function', name, operands: nodes }));
+  return fc.oneof(
+    { weight: 3, arbitrary: below },
+    arithmetic(below),
+    call('min', below, below),
+    call('max', below, below, below),
+    call('abs', below),
+    call('exp', below),
+    call('log', below),
+    call('sqrt', below),
+    call('clip', below, value, below),
+    call('coalesce', below, below),
+    call('if', condition(below, Math.min(2, depth)), below, below),
+    below.map((x): ExpressionNode => ({
+      node: 'function',
+      name: 'ladder',
+      operands: [x, { node: 'value', value: [-1, 0.5, 2] }, { node: 'value', value: [1, -2, 3, 4.5] }],
+    })),
+  );
+}
+
+function arithmetic(below: Tree): Tree {
+  const operator = fc.constantFrom('+', '-', '*', '/' as const);
+  return fc.oneof(
+    fc
+      .tuple(operator, fc.array(below, { minLength: 2, maxLength: 3 }))
+      .map(([symbol, operands]): ExpressionNode => ({ node: 'arithmetic', operator: symbol, operands })),
+    below.map((x): ExpressionNode => ({ node: 'arithmetic', operator: '-', operands: [x] })),
+    fc.tuple(below, fc.constantFrom(-1, 0.5, 2, 3)).map(([x, power]): ExpressionNode => ({
+      node: 'arithmetic',
+      operator: '^',
+      operands: [x, { node: 'value', value: power }],
+    })),
+  );
+}
+
+/** A condition over numbers and texts. */
+export function condition(below: Tree, depth: number): Tree {
+  const compared = fc.oneof(
+    fc
+      .tuple(
+        below.filter(({ node }) => node !== 'value'),
+        fc.constantFrom('gt', 'ge', 'lt', 'le', 'eq', 'ne' as const),
+        constant,
+      )
+      .map(([x, comparison, bound]): ExpressionNode => ({ node: 'comparison', field: x, comparison, value: bound })),
+    fc
+      .tuple(field, fc.constantFrom('gt', 'le' as const), field)
+      .map(([x, comparison, y]): ExpressionNode => ({ node: 'comparison', field: x, comparison, value: y })),
+    fc.tuple(fc.constantFrom(...TEXTS), fc.constantFrom('x', 'y', 'z')).map(([name, text]): ExpressionNode => ({
+      node: 'comparison',
+      field: { node: 'field', name },
+      comparison: 'eq',
+      value: text,
+    })),
+    field.map((x): ExpressionNode => ({ node: 'comparison', field: x, comparison: 'between', value: [-1, 2.5] })),
+    fc.constantFrom(...TEXTS).map((name): ExpressionNode => ({
+      node: 'comparison',
+      field: { node: 'field', name },
+      comparison: 'in',
+      value: ['x', 'z'],
+    })),
+  );
+  if (depth === 0) return compared;
+  const inner = condition(below, depth - 1);
+  const several = fc.array(inner, { minLength: 2, maxLength: 3 });
+  return fc.oneof(
+    compared,
+    several.map((operands): ExpressionNode => ({ node: 'all', operands })),
+    several.map((operands): ExpressionNode => ({ node: 'any', operands })),
+    inner.map((operand): ExpressionNode => ({ node: 'not', operand })),
+  );
+}
+
+const TIME = ['mean', 'median', 'std', 'sum', 'min', 'max', 'count', 'first', 'last', 'slope'] as const;
+const CROSS = ['zscore', 'percentile', 'rank', 'demean', 'share', 'sum', 'mean', 'median'] as const;
+
+/** Any expression of numbers that is no error. */
+export function expressions(depth = 2): Tree {
+  const simple = elementwise(2);
+  const overTime = fc
+    .tuple(fc.constantFrom(...TIME), simple, fc.constantFrom(3, 5, 8), lag)
+    .map(([name, x, window, back]): ExpressionNode => ({
+      node: 'function',
+      name,
+      operands: [x],
+      window,
+      ...(back === 0 ? {} : { lag: back }),
+    }));
+  const set = fc.record(
+    { by: fc.constantFrom(...TEXTS), over: fc.constant('universe' as const) },
+    { requiredKeys: [] },
+  );
+  const operand = fc.oneof(simple, overTime);
+  const across = fc
+    .tuple(fc.constantFrom(...CROSS), operand, set)
+    .map(([name, x, options]): ExpressionNode => ({ node: 'function', name, operands: [x], ...options }));
+  const winsorised = fc
+    .tuple(operand, set, fc.constantFrom({ k: 1.5 }, { low: 0.1, high: 0.8 }))
+    .map(([x, options, { k, ...percentiles }]: [ExpressionNode, object, { k?: number }]): ExpressionNode => ({
+      node: 'function',
+      name: 'winsorise',
+      operands: k === undefined ? [x] : [x, { node: 'value', value: k }],
+      ...percentiles,
+      ...options,
+    }));
+  const leaf = fc.oneof(simple, overTime, across, winsorised);
+  return depth === 0 ? leaf : fc.oneof(leaf, arithmetic(fc.oneof(leaf, field)));
+}

@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'vitest';
+import { TreatmentSpec } from '#domain/documents/index-document.js';
+import { parseExpression } from '#domain/datapoints/expressions/parse.js';
+import { printExpression } from '#domain/datapoints/expressions/print.js';
+import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
+import { crossSectionsOf } from '#domain/rules/decide.js';
+import { aligned, marketOf } from '../../rules/rule-market.js';
+import { fc } from '../../../fast-check.js';
+import { condition, expressions, NUMBERS, TEXTS } from './arbitrary-trees.js';
+import { interpret, truthOf, type Tables } from './plain-interpreter.js';
+
+const SESSIONS = 14;
+const NAMES = 9;
+/** Beyond the decision there is more, which nothing may read. */
+const DECISION = 10;
+
+const cell = fc.oneof(
+  { weight: 5, arbitrary: fc.integer({ min: -32, max: 32 }).map((eighths) => eighths / 8) },
+  fc.constant(NaN),
+);
+const rows = fc.array(fc.array(cell, { minLength: NAMES, maxLength: NAMES }), {
+  minLength: SESSIONS,
+  maxLength: SESSIONS,
+});
+const closes = fc.array(
+  fc.array(
+    fc.integer({ min: 8, max: 80 }).map((eighths) => eighths / 8),
+    { minLength: NAMES, maxLength: NAMES },
+  ),
+  { minLength: SESSIONS, maxLength: SESSIONS },
+);
+const groups = fc.array(fc.constantFrom('x', 'y', null), { minLength: NAMES, maxLength: NAMES });
+const tables: fc.Arbitrary<Tables> = fc.record({
+  numbers: fc.record({ CLOSE: closes, A: rows, B: rows, C: rows }),
+  texts: fc.record({ SECTOR: groups, COUNTRY: groups }),
+});
+
+const SELECTION = [0, 2, 3, 5, 6, 8];
+
+function sectionOf({ numbers, texts }: Tables) {
+  const asNull = (table: readonly (readonly number[])[]) =>
+    table.map((row) => row.map((value) => (Number.isNaN(value) ? null : value)));
+  const market = aligned(
+    marketOf({
+      identifiers: Array.from({ length: NAMES }, (_, i) => `N${i}`),
+      fields: Object.fromEntries(NUMBERS.map((name) => [name, asNull(numbers[name]!)])),
+      reference: Object.fromEntries(TEXTS.map((name) => [name, [...texts[name]!]])),
+    }),
+  );
+  const sections = crossSectionsOf({ market, treatment: TreatmentSpec.parse({}), currency: 'USD' });
+  return sections.at(
+    DECISION,
+    Int32Array.from({ length: NAMES }, (_, i) => i),
+  );
+}
+
+const asked = { session: DECISION, selection: SELECTION, universe: Array.from({ length: NAMES }, (_, i) => i) };
+
+describe('against a plain interpreter', () => {
+  test('every number is what the definitions give', () => {
+    fc.assert(
+      fc.property(tables, expressions(), (given, tree) => {
+        const found = sectionOf(given).numbers(tree, Int32Array.from(SELECTION));
+        SELECTION.forEach((security, i) => {
+          const meant = interpret(tree, given, { ...asked, security });
+          const context = `${printExpression(tree)} of ${security}`;
+          if (!Number.isFinite(meant)) expect([context, found[i]]).toEqual([context, NaN]);
+          else expect(Math.abs(found[i]! - meant), context).toBeLessThanOrEqual(1e-9 * Math.max(1, Math.abs(meant)));
+        });
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('every condition is true, false or unknown as the definitions say', () => {
+    fc.assert(
+      fc.property(
+        tables,
+        condition(
+          fc.constantFrom<ExpressionNode>({ node: 'field', name: 'A' }, { node: 'field', name: 'B', lag: 1 }),
+          2,
+        ),
+        (given, tree) => {
+          const found = sectionOf(given).truths(tree, Int32Array.from(SELECTION));
+          const meant = SELECTION.map((security) => truthOf(tree, given, { ...asked, security }));
+          expect([...found].map((truth) => (truth === 2 ? null : truth === 1))).toEqual(meant);
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+});
+
+test('what comes after the decision changes no bit of a value', () => {
+  fc.assert(
+    fc.property(tables, tables, expressions(), (given, other, tree) => {
+      const later = (name: string) =>
+        given.numbers[name]!.map((row, t) => (t <= DECISION ? row : other.numbers[name]![t]!));
+      const changed = { ...given, numbers: Object.fromEntries(NUMBERS.map((name) => [name, later(name)])) };
+      const columns = Int32Array.from(SELECTION);
+      expect(sectionOf(changed).numbers(tree, columns)).toEqual(sectionOf(given).numbers(tree, columns));
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test('an expression of one datapoint has the bits of the datapoint', () => {
+  fc.assert(
+    fc.property(tables, (given) => {
+      const section = sectionOf(given);
+      const columns = Int32Array.from(SELECTION);
+      const same = (text: string, field: object) => {
+        const base = { name: 'A', dataset: null, lag: 0, window: null, aggregate: 'last', transform: 'none' } as const;
+        const { tree } = parseExpression(text);
+        expect(section.numbers(tree, columns)).toEqual(section.numbers({ ...base, ...field }, columns));
+      };
+      same('A', {});
+      same('A(lag=2)', { lag: 2 });
+      same('mean(A, window=5)', { aggregate: 'mean', window: 5 });
+      same('std(A, window=8, lag=1)', { aggregate: 'std', window: 8, lag: 1 });
+      same('zscore(A)', { transform: 'zscore' });
+      same('percentile(median(B, window=5))', { name: 'B', aggregate: 'median', window: 5, transform: 'percentile' });
+    }),
+    { numRuns: 30 },
+  );
+});

@@ -1,0 +1,264 @@
+import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
+
+/** A market as tables: rows of numbers by session, NaN where missing, and texts that never change, null where missing. */
+export interface Tables {
+  readonly numbers: Readonly<Record<string, readonly (readonly number[])[]>>;
+  readonly texts: Readonly<Record<string, readonly (string | null)[]>>;
+}
+
+/** Securities by their places in the tables. */
+export interface Asked {
+  readonly session: number;
+  readonly selection: readonly number[];
+  readonly universe: readonly number[];
+}
+
+/** Sessions that a value is carried over. */
+const STALE = 5;
+
+type Truth = boolean | null;
+
+/**
+ * The value of an expression for one security by the definitions of the guide: one security, one session and one node at a time.
+ * NaN where missing.
+ */
+export function interpret(node: ExpressionNode, tables: Tables, asked: Asked & { readonly security: number }): number {
+  const { session, security } = asked;
+  const within = (inner: ExpressionNode, at = asked): number => interpret(inner, tables, at);
+  switch (node.node) {
+    case 'value':
+      return node.value as number;
+    case 'field':
+      return carried(tables.numbers[node.name]!, session - (node.lag ?? 0), security);
+    case 'arithmetic': {
+      const values = node.operands.map((operand) => within(operand));
+      if (values.length === 1) return -values[0]!;
+      return values.slice(1).reduce((left, right) => finite(apply(node.operator, left, right)), values[0]!);
+    }
+    case 'function':
+      if (node.window !== undefined) return overTime(node, tables, asked);
+      if (node.name === 'last') return within(node.operands[0]!, { ...asked, session: session - node.lag! });
+      return CROSS.has(node.name) && (node.operands.length === 1 || node.name === 'winsorise')
+        ? across(node, tables, asked)
+        : finite(
+            simple(
+              node,
+              (operand) => within(operand),
+              (inner) => truthOf(inner, tables, asked),
+            ),
+          );
+    default:
+      throw new Error('not a number');
+  }
+}
+
+const finite = (x: number): number => (Number.isFinite(x) ? x : NaN);
+
+function carried(rows: readonly (readonly number[])[], session: number, security: number): number {
+  for (let t = session; t >= Math.max(0, session - STALE); t--) {
+    const value = rows[t]?.[security];
+    if (value !== undefined && !Number.isNaN(value)) return value;
+  }
+  return NaN;
+}
+
+function apply(operator: string, left: number, right: number): number {
+  if (operator === '+') return left + right;
+  if (operator === '-') return left - right;
+  if (operator === '*') return left * right;
+  return operator === '/' ? left / right : left ** right;
+}
+
+type Call = Extract<ExpressionNode, { node: 'function' }>;
+
+function simple(call: Call, at: (node: ExpressionNode) => number, is: (node: ExpressionNode) => Truth): number {
+  const [first, second, third] = call.operands;
+  const list = (node: ExpressionNode): number[] => (node as { value: number[] }).value;
+  switch (call.name) {
+    case 'min':
+      return Math.min(...call.operands.map(at));
+    case 'max':
+      return Math.max(...call.operands.map(at));
+    case 'abs':
+      return Math.abs(at(first!));
+    case 'exp':
+      return Math.exp(at(first!));
+    case 'log':
+      return at(first!) > 0 ? Math.log(at(first!)) : NaN;
+    case 'sqrt':
+      return Math.sqrt(at(first!));
+    case 'clip':
+      return Math.min(Math.max(at(first!), at(second!)), at(third!));
+    case 'coalesce': {
+      const value = at(first!);
+      return Number.isNaN(value) ? at(second!) : value;
+    }
+    case 'if': {
+      const truth = is(first!);
+      return truth === null ? NaN : at(truth ? second! : third!);
+    }
+    case 'ladder': {
+      const x = at(first!);
+      const edges = list(second!);
+      const step = edges.filter((edge) => edge < x).length;
+      return Number.isNaN(x) ? NaN : list(third!)[step]!;
+    }
+    default:
+      throw new Error(call.name);
+  }
+}
+
+export function truthOf(node: ExpressionNode, tables: Tables, asked: Asked & { readonly security: number }): Truth {
+  switch (node.node) {
+    case 'not': {
+      const truth = truthOf(node.operand, tables, asked);
+      return truth === null ? null : !truth;
+    }
+    case 'all': {
+      const truths = node.operands.map((operand) => truthOf(operand, tables, asked));
+      return truths.includes(false) ? false : truths.includes(null) ? null : true;
+    }
+    case 'any': {
+      const truths = node.operands.map((operand) => truthOf(operand, tables, asked));
+      return truths.includes(true) ? true : truths.includes(null) ? null : false;
+    }
+    case 'comparison': {
+      const { field, comparison, value } = node;
+      const isText = field.node === 'field' && field.name in tables.texts;
+      const left = isText ? tables.texts[field.name]![asked.security]! : interpret(field, tables, asked);
+      const isNode = typeof value === 'object' && value !== null && 'node' in value;
+      const right: unknown = isNode ? interpret(value as ExpressionNode, tables, asked) : value;
+      if (left === null || Number.isNaN(left) || Number.isNaN(right)) return null;
+      return meets(left, comparison, right);
+    }
+    default:
+      throw new Error('not a condition');
+  }
+}
+
+function meets(left: number | string, comparison: string, right: unknown): boolean {
+  if (comparison === 'in') return (right as unknown[]).includes(left);
+  if (comparison === 'between')
+    return Number(left) >= (right as number[])[0]! && Number(left) <= (right as number[])[1]!;
+  if (comparison === 'eq') return left === right;
+  if (comparison === 'ne') return left !== right;
+  const [a, b] = [left as number, right as number];
+  return comparison === 'gt' ? a > b : comparison === 'ge' ? a >= b : comparison === 'lt' ? a < b : a <= b;
+}
+
+/** Values of the sessions of a window as each session itself has them: nothing is carried there. */
+function overTime(call: Call, tables: Tables, asked: Asked & { readonly security: number }): number {
+  const end = asked.session - (call.lag ?? 0);
+  const start = Math.max(0, end - call.window! + 1);
+  const points: [number, number][] = [];
+  for (let t = start; t <= end; t++) {
+    const value = onSession(call.operands[0]!, tables, { ...asked, session: t });
+    if (!Number.isNaN(value)) points.push([t, value]);
+  }
+  const values = points.map(([, value]) => value);
+  const n = values.length;
+  if (call.name === 'first') return values[0] ?? NaN;
+  if (call.name === 'last') return values.at(-1) ?? NaN;
+  if (n < Math.max(1, Math.ceil(call.window! / 2))) return NaN;
+  const mean = values.reduce((sum, value) => sum + value, 0) / n;
+  switch (call.name) {
+    case 'mean':
+      return mean;
+    case 'sum':
+      return mean * n;
+    case 'count':
+      return n;
+    case 'min':
+      return Math.min(...values);
+    case 'max':
+      return Math.max(...values);
+    case 'median':
+      return medianOf(values);
+    case 'std':
+      return n < 2 ? NaN : Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (n - 1));
+    default: {
+      const middle = points.reduce((sum, [t]) => sum + t, 0) / n;
+      const products = points.reduce((sum, [t, value]) => sum + (t - middle) * (value - mean), 0);
+      return n < 2 ? NaN : products / points.reduce((sum, [t]) => sum + (t - middle) ** 2, 0);
+    }
+  }
+}
+
+/** An expression on one session of a window: its columns are read as they stand there. */
+function onSession(node: ExpressionNode, tables: Tables, asked: Asked & { readonly security: number }): number {
+  const bare: Tables = {
+    texts: tables.texts,
+    numbers: Object.fromEntries(Object.entries(tables.numbers).map(([name, rows]) => [name, spread(rows)])),
+  };
+  return interpret(shifted(node), bare, { ...asked, session: asked.session * (STALE + 1) });
+}
+
+/** Rows with so many empty ones behind each that nothing is carried to the next. */
+const spread = (rows: readonly (readonly number[])[]): number[][] => {
+  const known = SPREAD.get(rows);
+  if (known !== undefined) return known;
+  const empty = rows[0]!.map(() => NaN);
+  const wide = rows.flatMap((row) => [[...row], ...Array.from({ length: STALE }, () => empty)]);
+  SPREAD.set(rows, wide);
+  return wide;
+};
+const SPREAD = new WeakMap<object, number[][]>();
+
+/** The same expression on spread rows: a session is as many rows. */
+function shifted(node: ExpressionNode): ExpressionNode {
+  return JSON.parse(JSON.stringify(node), (key, value: unknown) =>
+    key === 'lag' ? (value as number) * (STALE + 1) : value,
+  ) as ExpressionNode;
+}
+
+const medianOf = (values: readonly number[]): number => {
+  const sorted = values.toSorted((a, b) => a - b);
+  const half = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2;
+};
+
+const CROSS = new Set(['zscore', 'percentile', 'rank', 'demean', 'share', 'sum', 'mean', 'median', 'winsorise']);
+
+function across(call: Call, tables: Tables, asked: Asked & { readonly security: number }): number {
+  const set = call.over === 'universe' ? asked.universe : asked.selection;
+  const groupOf = (security: number): string | null => (call.by === undefined ? '' : tables.texts[call.by]![security]!);
+  const peers = set.filter((security) => groupOf(security) === groupOf(asked.security));
+  const scope = { ...asked, selection: set };
+  const of = (security: number): number => interpret(call.operands[0]!, tables, { ...scope, security });
+  const values = peers.map(of).filter((value) => !Number.isNaN(value));
+  const own = of(asked.security);
+  const n = values.length;
+  const total = values.reduce((sum, value) => sum + value, 0);
+  const mean = total / n;
+  const deviation = Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / n);
+  const larger = values.filter((value) => value > own).length;
+  if (n === 0) return NaN;
+  if (call.name === 'sum') return total;
+  if (call.name === 'mean') return mean;
+  if (call.name === 'median') return medianOf(values);
+  if (Number.isNaN(own)) return NaN;
+  switch (call.name) {
+    case 'zscore':
+      return values.every((value) => value === values[0]) ? 0 : (own - mean) / deviation;
+    case 'rank':
+      return 1 + larger;
+    case 'percentile':
+      return n === 1 ? 1 : (n - 1 - larger) / (n - 1);
+    case 'demean':
+      return own - mean;
+    case 'share':
+      return finite(own / total);
+    default: {
+      const k = (call.operands[1] as { value: number } | undefined)?.value;
+      const sorted = values.toSorted((a, b) => a - b);
+      const quantile = (share: number): number => {
+        const place = share * (n - 1);
+        const [low, high] = [sorted[Math.floor(place)]!, sorted[Math.ceil(place)]!];
+        return low + (place - Math.floor(place)) * (high - low);
+      };
+      const low = k === undefined ? quantile(call.low ?? 0) : mean - k * deviation;
+      const high = k === undefined ? quantile(call.high ?? 1) : mean + k * deviation;
+      return Math.min(Math.max(own, low), high);
+    }
+  }
+}

@@ -1,0 +1,241 @@
+import { describe, expect, test } from 'vitest';
+import type { Run } from '#domain/backtest/run.js';
+import { expectNear, levelsIn, runIndexCase, weekdays } from './index-case.js';
+
+const DAYS = weekdays(12);
+
+/** Held weights at a close, by name. */
+function heldAt({ index: { book } }: Run, at: number): Record<string, number> {
+  const H = book.columns.length;
+  return Object.fromEntries(
+    [...book.columns].flatMap((column, slot) => {
+      const weight = book.weights[at * H + slot]!;
+      return weight === 0 ? [] : [[book.sm.identifiers[column]!, weight]];
+    }),
+  );
+}
+
+describe('ordinary dividends', () => {
+  const sketch = {
+    close: { A: [100, 90, 180], B: [100, 100, 100] },
+    actions: [{ name: 'A', type: 'DIVIDEND' as const, value: 10, ex: DAYS[1]! }],
+  };
+
+  test('are reinvested in the whole index: A pays 10 at 100, opens at 90, doubles, and the total return is 147.368', () => {
+    const run = runIndexCase({ ...sketch, treatment: { dividends: 'total' } });
+    // PR 100, 95, 140; DP 5 on the second session; TR 100 x (95 + 5) / 100 x 140 / 95.
+    expectNear(levelsIn(run, 'total')[2]!, (100 * 140) / 95);
+    expect((100 * 140) / 95).toBeCloseTo(147.3684, 4);
+    expect(levelsIn(run, 'price').map((level) => Math.round(level * 1e9) / 1e9)).toEqual([100, 95, 140]);
+    expectNear(run.index.book.reinvested!.points[1]!, 5);
+    expect([...run.index.book.divisor]).toEqual([1, 1, 1]);
+  });
+
+  test('buy more of the security that paid them where the treatment says constituent: 150', () => {
+    const run = runIndexCase({ ...sketch, treatment: { dividends: 'total', reinvestment: 'constituent' } });
+    expectNear(run.index.book.value[2]!, 150);
+  });
+
+  test('leave price, total and net return with the same shares: the weights of all three are those of prices', () => {
+    const runs = ['price', 'total', 'net'].map((dividends) =>
+      runIndexCase({ ...sketch, treatment: { dividends, withholding_tax: 0.3 } }),
+    );
+    for (const run of runs) {
+      expect([...run.index.book.weights]).toEqual([...runs[0]!.index.book.weights]);
+      expectNear(levelsIn(run, 'net')[2]!, (100 * (95 + 3.5)) / 100 / (95 / 140));
+      expectNear(levelsIn(run, 'total')[2]!, (100 * 140) / 95);
+    }
+  });
+
+  test('are paid at the exchange rate of their ex-date', () => {
+    const run = runIndexCase({
+      close: { A: [100, 90], B: [100, 100], EURUSD: [1, 2] },
+      reference: { A: { CURRENCY: 'EUR' } },
+      actions: [{ name: 'A', type: 'DIVIDEND', value: 10, ex: DAYS[1]! }],
+      treatment: { dividends: 'total' },
+    });
+    // Half a share of each at 100: 0.5 x 90 x 2 + 0.5 x 100 and 0.5 x 10 x 2.
+    expectNear(levelsIn(run, 'price')[1]!, 140);
+    expectNear(run.index.book.reinvested!.points[1]!, 10);
+  });
+});
+
+describe('special dividends', () => {
+  const sketch = {
+    close: { A: [100, 70, 77], B: [100, 100, 100] },
+    actions: [{ name: 'A', type: 'SPECIAL_DIVIDEND' as const, value: 30, ex: DAYS[1]! }],
+  };
+
+  test('adjust the previous close: A pays 30 at 100, rises 10 % from 70, and all variants are at 104.1176', () => {
+    const run = runIndexCase(sketch);
+    expect(100 * (1 + (0.1 * 70) / 170)).toBeCloseTo(104.1176, 4);
+    for (const variant of ['price', 'total', 'net'] as const) {
+      expectNear(levelsIn(run, variant)[1]!, 100);
+      expectNear(levelsIn(run, variant)[2]!, 100 * (1 + (0.1 * 70) / 170));
+    }
+    // Market value falls from 100 to 85 before the session, and the divisor with it.
+    expectNear(run.index.book.divisor[1]!, 0.85);
+    expectNear(heldAt(run, 1)['A']!, 70 / 170);
+  });
+
+  test.each(['constituent', 'reinvest'])('buy more of the security that paid them: %s', (special_dividends) => {
+    const run = runIndexCase({ ...sketch, treatment: { special_dividends } });
+    expectNear(run.index.book.value[2]!, 105);
+  });
+
+  test('are lost where they are ignored', () => {
+    expectNear(runIndexCase({ ...sketch, treatment: { special_dividends: 'ignore' } }).index.book.value[1]!, 85);
+  });
+
+  test('use the exchange rate of the session before', () => {
+    const run = runIndexCase({
+      close: { A: [100, 70], B: [100, 100], EURUSD: [1, 2] },
+      reference: { A: { CURRENCY: 'EUR' } },
+      actions: [{ name: 'A', type: 'SPECIAL_DIVIDEND', value: 30, ex: DAYS[1]! }],
+    });
+    expectNear(run.index.book.divisor[1]!, 0.85);
+    expectNear(run.index.book.value[1]!, (0.5 * 70 * 2 + 50) / 0.85);
+  });
+});
+
+describe('rights issues', () => {
+  // One new share for two at 40: the price ex rights is (100 + 0.5 x 40) / 1.5 = 80.
+  const sketch = {
+    close: { A: [100, 88], B: [100, 100] },
+    actions: [{ name: 'A', type: 'RIGHTS_ISSUE' as const, value: 0.5, subscription: 40, ex: DAYS[1]! }],
+  };
+
+  test.each([
+    // Shares grow by half: market value 0.5 x 1.5 x 80 + 50 = 110 before the session.
+    ['subscribe', 1.1, (0.5 * 1.5 * 88 + 50) / 1.1],
+    // Shares stay: 0.5 x 80 + 50 = 90.
+    ['price_only', 0.9, (0.5 * 88 + 50) / 0.9],
+  ])('%s', (rights, divisor, level) => {
+    const run = runIndexCase({ ...sketch, treatment: { rights } });
+    expectNear(run.index.book.divisor[1]!, divisor);
+    expectNear(run.index.book.value[1]!, level);
+  });
+
+  test('keep the value of the holding where they are of the constituent: half rises by 10 %', () => {
+    expectNear(runIndexCase({ ...sketch, treatment: { rights: 'constituent' } }).index.book.value[1]!, 105);
+  });
+
+  test('are subscribed for by an index of market values, and by no other unless it says so', () => {
+    const fields = { SHARES_OUTSTANDING: { A: [1, 1], B: [1, 1] } };
+    const byValue = runIndexCase({ ...sketch, fields, weighting: { type: 'MarketCapWeight' } });
+    expectNear(byValue.index.book.divisor[1]!, 1.1);
+    expectNear(runIndexCase(sketch).index.book.divisor[1]!, 0.9);
+  });
+});
+
+test('a spun-off security leaves at its first close where the treatment says so, and the others take its value over', () => {
+  const sketch = {
+    close: { A: [100, 80, 80], B: [100, 100, 110], KID: [null, 20, 40] },
+    universe: ['A', 'B'],
+    actions: [{ name: 'A', type: 'SPIN_OFF' as const, value: 1, related: 'KID', ex: DAYS[1]! }],
+  };
+  const dropped = runIndexCase({ ...sketch, treatment: { spin_offs: 'drop_after_first_session' } });
+  expect(Object.keys(heldAt(dropped, 1))).toEqual(['A', 'B']);
+  expectNear(heldAt(dropped, 1)['A']!, 40 / 90);
+  expectNear(dropped.index.book.value[1]!, 100);
+  expectNear(dropped.index.book.divisor[1]!, 0.9);
+  expectNear(dropped.index.book.value[2]!, (100 * (40 + 55)) / 90);
+  expect(Object.keys(heldAt(runIndexCase(sketch), 1))).toEqual(['A', 'B', 'KID']);
+});
+
+describe('target weights', () => {
+  const close = { A: [100, 100, 200, 200, 200, 200, 200, 200], B: Array.from({ length: 8 }, () => 100) };
+  const sketch = {
+    close,
+    fields: { SHARES_OUTSTANDING: { A: close.A.map(() => 100), B: close.A.map(() => 100) } },
+    weighting: { type: 'MarketCapWeight' },
+    rebalance: { frequency: 'custom', dates: [DAYS[6]], effective_lag: 5 },
+  };
+
+  test('become index shares at the closes of the decision: A doubles in between, weights are 2/3 and 1/3, turnover is 0', () => {
+    const run = runIndexCase(sketch);
+    const rebalance = run.rebalances.at(-1)!;
+    expect(rebalance.session - rebalance.decision).toBe(5);
+    expect([...rebalance.weights].map((weight) => Math.round(weight * 1e12) / 1e12)).toEqual([
+      0.666666666667, 0.333333333333,
+    ]);
+    expect([...rebalance.targets!.weights]).toEqual([0.5, 0.5]);
+    const event = run.index.book.events.find(({ at }) => at === 6)!;
+    const turnover = [...event.before].reduce(
+      (sum, weight, slot) => sum + Math.abs(weight - rebalance.weights[slot]!),
+      0,
+    );
+    expect(turnover).toBeLessThan(1e-15);
+  });
+
+  test('hold at the effective close where they are weights', () => {
+    const run = runIndexCase({ ...sketch, rebalance: { ...sketch.rebalance, weights_as: 'weights' } });
+    expect([...run.rebalances.at(-1)!.weights]).toEqual([0.5, 0.5]);
+  });
+
+  test('have the same bits in both ways without notice', () => {
+    const [shares, weights] = ['shares', 'weights'].map((weights_as) =>
+      runIndexCase({ ...sketch, rebalance: { frequency: 'daily', weights_as } }),
+    );
+    expect([...shares!.index.book.value]).toEqual([...weights!.index.book.value]);
+    expect([...shares!.index.book.weights]).toEqual([...weights!.index.book.weights]);
+  });
+
+  test('go through corporate actions as held shares do', () => {
+    // A is split 4 for 1, and C, which is acquired at 120, leaves its weight to the others.
+    const run = runIndexCase({
+      close: { A: [100, 100, 30, 30], B: [100, 100, 100, 90], C: [100, 100, null, null] },
+      actions: [
+        { name: 'A', type: 'SPLIT', value: 4, ex: DAYS[2]! },
+        { name: 'C', type: 'ACQUISITION', value: 120, ex: DAYS[2]! },
+      ],
+      rebalance: { frequency: 'custom', dates: [DAYS[3]], effective_lag: 2 },
+    });
+    // A third each at the second close: 1.2, 1, 1.2 of it a session later, the last over A and B; then B falls by 10 %.
+    const { weights } = run.rebalances.at(-1)!;
+    expectNear(weights[0]!, 1.2 / (1.2 + 0.9));
+    expectNear(weights[1]!, 0.9 / (1.2 + 0.9));
+  });
+});
+
+describe('a price-weighted index', () => {
+  const split = {
+    close: { A: [400, 100, 110], B: [100, 100, 100] },
+    actions: [{ name: 'A', type: 'SPLIT' as const, value: 4, ex: DAYS[1]! }],
+    weighting: { type: 'PriceWeight' },
+  };
+
+  test('keeps one share through a split: 400 and 100, a 4:1 split, 10 % up, 105', () => {
+    const run = runIndexCase(split);
+    expectNear(run.index.book.value[1]!, 100);
+    expectNear(run.index.book.value[2]!, 105);
+    // Shares stay, so the divisor falls from 500 to 200 of the money of one share each.
+    expectNear(run.index.book.divisor[1]!, 0.4);
+  });
+
+  test('keeps the weight where its parameter says so: 108', () => {
+    const run = runIndexCase({ ...split, weighting: { type: 'PriceWeight', params: { splits: 'keep_weight' } } });
+    expectNear(run.index.book.value[2]!, 108);
+  });
+
+  test('changes its divisor for entries and exits, and holds the shares of its factor', () => {
+    const run = runIndexCase({
+      close: { A: [100, 110, 120], B: [50, 50, 60], C: [null, 200, 210] },
+      fields: { FACTOR: { A: [1, 1, 1], B: [3, 3, 3], C: [2, 2, 2] } },
+      weighting: { type: 'PriceWeight', params: { factor_field: 'FACTOR' } },
+      rebalance: { frequency: 'custom', dates: [DAYS[1]] },
+    });
+    // 100 + 3 x 50 = 250 is level 100; 110 + 150 = 260 is 104; with 2 x 200 it is 660.
+    const { value, divisor, weights } = run.index.book;
+    expectNear(value[1]!, 104);
+    expectNear(divisor[1]!, 660 / 260);
+    expectNear(weights[3 + 2]!, 400 / 660);
+    expectNear(value[2]!, (104 * (120 + 180 + 420)) / 660);
+  });
+
+  test('is the same rebalanced every day and never', () => {
+    const [daily, never] = ['daily', 'none'].map((frequency) => runIndexCase({ ...split, rebalance: { frequency } }));
+    daily!.index.book.value.forEach((level, t) => expectNear(never!.index.book.value[t]!, level));
+    daily!.index.book.divisor.forEach((divisor, t) => expectNear(never!.index.book.divisor[t]!, divisor));
+  });
+});

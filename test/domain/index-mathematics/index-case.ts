@@ -1,0 +1,63 @@
+import { expect } from 'vitest';
+import type { Run } from '#domain/backtest/run.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { buildMarket, weekdayCalendars, type MarketSketch } from '../backtest/market-builder.js';
+import { runOn, type RunRequest } from '../backtest/random-run.js';
+
+export const CALENDARS = weekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-12-31' } });
+
+/** Weekdays from Monday 4 March 2024 on. */
+export function weekdays(count: number): string[] {
+  const { sessions } = CALENDARS.get('MAIN')!;
+  const first = sessions.findIndex((day) => new Date(day * 86_400_000).toISOString().startsWith('2024-03-04'));
+  return Array.from({ length: count }, (_, t) =>
+    new Date(sessions[first + t]! * 86_400_000).toISOString().slice(0, 10),
+  );
+}
+
+export interface IndexCase extends Omit<MarketSketch, 'dates'> {
+  readonly treatment?: object;
+  readonly rebalance?: object;
+  readonly weighting?: object;
+  readonly universe?: readonly string[];
+  readonly currency?: string;
+  readonly request?: RunRequest;
+}
+
+/** An index by the rules of its document, over every name that is no exchange rate; never rebalanced unless said. */
+export function runIndexCase({
+  treatment = {},
+  rebalance = { frequency: 'none' },
+  weighting = { type: 'EqualWeight' },
+  universe,
+  currency = 'USD',
+  request = {},
+  ...sketch
+}: IndexCase): Run {
+  const sessions = Object.values(sketch.close)[0]!.length;
+  const dates = weekdays(sessions);
+  const document = IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: dates[0],
+    currency,
+    rebalance,
+    universe: {
+      kind: 'list',
+      identifiers: universe ?? Object.keys(sketch.close).filter((name) => !/^[A-Z]{6}$/.test(name)),
+    },
+    pipeline: { treatment, weighting },
+  });
+  return runOn(CALENDARS, buildMarket({ dates, ...sketch }), document, { createDecider: indexDecider, ...request });
+}
+
+/** Levels of a return variant. */
+export function levelsIn({ variants }: Run, variant: 'price' | 'total' | 'net'): number[] {
+  return [...variants[variant]!.level];
+}
+
+export function expectNear(actual: number, expected: number, tolerance = 1e-12): void {
+  expect(Math.abs(actual / expected - 1), `${actual} beside ${expected}`).toBeLessThan(tolerance);
+}

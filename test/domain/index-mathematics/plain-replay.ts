@@ -1,0 +1,203 @@
+import type { Run } from '#domain/backtest/run.js';
+import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
+
+/**
+ * Index mathematics written out: numbers of shares, one divisor, plain loops over securities, sessions and actions. It
+ * shares no code with the engine and takes from a run its decisions alone: which weights were decided on which session,
+ * and from which one they are held.
+ */
+export interface Replayed {
+  readonly price: number[];
+  readonly total: number[];
+  readonly net: number[];
+  readonly divisor: number[];
+  readonly points: number[];
+  /** Market value before and after each change of the divisor, with the divisor before and after it. */
+  readonly changes: { before: number; divisorBefore: number; after: number; divisorAfter: number }[];
+  readonly weights: Map<string, number>[];
+}
+
+export interface ReplayTerms {
+  readonly special: 'adjust' | 'ignore';
+  readonly rights: 'subscribe' | 'price_only';
+  readonly spinOffs: 'zero_price' | 'drop_after_first_session' | 'ignore';
+  readonly keepsShares: boolean;
+  readonly withholdingTax: number;
+}
+
+/** Shares by security. */
+type Shares = Map<string, number>;
+
+export function replay(run: Run, terms: ReplayTerms): Replayed {
+  const { sm, from, length } = run.index.book;
+  const market = createMarket(sm.market, sm.sessions);
+  const found: Replayed = { price: [], total: [], net: [], divisor: [], points: [], changes: [], weights: [] };
+  const index = { shares: new Map<string, number>(), divisor: 1 };
+  const pending = new Map<number, { shares: Shares; session: number }>();
+  const base = run.document.base_value;
+  let perShare = 0;
+  const decided = run.index.compositions.list;
+  for (let t = 0; t < from + length; t++) {
+    market.open(t);
+    const before = worth(index.shares, market);
+    for (const shares of [index.shares, ...[...pending.values()].map((one) => one.shares)])
+      adjust(shares, market.actionsOn(t), terms);
+    market.adjust(t, terms);
+    changeDivisor(found, index, before, worth(index.shares, market));
+    market.close(t);
+    const value = worth(index.shares, market);
+    const dividends = (tax: number): number =>
+      sum([...index.shares].map(([name, q]) => q * market.dividend(name) * (1 - tax) * market.rate(name)));
+    if (t > from) {
+      const price = value / index.divisor;
+      const grow = (level: number, paid: number): number =>
+        (level * (price + paid / index.divisor)) / found.price.at(-1)!;
+      found.total.push(grow(found.total.at(-1)!, dividends(0)));
+      found.net.push(grow(found.net.at(-1)!, dividends(terms.withholdingTax)));
+      found.points.push(dividends(0) / index.divisor);
+      found.price.push(price);
+    }
+    for (const one of pending.values()) leave(one.shares, market, t, terms);
+    const left = leave(index.shares, market, t, terms);
+    if (index.shares.size > 0)
+      changeDivisor(found, index, worthWith(index.shares, market, left), worth(index.shares, market));
+    for (const one of decided)
+      if (one.decision === t) pending.set(one.session * 1000 + t, pendingOf(one, market, terms));
+    for (const [key, { session, shares }] of pending) {
+      if (session !== t) continue;
+      const held = worth(index.shares, market);
+      if (t === from) perShare = base / worth(shares, market);
+      const scale = t === from || terms.keepsShares ? perShare : held / worth(shares, market);
+      index.shares = new Map([...shares].map(([name, q]) => [name, q * scale]));
+      if (terms.keepsShares) changeDivisor(found, index, held, worth(index.shares, market));
+      pending.delete(key);
+    }
+    if (t === from) {
+      for (const levels of [found.price, found.total, found.net]) levels.push(base);
+      found.points.push(0);
+    }
+    if (t < from) continue;
+    found.divisor.push(index.divisor);
+    const whole = worth(index.shares, market);
+    found.weights.push(new Map([...index.shares].map(([name, q]) => [name, (q * market.money(name)) / whole])));
+  }
+  return found;
+}
+
+/** Numbers of shares of a decision at its closes; fixed numbers are one of each. */
+function pendingOf(
+  { columns, weights, targets, session }: Run['rebalances'][number],
+  market: Market,
+  { keepsShares }: ReplayTerms,
+): { shares: Shares; session: number } {
+  const { columns: of, weights: wanted } = targets ?? { columns, weights };
+  const moneyOf = [...of].map((column) => market.money(market.names[column]!));
+  const unit = keepsShares ? sum(moneyOf) : 1;
+  return { session, shares: new Map([...of].map((c, k) => [market.names[c]!, (unit * wanted[k]!) / moneyOf[k]!])) };
+}
+
+function changeDivisor(found: Replayed, index: { divisor: number }, before: number, after: number): void {
+  if (before === after || before === 0) return;
+  const divisorBefore = index.divisor;
+  index.divisor *= after / before;
+  found.changes.push({ before, divisorBefore, after, divisorAfter: index.divisor });
+}
+
+/** Splits, rights and spin-offs change the shares before the session opens. */
+function adjust(shares: Shares, actions: readonly CorporateAction[], terms: ReplayTerms): void {
+  for (const { identifier, type, value, related, subscriptionPrice } of actions) {
+    const held = shares.get(identifier);
+    if (held === undefined) continue;
+    if (type === 'SPLIT' && !terms.keepsShares) shares.set(identifier, held * value);
+    if (type === 'RIGHTS_ISSUE' && subscriptionPrice !== null && terms.rights === 'subscribe')
+      shares.set(identifier, held * (1 + value));
+    if (type === 'SPIN_OFF' && terms.spinOffs !== 'ignore')
+      shares.set(related!, (shares.get(related!) ?? 0) + held * value);
+  }
+}
+
+/** Securities that end, at the close: they turn into others, or leave with what they are worth. */
+function leave(shares: Shares, market: Market, t: number, { spinOffs }: ReplayTerms): Shares {
+  const left: Shares = new Map();
+  for (const { identifier, type, value, related } of market.actionsOn(t)) {
+    const held = shares.get(identifier);
+    if (type === 'SPIN_OFF' && spinOffs === 'drop_after_first_session' && shares.has(related!)) {
+      left.set(related!, shares.get(related!)!);
+      shares.delete(related!);
+    }
+    if (held === undefined || !(type === 'MERGER' || type === 'ACQUISITION' || type === 'DELISTING')) continue;
+    shares.delete(identifier);
+    if (type === 'MERGER') shares.set(related!, (shares.get(related!) ?? 0) + held * value);
+    else left.set(identifier, held);
+  }
+  return left;
+}
+
+function worth(shares: Shares, market: Market): number {
+  return sum([...shares].map(([name, q]) => q * market.money(name)));
+}
+
+function worthWith(shares: Shares, market: Market, left: Shares): number {
+  return worth(shares, market) + worth(left, market);
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
+interface Market {
+  readonly names: readonly string[];
+  open(t: number): void;
+  adjust(t: number, terms: ReplayTerms): void;
+  close(t: number): void;
+  actionsOn(t: number): readonly CorporateAction[];
+  rate(name: string): number;
+  money(name: string): number;
+  dividend(name: string): number;
+}
+
+/** Prices as they are carried: of what an acquisition pays for, what it pays. */
+function createMarket({ identifiers, dates, fields, actions, reference }: MarketData, sessions: Int32Array): Market {
+  const close = fields.get('CLOSE')!;
+  const N = identifiers.length;
+  const carried = new Map<string, number>();
+  const paid = new Map<string, number>();
+  const currencies = new Map(
+    identifiers.map((name) => [name, (reference.rows.get(name)?.[0]?.values[0] as string | undefined) ?? 'USD']),
+  );
+  const on = (t: number) =>
+    actions.filter(({ exDay }) => exDay <= sessions[t]! && (t === 0 || exDay > sessions[t - 1]!));
+  const money = (name: string): number => carried.get(name)! * rate(name);
+  const rate = (name: string): number => {
+    const currency = currencies.get(name)!;
+    return currency === 'USD' || name.length === 6 ? 1 : carried.get(`${currency}USD`)!;
+  };
+  return {
+    names: identifiers,
+    actionsOn: on,
+    rate,
+    money: (name) => (carried.get(name) === undefined ? 0 : money(name)),
+    dividend: (name) => paid.get(name) ?? 0,
+    open: () => paid.clear(),
+    adjust(t, { special, rights }) {
+      for (const { identifier, type, value, subscriptionPrice } of on(t)) {
+        const before = carried.get(identifier);
+        if (before === undefined) continue;
+        if (type === 'SPLIT') carried.set(identifier, before / value);
+        if (type === 'SPECIAL_DIVIDEND' && special === 'adjust') carried.set(identifier, before - value);
+        if (type === 'RIGHTS_ISSUE' && subscriptionPrice !== null && rights !== undefined)
+          carried.set(identifier, (before + value * subscriptionPrice) / (1 + value));
+      }
+    },
+    close(t) {
+      const row = dates.indexOf(sessions[t]!);
+      identifiers.forEach((name, i) => {
+        const bar = row < 0 ? Number.NaN : close[row * N + i]!;
+        if (bar === bar) carried.set(name, bar);
+      });
+      for (const { identifier, type, value, related } of on(t)) {
+        if (type === 'DIVIDEND') paid.set(identifier, (paid.get(identifier) ?? 0) + value);
+        if (type === 'ACQUISITION' || (type === 'DELISTING' && value > 0)) carried.set(identifier, value);
+        if (type === 'MERGER') carried.set(identifier, (value * money(related!)) / rate(identifier));
+      }
+    },
+  };
+}

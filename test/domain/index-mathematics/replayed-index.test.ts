@@ -1,0 +1,185 @@
+import { describe, expect, test } from 'vitest';
+import { fc } from '../../fast-check.js';
+import type { ActionSketch } from '../backtest/market-builder.js';
+import { expectNear, levelsIn, runIndexCase, weekdays, type IndexCase } from './index-case.js';
+import { replay, type ReplayTerms } from './plain-replay.js';
+
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 40);
+const SESSIONS = 30;
+const NAMES = ['A', 'B', 'C', 'D', 'E', 'F'];
+const CURRENCIES: Readonly<Record<string, string>> = { C: 'EUR', D: 'EUR', E: 'GBP' };
+
+/** Prices that move by up to 6 % a session, halts of a session or two, and events of every kind in three currencies. */
+const randomCase = fc
+  .record({
+    steps: fc.array(fc.integer({ min: -60, max: 60 }), { minLength: 400, maxLength: 400 }),
+    halts: fc.array(fc.record({ name: fc.nat(5), at: fc.integer({ min: 2, max: SESSIONS - 4 }) }), { maxLength: 4 }),
+    events: fc.array(
+      fc.record({
+        name: fc.nat(5),
+        type: fc.constantFrom<ActionSketch['type']>(
+          'DIVIDEND',
+          'DIVIDEND',
+          'SPECIAL_DIVIDEND',
+          'SPLIT',
+          'RIGHTS_ISSUE',
+          'SPIN_OFF',
+          'MERGER',
+          'ACQUISITION',
+        ),
+        at: fc.integer({ min: 1, max: SESSIONS - 1 }),
+        size: fc.integer({ min: 1, max: 9 }),
+      }),
+      { maxLength: 10 },
+    ),
+    terms: fc.record<Omit<ReplayTerms, 'keepsShares'>>({
+      special: fc.constantFrom('adjust', 'adjust', 'ignore'),
+      rights: fc.constantFrom('subscribe', 'price_only'),
+      spinOffs: fc.constantFrom('zero_price', 'drop_after_first_session', 'ignore'),
+      withholdingTax: fc.constantFrom(0, 0.15),
+    }),
+    dividends: fc.constantFrom('price', 'total', 'net'),
+    weighting: fc.constantFrom('EqualWeight', 'MarketCapWeight', 'PriceWeight'),
+    frequency: fc.constantFrom('none', 'weekly', 'daily'),
+    lag: fc.integer({ min: 0, max: 4 }),
+  })
+  .map(sketch);
+
+interface Sketched {
+  readonly sketch: IndexCase;
+  readonly terms: ReplayTerms;
+}
+
+function sketch({
+  steps,
+  halts,
+  events,
+  terms,
+  dividends,
+  weighting,
+  frequency,
+  lag,
+}: {
+  steps: number[];
+  halts: { name: number; at: number }[];
+  events: { name: number; type: ActionSketch['type']; at: number; size: number }[];
+  terms: Omit<ReplayTerms, 'keepsShares'>;
+  dividends: string;
+  weighting: string;
+  frequency: string;
+  lag: number;
+}): Sketched {
+  const days = weekdays(SESSIONS);
+  const path = (start: number, n: number): number[] => {
+    let price = start;
+    return days.map((_, t) => (price *= 1 + steps[(7 * t + n * 31) % steps.length]! / 1000));
+  };
+  const close: Record<string, (number | null)[]> = Object.fromEntries(
+    NAMES.map((name, n) => [name, path(40 + 15 * n, n)]),
+  );
+  // A halted price is read as it was traded: with a special dividend in the halt it is not what a share is worth.
+  for (const { name, at } of weighting === 'PriceWeight' ? [] : halts)
+    close[NAMES[name]!]![at] = close[NAMES[name]!]![at + 1] = null;
+  const actions = ownEvents(events).map(({ name, type, at, size }) =>
+    toAction(NAMES[name]!, type, { ex: days[at]!, size }),
+  );
+  // Spun-off securities have a price from their ex-date on; a bought or merged security has none after it.
+  for (const { name, type, related, ex } of actions) {
+    const at = days.indexOf(ex);
+    if (type === 'SPIN_OFF') close[related!] = path(5, at).map((price, t) => (t < at ? null : price));
+    if (type === 'MERGER' || type === 'ACQUISITION')
+      close[name] = close[name]!.map((price, t) => (t > at ? null : price));
+  }
+  const currencies = Object.keys(close).map((name) => [name, { CURRENCY: CURRENCIES[name[0]!] ?? 'USD' }]);
+  const shares = Object.fromEntries(Object.keys(close).map((name, n) => [name, days.map(() => 100 + 10 * n)]));
+  return {
+    sketch: {
+      close: { ...close, EURUSD: path(1.1, 77), GBPUSD: path(1.3, 88) },
+      fields: { SHARES_OUTSTANDING: shares },
+      reference: Object.fromEntries(currencies),
+      universe: NAMES,
+      actions,
+      treatment: {
+        dividends,
+        withholding_tax: terms.withholdingTax,
+        special_dividends: terms.special,
+        rights: terms.rights,
+        spin_offs: terms.spinOffs,
+      },
+      weighting: { type: weighting },
+      rebalance: { frequency, effective_lag: lag },
+    },
+    terms: { ...terms, keepsShares: weighting === 'PriceWeight' },
+  };
+}
+
+/** At most one event of a name on a session, and none from its end on. A stays, and what merges merges into it. */
+function ownEvents<E extends { name: number; type: string; at: number }>(events: readonly E[]): E[] {
+  const ends = (type: string): boolean => type === 'MERGER' || type === 'ACQUISITION';
+  const sorted = events.toSorted((a, b) => a.at - b.at);
+  return sorted.filter(({ name, type, at }, i) => {
+    const before = sorted.slice(0, i).filter((other) => other.name === name);
+    const isSpun = type === 'SPIN_OFF' && before.some((other) => other.type === 'SPIN_OFF');
+    return !isSpun && !(name === 0 && ends(type)) && !before.some((other) => other.at === at || ends(other.type));
+  });
+}
+
+function toAction(name: string, type: ActionSketch['type'], { ex, size }: { ex: string; size: number }): ActionSketch {
+  switch (type) {
+    case 'SPLIT':
+      return { name, type, ex, value: [0.5, 2, 3][size % 3]! };
+    case 'RIGHTS_ISSUE':
+      return { name, type, ex, value: 0.1 * size, subscription: 20 };
+    case 'SPIN_OFF':
+      return { name, type, ex, value: 0.2 * size, related: `${name}KID` };
+    case 'MERGER':
+      return { name, type, ex, value: 0.3 * size, related: 'A' };
+    case 'ACQUISITION':
+      return { name, type, ex, value: 10 * size };
+    default:
+      return { name, type, ex, value: 0.4 * size };
+  }
+}
+
+describe('on random markets with every kind of event, halts and three currencies', () => {
+  test('levels, divisor, dividend points and weights are those of numbers of shares written out', () => {
+    fc.assert(
+      fc.property(randomCase, ({ sketch, terms }) => {
+        const run = runIndexCase(sketch);
+        const expected = replay(run, terms);
+        const { reinvested, columns, weights, sm } = run.index.book;
+        for (const variant of ['price', 'total', 'net'] as const)
+          levelsIn(run, variant).forEach((level, t) => expectNear(level, expected[variant][t]!, 1e-10));
+        expected.points.forEach((points, t) => expect(reinvested!.points[t]! - points).toBeCloseTo(0, 9));
+        expected.divisor.forEach((divisor, t) => expectNear(run.index.book.divisor[t]!, divisor, 1e-10));
+        expected.weights.forEach((held, t) =>
+          columns.forEach((column, slot) =>
+            expect(weights[t * columns.length + slot]!).toBeCloseTo(held.get(sm.identifiers[column]!) ?? 0, 10),
+          ),
+        );
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  test('the price return is continuous at every change of the divisor, and total return follows from points', () => {
+    fc.assert(
+      fc.property(randomCase, ({ sketch, terms }) => {
+        const run = runIndexCase(sketch);
+        const expected = replay(run, terms);
+        for (const { before, divisorBefore, after, divisorAfter } of expected.changes)
+          expectNear(before / divisorBefore, after / divisorAfter);
+        const [price, total, net] = (['price', 'total', 'net'] as const).map((variant) => levelsIn(run, variant));
+        const { points, netPoints } = run.index.book.reinvested!;
+        for (let t = 1; t < price!.length; t++) {
+          expectNear(total![t]!, (total![t - 1]! * (price![t]! + points[t]!)) / price![t - 1]!);
+          expectNear(net![t]!, (net![t - 1]! * (price![t]! + netPoints[t]!)) / price![t - 1]!);
+        }
+        // The level of the index is that of its own variant.
+        const own = levelsIn(run, sketch.treatment!['dividends' as never]);
+        run.index.book.value.forEach((value, t) => expectNear(value, own[t]!, 1e-11));
+      }),
+      { numRuns: RUNS },
+    );
+  });
+});

@@ -1,0 +1,152 @@
+import { describe, expect, test } from 'vitest';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import { createComposer } from '#domain/books/create-composer.js';
+import { methodologyOf } from '#domain/rules/methodology.js';
+import { aligned, CALENDARS, documentOf, generatedMarket, marketOf, selectedBy, deciderOf } from './rule-market.js';
+
+/** Ten securities of equal size, J the best by its score and A the worst, in two sectors. */
+const NAMES = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'I', 'J'];
+const sm = aligned(
+  marketOf({
+    identifiers: NAMES,
+    fields: {
+      CLOSE: [NAMES.map(() => 1)],
+      SIZE: [NAMES.map(() => 10)],
+      SCORE: [NAMES.map((_, i) => i + 1)],
+    },
+    reference: { SECTOR: NAMES.map((_, i) => (i % 2 === 0 ? 'even' : 'odd')) },
+  }),
+);
+const kept = (type: string, params: object, incumbents: string[] | null = null) =>
+  selectedBy(sm, { type, params }, { incumbents }).join('');
+
+describe('bands of coverage', () => {
+  // Of equal sizes the best n cover n tenths.
+  const bands = { field: 'SIZE', rank_field: 'SCORE', coverage: 0.5, lower: 0.3, upper: 0.7 };
+
+  test.each<[string[] | null, string, string]>([
+    [null, 'FGHIJ', 'without constituents the best fill up to the coverage'],
+    [['C', 'D'], 'DGHIJ', 'a constituent within the upper band stays before others fill up'],
+    [['C', 'D', 'E', 'F'], 'DEFHIJ', 'constituents within the upper band stay even beyond the coverage'],
+    [['A', 'B'], 'FGHIJ', 'a constituent beyond the upper band leaves'],
+    [['J'], 'FGHIJ', 'a constituent within the lower band takes no place of others'],
+  ])('constituents %j: %s, as %s', (incumbents, expected) => {
+    expect(kept('CumulativeCoverage', bands, incumbents)).toBe(expected);
+  });
+
+  test('explain by the band which a security has to reach', () => {
+    const pipeline = {
+      selection: [{ id: 'x', type: 'CumulativeCoverage', params: bands }],
+      weighting: { type: 'EqualWeight' },
+    };
+    const trace = deciderOf(sm, pipeline).trace(0, Int32Array.of(3));
+    const reasonOf = (name: string) => trace.verdicts[0]!.verdict.because(NAMES.indexOf(name));
+    expect(reasonOf('D')).toMatchObject({
+      incumbent: true,
+      rank: 7,
+      cutoff: 7,
+      thresholds: [{ type: 'coverage_upper' }],
+    });
+    expect(reasonOf('F')).toMatchObject({ rank: 5, thresholds: [{ type: 'fill_up' }], distance: 1 });
+    expect(reasonOf('J')).toMatchObject({ rank: 1, distance: 0 });
+  });
+});
+
+test('a buffer in groups counts places and constituents in each group', () => {
+  const params = { field: 'SCORE', count: 2, enter_rank: 1, exit_rank: 3, group_by: 'SECTOR' };
+  expect(kept('BufferedTopN', params)).toBe('GHIJ');
+  // E is third of A, C, E, G, I; B is beyond the exit rank of its group.
+  expect(kept('BufferedTopN', params, ['E', 'B'])).toBe('EHIJ');
+});
+
+describe('a fallback', () => {
+  const rule = (fallback: unknown) => ({
+    selection: [{ id: 'x', type: 'RangeFilter', params: { field: 'SCORE', minimum: 9 }, fallback }],
+    weighting: { type: 'EqualWeight' },
+  });
+  const decided = (fallback: unknown) => {
+    const decision = deciderOf(sm, rule(fallback)).decide(0, null);
+    return decision.kind === 'decided' ? Array.from(decision.columns, (column) => NAMES[column]).join('') : '';
+  };
+
+  test('is taken while fewer than its number are kept, step by step', () => {
+    expect(decided([])).toBe('IJ');
+    expect(decided([{ when_fewer_than: 2, params: { minimum: 5 } }])).toBe('IJ');
+    expect(decided([{ when_fewer_than: 3, params: { minimum: 8 } }])).toBe('HIJ');
+    const steps = [
+      { when_fewer_than: 3, params: { minimum: 9.5 } },
+      { when_fewer_than: 3, params: { minimum: 7 } },
+      { when_fewer_than: 3, params: { minimum: 1 } },
+    ];
+    expect(decided(steps)).toBe('GHIJ');
+  });
+
+  test('is in the methodology and reads what its parameters read', () => {
+    const document = documentOf(rule([{ when_fewer_than: 3, params: { field: 'SIZE', minimum: 8 } }]));
+    expect(methodologyOf(document).join(' ')).toContain(
+      'Where fewer than 3 remain, instead: Keep the names with a SIZE at least 8',
+    );
+  });
+});
+
+describe('sets of universes', () => {
+  const market = generatedMarket({ names: 30, sessions: 120, seed: 4 });
+  const named = (id: string, rest: Record<string, unknown>) =>
+    documentOf(
+      {
+        selection: [{ id: 'x', type: 'TopN', params: { field: 'SCORE', count: 8 } }],
+        weighting: { type: 'EqualWeight' },
+      },
+      { id, base_date: '2020-03-02', rebalance: { frequency: 'monthly' }, ...rest },
+    );
+  const large = named('LARGE', { rebalance: { frequency: 'monthly', effective_lag: 5 } });
+  const list = { kind: 'list', identifiers: market.identifiers.slice(0, 12) };
+  const universeOf = (universe: unknown) => {
+    const document = named('SET', { universe });
+    const composer = createComposer({
+      market,
+      calendars: CALENDARS,
+      documents: { LARGE: large, SET: document },
+      until: market.dates.at(-1)!,
+      createDecider: indexDecider,
+    });
+    const session = composer.market('SET').sessions.length - 2;
+    const decided = composer.decidedOn('LARGE', session)!;
+    const all = named('ALL', {});
+    const everything = createComposer({
+      market,
+      calendars: CALENDARS,
+      documents: { ALL: all },
+      until: market.dates.at(-1)!,
+      createDecider: indexDecider,
+    }).universe('ALL', session);
+    return {
+      found: Array.from(composer.universe('SET', session)),
+      all: Array.from(everything),
+      index: Array.from(decided.columns),
+    };
+  };
+  const first = (column: number) => column < 12;
+
+  test('have the members of any, of all, or of the first alone', () => {
+    const index = { kind: 'index', id: 'LARGE' };
+    const union = universeOf({ kind: 'union', of: [list, index] });
+    expect(union.found).toEqual(union.all.filter((column) => first(column) || union.index.includes(column)));
+    const both = universeOf({ kind: 'intersection', of: [list, index, { kind: 'all' }] });
+    expect(both.found).toEqual(both.all.filter((column) => first(column) && both.index.includes(column)));
+    const rest = universeOf({ kind: 'difference', of: [{ kind: 'all' }, index, list] });
+    expect(rest.found).toEqual(rest.all.filter((column) => !first(column) && !rest.index.includes(column)));
+    expect(rest.found.length).toBeGreaterThan(0);
+    const nested = universeOf({ kind: 'difference', of: [list, { kind: 'intersection', of: [list, index] }] });
+    expect(nested.found).toEqual(nested.all.filter((column) => first(column) && !nested.index.includes(column)));
+  });
+
+  test('are in the methodology', () => {
+    const document = named('SET', {
+      universe: { kind: 'difference', of: [{ kind: 'all' }, { kind: 'index', id: 'LARGE' }] },
+    });
+    expect(methodologyOf(document).join(' ')).toContain(
+      'The universe is what is in (every name that can be priced on the decision date) and in none of (the constituents of the index LARGE as it was last decided).',
+    );
+  });
+});

@@ -1,0 +1,243 @@
+import { describe, expect, test } from 'vitest';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import { createComposer } from '#domain/books/create-composer.js';
+import { validateIndex } from '#domain/checks/validate-index.js';
+import type { IndexDocument, RuleDocument } from '#domain/documents/index-document.js';
+import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
+import { createDecider } from '#domain/rules/decide.js';
+import { lookBackOf } from '#domain/rules/look-back.js';
+import { previewRules } from '#domain/rules/preview.js';
+import { dayFrom } from '#domain/time/days.js';
+import { aligned, CALENDARS, generatedMarket, marketOf, priceable, WEEKDAYS } from './rule-market.js';
+
+const known = new Map<string, IndexDocument>();
+
+/** A document as it is stored, from what a client sends. */
+function stored(id: string, body: Record<string, unknown>): RuleDocument {
+  const sent = {
+    id,
+    name: id,
+    calendar: 'TEST',
+    base_date: '2020-03-02',
+    rebalance: { frequency: 'monthly' },
+    ...body,
+  };
+  const { document, findings } = validateIndex(sent, {
+    calendars: CALENDARS.list(),
+    indexOf: (name) => known.get(name),
+  });
+  if (document === undefined) throw new Error(JSON.stringify(findings));
+  known.set(id, document);
+  return document as RuleDocument;
+}
+
+const market = generatedMarket({ names: 40, sessions: 320, seed: 21 });
+const sm = aligned(market);
+const LAST = sm.sessions.length - 1;
+
+function weightsOf(document: RuleDocument, on = sm, session = on.sessions.length - 1): Record<string, number> {
+  const decider = createDecider({ document, market: on, universe: (at) => priceable(on, at) });
+  const decision = decider.decide(session, null);
+  if (decision.kind !== 'decided') throw new Error(decision.finding.message);
+  return Object.fromEntries(
+    Array.from(decision.columns, (column, i) => [on.identifiers[column]!, decision.weights[i]!]),
+  );
+}
+
+const weighted = (id: string, field: unknown, rest: Record<string, unknown> = {}) =>
+  stored(id, { pipeline: { weighting: { type: 'FieldWeight', params: { field } } }, ...rest });
+
+describe('an expression where a field is accepted', () => {
+  test('weights are the hand calculation from the weights of its parts', () => {
+    const found = weightsOf(weighted('TILTED', 'FREE_FLOAT_MARKET_CAP * max(1 + zscore(SCORE), 0)'));
+    const all = Array.from(priceable(sm, LAST));
+    const caps = weightsOf(weighted('CAPS', 'FREE_FLOAT_MARKET_CAP'));
+    const row = market.fields.get('SCORE')!;
+    const scoreOf = (column: number): number => {
+      for (let t = LAST; t >= LAST - 5; t--) {
+        const value = row[sm.rowOf[t]! * sm.names + column]!;
+        if (!Number.isNaN(value)) return value;
+      }
+      return NaN;
+    };
+    const scores = all.map(scoreOf);
+    const present = scores.filter((score) => !Number.isNaN(score));
+    const mean = present.reduce((sum, score) => sum + score, 0) / present.length;
+    const deviation = Math.sqrt(present.reduce((sum, score) => sum + (score - mean) ** 2, 0) / present.length);
+    const raw = all.map(
+      (column, i) => (caps[sm.identifiers[column]!] ?? NaN) * Math.max(0, 1 + (scores[i]! - mean) / deviation),
+    );
+    const total = raw.reduce((sum, value) => sum + (value > 0 ? value : 0), 0);
+    expect(Object.keys(found).length).toBeGreaterThan(10);
+    all.forEach((column, i) => {
+      const weight = found[sm.identifiers[column]!] ?? 0;
+      expect(weight).toBeCloseTo(raw[i]! > 0 ? raw[i]! / total : 0, 12);
+    });
+  });
+
+  test('a named datapoint is the expression that it stands for, with lag and transform too', () => {
+    const datapoints = { VALUE: 'SCORE * 2 + 3', GOOD: 'zscore(VALUE, by=GROUP)', GROUP: 'SECTOR' };
+    const named = weightsOf(weighted('NAMED', 'exp(GOOD)', { datapoints }));
+    expect(named).toEqual(weightsOf(weighted('INLINE', 'exp(zscore(SCORE * 2 + 3, by=SECTOR))')));
+    const lagged = weightsOf(weighted('LAGGED', 'exp(last(VALUE, lag=3))', { datapoints }));
+    expect(lagged).toEqual(weightsOf(weighted('LAGGED-INLINE', 'exp(SCORE(lag=3) * 2 + 3)')));
+    const ranked = weighted('RANKED', { name: 'VALUE', transform: 'percentile' }, { datapoints });
+    expect(weightsOf(ranked)).toEqual(weightsOf(weighted('RANKED-INLINE', 'percentile(SCORE * 2 + 3)')));
+  });
+
+  test('a condition as text keeps what its tree keeps', () => {
+    const kept = (expression: unknown) =>
+      weightsOf(
+        stored('FILTERED', {
+          pipeline: {
+            selection: [{ id: 'x', type: 'ExpressionFilter', params: { expression } }],
+            weighting: { type: 'EqualWeight' },
+          },
+        }),
+      );
+    const above = {
+      node: 'comparison',
+      field: { node: 'field', name: 'SCORE', transform: 'percentile' },
+      comparison: 'gt',
+      value: 0.3,
+    };
+    const sector = { node: 'comparison', field: { node: 'field', name: 'SECTOR' }, comparison: 'ne', value: 'S0' };
+    expect(kept('percentile(SCORE) > 0.3 and SECTOR != "S0"')).toEqual(
+      kept({ node: 'all', operands: [above, sector] }),
+    );
+    expect(kept('SCORE > median(SCORE, by=SECTOR)')).not.toEqual(kept('SCORE > median(SCORE)'));
+  });
+});
+
+describe('years of growth', () => {
+  const day = (date: string) => dayFrom(date);
+  const pay = (identifier: string, year: number, value: number): Partial<CorporateAction> => ({
+    identifier,
+    type: 'DIVIDEND',
+    value,
+    exDay: day(`${year}-06-01`),
+  });
+  /** Prices of 2020 to 2023: the decision is in January 2023, so the last complete year is 2022. */
+  const first = WEEKDAYS.sessions.findIndex((session) => session >= day('2020-01-01'));
+  const sessions = WEEKDAYS.sessions.findIndex((session) => session > day('2023-01-13')) - first;
+  const names = ['CUT', 'FLAT', 'NEW', 'RISING', 'SPLIT', 'WITHIN'];
+  const actions = [
+    ...[1, 1.1, 1.2, 1.3, 1.4].map((value, i) => pay('RISING', 2018 + i, value)),
+    ...[1, 1.1, 0.9, 1.3, 1.4].map((value, i) => pay('CUT', 2018 + i, value)),
+    ...[1, 1.1, 1.2, 1.2, 1.3].map((value, i) => pay('FLAT', 2018 + i, value)),
+    ...[1, 1.2].map((value, i) => pay('NEW', 2021 + i, value)),
+    // After two for one in 2021 a dividend of 0.6 is one of 1.2 before.
+    ...[1, 1.1, 1.15, 0.6, 0.61].map((value, i) => pay('SPLIT', 2018 + i, value)),
+    { identifier: 'SPLIT', type: 'SPLIT' as const, value: 2, exDay: day('2021-01-04') },
+    // What is paid in the year of the decision does not count yet.
+    ...[1, 1.1, 1.2].map((value, i) => pay('WITHIN', 2020 + i, value)),
+    { identifier: 'WITHIN', type: 'DIVIDEND' as const, value: 0.01, exDay: day('2023-01-05') },
+  ];
+  const own = aligned(
+    marketOf({
+      identifiers: names,
+      fields: { CLOSE: Array.from({ length: sessions }, () => names.map(() => 10)) },
+      actions,
+    }),
+  );
+
+  test('are counted back from the last complete year on one share basis', () => {
+    const document = weighted('GROWTH', 'years_of_growth(DIVIDEND)');
+    const years = { RISING: 4, CUT: 2, FLAT: 1, NEW: 1, SPLIT: 4, WITHIN: 2 };
+    const total = Object.values(years).reduce((sum, count) => sum + count, 0);
+    const found = weightsOf(document, own);
+    for (const [name, count] of Object.entries(years)) expect(found[name]).toBeCloseTo(count / total, 12);
+  });
+});
+
+describe('other indices and the index itself', () => {
+  const parent = stored('PARENT', {
+    pipeline: {
+      selection: [{ id: 'size', type: 'TopN', params: { field: 'FREE_FLOAT_MARKET_CAP', count: 15 } }],
+      weighting: { type: 'FieldWeight', params: { field: 'FREE_FLOAT_MARKET_CAP' } },
+    },
+  });
+  const child = stored('CHILD', {
+    pipeline: {
+      selection: [{ id: 'score', type: 'TopN', params: { field: 'SCORE + 0.1 * is_constituent()', count: 20 } }],
+      weighting: { type: 'FieldWeight', params: { field: '1 + 100 * weight_in("PARENT") + member_of("PARENT")' } },
+    },
+  });
+  const composerOn = (on: MarketData, until: number) =>
+    createComposer({
+      market: on,
+      calendars: CALENDARS,
+      documents: { PARENT: parent, CHILD: child },
+      until,
+      createDecider: indexDecider,
+    });
+  const composer = composerOn(market, market.dates.at(-1)!);
+  const { list } = composer.compositions('CHILD');
+
+  test('weights follow those of the other index as it was decided on the same day', () => {
+    expect(list.length).toBeGreaterThan(8);
+    for (const { decision, columns, weights } of list) {
+      const other = composer.decidedOn('PARENT', decision)!;
+      expect(other.decision).toBe(decision);
+      const raw = Array.from(columns, (column) => {
+        const place = other.columns.indexOf(column);
+        return place < 0 ? 1 : 2 + 100 * other.weights[place]!;
+      });
+      const total = raw.reduce((sum, value) => sum + value, 0);
+      raw.forEach((value, i) => expect(weights[i]).toBeCloseTo(value / total, 12));
+    }
+  });
+
+  test('constituents are those before the decision, none at the first', () => {
+    const bare = stored('BARE', {
+      pipeline: {
+        selection: [{ id: 'score', type: 'TopN', params: { field: 'SCORE', count: 20 } }],
+        weighting: { type: 'EqualWeight' },
+      },
+    });
+    const columnsOf = (document: RuleDocument, session: number, incumbents: Int32Array | null) => {
+      const decider = createDecider({
+        document,
+        market: sm,
+        universe: (at) => priceable(sm, at),
+        indexWeights: (id, at) => composer.decidedOn(id, at) ?? null,
+      });
+      const decision = decider.decide(session, incumbents);
+      return decision.kind === 'decided' ? Array.from(decision.columns) : [];
+    };
+    const [first, second] = list;
+    expect(Array.from(first!.columns)).toEqual(columnsOf(bare, first!.decision, null));
+    expect(Array.from(second!.columns)).toEqual(columnsOf(child, second!.decision, first!.columns));
+    const sticky = list.filter(({ decision, columns }) => columnsOf(bare, decision, null).join() !== columns.join());
+    expect(sticky.length).toBeGreaterThan(0);
+  });
+
+  test('a preview of a decision date is the decision of the run', () => {
+    for (const { decision, columns, weights } of list.slice(0, 6)) {
+      const day = sm.sessions[decision]!;
+      const { resolved } = previewRules(composerOn(market, day), 'CHILD', day);
+      if (resolved?.decision.kind !== 'decided') throw new Error('nothing was decided');
+      expect(Array.from(resolved.decision.columns)).toEqual(Array.from(columns));
+      expect(Array.from(resolved.decision.weights)).toEqual(Array.from(weights));
+    }
+  });
+});
+
+test('an expression looks back as far as the datapoints in it', () => {
+  const session = (field: unknown) => {
+    const document = stored('BACK', {
+      pipeline: {
+        selection: [{ id: 'x', type: 'TopN', params: { field, count: 5 } }],
+        weighting: { type: 'EqualWeight' },
+      },
+    });
+    return lookBackOf({ document, sessions: sm.sessions, decision: 300 });
+  };
+  const returns = { name: 'RETURN', aggregate: 'std', window: 120, lag: 9 };
+  expect(session('1 / std(RETURN, window=120, lag=9)')).toEqual(session(returns));
+  expect(session('mean(RETURN(lag=9) * 2, window=120)')).toEqual(session(returns));
+  expect(session('zscore(MOMENTUM(window=200, lag=10)) - zscore(AGE)')).toEqual(
+    session({ name: 'MOMENTUM', window: 200, lag: 10 }),
+  );
+  expect(session('years_of_growth(DIVIDEND)').paidAfter).toBeLessThan(dayFrom('1930-01-01'));
+});

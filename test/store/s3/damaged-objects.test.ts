@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { watchFreeSpace } from '#store/files/free-space.js';
+import type { ArtifactStore } from '#store/port.js';
+import { openObjectArtifacts } from '#store/s3/object-store.js';
+import { createS3Client } from '#store/s3/s3-client.js';
+import { temporaryFolders } from '../temporary-folder.js';
+import { startS3, type S3Service } from './s3-service.js';
+
+const newFolder = temporaryFolders();
+let service: S3Service;
+beforeAll(async () => {
+  service = await startS3();
+});
+afterAll(() => service.stop());
+
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+const CONTENT = Uint8Array.from({ length: 70_001 }, (_, i) => (i * 31) & 255);
+const OTHER = CONTENT.map((byte) => byte ^ 1);
+
+/** A machine with a cache of its own. */
+async function machine(): Promise<{ readonly artifacts: ArtifactStore }> {
+  const cache = { folder: await newFolder(), bytesMax: 2 ** 26 };
+  const { access } = service;
+  return { artifacts: await openObjectArtifacts({ access, cache, freeSpace: watchFreeSpace(cache.folder) }) };
+}
+
+test('an object that somebody replaced or removed is damaged for a machine without a copy, and is not shared', async () => {
+  const here = await machine();
+  const refs = await Promise.all([1, 2, 3].map(() => here.artifacts.write(CONTENT, sha256(CONTENT))));
+  const [whole, replaced, removed] = refs;
+  const objects = createS3Client(service.access);
+  await objects.put(replaced!.name, OTHER, sha256(OTHER));
+  await objects.remove(removed!.name);
+  const dated = refs.map((ref) => ({ ref, madeAt: 0 }));
+  const there = await machine();
+  expect(await there.artifacts.damaged(dated)).toEqual(new Set([replaced!.name, removed!.name]));
+  expect(await here.artifacts.damaged(dated)).toEqual(new Set()); // It reads its copies.
+  const linked = (ref: typeof whole) => here.artifacts.link([{ ref: ref!, name: here.artifacts.newName() }]);
+  for (const ref of [replaced, removed])
+    await expect(linked(ref)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
+  const [copy] = await linked(whole);
+  expect(Buffer.compare(await there.artifacts.read(copy!), CONTENT)).toBe(0);
+});

@@ -1,0 +1,36 @@
+import { dayFrom, formatDay } from '#domain/time/days.js';
+import { isRuleDocument } from '#domain/documents/index-document.js';
+import { evaluateDatapoint } from '#domain/rules/evaluate-datapoint.js';
+import { sessionWithData } from '#domain/books/due-rebalances.js';
+import type { Task } from '#jobs/tasks.js';
+import { composerFor } from '../input/index-composer.js';
+import { onEngine } from '../input/numerics.js';
+import { openedMarket } from '../input/open-markets.js';
+
+/** Values of an expression on the latest session with data on or before a day. */
+export const evaluate: Task<'evaluate-datapoint'> = (
+  { market: handle, documents, indexId, day: asked, expression, expects, identifiers, most },
+  control,
+) =>
+  onEngine((engine) => {
+    const market = openedMarket(handle);
+    const day = asked === null ? (market.dates.at(-1) ?? 0) : dayFrom(asked);
+    const composer = composerFor({ market, documents, until: day, engine }, control);
+    const document = composer.document(indexId);
+    if (!isRuleDocument(document)) throw new Error('an expression is evaluated on the terms of rules');
+    const sm = composer.market(indexId);
+    const session = sessionWithData(sm, day);
+    if (session < 0) return { asOf: null, values: [] };
+    const universe = composer.universe(indexId, session);
+    const values = evaluateDatapoint({
+      document,
+      market: sm,
+      session,
+      universe,
+      expression,
+      expects,
+      identifiers,
+      most,
+    });
+    return { asOf: formatDay(sm.sessions[session]!), values };
+  });

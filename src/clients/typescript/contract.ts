@@ -8177,7 +8177,16 @@ export interface TextBlockInput {
   readonly text: string;
 }
 
-/** Base weights tilted towards one end of a datapoint. */
+export interface Tilt {
+  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  readonly field: string | Datapoint | ExpressionNodeInput;
+  /** Exponent of the tilt; 0 leaves the base weights. */
+  readonly strength?: number | undefined;
+  /** End of the datapoint that gains. */
+  readonly direction?: 'high' | 'low' | undefined;
+}
+
+/** Base weights tilted towards one end of a datapoint, or of several: the tilts are multiplied. */
 export interface TiltWeightParams {
   /** Weights that are tilted; market capitalisation counts the free float. */
   readonly base?: 'MarketCapWeight' | 'EqualWeight' | undefined;
@@ -8187,6 +8196,8 @@ export interface TiltWeightParams {
   readonly strength?: number | undefined;
   /** End of the datapoint that gains. */
   readonly direction?: 'high' | 'low' | undefined;
+  /** Further tilts, each with field, strength and direction. */
+  readonly tilts?: readonly Tilt[] | undefined;
 }
 
 export interface TiltWeightWeighting {

@@ -8966,13 +8966,25 @@ class TextBlockInput(_TextBlockInput, total=False):
     width: t.Literal["full", "half"]
 
 
+class _Tilt(t.TypedDict):
+    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint, ExpressionNodeInput]
+
+
+class Tilt(_Tilt, total=False):
+    #: Exponent of the tilt; 0 leaves the base weights.
+    strength: float
+    #: End of the datapoint that gains.
+    direction: t.Literal["high", "low"]
+
+
 class _TiltWeightParams(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
     field: t.Union[str, Datapoint, ExpressionNodeInput]
 
 
 class TiltWeightParams(_TiltWeightParams, total=False):
-    """Base weights tilted towards one end of a datapoint."""
+    """Base weights tilted towards one end of a datapoint, or of several: the tilts are multiplied."""
 
     #: Weights that are tilted; market capitalisation counts the free float.
     base: t.Literal["MarketCapWeight", "EqualWeight"]
@@ -8980,6 +8992,8 @@ class TiltWeightParams(_TiltWeightParams, total=False):
     strength: float
     #: End of the datapoint that gains.
     direction: t.Literal["high", "low"]
+    #: Further tilts, each with field, strength and direction.
+    tilts: t.Sequence[Tilt]
 
 
 class _TiltWeightWeighting(t.TypedDict):

@@ -59,14 +59,12 @@ const randomRun = fc.oneof(
   randomDerivation.map(({ document, parent }) => ({ document, documents: { P: parent } })),
 );
 
+/** Weights as they were decided: those in force at the effective close follow from later prices too. */
 const decided = ({ index }: Run): unknown[] =>
-  index.compositions.list.map(({ date, session, columns, weights, uncapped }) => [
-    date,
-    session,
-    [...columns],
-    [...weights],
-    [...uncapped],
-  ]);
+  index.compositions.list.map(({ date, session, targets, ...composition }) => {
+    const { columns, weights } = targets ?? composition;
+    return [date, session, [...columns], [...weights]];
+  });
 
 const requestOf = (documents: RunRequest['documents'], known?: KnownMarkets): RunRequest => ({
   ...(documents === undefined ? {} : { documents }),

@@ -31,9 +31,9 @@ const OPEN: ReadonlySet<string> = new Set(
   getAssetReferences getCoverage getCoverageHistory getDataSource listFields listSeries searchIdentifiers getImportTemplate
   priceFutures priceTrs
   listJobs followJobs listEvents getAudit
-  listIndices createIndex validateIndex previewDocument whatIf
+  listIndices createIndex validateIndex previewDocument whatIf evaluateDatapoint
   startBacktests listBacktests compareRuns listSummaries
-  listConstraintSets createConstraintSet validateConstraintSet startOptimisation
+  listConstraintSets createConstraintSet validateConstraintSet startOptimisation previewOptimisation
   listRiskModels startSweep renderReport listRenders listTemplates
   listStrategies createStrategy validateStrategy
   listStores createStore inspectData importStore generateSynthetic listWatchlists`.split(/\s+/),

@@ -76,7 +76,11 @@ async function claimed(
   // The process that has recorded it may have ended before it wrote the marker.
   if (recorded.is_marked || found !== undefined) assertSame(place, storeId, found);
   else onClaim({ place: describePlace(place), storeId, isMade: await marker.write({ storeId }) });
-  if (!recorded.is_marked) await documents.transaction((tx) => recordStore(tx, { ...recorded, is_marked: true }));
+  if (!recorded.is_marked)
+    await documents.transaction(async (tx) => {
+      // Another process may have claimed it meanwhile, and own it by now.
+      await recordStore(tx, { ...((await recordedStore(tx)) ?? recorded), is_marked: true });
+    });
   return storeId;
 }
 

@@ -122,5 +122,15 @@ export function tryRun(market: MarketData, document: IndexDocument, request: Run
   }
 }
 
-/** EURUSD may have no rate yet; everything may have gone by the start; short positions may lose everything. */
-const EXPECTED = new Set(['FX_MISSING', 'EMPTY_INDEX', 'RANGE_TOO_SHORT', 'NO_DATA_IN_RANGE', 'NUMERIC_FAILURE']);
+/**
+ * EURUSD may have no rate yet; everything may have gone by the start, or too little be left for the rows of an optimisation; short
+ * positions may lose everything.
+ */
+const EXPECTED = new Set([
+  'FX_MISSING',
+  'EMPTY_INDEX',
+  'INFEASIBLE',
+  'RANGE_TOO_SHORT',
+  'NO_DATA_IN_RANGE',
+  'NUMERIC_FAILURE',
+]);

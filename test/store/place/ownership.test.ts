@@ -67,6 +67,22 @@ test('the first process of a database owns its place at once, the next one once 
   await expect.poll(() => second.ownership.isHolder(), { timeout: 10_000 }).toBe(true);
 });
 
+test('processes that claim a new place at once agree on its owner', async () => {
+  for (let round = 0; round < 20; round++) {
+    const folder = join(await newFolder(), 'mount');
+    const engine = createMemoryEngine();
+    const processes = await Promise.all(
+      Array.from({ length: 4 }, async () => {
+        const documents = engine.open();
+        await claimPlace(documents, at(folder));
+        return begin(documents, folder);
+      }),
+    );
+    expect(processes.flatMap(({ lost }) => lost)).toEqual([]);
+    for (const { ownership } of processes) ownership.close();
+  }
+});
+
 test('a database restored elsewhere by a dump cannot start on the place of the live one', async () => {
   const { folder, documents } = await livingCluster();
   const clone = await copyOf(documents);

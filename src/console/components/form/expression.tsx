@@ -23,36 +23,41 @@ interface ExpressionProps extends NodeProps {
 export function Expression({ spec, ...node }: ExpressionProps) {
   const { label, help } = spec;
   const { value, onChange } = node;
-  if (!isObject(value) || typeof value['text'] === 'string') {
-    const { text: _, ...tree } = isObject(value) ? value : FIRST;
+  if (typeof value === 'string' || (isObject(value) && typeof value['text'] === 'string')) {
     return (
       <div class="field-wide">
         <Field {...node} spec={{ ...spec, kind: 'formula', expects: 'condition', isWide: true }} />
-        {typeof value !== 'string' && (
-          <Button kind="bare" onClick={() => onChange(tree)}>
+        {isObject(value) && (
+          <Button kind="bare" onClick={() => onChange(withoutText(value))}>
             As a tree
           </Button>
         )}
       </div>
     );
   }
+  const asText = async (): Promise<void> => {
+    const { text } = isObject(value)
+      ? await service.value.call('evaluateDatapoint', { body: { expression: value, expects: 'condition' } })
+      : { text: FIRST_TEXT };
+    if (text !== null) onChange(text);
+  };
   return (
     <fieldset class="field-group">
       <legend>{label}</legend>
       {help != null && <p class="field-help">{coded(help)}</p>}
       <Node {...node} />
-      <Button
-        kind="bare"
-        onClick={() =>
-          void service.value
-            .call('evaluateDatapoint', { body: { expression: value, expects: 'condition' } })
-            .then(({ text }) => text !== null && onChange(text))
-        }
-      >
+      <Button kind="bare" onClick={() => void asText()}>
         As text
       </Button>
     </fieldset>
   );
+}
+
+/** Begins a condition that is written as text. */
+const FIRST_TEXT = 'CLOSE > 0';
+
+function withoutText({ text: _, ...tree }: JsonObject): JsonObject {
+  return tree;
 }
 
 const NODE: FieldSpec = {

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { completed, completionsOf, formulaText } from '#console/words/formulas.js';
+
+const FUNCTIONS = [
+  { name: 'zscore', signature: 'zscore(x)', help: 'Distance from the mean.' },
+  { name: 'max', signature: 'max(x, y)', help: 'The largest.' },
+  { name: 'max', signature: 'max(x, window=60)', help: 'The largest of a window.' },
+];
+
+test('the word at the end of a formula goes on as a datapoint or a function with its bracket', () => {
+  const inserts = (text: string) =>
+    completionsOf(text, ['MARKET_CAP', 'MOMENTUM', 'MAXIMUM'], FUNCTIONS).map(({ insert }) => insert);
+  expect(inserts('zscore(mo')).toEqual(['MOMENTUM']);
+  expect(inserts('1 + ma')).toEqual(['MARKET_CAP', 'MAXIMUM', 'max(']);
+  expect(inserts('MARKET_CAP')).toEqual([]);
+  expect(inserts('MARKET_CAP * ')).toEqual([]);
+  expect(completed('zscore(mo', 'MOMENTUM')).toBe('zscore(MOMENTUM');
+  expect(completed('1 + ma', 'max(')).toBe('1 + max(');
+});
+
+test('a formula is shown as it was typed, or as its tree says it', () => {
+  expect(formulaText('A + 1')).toBe('A + 1');
+  expect(formulaText({ node: 'function', name: 'abs', operands: [], text: 'abs(A)' })).toBe('abs(A)');
+  expect(formulaText({ node: 'field', name: 'A' })).toBe('A');
+  expect(formulaText(undefined)).toBe('');
+});

@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import type {
   IndexDocument,
@@ -34,16 +35,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('Add a rule').selectOption('TopN');
     await page.getByText('The parameter count is required.').first().waitFor();
     await page.getByLabel('Count *').fill('30');
-    // A field takes an expression, which says what it means and where it is wrong.
-    const field = page.getByLabel('Field', { exact: true });
-    await field.fill('zcore(CLOSE)');
-    await page.getByText('Did you mean zscore?').first().waitFor();
-    await field.fill('1 + zsc');
-    await page.getByRole('button', { name: 'zscore(' }).click();
-    expect(await field.inputValue()).toBe('1 + zscore(');
-    await field.fill('rank(CLOSE, by=SECTOR) * 2');
-    await page.getByText(/^number · /).waitFor();
-    await field.fill('');
+    await typeFormulas(page);
     await page.getByLabel('Add a rule').selectOption('HistoryFilter');
     const funnel = page.getByLabel('What the definition comes to').getByRole('button', { name: /history-filter/ });
     await funnel.waitFor();
@@ -334,4 +326,17 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByRole('row', { name: /^Shock 2 / }).waitFor();
     expect(complaints).toEqual([]);
   });
+}
+
+/** A field takes an expression, which says what it means and where it is wrong. */
+async function typeFormulas(page: Page): Promise<void> {
+  const field = page.getByLabel('Field', { exact: true });
+  await field.fill('zcore(CLOSE)');
+  await page.getByText('Did you mean zscore?').first().waitFor();
+  await field.fill('1 + zsc');
+  await page.getByRole('button', { name: 'zscore(' }).click();
+  expect(await field.inputValue()).toBe('1 + zscore(');
+  await field.fill('rank(CLOSE, by=SECTOR) * 2');
+  await page.getByText(/^number · /).waitFor();
+  await field.fill('');
 }

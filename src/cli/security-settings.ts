@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { hostPortOf } from '#base/text/host-port.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { claimGrantIn } from '#http/oidc/claims.js';
 import type { TlsFiles } from '#http/tls.js';
@@ -31,6 +32,12 @@ const optionalFile = (flag: string, variable: string, help: string) =>
     help,
     schema: z.string().transform((path) => (path === '' ? undefined : resolve(path))),
   });
+
+/** Whether an address can receive the log. */
+const isReceiver = (text: string): boolean =>
+  text.startsWith('syslog://')
+    ? hostPortOf(text.slice('syslog://'.length).replace(/\/$/, ''), 1) !== undefined
+    : /^https?:\/\//.test(text) && URL.canParse(text);
 
 /** A text; undefined where none is given. */
 const optionalText = (flag: string, variable: string, help: string) =>
@@ -132,6 +139,26 @@ export const SECURITY_SETTINGS = {
     otherwise: () => String(LIMITS.MAX_KEY_STORED_BYTES / 2 ** 20),
     help: 'Bytes, in MiB, that the documents and versions of one key may take; purging frees them.',
     schema: whole(1, 100_000_000),
+  }),
+  auditPush: declare({
+    flag: 'audit-push',
+    variable: 'DIVISOR_AUDIT_PUSH',
+    otherwise: () => '',
+    help: 'Where entries of the audit log are sent as they come, each at least once: https://host/path as JSON lines, or syslog://host:port over TCP.',
+    schema: z
+      .string()
+      .refine(
+        (text) => text === '' || isReceiver(text),
+        'must be https://host/path, http://host/path or syslog://host:port',
+      )
+      .transform((text) => (text === '' ? undefined : text)),
+  }),
+  auditPushToken: declare({
+    variable: 'DIVISOR_AUDIT_PUSH_TOKEN',
+    otherwise: () => '',
+    help: 'Bearer token for that receiver.',
+    schema: z.string().transform((text) => (text === '' ? undefined : text)),
+    isSecret: true,
   }),
   auditReads: declare({
     flag: 'audit-reads',

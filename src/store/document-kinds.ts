@@ -29,5 +29,6 @@ export const DOCUMENT_KINDS = [
   'audit',
   'audit-head',
   'audit-seal',
+  'audit-push',
   'artifact-store',
 ] as const;

@@ -82,9 +82,13 @@ function withoutRuns(view: unknown): unknown {
   return JSON.parse(JSON.stringify(view, (key, value: unknown) => (key === 'run_id' ? undefined : value)));
 }
 
-/** A view but for the state of its run, which is that of the moment in which it is asked. */
+/**
+ * A view but for what depends on the content that is served when it is asked: the state of its run, and share counts,
+ * which are those of the run's content or none.
+ */
 function withoutState(view: unknown): string {
-  return JSON.stringify(view, (key, value: unknown) => (key === 'stale' ? undefined : value));
+  const left = new Set(['stale', 'shares_outstanding']);
+  return JSON.stringify(view, (key, value: unknown) => (left.has(key) ? undefined : value));
 }
 
 function questionsOf(): string[] {

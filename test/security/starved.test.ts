@@ -10,7 +10,7 @@ import { readersOf } from '../market/process/reading-processes.js';
 
 /** What a key with data made to be slow or large can take from the others. */
 
-const READER_MEGABYTES = 384;
+const READER_MEGABYTES = 640;
 const [greedy, modest] = ['greedy', 'modest'].map((name) =>
   issueKey({ name, scopes: ['read', 'data'], expires: null }, Date.now()),
 ) as [ReturnType<typeof issueKey>, ReturnType<typeof issueKey>];
@@ -82,7 +82,7 @@ test.skipIf(process.platform !== 'linux')('the system holds a reading process to
     const limits = await readFile(`/proc/${pid}/limits`, 'utf8');
     expect(/^Max data size +(\d+)/m.exec(limits)?.[1]).toBe(String(READER_MEGABYTES * 2 ** 20));
   }
-  const location = await viewOf('large.db', "length(repeat('x', 500000000))::DOUBLE");
+  const location = await viewOf('large.db', "length(repeat('x', 900000000))::DOUBLE");
   const { status, body } = await ask(greedy.key, '/data/stores', { name: 'Large', kind: 'database', location });
   expect([status, body.error?.detail?.['findings']]).toMatchObject([422, [{ code: 'UNREADABLE_FILE' }]]);
   expect((await fetch(`${service.url}/health/live`)).status).toBe(200);

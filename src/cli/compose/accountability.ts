@@ -6,15 +6,16 @@ import { createTokens } from '#http/oidc/tokens.js';
 import { accessHandlers } from '#http/routes/access.js';
 import { sessionCookie, signInHandlers } from '#http/routes/sign-in.js';
 import { AUDITED_READS, createAuditNotes } from '#services/history/audit-notes.js';
+import { auditSender, createAuditPush } from '#services/history/audit-push.js';
 import { createAccess } from '#services/operations/access.js';
 import type { Keys } from '#services/operations/keys.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { tlsOf } from '../security-settings.js';
-import type { Rooms } from './rooms.js';
+import type { Closable, Rooms } from './rooms.js';
 
 /** Who clients are, what they may reach, and what the log keeps of them. */
-export function composeAccountability(rooms: Rooms, keys: Keys) {
+export function composeAccountability(rooms: Rooms, keys: Keys, open: Closable[]) {
   const { documents, settings, log } = rooms;
   const access = createAccess({ documents, isHidden: settings.tenancy === 'prefix' });
   const notes = createAuditNotes({
@@ -24,6 +25,13 @@ export function composeAccountability(rooms: Rooms, keys: Keys) {
     loggedReads: new Set(settings.auditReads.flatMap((reads) => AUDITED_READS[reads])),
     onFailure: (cause) => log.warn({ err: cause }, 'an entry of the log of writes could not be written'),
   });
+  const { auditPush, auditPushToken } = settings;
+  if (auditPush !== undefined && !settings.readOnly) {
+    const onFailure = (cause: unknown) => log.warn({ err: cause }, 'the receiver of the log of writes takes nothing');
+    const push = createAuditPush({ documents, send: auditSender(auditPush, auditPushToken), onFailure });
+    open.push(push);
+    push.start();
+  }
   const signedIn = composeSignIn(rooms);
   return {
     notes,

@@ -1,5 +1,5 @@
 import { dividendPoints, nextLevel } from '../index-mathematics/levels.js';
-import { carriedUnder } from '../index-mathematics/growth.js';
+import { carriedAtEffect, carriedUnder } from '../index-mathematics/growth.js';
 import { openingAt } from '../index-mathematics/session-effects.js';
 import { panelRow } from '../market/session-market.js';
 import { RETURN_VARIANTS } from '../market/market-data.js';
@@ -84,7 +84,7 @@ export function reinvestDividends(state: BookState, session: number, before: num
     const place = placeOf(state, columns[e]!);
     if (place < 0) continue;
     const worth = valueAt(state, session, place);
-    const perShare = worth / carriedUnder(state.sm, effects, session, columns[e]!);
+    const perShare = worth / carriedAtEffect(state.sm, effects, e);
     if (!(Math.abs(perShare) < Infinity) || !(path > 0)) continue;
     // A short position pays dividends whole.
     const received = worth < 0 ? ordinary[e]! : net[e]!;

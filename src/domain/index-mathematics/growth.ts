@@ -136,6 +136,14 @@ function termsMarkOf({ terms: byKey }: MarketMark, terms: GrowthTerms): TermsMar
   return mark;
 }
 
+/** Close that the security of an effect is carried at on its session. It is looked up once: those of a session lie far apart. */
+export function carriedAtEffect(sm: SessionMarket, table: EffectTable, at: number): number {
+  const known = table.carried[at]!;
+  return known === known
+    ? known
+    : (table.carried[at] = carriedUnder(sm, table, table.sessions[at]!, table.columns[at]!));
+}
+
 /**
  * Close that a security is carried at on a session: its latest one after everything that has adjusted closes since, on
  * the terms of a table.

@@ -28,6 +28,8 @@ export interface EffectTable {
   readonly terms: GrowthTerms;
   /** Carried close of the name of each on its session, NaN until it is asked for: see `closeOfEffect`. */
   readonly closes: Float64Array;
+  /** The same on the terms of the table, NaN until it is asked for: see `carriedAtEffect`. */
+  readonly carried: Float64Array;
   /** Session of each. */
   readonly sessions: Int32Array;
 }
@@ -119,6 +121,7 @@ function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
     isOpening,
     terms,
     closes: new Float64Array(listed.length).fill(Number.NaN),
+    carried: new Float64Array(listed.length).fill(Number.NaN),
     sessions: Int32Array.from(listed, ({ session }) => session),
   };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
+import { holding } from '../backtest/signed-case.js';
 import { expectNear, levelsIn, runIndexCase, weekdays } from './index-case.js';
 
 const DAYS = weekdays(12);
@@ -58,6 +59,19 @@ describe('ordinary dividends', () => {
     expectNear(levelsIn(run, 'price')[1]!, 140);
     expectNear(run.index.book.reinvested!.points[1]!, 10);
   });
+});
+
+test('a short position pays ordinary dividends whole, whatever is withheld from long ones', () => {
+  const run = runIndexCase({
+    close: { A: [100, 100], B: [100, 90] },
+    actions: [{ name: 'B', type: 'DIVIDEND', value: 10, ex: DAYS[1]! }],
+    treatment: { dividends: 'net', withholding_tax: 0.3 },
+    request: { createDecider: holding(() => ({ A: 1.5, B: -0.5 })) },
+  });
+  // What was short has gained the 5 that it pays.
+  expectNear(levelsIn(run, 'price')[1]!, 105);
+  expectNear(levelsIn(run, 'net')[1]!, 100);
+  expectNear(levelsIn(run, 'total')[1]!, 100);
 });
 
 describe('special dividends', () => {

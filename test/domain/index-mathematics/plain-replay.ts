@@ -119,7 +119,7 @@ function adjust(shares: Shares, actions: readonly CorporateAction[], terms: Repl
 /** Securities that end, at the close: they turn into others, or leave with what they are worth. */
 function leave(shares: Shares, market: Market, t: number, { spinOffs }: ReplayTerms): Shares {
   const left: Shares = new Map();
-  for (const { identifier, type, value, related } of market.actionsOn(t)) {
+  for (const { identifier, type, value, related, cash = 0 } of market.actionsOn(t)) {
     const held = shares.get(identifier);
     if (type === 'SPIN_OFF' && spinOffs === 'drop_after_first_session' && shares.has(related!)) {
       left.set(related!, shares.get(related!)!);
@@ -127,8 +127,12 @@ function leave(shares: Shares, market: Market, t: number, { spinOffs }: ReplayTe
     }
     if (held === undefined || !(type === 'MERGER' || type === 'ACQUISITION' || type === 'DELISTING')) continue;
     shares.delete(identifier);
-    if (type === 'MERGER') shares.set(related!, (shares.get(related!) ?? 0) + held * value);
-    else left.set(identifier, held);
+    if (type !== 'MERGER') left.set(identifier, held);
+    else {
+      shares.set(related!, (shares.get(related!) ?? 0) + held * value);
+      // What is paid in cash leaves at its part of what a share brings.
+      left.set(identifier, (held * cash * market.rate(identifier)) / market.money(identifier));
+    }
   }
   return left;
 }
@@ -193,10 +197,10 @@ function createMarket({ identifiers, dates, fields, actions, reference }: Market
         const bar = row < 0 ? Number.NaN : close[row * N + i]!;
         if (bar === bar) carried.set(name, bar);
       });
-      for (const { identifier, type, value, related } of on(t)) {
+      for (const { identifier, type, value, related, cash = 0 } of on(t)) {
         if (type === 'DIVIDEND') paid.set(identifier, (paid.get(identifier) ?? 0) + value);
         if (type === 'ACQUISITION' || (type === 'DELISTING' && value > 0)) carried.set(identifier, value);
-        if (type === 'MERGER') carried.set(identifier, (value * money(related!)) / rate(identifier));
+        if (type === 'MERGER') carried.set(identifier, (value * money(related!)) / rate(identifier) + cash);
       }
     },
   };

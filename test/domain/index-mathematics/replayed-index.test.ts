@@ -133,7 +133,7 @@ function toAction(name: string, type: ActionSketch['type'], { ex, size }: { ex: 
     case 'SPIN_OFF':
       return { name, type, ex, value: 0.2 * size, related: `${name}KID` };
     case 'MERGER':
-      return { name, type, ex, value: 0.3 * size, related: 'A' };
+      return { name, type, ex, value: 0.3 * size, related: 'A', ...(size % 2 === 0 ? { cash: 2 * size } : {}) };
     case 'ACQUISITION':
       return { name, type, ex, value: 10 * size };
     default:

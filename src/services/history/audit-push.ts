@@ -1,0 +1,117 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { hostPortOf } from '#base/text/host-port.js';
+import type { AuditEntry } from '#domain/documents/audit-document.js';
+import { auditBatches, auditHead } from '#store/audit/log.js';
+import type { DocumentStore } from '#store/port.js';
+
+/** Sends entries of the log to where they are collected, in their order, each at least once. */
+export interface AuditPush {
+  /** Begins where the last process ended, or with what comes next. */
+  start(): void;
+  /** Ends it; what is not sent yet is sent by the next process. */
+  close(): Promise<void>;
+}
+
+/** Sends a batch. Rejects where the receiver did not take it. */
+export type SendAudit = (entries: readonly AuditEntry[], signal: AbortSignal) => Promise<void>;
+
+export interface AuditPushDependencies {
+  readonly documents: DocumentStore;
+  readonly send: SendAudit;
+  readonly onFailure: (cause: unknown) => void;
+  readonly intervalMs?: number;
+}
+
+const INTERVAL_MS = 5_000;
+const SEND_MS = 10_000;
+const SYSLOG_PORT = 601;
+/** Facility log audit (13), severity informational (6). @source RFC 5424, section 6.2.1 */
+const SYSLOG_PRIORITY = 13 * 8 + 6;
+const CURSOR = 'cursor';
+
+export function createAuditPush(dependencies: AuditPushDependencies): AuditPush {
+  const { documents, send, onFailure, intervalMs = INTERVAL_MS } = dependencies;
+  const closing = new AbortController();
+  let running: Promise<void> = Promise.resolve();
+
+  async function cursor(): Promise<number> {
+    const stored = await documents.get('audit-push', CURSOR);
+    const seq = stored === undefined || 'unreadable' in stored ? undefined : (stored.body as { seq?: unknown }).seq;
+    if (typeof seq === 'number') return seq;
+    const { seq: end } = await auditHead(documents);
+    await keep(end);
+    return end;
+  }
+  const keep = (seq: number) => documents.transaction(async (tx) => void (await tx.put('audit-push', CURSOR, { seq })));
+
+  async function pushNew(after: number): Promise<number> {
+    let last = after;
+    for await (const batch of auditBatches(documents, { after, head: await auditHead(documents) })) {
+      await send(batch, AbortSignal.any([closing.signal, AbortSignal.timeout(SEND_MS)]));
+      last = batch.at(-1)?.seq ?? last;
+      await keep(last);
+    }
+    return last;
+  }
+
+  async function run(): Promise<void> {
+    let sent: number | undefined;
+    let hasFailed = false;
+    while (!closing.signal.aborted) {
+      try {
+        sent = await pushNew(sent ?? (await cursor()));
+        hasFailed = false;
+      } catch (failure) {
+        if (!hasFailed && !closing.signal.aborted) onFailure(failure); // one line for each outage
+        hasFailed = true;
+        sent = undefined;
+      }
+      await pause(intervalMs, undefined, { signal: closing.signal, ref: false }).catch(() => {});
+    }
+  }
+
+  return {
+    start: () => void (running = run()),
+    async close() {
+      closing.abort();
+      await running;
+    },
+  };
+}
+
+/** How entries are sent to an address: JSON lines by POST, or messages of syslog over TCP. @param token for the former */
+export function auditSender(url: string, token: string | undefined): SendAudit {
+  return url.startsWith('syslog://') ? toSyslog(url) : toHttp(url, token);
+}
+
+function toHttp(url: string, token: string | undefined): SendAudit {
+  const headers = { 'content-type': 'application/x-ndjson', ...(token && { authorization: `Bearer ${token}` }) };
+  return async (entries, signal) => {
+    const body = entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
+    const response = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'error' });
+    await response.body?.cancel();
+    if (!response.ok) throw new Error(`the receiver of the log answered ${response.status}`);
+  };
+}
+
+/** @source RFC 5424 and RFC 6587, section 3.4.1 (octet counting) */
+function toSyslog(url: string): SendAudit {
+  const place = hostPortOf(url.slice('syslog://'.length).replace(/\/$/, ''), SYSLOG_PORT);
+  return async (entries, signal) => {
+    const socket = connect({ host: place!.host, port: place!.port, signal }); // the setting was checked
+    try {
+      await once(socket, 'connect');
+      const lines = entries.map((entry) =>
+        framed(`<${SYSLOG_PRIORITY}>1 ${entry.at} - divisor - audit - ${JSON.stringify(entry)}`),
+      );
+      socket.end(lines.join(''));
+      await once(socket, 'close');
+    } finally {
+      socket.destroy();
+    }
+  };
+}
+
+const framed = (message: string): string => `${Buffer.byteLength(message)} ${message}`;

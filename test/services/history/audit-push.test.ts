@@ -1,0 +1,90 @@
+import { createServer, type IncomingMessage } from 'node:http';
+import { createServer as createTcpServer, type AddressInfo } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import type { AuditEntry } from '#domain/documents/audit-document.js';
+import { auditSender, createAuditPush } from '#services/history/audit-push.js';
+import { createVersionedStore } from '#store/history/versioned-store.js';
+import { openDocumentStore } from '#store/lmdb/document-store.js';
+import { temporaryFolder } from '../../store/temporary-folder.js';
+
+async function openLog() {
+  const engine = await openDocumentStore({ folder: await temporaryFolder() });
+  onTestFinished(() => engine.close());
+  const documents = createVersionedStore(engine);
+  const write = (id: string) => documents.transaction(async (tx) => void (await tx.put('template', id, { id })));
+  return { documents, write };
+}
+
+const textOf = async (stream: AsyncIterable<unknown>): Promise<string> => {
+  let text = '';
+  for await (const chunk of stream) text += String(chunk);
+  return text;
+};
+
+test('new entries reach the receiver in order, none is lost while it is away, and a restart goes on', async () => {
+  const { documents, write } = await openLog();
+  await write('before');
+  const received: AuditEntry[] = [];
+  const tokens = new Set<string | undefined>();
+  let isAway = false;
+  const server = createServer(async (request: IncomingMessage, response) => {
+    const text = await textOf(request);
+    tokens.add(request.headers.authorization);
+    if (!isAway)
+      received.push(
+        ...text
+          .trim()
+          .split('\n')
+          .map((line) => JSON.parse(line) as AuditEntry),
+      );
+    response.writeHead(isAway ? 503 : 204).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => new Promise((resolve) => (server.closeAllConnections(), server.close(() => resolve()))));
+  const failures: unknown[] = [];
+  const open = () =>
+    createAuditPush({
+      documents,
+      send: auditSender(`http://127.0.0.1:${(server.address() as AddressInfo).port}/log`, 'secret'),
+      onFailure: (failure) => failures.push(failure),
+      intervalMs: 5,
+    });
+  let push = open();
+  push.start();
+  await expect.poll(async () => (await documents.ids('audit-push')).length).toBe(1);
+  const ids = () => [...new Set(received.map(({ id }) => id))];
+  await write('first');
+  await expect.poll(ids).toEqual(['first']);
+  isAway = true;
+  await write('second');
+  await expect.poll(() => failures.length).toBe(1);
+  await push.close();
+  await write('third');
+  isAway = false;
+  push = open();
+  push.start();
+  await expect.poll(ids).toEqual(['first', 'second', 'third']);
+  await push.close();
+  const seqs = received.map(({ seq }) => seq);
+  expect(seqs).toEqual(seqs.toSorted((a, b) => a - b));
+  expect([...tokens]).toEqual(['Bearer secret']);
+});
+
+test('syslog gets one framed message an entry', async () => {
+  const { documents, write } = await openLog();
+  const messages: string[] = [];
+  const server = createTcpServer(async (socket) => messages.push(await textOf(socket)));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const send = auditSender(`syslog://127.0.0.1:${port}`, undefined);
+  const push = createAuditPush({ documents, send, onFailure: () => {}, intervalMs: 5 });
+  push.start();
+  await expect.poll(async () => (await documents.ids('audit-push')).length).toBe(1);
+  await write('é');
+  await expect.poll(() => messages.length).toBe(1);
+  await push.close();
+  const [, length, message] = /^(\d+) (<110>1 .*)$/s.exec(messages[0]!)!;
+  expect(Buffer.byteLength(message!)).toBe(Number(length));
+  expect(JSON.parse(message!.slice(message!.indexOf('{')))).toMatchObject({ kind: 'template', id: 'é' });
+});

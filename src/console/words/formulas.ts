@@ -18,8 +18,8 @@ export interface Completion {
 /** Completions that are offered at a time. */
 const MOST = 8;
 
-/** The word at the end of a text. */
-const LAST_WORD = /[\p{L}_][\p{L}\p{N}_]*$/u;
+/** The word at the end of a text; names are shorter than this. */
+const LAST_WORD = /[\p{L}_][\p{L}\p{N}_]{0,63}$/u;
 
 /** How the word at the end of an expression may go on: datapoints as they are named, functions with their bracket. */
 export function completionsOf(

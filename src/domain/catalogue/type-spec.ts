@@ -198,7 +198,8 @@ function displayType(schema: z.ZodType): ParameterSpec['type'] {
   return isText(schema) ? 'string' : 'json';
 }
 
-const isObject = (schema: unknown): boolean => schema instanceof z.ZodObject;
+const isObject = (schema: unknown): boolean =>
+  schema instanceof z.ZodObject || schema instanceof z.ZodDiscriminatedUnion;
 const isText = (schema: unknown): boolean => schema instanceof z.ZodString || schema instanceof z.ZodEnum;
 
 /** `enter_rank` reads `Enter rank`. */

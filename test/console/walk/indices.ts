@@ -11,19 +11,6 @@ import type {
 import { downloaded, eventually, follow, wholeName, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
-/** A field takes an expression, which says what it means and where it is wrong. */
-async function writeExpression(page: Page): Promise<void> {
-  const field = page.getByLabel('Field', { exact: true });
-  await field.fill('zcore(CLOSE)');
-  await page.getByText('Did you mean zscore?').first().waitFor();
-  await field.fill('1 + zsc');
-  await page.getByRole('button', { name: 'zscore(' }).click();
-  expect(await field.inputValue()).toBe('1 + zscore(');
-  await field.fill('rank(CLOSE, by=SECTOR) * 2');
-  await page.getByText(/^number · /).waitFor();
-  await field.fill('');
-}
-
 /** An index designed, edited by two, run, and looked at. */
 export function describeIndices(desk: () => Desk): void {
   test('an index is designed in forms: findings at their field, weights beside it, saved by a click', async () => {
@@ -48,7 +35,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('Add a rule').selectOption('TopN');
     await page.getByText('The parameter count is required.').first().waitFor();
     await page.getByLabel('Count *').fill('30');
-    await writeExpression(page);
+    await typeFormulas(page);
     await page.getByLabel('Add a rule').selectOption('HistoryFilter');
     const funnel = page.getByLabel('What the definition comes to').getByRole('button', { name: /history-filter/ });
     await funnel.waitFor();
@@ -339,4 +326,17 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByRole('row', { name: /^Shock 2 / }).waitFor();
     expect(complaints).toEqual([]);
   });
+}
+
+/** A field takes an expression, which says what it means and where it is wrong. */
+async function typeFormulas(page: Page): Promise<void> {
+  const field = page.getByLabel('Field', { exact: true });
+  await field.fill('zcore(CLOSE)');
+  await page.getByText('Did you mean zscore?').first().waitFor();
+  await field.fill('1 + zsc');
+  await page.getByRole('button', { name: 'zscore(' }).click();
+  expect(await field.inputValue()).toBe('1 + zscore(');
+  await field.fill('rank(CLOSE, by=SECTOR) * 2');
+  await page.getByText(/^number · /).waitFor();
+  await field.fill('');
 }

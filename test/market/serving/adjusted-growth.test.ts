@@ -14,7 +14,12 @@ import { priceSeries } from '#market/serving/price-series.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 
 const XNYS = openCalendars().get('XNYS')!;
-const TERMS = growthTerms(TreatmentSpec.parse({}), 'USD', 'total');
+/** Of a holding that buys more of itself with what it is paid, which is what an adjusted close means. */
+const TERMS = growthTerms(
+  TreatmentSpec.parse({ reinvestment: 'constituent', special_dividends: 'constituent', rights: 'constituent' }),
+  'USD',
+  'total',
+);
 
 /**
  * Adjusted closes of every name beside the growth of a holding, which is computed by other code from other tables: from one bar to the

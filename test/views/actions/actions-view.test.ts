@@ -164,10 +164,10 @@ test('a merger into shares and cash that is past has both as the run took them',
     { name: 'A', ex: DATES[2]!, type: 'MERGER', value: 2, cash: 5, related: 'C' },
   ]);
   const merger = shown.find(({ type }) => type === 'MERGER')!;
-  // Of 2/3 shares of A: 4/3 of C at 25, and 10/3 in cash, in an index of 55, 50 and 62.5 over 50 a third each.
-  const level = (100 / 3) * (55 / 50 + 1 + 25 / 20);
+  // Of 2/3 shares of A: 4/3 of C at 25, and 10/3 in cash, which the divisor spreads: no part of the market value.
+  const value = (100 / 3) * (50 / 50 + 1 + 25 / 20);
   expect(merger).toMatchObject({ cash: 5, proceeds: 5, received: { identifier: 'C', ratio: 2 } });
-  expect(merger.received!.weight).toBeCloseTo(((4 / 3) * 25) / level, 12);
+  expect(merger.received!.weight).toBeCloseTo(((4 / 3) * 25) / value, 12);
 });
 
 test('of an offer of cash or shares that is past only the side that the run took says what it was', () => {

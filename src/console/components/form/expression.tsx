@@ -56,8 +56,8 @@ export function Expression({ spec, ...node }: ExpressionProps) {
 /** Begins a condition that is written as text. */
 const FIRST_TEXT = 'CLOSE > 0';
 
-function withoutText(node: JsonObject): JsonObject {
-  const { text: _, ...tree } = node;
+function withoutText(value: JsonObject): JsonObject {
+  const { text: _, ...tree } = value;
   return tree;
 }
 

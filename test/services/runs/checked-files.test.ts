@@ -89,7 +89,9 @@ test.runIf(process.platform === 'linux')(
     for (const [id, { columns, prices }] of Object.entries({ FIRST: first, SECOND: second })) {
       const { from, read } = await extended(id);
       expect(from).not.toBeNull();
-      expect(read).toBeLessThan(Math.min(statSync(columns).size, statSync(prices).size));
+      // It copies half of the columns; with the prices, or with all of the columns, it would read more than they are.
+      expect(statSync(prices).size).toBeGreaterThan(statSync(columns).size / 2);
+      expect(read).toBeLessThan(statSync(columns).size);
     }
     const { columns, prices } = await wholeRun('FIRST');
     await service.restart(undefined, 'handed on');

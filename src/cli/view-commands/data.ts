@@ -1,4 +1,10 @@
-import { DivisorError, type DataStore, type ImportResult, type RefreshResult } from '#clients/typescript/divisor.js';
+import {
+  DivisorError,
+  type DataStore,
+  type DivisorClient,
+  type ImportResult,
+  type RefreshResult,
+} from '#clients/typescript/divisor.js';
 import type { JobCommand } from '../job-command.js';
 import { standardInput } from '../command-line.js';
 import { failingCodes, members, statusOfFindings } from '../job-commands/fields.js';
@@ -174,6 +180,20 @@ const isSame = (asked: unknown, body: RefreshBody): boolean => {
   );
 };
 
+/** The refresh or sync of a store that has not ended. */
+async function underWay(client: DivisorClient, storeId: string) {
+  const asked = ['refresh', 'sync'].map((kind) =>
+    client.call('getJob', { params: { job_id: `${kind}:${storeId}` } }).catch(ifAnswered),
+  );
+  return (await Promise.all(asked)).find((job) => job?.status === 'pending' || job?.status === 'running');
+}
+
+/** A job that is not there, or that failed for whoever asked for it, is no failure of who waits for its end. */
+const ifAnswered = (failure: unknown): undefined => {
+  if (!(failure instanceof DivisorError)) throw failure;
+  return undefined;
+};
+
 export const refresh: JobCommand<RefreshResult> = {
   summary: 'Bring the served data store up to date from its source.',
   keepsServed: true,
@@ -199,7 +219,7 @@ export const refresh: JobCommand<RefreshResult> = {
     'divisor refresh desk --fail-on PARTIAL_DATE,HISTORY_CHANGED',
   ],
   notes:
-    'Where the same refresh is under way already, its end is waited for, and its result is this one. A finding about dates that the store has already, such as a partial date among the last five, rejects nothing; the command ends with 3 all the same.',
+    'Where the same refresh is under way already, its end is waited for, and its result is this one; of another refresh of the store the end is waited for, and this one begins then. A finding about dates that the store has already, such as a partial date among the last five, rejects nothing; the command ends with 3 all the same.',
   async submit(client, [store_id = ''], flags) {
     const body: RefreshBody = {
       full: flags.isSet('full') ?? false,
@@ -207,13 +227,19 @@ export const refresh: JobCommand<RefreshResult> = {
       dry_run: flags.isSet('dry-run') ?? false,
       fail_on: [...failingCodes(flags)],
     };
+    const begun = async () => ({
+      job: await client.call('refreshStore', { params: { store_id }, body, note: flags.text('note') }),
+    });
     try {
-      return { job: await client.call('refreshStore', { params: { store_id }, body, note: flags.text('note') }) };
+      return await begun();
     } catch (failure) {
       if (!(failure instanceof DivisorError) || failure.code !== 'STORE_REFRESHING') throw failure;
-      const job = await client.call('getJob', { params: { job_id: `refresh:${store_id}` } });
-      if (job.kind !== 'refresh' || !isSame(job.request, body)) throw failure;
-      return { job: job as typeof job & { readonly result: RefreshResult | null } }; // of this kind
+      const job = await underWay(client, store_id);
+      if (job?.kind === 'refresh' && isSame(job.request, body))
+        return { job: job as typeof job & { readonly result: RefreshResult | null } }; // of this kind
+      // A job that a stopped service left behind goes on with this command alone: to leave would end it once more.
+      if (job !== undefined) await client.waitForJob(job).catch(ifAnswered);
+      return await begun();
     }
   },
   notices: ({ findings }) => findings.map(({ code, path, message }) => `${code} ${path}: ${message}`),

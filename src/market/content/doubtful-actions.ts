@@ -38,7 +38,7 @@ interface Close {
 }
 
 /**
- * Actions that can be applied and hardly be right: two endings of one name on one day, announced behind their ex-date or election date, an ending that is none, cash that is
+ * Actions that can be applied and hardly be right: two endings or splits of one name on one day, announced behind their ex-date or election date, an ending that is none, cash that is
  * no less than the close before, rights above it, an ending far from it, a split that no close shows, shares of a name without a price.
  * @param adjustment prices with dividends in them say nothing of the size of one
  * @cost O(1) an action but for the sessions that its name has no bar on
@@ -192,6 +192,22 @@ function conflictDoubt(action: CorporateAction, { endings }: Prices): ActionDoub
   };
 }
 
+/** Splits of one name on one day: a ratio that was corrected rather than two splits, and yet all are applied. */
+function splitsDoubt(action: CorporateAction, { splits }: Prices): ActionDoubt | undefined {
+  const { identifier, exDay, type } = action;
+  if (type !== 'SPLIT') return undefined;
+  const sameDay = splits.get(identifier)?.filter((other) => other.type === type && other.exDay === exDay) ?? [];
+  if (sameDay.length < 2 || sameDay[0] !== action) return undefined;
+  const ratios = sameDay.map(({ value }) => value);
+  const product = ratios.reduce((shares, ratio) => shares * ratio, 1);
+  return {
+    action,
+    code: 'ACTION_CONFLICT',
+    message: `${identifier} has ${ratios.length} splits on ${formatDay(exDay)}, of ${ratios.join(' and ')}: all are applied, ${product} shares for one. Where one of them corrects another, leave the other out or give it the status cancelled.`,
+    evidence: { ex_date: formatDay(exDay), ratios: ratios.join(', '), product },
+  };
+}
+
 const isElective = ({ electionDay, electionDefault }: CorporateAction) =>
   electionDay !== undefined || electionDefault !== undefined;
 
@@ -217,7 +233,7 @@ function termsOf({ type, value, related, cash }: CorporateAction): string {
   return value > 0 ? `${type} at ${value}` : `${type} without a price`;
 }
 
-const DOUBTS = [conflictDoubt, datesDoubt, electionDoubt, endDoubt, sizeDoubt, splitDoubt, relatedDoubt];
+const DOUBTS = [conflictDoubt, splitsDoubt, datesDoubt, electionDoubt, endDoubt, sizeDoubt, splitDoubt, relatedDoubt];
 
 /** Actions that give shares of another name. */
 const GIVES_SHARES: ReadonlySet<string> = new Set(['MERGER', 'SPIN_OFF']);

@@ -144,9 +144,16 @@ export function withTaken(report: RefreshReport, taken: TakenAtStart | null): Re
     rows_added: report.rows_added + taken.rows_added,
     identifiers_added: report.identifiers_added + taken.identifiers_added,
     datasets: { ...report.datasets, market: { ...market, added: market.added + taken.rows_added } },
-    findings: orderFindings([...taken.findings.filter(isNoneOf(report.findings)), ...report.findings] as Finding[]), // As this engine wrote them.
+    findings: orderFindings([
+      ...taken.findings.filter((finding) => !isHeldBack(finding) && isNoneOf(report.findings)(finding)),
+      ...report.findings,
+    ] as Finding[]), // As this engine wrote them.
   };
 }
+
+/** A history that a start left where it was: a refresh compares it again, and reports it itself while it differs. */
+const isHeldBack = ({ code, path }: TakenAtStart['findings'][number]): boolean =>
+  code === 'HISTORY_CHANGED' && path.startsWith('market.');
 
 /** Whether a finding is not among others, by its code and place. */
 const isNoneOf =

@@ -50,23 +50,40 @@ export function describeWithoutAService(): void {
       }
     });
 
-    test('a refresh waits for the same one that is under way, and for no other', async () => {
+    test('a refresh takes the result of the same one that is under way, and begins behind the end of any other', async () => {
       const busy = new DivisorError({ code: 'STORE_REFRESHING', message: 'busy', detail: null }, { status: 409 });
-      const running = { job_id: 'refresh:desk', kind: 'refresh', status: 'running', result: null };
-      const submitted = (request: object, words: readonly string[]) => {
-        const call = (operation: string) =>
-          operation === 'refreshStore' ? Promise.reject(busy) : Promise.resolve({ ...running, request });
+      const notFound = new DivisorError({ code: 'JOB_NOT_FOUND', message: 'no job', detail: null }, { status: 404 });
+      const failed = new DivisorError({ code: 'STORE_READ_FAILED', message: 'gone', detail: null }, { status: null });
+      const begun = { job_id: 'refresh:desk', kind: 'refresh', status: 'pending', result: null, request: 'own' };
+      const submitted = async (job: { kind: 'refresh' | 'sync'; request: object }, words: readonly string[]) => {
+        const running = { ...job, job_id: `${job.kind}:desk`, status: 'running', result: null };
+        const waitedFor: string[] = [];
+        const call = (operation: string, { params }: { params: { job_id?: string } }) => {
+          if (operation === 'refreshStore')
+            return waitedFor.length === 0 ? Promise.reject(busy) : Promise.resolve(begun);
+          return params.job_id === running.job_id ? Promise.resolve(running) : Promise.reject(notFound);
+        };
+        const waitForJob = ({ job_id: id }: { job_id: string }) => {
+          waitedFor.push(id);
+          return Promise.reject(failed);
+        };
         const { flags } = readCommandLine('refresh', refresh, ['desk', ...words]);
-        return refresh.submit({ call } as unknown as DivisorClient, ['desk'], flags);
+        const taken = await refresh.submit({ call, waitForJob } as unknown as DivisorClient, ['desk'], flags);
+        return { taken, waitedFor };
       };
-      const later = { full: false, until: null };
-      expect(await submitted(later, [])).toMatchObject({ job: running });
-      await expect(submitted(later, ['--full'])).rejects.toBe(busy);
-      await expect(submitted(later, ['--until', '2024-06-28'])).rejects.toBe(busy);
-      await expect(submitted(later, ['--dry-run'])).rejects.toBe(busy);
-      await expect(submitted(later, ['--fail-on', 'PARTIAL_DATE'])).rejects.toBe(busy);
-      expect(await submitted({ ...later, fail_on: 'PARTIAL_DATE' }, ['--fail-on', 'PARTIAL_DATE'])).toMatchObject({
-        job: running,
+      const later = { kind: 'refresh', request: { full: false, until: null } } as const;
+      const rejecting = { kind: 'refresh', request: { ...later.request, fail_on: 'PARTIAL_DATE' } } as const;
+      const failing = ['--fail-on', 'PARTIAL_DATE'];
+      for (const [job, words] of [
+        [later, []],
+        [rejecting, failing],
+      ] as const)
+        expect(await submitted(job, words)).toMatchObject({ taken: { job: { request: job.request } }, waitedFor: [] });
+      for (const words of [['--full'], ['--until', '2024-06-28'], ['--dry-run'], failing])
+        expect(await submitted(later, words)).toEqual({ taken: { job: begun }, waitedFor: ['refresh:desk'] });
+      expect(await submitted({ ...later, kind: 'sync' }, [])).toEqual({
+        taken: { job: begun },
+        waitedFor: ['sync:desk'],
       });
     });
 

@@ -124,7 +124,7 @@ test('a merger into no other name is refused', async () => {
   }
 });
 
-test('endings of one security on one day are a finding that says which is applied; an offer with an election is none', async () => {
+test('endings and splits of one security on one day are a finding that says what is applied; an offer with an election is none', async () => {
   const columns = ['identifier', 'type', 'value', 'ex_date', 'related', 'cash', 'election_date'];
   const tables = (actions: readonly (readonly unknown[])[]) => ({
     ...tablesWith([]),
@@ -155,6 +155,17 @@ test('endings of one security on one day are a finding that says which is applie
   ]);
   const kept = await service.ask<{ actions: object[] }>('GET', '/data/corporate-actions/E');
   expect(kept.body.actions).toHaveLength(2);
+  const split = (value: number, day = 20) => ['E', 'SPLIT', value, DAYS[day], null, null, null];
+  expect(await findingsOf(split(2), split(4))).toEqual([
+    expect.objectContaining({
+      severity: 'warning',
+      path: `corporate_actions[E ${DAYS[20]}]`,
+      message: expect.stringMatching(/E has 2 splits .*, of 2 and 4: all are applied, 8 shares for one/),
+    }),
+  ]);
+  expect(await findingsOf(split(2), split(4, 21), ['E', 'STOCK_DIVIDEND', 1.05, DAYS[20], null, null, null])).toEqual(
+    [],
+  );
 });
 
 test('cash besides shares is read, kept and served of a merger, and refused of any other action', async () => {

@@ -55,6 +55,21 @@ describe('a restart', () => {
     expect(changesOf(await desk.store())).toEqual([]);
   });
 
+  test('leaves the refresh that accepts a security again without a word of the history it was held back for', async () => {
+    const desk = await served('mended', { 'market.csv': bars(FIRST) });
+    await copied('mended');
+    const later = ['A,2024-01-04,12', 'B,2024-01-04,22'];
+    await desk.write({ 'market.csv': bars(['A,2024-01-02,19', ...FIRST.slice(1), ...later]) });
+    await restart();
+    expect(await desk.closeOf('A')).toEqual([10, 11]);
+    expect(changesOf(await desk.store())).toEqual(['warning HISTORY_CHANGED market.A']);
+    await desk.write({ 'market.csv': bars([...FIRST, ...later]) });
+    const report = await desk.refresh();
+    expect(await desk.closeOf('A')).toEqual([10, 11, 12]);
+    expect(report).toMatchObject({ dates_added: 1, rows_added: 2, rejected: [] });
+    expect(changesOf(report)).not.toContain('warning HISTORY_CHANGED market.A');
+  });
+
   test('that finds later days alone says that the history is what it was', async () => {
     const desk = await served('grown', { 'market/1.csv': bars(FIRST) });
     await desk.write({ 'market/2.csv': bars(['A,2024-01-04,12']) });

@@ -237,7 +237,7 @@ function cashIn(
   if (value !== undefined && value > 0 && (type === 'MERGER' || type === undefined)) return value;
   const isElsewhere = value !== undefined && value > 0;
   const needed = isElsewhere
-    ? `the cash of a ${type} is its value; only a MERGER pays cash besides shares.`
+    ? `only a MERGER pays cash besides shares; ${type} pays its value.`
     : 'an amount per share of at least 0 is needed.';
   problems.error({
     code: value === undefined ? 'NOT_A_NUMBER' : isElsewhere ? 'NOT_IN_CHOICES' : 'OUT_OF_RANGE',

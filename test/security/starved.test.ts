@@ -21,9 +21,11 @@ let service: Awaited<ReturnType<typeof serving>>;
 /** A DuckDB file whose market is a view. */
 async function viewOf(name: string, price: string): Promise<string> {
   const path = join(folder, name);
-  const connection = await (await DuckDBInstance.create(path)).connect();
+  const instance = await DuckDBInstance.create(path);
+  const connection = await instance.connect();
   await connection.run(`CREATE VIEW market AS SELECT 'A' AS identifier, DATE '2024-01-02' AS date, ${price} AS CLOSE`);
   connection.closeSync();
+  instance.closeSync(); // It locks the file until it is closed.
   return `duckdb://${path}`;
 }
 

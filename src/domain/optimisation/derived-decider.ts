@@ -47,7 +47,8 @@ export function createDerivedDecider({ document, composer, engine }: DerivedDeci
       if (parent === undefined) return refused('EMPTY_INDEX', `the parent ${parentId} has no composition yet.`);
       const latest = solved.findLast((entry) => entry.session < session);
       const standing = { previous: latest?.weights ?? null, outgoing };
-      const solve = solvedOrRefused(() => solver.solve(parent, standing));
+      const target = parent.decision === session ? parent : laterDecision(composer, parentId, { parent, session });
+      const solve = solvedOrRefused(() => solver.solve(target, standing));
       if (solve instanceof Refusal) return refused(solve.code, solve.message, () => solve, 'derivation.risk_model');
       if (solve.outcome.kind !== 'solved') return unsolved(solver.solvers, solve);
       const weights = heldWeights(solve);
@@ -55,6 +56,16 @@ export function createDerivedDecider({ document, composer, engine }: DerivedDeci
       return { ...decided(weights, findingsOf(solve, composer.market(parentId))), ...forecastOf(solve) };
     },
   };
+}
+
+interface Later {
+  readonly parent: Composition;
+  readonly session: number;
+}
+
+/** The parent's composition for an index that decides later than its parent did, on what is known by then. */
+function laterDecision(composer: Composer, parentId: string, { parent, session }: Later): Composition {
+  return { ...parent, decision: session, date: composer.market(parentId).sessions[session]! };
 }
 
 /** What a stored risk model refuses holds a rebalance, as rows do that have no answer. */

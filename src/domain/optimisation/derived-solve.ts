@@ -1,6 +1,7 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
+import { takeOver } from '../books/proceeds.js';
 import { asDecided, type Composer, type Composition } from '../books/compositions.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
 import type { DecisionMemory, Outgoing } from '../books/decider.js';
@@ -15,7 +16,7 @@ import type { CrossSections } from '../datapoints/cross-section.js';
 import { crossSectionsOf } from '../rules/decide.js';
 import { createRiskMemory, estimateRisk, storedRisk, type RiskEstimate } from './covariance.js';
 import { giveWay } from './give-way.js';
-import { candidatesAt } from './candidates.js';
+import { candidatesAt, type Candidates } from './candidates.js';
 import type { ReferencePortfolio } from '../constraints/constraint-class.js';
 import { countsForcedSales, measuresHeld } from './forced-sales.js';
 import { weightsBefore } from './held-weights.js';
@@ -139,7 +140,11 @@ export function createDerivedSolver({
       const { decision } = parent;
       const decided = { decision, ...asDecided(parent) };
       const before = isMeasured && outgoing ? weightsBefore({ document, sm, treatment, outgoing, decision }) : null;
-      const { columns, index } = candidatesAt(composer, parentId, decided, document.derivation.candidates ?? 'parent');
+      const found = candidatesAt(composer, parentId, decided, document.derivation.candidates ?? 'parent');
+      const { columns, index } = withoutLeavers(
+        found,
+        (column) => sm.hasEnded(decision, column) || sm.isSilent(decision, column, treatment.max_stale_sessions),
+      );
       const risk = riskAt(decision, columns);
       const spec = risk.isIdentity ? withoutReturns(document.derivation) : document.derivation;
       const problem = statedProblem({
@@ -168,6 +173,16 @@ export function createDerivedSolver({
     },
     memory: () => ({ active: last, moments: memory.gram.history() }),
   };
+}
+
+/** Candidates that can still be held: securities may have left the parent since its composition was decided. */
+function withoutLeavers(candidates: Candidates, hasLeft: (column: number) => boolean): Candidates {
+  const { columns, index } = candidates;
+  const stays = columns.map((column) => (hasLeft(column) ? 0 : 1));
+  const staying = columns.filter((_, k) => stays[k] === 1);
+  if (staying.length === columns.length || staying.length === 0) return candidates;
+  const [kept, left] = [1, 0].map((which) => index.filter((_, k) => stays[k] === which));
+  return { columns: staying, index: takeOver(kept!, left!) };
 }
 
 /** Whether an expression of the derivation asks which securities were held before. */

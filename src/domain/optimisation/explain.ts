@@ -108,10 +108,14 @@ export function explainWeight(
   if (parent === undefined)
     throw new Error(`the index ${indexId} holds weights that its parent ${sourceIndexId} never had`);
   const solver = createDerivedSolver({ document, composer, engine });
-  const previous = before.findLast(({ decision }) => decision < parent.decision) ?? null;
+  const { decision, date } = composition;
+  const previous = before.findLast((earlier) => earlier.decision < decision) ?? null;
   const held = inForceBefore(before, composition.session - 1);
   const outgoing = held === undefined ? null : { ...held, effective: composition.session };
-  const solve = solver.solve(parent, { previous, outgoing });
+  const solve = solver.solve(parent.decision === decision ? parent : { ...parent, decision, date }, {
+    previous,
+    outgoing,
+  });
   if (solve.outcome.kind !== 'solved') throw refusalOf(solver.solvers, solve);
   const source = explainWeight(composer, sourceIndexId, { ...question, asOf: parents.sm.sessions[parent.session]! });
   const place = solve.columns.indexOf(column);
@@ -125,7 +129,7 @@ export function explainWeight(
             composer,
             indexId,
             column,
-            session: parent.decision,
+            session: decision,
             reads: fieldsRead(document.derivation),
           }),
     sourceIndexId,

@@ -45,11 +45,14 @@ describe('a limit on turnover from the held weights', () => {
       selection: fc.constantFrom([], [{ id: 'dear', type: 'TopN', params: { field: 'CLOSE', count: 4 } }]),
       dividends: fc.constantFrom('price', 'total'),
       objective: fc.constantFrom('min_tracking_error', 'min_variance'),
+      // Also of an index that rebalances more often than its parent.
+      frequency: fc.constantFrom('weekly', 'monthly'),
     });
     fc.assert(
-      fc.property(randomMarket, shapes, ({ market }, { selection, dividends, objective }) => {
+      fc.property(randomMarket, shapes, ({ market }, { selection, dividends, objective, frequency }) => {
         const parent = IndexDocument.parse({
           ...common,
+          rebalance: { frequency },
           id: 'P',
           name: 'P',
           base_date: '2024-01-08',
@@ -60,6 +63,9 @@ describe('a limit on turnover from the held weights', () => {
         });
         const run = tryRun(market, document, { documents: { P: parent }, createDecider: indexDecider });
         if (run === undefined) return;
+        const { list, sm } = run.index.compositions;
+        for (const { decision, columns } of list)
+          expect(columns.filter((column) => sm.hasEnded(decision, column))).toEqual(new Int32Array());
         for (const { date, turnover, sold } of reported(run).slice(1)) {
           seen.rebalances++;
           const isRelaxed = relaxedOn(run, date);

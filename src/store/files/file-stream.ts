@@ -14,8 +14,8 @@ const CHUNK_BYTES = 256 * 1024;
 /** Longest read of one call: a large result takes many, each within its time. */
 const PIECE_BYTES = 16 << 20;
 
-/** Bytes read and hashed at a time before the first byte of a stream is out: 0.5 ms of hashing. */
-const VERIFIED_BYTES = 1 << 20;
+/** Memory of one verification: a thousand readers may begin at once. */
+const VERIFIED_BYTES = 256 * 1024;
 
 export type Range = { readonly start: number; readonly end: number };
 
@@ -112,7 +112,7 @@ interface Verification {
  * Compares an open file with its hash.
  * @returns its CRC-32, by which a second reading of it is compared at a third of the cost
  * @throws Refusal DOCUMENT_UNREADABLE
- * @cost one read of it; memory for at most a megabyte
+ * @cost one read of it; memory for at most 256 KiB
  */
 export async function verifyFile({ file, ref, hash }: Verification, call: FolderCall): Promise<number> {
   let crc = 0;

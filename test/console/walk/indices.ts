@@ -335,7 +335,7 @@ async function typeFormulas(page: Page): Promise<void> {
   await page.getByText('Did you mean zscore?').first().waitFor();
   await field.fill('1 + zsc');
   await page.getByRole('button', { name: 'zscore(' }).click();
-  expect(await field.inputValue()).toBe('1 + zscore(');
+  await eventually(() => field.inputValue()).toBe('1 + zscore(');
   await field.fill('rank(CLOSE, by=SECTOR) * 2');
   await page.getByText(/^number · /).waitFor();
   await field.fill('');

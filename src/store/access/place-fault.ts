@@ -20,5 +20,10 @@ export function isAway(thrown: unknown): boolean {
   return AWAY.has(codeOf(thrown) ?? '');
 }
 
+/** Takes a file that is not there as none. @returns undefined @throws every other failure */
+export function unlessAbsent(thrown: unknown): undefined {
+  if (codeOf(thrown) !== 'ENOENT') throw thrown;
+}
+
 export const codeOf = (thrown: unknown): string | undefined =>
   thrown instanceof Error && 'code' in thrown ? String(thrown.code) : undefined;

@@ -2,7 +2,7 @@ import { access, mkdir, readdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FolderCall } from '../access/folder-calls.js';
 import { WRITE_MS } from '../access/folder-calls.js';
-import { codeOf } from '../access/place-fault.js';
+import { unlessAbsent } from '../access/place-fault.js';
 import { TRASH } from './artifact-owners.js';
 import { removeFiles, withoutDraft } from './folder-writer.js';
 
@@ -26,7 +26,8 @@ export function folderTrash(folder: string, { call, remove }: TrashOptions): Fol
   const trash = join(folder, TRASH);
 
   async function takeOne(name: string): Promise<void> {
-    if (withoutDraft(name) !== name) return remove([withoutDraft(name)]); // Half-written files have no value.
+    // Half-written files have no value. Only the draft goes: the file without its ending may be whole, and in use.
+    if (withoutDraft(name) !== name) return remove([name]);
     await call(() => rename(join(folder, name), join(trash, name)), WRITE_MS).catch(unlessAbsent);
   }
 
@@ -91,9 +92,4 @@ export async function namesIn(
     if (found !== undefined && found.ctimeMs < until) old.push(name);
   }
   return old;
-}
-
-/** @returns undefined */
-function unlessAbsent(thrown: unknown): undefined {
-  if (codeOf(thrown) !== 'ENOENT') throw thrown;
 }

@@ -10,7 +10,7 @@ import { makeFolder } from '../files/make-folder.js';
 import { removeFiles } from '../files/folder-writer.js';
 import type { S3Patience } from '../s3/s3-client.js';
 import { callsTo } from '../access/folder-calls.js';
-import { codeOf, PlaceFault } from '../access/place-fault.js';
+import { PlaceFault, unlessAbsent } from '../access/place-fault.js';
 import { MARKER, markerText, markIn, type PlaceMark } from '../access/store-id.js';
 
 /** The identity of a place for artifacts, and what else a start asks of it. */
@@ -92,9 +92,4 @@ async function probed({ put, read, remove }: ProbedPlace): Promise<void> {
   const found = await read(name);
   await remove(name);
   if (found !== text) throw new PlaceFault('The place of the results gives back other bytes than it was given.');
-}
-
-/** @returns undefined */
-function unlessAbsent(thrown: unknown): undefined {
-  if (codeOf(thrown) !== 'ENOENT') throw thrown;
 }

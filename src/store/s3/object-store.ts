@@ -121,8 +121,8 @@ function objectArtifacts(
 
   async function discardOne(name: string): Promise<void> {
     await cached.remove(name);
-    await client.copy(name, inTrash(name));
-    await client.remove(name);
+    // One that could not be copied stays for a later sweep.
+    if (await client.copy(name, inTrash(name))) await client.remove(name);
   }
 
   return {

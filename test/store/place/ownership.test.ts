@@ -156,6 +156,18 @@ test('discarded results stay in the trash for their time and are brought back fr
   expect([await readdir(join(folder, 'trash')), await artifacts.isIntact(named)]).toEqual([[], true]);
 });
 
+test('a half-written draft is removed, and the whole file of its name stays', async () => {
+  const { folder, documents } = await livingCluster();
+  const { store_id: storeId } = ((await documents.get('artifact-store', 'shared')) as { body: { store_id: string } })
+    .body;
+  const artifacts = await openArtifacts(folder, watchFreeSpace(folder), { storeId });
+  const named = await artifacts.write(CONTENT, SHA256);
+  await writeFile(join(folder, `${named.name}.new`), 'half'); // Left by a process that was stopped while it wrote.
+  expect(await artifacts.sweep(async () => new Set([named.name]))).toBe(1);
+  expect(await artifacts.isIntact(named)).toBe(true);
+  expect((await readdir(folder)).filter((name) => name.startsWith(named.name))).toEqual([named.name]);
+});
+
 test('a database that was set back takes its place over once no service renews it, and its former self is refused', async () => {
   const { folder, documents, ownership } = await livingCluster();
   const earlier = await copyOf(documents);

@@ -1,5 +1,6 @@
 import { formatDay } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
+import { hasLeft } from '../market/has-left.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import { weightMoved } from './weight-moved.js';
@@ -56,8 +57,7 @@ function takeWeights({ sm, treatment }: TakingIndex, timing: DueRebalance, decid
   const { columns, weights, uncapped, cap, capped, redistributed, trackingError, basket } = decided;
   const forecast = trackingError === undefined ? {} : { trackingError };
   const { session, decision } = timing;
-  const isGone = (column: number): boolean =>
-    sm.hasEnded(session, column) || sm.isSilent(session, column, treatment.max_stale_sessions);
+  const isGone = (column: number): boolean => hasLeft(sm, session, column, treatment.max_stale_sessions);
   const hasLeavers = decision !== session && columns.some(isGone);
   const staying = hasLeavers ? columns.filter((column) => !isGone(column)) : columns;
   if (staying.length === 0) return undefined;

@@ -47,7 +47,7 @@ export function createDerivedDecider({ document, composer, engine }: DerivedDeci
       if (parent === undefined) return refused('EMPTY_INDEX', `the parent ${parentId} has no composition yet.`);
       const latest = solved.findLast((entry) => entry.session < session);
       const standing = { previous: latest?.weights ?? null, outgoing };
-      const target = parent.decision === session ? parent : laterDecision(composer, parentId, { parent, session });
+      const target = targetAt(parent, session, composer.market(parentId));
       const solve = solvedOrRefused(() => solver.solve(target, standing));
       if (solve instanceof Refusal) return refused(solve.code, solve.message, () => solve, 'derivation.risk_model');
       if (solve.outcome.kind !== 'solved') return unsolved(solver.solvers, solve);
@@ -58,14 +58,9 @@ export function createDerivedDecider({ document, composer, engine }: DerivedDeci
   };
 }
 
-interface Later {
-  readonly parent: Composition;
-  readonly session: number;
-}
-
-/** The parent's composition for an index that decides later than its parent did, on what is known by then. */
-function laterDecision(composer: Composer, parentId: string, { parent, session }: Later): Composition {
-  return { ...parent, decision: session, date: composer.market(parentId).sessions[session]! };
+/** The parent's composition as the target of a decision: of one that comes later than the parent's, on what is known by then. */
+export function targetAt(parent: Composition, session: number, sm: SessionMarket): Composition {
+  return parent.decision === session ? parent : { ...parent, decision: session, date: sm.sessions[session]! };
 }
 
 /** What a stored risk model refuses holds a rebalance, as rows do that have no answer. */

@@ -11,6 +11,7 @@ import { compareText } from '../refusals/findings.js';
 import { LIMITS } from '../refusals/limits.js';
 import { growthOf } from '../index-mathematics/growth.js';
 import { growthTerms } from '../index-mathematics/growth-terms.js';
+import { hasLeft } from '../market/has-left.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { CrossSections } from '../datapoints/cross-section.js';
 import { crossSectionsOf } from '../rules/decide.js';
@@ -141,9 +142,8 @@ export function createDerivedSolver({
       const decided = { decision, ...asDecided(parent) };
       const before = isMeasured && outgoing ? weightsBefore({ document, sm, treatment, outgoing, decision }) : null;
       const found = candidatesAt(composer, parentId, decided, document.derivation.candidates ?? 'parent');
-      const { columns, index } = withoutLeavers(
-        found,
-        (column) => sm.hasEnded(decision, column) || sm.isSilent(decision, column, treatment.max_stale_sessions),
+      const { columns, index } = withoutLeavers(found, (column) =>
+        hasLeft(sm, decision, column, treatment.max_stale_sessions),
       );
       const risk = riskAt(decision, columns);
       const spec = risk.isIdentity ? withoutReturns(document.derivation) : document.derivation;
@@ -176,9 +176,9 @@ export function createDerivedSolver({
 }
 
 /** Candidates that can still be held: securities may have left the parent since its composition was decided. */
-function withoutLeavers(candidates: Candidates, hasLeft: (column: number) => boolean): Candidates {
+function withoutLeavers(candidates: Candidates, isGone: (column: number) => boolean): Candidates {
   const { columns, index } = candidates;
-  const stays = columns.map((column) => (hasLeft(column) ? 0 : 1));
+  const stays = columns.map((column) => (isGone(column) ? 0 : 1));
   const staying = columns.filter((_, k) => stays[k] === 1);
   if (staying.length === columns.length || staying.length === 0) return candidates;
   const [kept, left] = [1, 0].map((which) => index.filter((_, k) => stays[k] === which));

@@ -16,7 +16,7 @@ import {
   type NameQuestion,
 } from '../rules/explain.js';
 import { crossSectionsOf } from '../rules/decide.js';
-import { decidedOn, findingsOf, heldWeights } from './derived-decider.js';
+import { decidedOn, findingsOf, heldWeights, targetAt } from './derived-decider.js';
 import { createDerivedSolver, type DerivedSolve } from './derived-solve.js';
 import { fieldsRead } from './field-uses.js';
 import { metricProduct } from './metric-product.js';
@@ -108,14 +108,12 @@ export function explainWeight(
   if (parent === undefined)
     throw new Error(`the index ${indexId} holds weights that its parent ${sourceIndexId} never had`);
   const solver = createDerivedSolver({ document, composer, engine });
-  const { decision, date } = composition;
+  const { decision } = composition;
   const previous = before.findLast((earlier) => earlier.decision < decision) ?? null;
   const held = inForceBefore(before, composition.session - 1);
   const outgoing = held === undefined ? null : { ...held, effective: composition.session };
-  const solve = solver.solve(parent.decision === decision ? parent : { ...parent, decision, date }, {
-    previous,
-    outgoing,
-  });
+  const target = targetAt(parent, decision, parents.sm);
+  const solve = solver.solve(target, { previous, outgoing });
   if (solve.outcome.kind !== 'solved') throw refusalOf(solver.solvers, solve);
   const source = explainWeight(composer, sourceIndexId, { ...question, asOf: parents.sm.sessions[parent.session]! });
   const place = solve.columns.indexOf(column);

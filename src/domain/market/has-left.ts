@@ -1,0 +1,11 @@
+import type { SessionMarket } from './session-market.js';
+
+/** Whether a security has ended, or leaves for want of a price, by the close of a session. */
+export function hasLeft(
+  sm: Pick<SessionMarket, 'hasEnded' | 'isSilent'>,
+  session: number,
+  column: number,
+  maxStaleSessions: number,
+): boolean {
+  return sm.hasEnded(session, column) || sm.isSilent(session, column, maxStaleSessions);
+}

@@ -3,10 +3,12 @@ import { existsSync, readFileSync } from 'node:fs';
 /** The folder of the package, above the compiled files. */
 export const PACKAGE_ROOT = new URL('../../../', import.meta.url);
 
-/** The engine version, as the package declares it. */
+let declared: string | undefined;
+
+/** The engine version, as the package declares it. Nodes say it every two seconds: it is read once. */
 export function engineVersion(): string {
-  const { version } = JSON.parse(readFileSync(new URL('package.json', PACKAGE_ROOT), 'utf8')) as { version: string };
-  return version;
+  declared ??= (JSON.parse(readFileSync(new URL('package.json', PACKAGE_ROOT), 'utf8')) as { version: string }).version;
+  return declared;
 }
 
 /** What this program was built from. */
@@ -21,8 +23,10 @@ let read: BuildInfo | null | undefined;
 
 /** As the build wrote it; null for a program that was only compiled. */
 export function buildInfo(): BuildInfo | null {
-  const file = new URL('dist/build.json', PACKAGE_ROOT);
-  read ??= existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as BuildInfo) : null;
+  if (read === undefined) {
+    const file = new URL('dist/build.json', PACKAGE_ROOT);
+    read = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as BuildInfo) : null;
+  }
   return read;
 }
 

@@ -10,7 +10,6 @@ import { plainRead, type PlainRead } from './plain-read.js';
 import { rawErrorResponse } from './reply.js';
 import { newRequestId } from './request-id.js';
 import { KEEP_ALIVE_MS, sendAnswer } from './send-answer.js';
-import { holdTickShape } from './tick-shape.js';
 import { followTls, readTls, type TlsFiles } from './tls.js';
 
 /** Time for the headers of a request; a client that needs longer holds a socket open on purpose. */
@@ -59,7 +58,6 @@ export interface Server {
 export async function listen(options: ServerOptions): Promise<Server> {
   const { app, host, port, headersTimeoutMs = HEADERS_TIMEOUT_MS, isTrustedProxy = () => false, tls } = options;
   const answerAny = fullReader(app);
-  holdTickShape();
   const secrets = tls === undefined ? undefined : await readTls(tls);
   const settings = {
     headersTimeout: headersTimeoutMs,

@@ -60,13 +60,7 @@ export function createMetrics({
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
   const gauge = gaugesOf(registers);
-  const requests = new Histogram({
-    name: 'divisor_http_request_seconds',
-    help: 'Time from the headers of a request to the head of its answer.',
-    labelNames: ['operation', 'status'],
-    buckets: REQUEST_SECONDS,
-    registers,
-  });
+  const requests = requestTimes(registers);
   const ended = new Histogram({
     name: 'divisor_job_seconds',
     help: 'Time of the last attempt of a job, by its outcome.',
@@ -118,6 +112,15 @@ export function createMetrics({
     expose: async () => ({ text: await registry.metrics(), type: registry.contentType }),
   };
 }
+
+const requestTimes = (registers: Registry[]) =>
+  new Histogram({
+    name: 'divisor_http_request_seconds',
+    help: 'Time from the headers of a request to the head of its answer.',
+    labelNames: ['operation', 'status'],
+    buckets: REQUEST_SECONDS,
+    registers,
+  });
 
 function addBuildInfo(registers: Registry[], build: Pick<MetricsSources, 'version' | 'commit'>): void {
   const instrument = new Gauge({

@@ -5001,9 +5001,9 @@ export interface OverlayPart {
   readonly contribution: number;
 }
 
-export type OverlaySpec = CurrencyOverlay | CurrencyHedgedOverlay | RiskControlOverlay | LeverageOverlay | DecrementOverlay | ExcessReturnOverlay | BlendOverlay | FeeOverlay;
+export type OverlaySpec = CurrencyOverlay | CurrencyHedgedOverlay | QuantoOverlay | RiskControlOverlay | LeverageOverlay | DecrementOverlay | ExcessReturnOverlay | BlendOverlay | FeeOverlay;
 
-export type OverlaySpecInput = CurrencyOverlay | CurrencyHedgedOverlayInput | RiskControlOverlayInput | LeverageOverlayInput | DecrementOverlayInput | ExcessReturnOverlayInput | BlendOverlayInput | FeeOverlayInput;
+export type OverlaySpecInput = CurrencyOverlay | CurrencyHedgedOverlayInput | QuantoOverlay | RiskControlOverlayInput | LeverageOverlayInput | DecrementOverlayInput | ExcessReturnOverlayInput | BlendOverlayInput | FeeOverlayInput;
 
 export interface OverlayTypeSpec {
   /** Class name. */
@@ -5350,6 +5350,19 @@ export interface PreviewOverlay {
   readonly type: string;
   /** Indices beneath it. */
   readonly index_ids: readonly string[];
+  /** How a risk control came to its exposure; absent of other types. */
+  readonly exposure?: {
+    /** After the close of resolved_date. */
+    readonly exposure: number;
+    /** Exposure that it aims at. */
+    readonly target: number;
+    /** After the close before; null on the first session. */
+    readonly before: number | null;
+    /** Volatility a year behind the target; null before the first return is known. */
+    readonly volatility: number | null;
+    /** target: it is the target; max_change: the target is further away than the largest change; within_tolerance: the target is within the tolerance of the exposure before; no_review: the session is no review */
+    readonly reason: 'target' | 'max_change' | 'within_tolerance' | 'no_review';
+  } | undefined;
 }
 
 export interface PreviewRequest {
@@ -5582,6 +5595,13 @@ export interface PublishRequest {
 export interface PublishedLog {
   /** In the order of the log. */
   readonly entries: readonly PublicationEntry[];
+}
+
+/** The return of the index in its own currency, paid in another: no exchange rate counts. */
+export interface QuantoOverlay {
+  readonly type: 'quanto';
+  /** Currency in which the return is paid: that of the overlay. */
+  readonly to: string;
 }
 
 /** Keeps a number of securities of each group, the best by a field; groups without a quota are excluded. */
@@ -6499,6 +6519,12 @@ export interface RiskControlOverlay {
   readonly max_leverage: number;
   /** Sessions from the last return used to the exposure. */
   readonly lag: number;
+  /** Distance of the target exposure from the exposure beyond which the exposure changes: 0.05 is 5 percentage points; 0 where not given. */
+  readonly tolerance?: number | undefined;
+  /** Largest change of the exposure at one review: 0.1 is 10 percentage points; unlimited where not given. */
+  readonly max_change?: number | undefined;
+  /** When the exposure may change: after every close, or after the last one of a month; daily where not given. */
+  readonly review?: 'daily' | 'monthly' | undefined;
   /** Series of the store with the rate that cash earns, percent a year; null for none. */
   readonly cash: string | null;
   /** Over the rate, for what is borrowed at an exposure above 1; 0 where not given. */
@@ -6522,6 +6548,12 @@ export interface RiskControlOverlayInput {
   readonly max_leverage?: number | undefined;
   /** Sessions from the last return used to the exposure. */
   readonly lag?: number | undefined;
+  /** Distance of the target exposure from the exposure beyond which the exposure changes: 0.05 is 5 percentage points; 0 where not given. */
+  readonly tolerance?: number | undefined;
+  /** Largest change of the exposure at one review: 0.1 is 10 percentage points; unlimited where not given. */
+  readonly max_change?: number | undefined;
+  /** When the exposure may change: after every close, or after the last one of a month; daily where not given. */
+  readonly review?: 'daily' | 'monthly' | undefined;
   /** Series of the store with the rate that cash earns, percent a year; null for none. */
   readonly cash?: string | null | undefined;
   /** Over the rate, for what is borrowed at an exposure above 1; 0 where not given. */

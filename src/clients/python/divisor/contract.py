@@ -5610,9 +5610,9 @@ class OverlayPart(t.TypedDict):
     contribution: float
 
 
-OverlaySpec = t.Union["CurrencyOverlay", "CurrencyHedgedOverlay", "RiskControlOverlay", "LeverageOverlay", "DecrementOverlay", "ExcessReturnOverlay", "BlendOverlay", "FeeOverlay"]
+OverlaySpec = t.Union["CurrencyOverlay", "CurrencyHedgedOverlay", "QuantoOverlay", "RiskControlOverlay", "LeverageOverlay", "DecrementOverlay", "ExcessReturnOverlay", "BlendOverlay", "FeeOverlay"]
 
-OverlaySpecInput = t.Union["CurrencyOverlay", "CurrencyHedgedOverlayInput", "RiskControlOverlayInput", "LeverageOverlayInput", "DecrementOverlayInput", "ExcessReturnOverlayInput", "BlendOverlayInput", "FeeOverlayInput"]
+OverlaySpecInput = t.Union["CurrencyOverlay", "CurrencyHedgedOverlayInput", "QuantoOverlay", "RiskControlOverlayInput", "LeverageOverlayInput", "DecrementOverlayInput", "ExcessReturnOverlayInput", "BlendOverlayInput", "FeeOverlayInput"]
 
 class OverlayTypeSpec(t.TypedDict):
     #: Class name.
@@ -5980,11 +5980,29 @@ class PreviewLimits(t.TypedDict):
     headroom: float
 
 
-class PreviewOverlay(t.TypedDict):
+class PreviewOverlayExposure(t.TypedDict):
+    #: After the close of resolved_date.
+    exposure: float
+    #: Exposure that it aims at.
+    target: float
+    #: After the close before; null on the first session.
+    before: t.Optional[float]
+    #: Volatility a year behind the target; null before the first return is known.
+    volatility: t.Optional[float]
+    #: target: it is the target; max_change: the target is further away than the largest change; within_tolerance: the target is within the tolerance of the exposure before; no_review: the session is no review
+    reason: t.Literal["target", "max_change", "within_tolerance", "no_review"]
+
+
+class _PreviewOverlay(t.TypedDict):
     #: Type of the overlay.
     type: str
     #: Indices beneath it.
     index_ids: t.Sequence[str]
+
+
+class PreviewOverlay(_PreviewOverlay, total=False):
+    #: How a risk control came to its exposure; absent of other types.
+    exposure: PreviewOverlayExposure
 
 
 class PreviewRequest(t.TypedDict, total=False):
@@ -6229,6 +6247,14 @@ class PublishRequest(t.TypedDict, total=False):
 class PublishedLog(t.TypedDict):
     #: In the order of the log.
     entries: t.Sequence[PublicationEntry]
+
+
+class QuantoOverlay(t.TypedDict):
+    """The return of the index in its own currency, paid in another: no exchange rate counts."""
+
+    type: t.Literal["quanto"]
+    #: Currency in which the return is paid: that of the overlay.
+    to: str
 
 
 class _QuotaParams(t.TypedDict):
@@ -7220,6 +7246,12 @@ class _RiskControlOverlay(t.TypedDict):
 class RiskControlOverlay(_RiskControlOverlay, total=False):
     """As much of the index as has a target volatility, the rest in cash."""
 
+    #: Distance of the target exposure from the exposure beyond which the exposure changes: 0.05 is 5 percentage points; 0 where not given.
+    tolerance: float
+    #: Largest change of the exposure at one review: 0.1 is 10 percentage points; unlimited where not given.
+    max_change: float
+    #: When the exposure may change: after every close, or after the last one of a month; daily where not given.
+    review: t.Literal["daily", "monthly"]
     #: Over the rate, for what is borrowed at an exposure above 1; 0 where not given.
     spread_bps: float
     #: Cost of changes of exposure at the close, basis points of what is traded; 0 where not given.
@@ -7243,6 +7275,12 @@ class RiskControlOverlayInput(_RiskControlOverlayInput, total=False):
     max_leverage: float
     #: Sessions from the last return used to the exposure.
     lag: int
+    #: Distance of the target exposure from the exposure beyond which the exposure changes: 0.05 is 5 percentage points; 0 where not given.
+    tolerance: float
+    #: Largest change of the exposure at one review: 0.1 is 10 percentage points; unlimited where not given.
+    max_change: float
+    #: When the exposure may change: after every close, or after the last one of a month; daily where not given.
+    review: t.Literal["daily", "monthly"]
     #: Series of the store with the rate that cash earns, percent a year; null for none.
     cash: t.Optional[str]
     #: Over the rate, for what is borrowed at an exposure above 1; 0 where not given.

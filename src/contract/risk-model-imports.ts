@@ -11,7 +11,7 @@ export const RiskModelImportResult = z
     model_id: z.string(),
     assets: z.int().meta({ description: 'Securities of all dates.' }),
     factors: z.array(z.string()).meta({ description: 'In the order of the model; empty of covariances.' }),
-    imported: ImportedModelPayload,
+    imported: ImportedModelPayload.meta({ description: 'Terms and dates.' }),
     content_hash: z.string().meta({ description: 'SHA-256 over securities, dates and matrices.' }),
     findings: z.array(Finding).meta({ description: 'Warnings, which do not block an import.' }),
   })
@@ -21,7 +21,7 @@ export type RiskModelImportResult = z.infer<typeof RiskModelImportResult>;
 const params = z.strictObject({ model_id: Id.meta({ description: 'Id of the risk model.' }) });
 const tag = 'risk-models';
 
-const ids = ['AAPL', 'MSFT'];
+const ids = ['BECQ', 'BEDV'];
 
 export const riskModelImportRoutes = routes({
   importRiskModel: {

@@ -6784,6 +6784,7 @@ export interface RiskModelImportResult {
   readonly assets: number;
   /** In the order of the model; empty of covariances. */
   readonly factors: readonly string[];
+  /** Terms and dates. */
   readonly imported: ImportedModelPayload;
   /** SHA-256 over securities, dates and matrices. */
   readonly content_hash: string;

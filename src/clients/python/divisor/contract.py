@@ -7530,6 +7530,7 @@ class RiskModelImportResult(t.TypedDict):
     assets: int
     #: In the order of the model; empty of covariances.
     factors: t.Sequence[str]
+    #: Terms and dates.
     imported: ImportedModelPayload
     #: SHA-256 over securities, dates and matrices.
     content_hash: str

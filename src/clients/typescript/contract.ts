@@ -4576,6 +4576,46 @@ export interface Methodology {
   }[];
 }
 
+export interface MethodologyTemplateCollection {
+  readonly templates: readonly MethodologyTemplateSummary[];
+}
+
+export interface MethodologyTemplateDetail {
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  readonly id: string;
+  readonly title: string;
+  /** The published index that it resembles. */
+  readonly style: string;
+  readonly source: TemplateSource;
+  /** Columns, series and universes that it reads beside closes. */
+  readonly needs: readonly TemplateNeed[];
+  /** Whether the served store has all that it reads; null where none is served. */
+  readonly can_run: boolean | null;
+  /** Ids of its documents, in the order in which they are stored. */
+  readonly index_ids: readonly string[];
+  /** Where the public document leaves room or asks for more, and what was chosen. */
+  readonly choices: readonly string[];
+  /** Bodies as PUT accepts them, those beneath others first. */
+  readonly documents: readonly Readonly<Record<string, unknown>>[];
+  /** What else the served store lacks, such as exchange rates. */
+  readonly findings: readonly Finding[];
+}
+
+export interface MethodologyTemplateSummary {
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  readonly id: string;
+  readonly title: string;
+  /** The published index that it resembles. */
+  readonly style: string;
+  readonly source: TemplateSource;
+  /** Columns, series and universes that it reads beside closes. */
+  readonly needs: readonly TemplateNeed[];
+  /** Whether the served store has all that it reads; null where none is served. */
+  readonly can_run: boolean | null;
+  /** Ids of its documents, in the order in which they are stored. */
+  readonly index_ids: readonly string[];
+}
+
 /** The least average of the worst drawdowns: the conditional drawdown at risk of historical returns, added up session by session. */
 export interface MinCdarObjective {
   /** Share of the scenarios that is better than those averaged; 0 averages all of them. Unit: fraction. */
@@ -8111,6 +8151,26 @@ export interface TailOutcome {
   readonly largest: number;
 }
 
+export interface TemplateNeed {
+  /** What it is. */
+  readonly kind: 'column' | 'series' | 'universe';
+  /** Display name. */
+  readonly name: string;
+  /** What it holds. */
+  readonly meaning: string;
+  /** Absent from the served store; false where none is served. */
+  readonly missing: boolean;
+}
+
+export interface TemplateSource {
+  /** Title of the public document. */
+  readonly title: string;
+  /** Its publisher. */
+  readonly publisher: string;
+  /** Year, month or day of the edition that was followed. */
+  readonly date: string;
+}
+
 export interface TermPoint {
   /** Expiry of the contract. */
   readonly expiry: string;
@@ -9125,6 +9185,16 @@ export interface Operations {
     request: Readonly<Record<never, never>>;
     answer: OverlayTypes;
   };
+  /** Published methodologies as templates, with what each reads and whether the served store can run it. */
+  listMethodologyTemplates: {
+    request: Readonly<Record<never, never>>;
+    answer: MethodologyTemplateCollection;
+  };
+  /** One published methodology as index documents, ready to be stored. */
+  getMethodologyTemplate: {
+    request: { readonly params: { readonly methodology_id: string }; readonly query?: { readonly index_id?: string | undefined; readonly base_date?: string | undefined } | undefined };
+    answer: MethodologyTemplateDetail;
+  };
   /** Everything there is to say about a definition; nothing is stored. */
   validateIndex: {
     request: { readonly body: IndexDocumentBody };
@@ -9850,6 +9920,8 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   createIndex: 'POST /indices',
   listRuleTypes: 'GET /indices/rule-types',
   listOverlayTypes: 'GET /indices/overlay-types',
+  listMethodologyTemplates: 'GET /indices/templates',
+  getMethodologyTemplate: 'GET /indices/templates/{methodology_id}',
   validateIndex: 'POST /indices/validate',
   evaluateDatapoint: 'POST /indices/datapoints/evaluate',
   previewDocument: 'POST /indices/preview',

@@ -75,7 +75,10 @@ const MONEY: ReadonlySet<string> = new Set(['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP
 export const isMoney = (name: string): boolean => MONEY.has(name);
 
 /** Datapoints made of growth factors, which are in index currency. */
-export const GROWTH_BASED: ReadonlySet<string> = new Set(['RETURN', 'VOLATILITY', 'MOMENTUM', 'BETA']);
+export const GROWTH_BASED: ReadonlySet<string> = new Set(['RETURN', 'PRICE_RETURN', 'VOLATILITY', 'MOMENTUM', 'BETA']);
+
+/** Those of one session, which are no statistics over a window. */
+export const isSessionReturn = (name: string): boolean => name === 'RETURN' || name === 'PRICE_RETURN';
 
 const annualised: Statistic = (windows, out) => {
   deviation(windows, out);
@@ -96,7 +99,8 @@ export function sourceOf({ sm, table }: Shared, field: FieldRequest): Source {
   if (name === 'VOLATILITY') return { kind: 'windowed', statistic: annualised, isWhole: false };
   if (name === 'MOMENTUM') return { kind: 'windowed', statistic: product, isWhole: true };
   const series = table.derived(name);
-  return { kind: 'series', series, trailing: name === 'RETURN' ? table.returns() : series, isClose: false };
+  const trailing = name === 'RETURN' ? table.returns() : name === 'PRICE_RETURN' ? table.priceReturns() : series;
+  return { kind: 'series', series, trailing, isClose: false };
 }
 
 /** Series for windows over a datapoint that is not a statistic itself. */

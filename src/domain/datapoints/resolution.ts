@@ -27,6 +27,7 @@ const COLUMNS_NEEDED: Readonly<Record<DerivedName, readonly string[]>> = {
   FREE_FLOAT_MARKET_CAP: ['MARKET_CAP'],
   VALUE_TRADED: ['VOLUME'],
   RETURN: [],
+  PRICE_RETURN: [],
   VOLATILITY: [],
   MOMENTUM: [],
   DIVIDEND_YIELD: [],

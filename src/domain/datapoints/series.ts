@@ -43,6 +43,9 @@ export interface SeriesTerms {
   readonly growth: () => Float64Array;
   /** Where they are no returns between two bars; computed at the first use. */
   readonly gaps: () => ReturnGaps;
+  /** Growth factors without dividends, and where they are no returns between two bars; computed at the first use. */
+  readonly priceGrowth: () => Float64Array;
+  readonly priceGaps: () => ReturnGaps;
   /** Names whose VOLATILITY, MOMENTUM and BETA are summed as their windows roll on, ascending; null where none are. */
   readonly followed: Int32Array | null;
   /** Sessions that a FREE_FLOAT stays good for. */
@@ -58,6 +61,8 @@ export interface SeriesTable {
   derived(name: Exclude<DerivedName, 'VOLATILITY' | 'MOMENTUM' | 'BETA'>): Series;
   /** Returns of the total variant that windows read: those between bars on two sessions in a row. */
   returns(): Series;
+  /** The same without dividends. */
+  priceReturns(): Series;
   /** Their growth factors: what a product of returns multiplies. */
   growth(): Series;
   /** The value as stored, in the currency of the name: CLOSE times the exchange rate is its price in index currency. */
@@ -79,6 +84,8 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
     reference: (name) => once(`reference ${name}`, () => referenceSeries(sm, name)),
     derived: (name) => once(`derived ${name}`, () => derivedSeries(name)),
     returns: () => once('returns', () => betweenBars(sm, terms, 1)),
+    priceReturns: () =>
+      once('price returns', () => betweenBars(sm, { growth: terms.priceGrowth, gaps: terms.priceGaps }, 1)),
     growth: () => once('growth', () => betweenBars(sm, terms, 0)),
     inIndexCurrency(series) {
       if (terms.exchange === null) return series;
@@ -99,6 +106,8 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
         return table.inIndexCurrency(product(table.market('CLOSE'), held('VOLUME')));
       case 'RETURN':
         return returnSeries(sm, terms.growth());
+      case 'PRICE_RETURN':
+        return returnSeries(sm, terms.priceGrowth());
       case 'DIVIDEND_YIELD':
         return yieldSeries(sm, dividendHistory(sm.market));
       case 'AGE':
@@ -259,7 +268,7 @@ function returnSeries(sm: SessionMarket, growth: Float64Array): Series {
 }
 
 /** Growth over the sessions that have a bar as the one before has, each less a number: 1 for returns, 0 for factors. */
-function betweenBars(sm: SessionMarket, terms: SeriesTerms, less: number): Series {
+function betweenBars(sm: SessionMarket, terms: Pick<SeriesTerms, 'growth' | 'gaps'>, less: number): Series {
   const growth = terms.growth();
   const { lastBar, names } = sm;
   return {

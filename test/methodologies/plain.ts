@@ -229,3 +229,52 @@ export function sampleCovariance(returns: readonly (readonly number[])[]): numbe
     centres.map((b, j) => sum(returns.map((row) => (row[i]! - a) * (row[j]! - b))) / (returns.length - 1)),
   );
 }
+
+/**
+ * Long-only weights of the largest ratio of average volatility to volatility: the least variance on the correlations,
+ * over the volatilities. An active set: the securities held are solved for, those with negative weights leave, those that
+ * would lower the variance enter.
+ */
+export function mostDiversifiedWeights(covariance: readonly (readonly number[])[]): number[] {
+  const deviations = covariance.map((row, i) => Math.sqrt(row[i]!));
+  const correlation = covariance.map((row, i) => row.map((value, j) => value / (deviations[i]! * deviations[j]!)));
+  const all = correlation.map((_, i) => i);
+  let held = all;
+  for (let round = 0; round < 10 * all.length; round++) {
+    const solved = solve(
+      held.map((i) => held.map((j) => correlation[i]![j]!)),
+      held.map(() => 1),
+    );
+    const least = Math.min(...solved);
+    if (least < 0) {
+      held = held.filter((_, k) => solved[k]! > least);
+      continue;
+    }
+    const slope = (i: number): number => sum(held.map((j, k) => correlation[i]![j]! * solved[k]!)) - 1;
+    const missing = all.filter((i) => !held.includes(i)).toSorted((a, b) => slope(a) - slope(b))[0];
+    if (missing === undefined || slope(missing) >= -1e-12) {
+      const weights = all.map((i) => (held.includes(i) ? solved[held.indexOf(i)]! / deviations[i]! : 0));
+      return weights.map((weight) => weight / sum(weights));
+    }
+    held = [...held, missing].toSorted((a, b) => a - b);
+  }
+  throw new Error('the active set does not settle');
+}
+
+/** Solves a system of linear equations by elimination with pivots. */
+function solve(matrix: readonly (readonly number[])[], right: readonly number[]): number[] {
+  const rows = matrix.map((row, i) => [...row, right[i]!]);
+  const n = rows.length;
+  for (let column = 0; column < n; column++) {
+    const pivot = rows.slice(column).reduce((best, row, k) => (Math.abs(row[column]!) > Math.abs(rows[best]![column]!) ? column + k : best), column);
+    [rows[column], rows[pivot]] = [rows[pivot]!, rows[column]!];
+    for (let i = column + 1; i < n; i++) {
+      const factor = rows[i]![column]! / rows[column]![column]!;
+      for (let j = column; j <= n; j++) rows[i]![j]! -= factor * rows[column]![j]!;
+    }
+  }
+  const x = new Array<number>(n).fill(0);
+  for (let i = n - 1; i >= 0; i--)
+    x[i] = (rows[i]![n]! - sum(x.map((value, j) => (j > i ? rows[i]![j]! * value : 0)))) / rows[i]![i]!;
+  return x;
+}

@@ -8,6 +8,7 @@ import {
   equalRiskWeights,
   limited,
   mean,
+  mostDiversifiedWeights,
   normalProbability,
   percentiles,
   proportional,
@@ -75,6 +76,14 @@ const committee: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {
     ...EVERY_QUARTER,
     decide: (t) => proportional(market.members('COMMITTEE', t), (i) => market.floatCap(i, t)),
+  }),
+});
+
+const equalWeight: Rulebook = (market, baseDate) => ({
+  '': runIndex(market, baseDate, {
+    ...EVERY_QUARTER,
+    lag: 5,
+    decide: (t) => proportional(market.members('COMMITTEE', t), () => 1),
   }),
 });
 
@@ -536,19 +545,42 @@ const thematic: Rulebook = (market, baseDate) => ({
   }),
 });
 
+/** The thirty largest securities with a full history, and the covariance of a year of their returns with dividends. */
+function thirtyLargest(market: Market, t: number) {
+  const held = ranked(market.listed(t).filter(hasBars(market, t, 253)), (i) => market.floatCap(i, t)).slice(0, 30);
+  const returns = held.map((i) => market.returns(i, t, 252, true));
+  return { held, covariance: sampleCovariance(returns[0]!.map((_, s) => returns.map((row) => row[s]!))) };
+}
+
 const equalRisk: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {
     months: QUARTERLY,
     anchor: { day: 'last' },
     decide(t) {
-      const eligible = market.listed(t).filter(hasBars(market, t, 253));
-      const held = ranked(eligible, (i) => market.floatCap(i, t)).slice(0, 30);
-      const bySecurity = held.map((i) => market.returns(i, t, 252, true));
-      const weights = equalRiskWeights(sampleCovariance(bySecurity[0]!.map((_, s) => bySecurity.map((row) => row[s]!))));
+      const { held, covariance } = thirtyLargest(market, t);
+      const weights = equalRiskWeights(covariance);
       return new Map(held.map((i, k) => [i, weights[k]!]));
     },
   }),
 });
+
+const maximumDiversification: Rulebook = (market, baseDate) => {
+  const schedule = { months: QUARTERLY, anchor: { day: 'last' } } as const;
+  return {
+    '-PARENT': runIndex(market, baseDate, {
+      ...schedule,
+      decide: (t) => proportional(thirtyLargest(market, t).held, (i) => market.floatCap(i, t)),
+    }),
+    '': runIndex(market, baseDate, {
+      ...schedule,
+      decide(t) {
+        const { held, covariance } = thirtyLargest(market, t);
+        const weights = mostDiversifiedWeights(covariance);
+        return new Map(held.flatMap((i, k) => (weights[k]! > 0 ? [[i, weights[k]!]] : [])));
+      },
+    }),
+  };
+};
 
 /** Assets of one class by free-float market capitalisation, with dividends. */
 const assetClass = (market: Market, baseDate: string, name: string): PlainRun =>
@@ -575,6 +607,7 @@ export const totalReturnParent = (market: Market, baseDate: string, count: numbe
 /** Rules by the id of their template, with the numbers of securities of this store. */
 export const RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'committee-large-cap': committee,
+  'equal-weight': equalWeight,
   'low-volatility': lowVolatility(150),
   'rising-dividends': risingDividends,
   'momentum-score': momentumScore(150),
@@ -604,4 +637,5 @@ export const RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'float-bands': floatBands(60),
   'thematic-score': thematic,
   'equal-risk': equalRisk,
+  'maximum-diversification': maximumDiversification,
 };

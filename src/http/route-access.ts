@@ -18,7 +18,15 @@ const DOCUMENTS: Readonly<Record<string, string>> = {
 const LOOKED_UP: ReadonlySet<string> = new Set(['run_id', 'render_id', 'job_id', 'kind', 'document_id']);
 
 /** Parameters that name no document: data and documentation are everybody's. */
-const SHARED: ReadonlySet<string> = new Set(['identifier', 'date', 'table', 'version', 'page', 'picture', 'methodology_id']);
+const SHARED: ReadonlySet<string> = new Set([
+  'identifier',
+  'date',
+  'table',
+  'version',
+  'page',
+  'picture',
+  'methodology_id',
+]);
 
 /**
  * Operations without a parameter that names a document: those that concern everybody's data and catalogues, and those

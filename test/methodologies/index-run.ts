@@ -37,7 +37,10 @@ export interface Terms {
 const BASE_VALUE = 1000;
 
 /** Sessions at whose close the index is rebalanced, after the base. */
-export function rebalanceSessions(dates: readonly string[], { months, anchor }: Pick<Terms, 'months' | 'anchor'>): number[] {
+export function rebalanceSessions(
+  dates: readonly string[],
+  { months, anchor }: Pick<Terms, 'months' | 'anchor'>,
+): number[] {
   const monthsOfStore = [...new Set(dates.map((date) => date.slice(0, 7)))];
   return monthsOfStore.flatMap((month) => {
     if (!months.includes(Number(month.slice(5)))) return [];
@@ -90,7 +93,10 @@ export function runIndex(market: Market, baseDate: string, terms: Terms): PlainR
         return [i, own];
       }),
     );
-    compositions.push({ date: dates[t]!, weights: proportional([...shares.keys()], (i) => shares.get(i)! * close[i]![t]!) });
+    compositions.push({
+      date: dates[t]!,
+      weights: proportional([...shares.keys()], (i) => shares.get(i)! * close[i]![t]!),
+    });
   }
   return { base, levels, compositions };
 }

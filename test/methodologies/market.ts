@@ -34,7 +34,8 @@ export function createMarket(store: RawStore): Market {
   const dividend = (i: number, t: number): number => paid[i]!.get(dates[t]!) ?? 0;
   const growth = (i: number, t: number, withDividends = false): number =>
     (split[i]![t]! * (close[i]![t]! + (withDividends ? dividend(i, t) : 0))) / close[i]![t - 1]!;
-  const factAt = (i: number, t: number, name: string) => store.facts[i]!.findLast(({ from }) => from <= dates[t]!)?.facts[name];
+  const factAt = (i: number, t: number, name: string) =>
+    store.facts[i]!.findLast(({ from }) => from <= dates[t]!)?.facts[name];
   const sessionsTo = (t: number, count: number) => Array.from({ length: count }, (_, k) => t - count + 1 + k);
   const cap = (i: number, t: number): number => close[i]![t]! * store.shares[i]![t]!;
 
@@ -44,7 +45,8 @@ export function createMarket(store: RawStore): Market {
     cap,
     floatCap: (i, t) => cap(i, t) * store.float[i]![t]!,
     growth,
-    returns: (i, t, sessions, withDividends = false) => sessionsTo(t, sessions).map((s) => growth(i, s, withDividends) - 1),
+    returns: (i, t, sessions, withDividends = false) =>
+      sessionsTo(t, sessions).map((s) => growth(i, s, withDividends) - 1),
     traded: (i, t, sessions) => sessionsTo(t, sessions).map((s) => close[i]![s]! * store.volume[i]![s]!),
     fact: (i, t, name) => (factAt(i, t, name) as number | undefined) ?? NaN,
     text: (i, t, name) => String(factAt(i, t, name)),
@@ -70,9 +72,7 @@ export function createMarket(store: RawStore): Market {
       return years;
     },
     members: (universe, t) =>
-      store.universes[universe]!.filter(
-        ({ start, end }) => start <= dates[t]! && (end === null || dates[t]! < end),
-      )
+      store.universes[universe]!.filter(({ start, end }) => start <= dates[t]! && (end === null || dates[t]! < end))
         .map(({ security }) => security)
         .toSorted((a, b) => a - b),
   };

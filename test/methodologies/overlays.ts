@@ -1,6 +1,6 @@
 import type { Market } from './market.js';
 import { rebalanceSessions, type PlainRun } from './index-run.js';
-import { blendParts, totalReturnParent, type Rulebook } from './rulebooks.js';
+import { blendParts, totalReturnParent, type Rulebook } from './parents.js';
 
 const DAY = 86_400_000;
 const BASE_VALUE = 1000;

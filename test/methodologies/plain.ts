@@ -152,7 +152,9 @@ export function capped(weights: Weights, cap: number): Weights {
     const scale = (1 - atCap.size * least) / sum(free.map(([, weight]) => weight));
     const above = free.filter(([, weight]) => weight * scale > least + 1e-13);
     if (above.length === 0)
-      return new Map([...weights].map(([security, weight]) => [security, atCap.has(security) ? least : weight * scale]));
+      return new Map(
+        [...weights].map(([security, weight]) => [security, atCap.has(security) ? least : weight * scale]),
+      );
     for (const [security] of above) atCap.add(security);
   }
 }
@@ -266,14 +268,16 @@ function solve(matrix: readonly (readonly number[])[], right: readonly number[])
   const rows = matrix.map((row, i) => [...row, right[i]!]);
   const n = rows.length;
   for (let column = 0; column < n; column++) {
-    const pivot = rows.slice(column).reduce((best, row, k) => (Math.abs(row[column]!) > Math.abs(rows[best]![column]!) ? column + k : best), column);
+    const pivot = rows
+      .slice(column)
+      .reduce((best, row, k) => (Math.abs(row[column]!) > Math.abs(rows[best]![column]!) ? column + k : best), column);
     [rows[column], rows[pivot]] = [rows[pivot]!, rows[column]!];
     for (let i = column + 1; i < n; i++) {
       const factor = rows[i]![column]! / rows[column]![column]!;
       for (let j = column; j <= n; j++) rows[i]![j]! -= factor * rows[column]![j]!;
     }
   }
-  const x = new Array<number>(n).fill(0);
+  const x = right.map(() => 0);
   for (let i = n - 1; i >= 0; i--)
     x[i] = (rows[i]![n]! - sum(x.map((value, j) => (j > i ? rows[i]![j]! * value : 0)))) / rows[i]![i]!;
   return x;

@@ -216,7 +216,9 @@ function drawFacts({ dates, split }: Bars, i: number, random: () => number) {
 function drawUniverses({ dates, close }: Bars, random: () => number): Record<string, Membership[]> {
   const listed = close.flatMap((values, i) => (Number.isNaN(values[0]!) ? [] : [i]));
   const changing = (members: readonly number[], reserve: readonly number[], every: number): Membership[] => {
-    const rows = new Map(members.map((security) => [security, { security, start: dates[0]!, end: null as string | null }]));
+    const rows = new Map(
+      members.map((security) => [security, { security, start: dates[0]!, end: null as string | null }]),
+    );
     const past: Membership[] = [];
     reserve.forEach((security, k) => {
       const date = dates[Math.min(dates.length - 1, 200 + k * every)]!;
@@ -279,6 +281,8 @@ export async function writeStore(store: RawStore, folder: string): Promise<void>
     rows.map(({ security, start, end }) => `${name},${ids[security]},${start},${end ?? ''}`),
   );
   await write('universes', 'universe,identifier,start,end', members);
-  const values = Object.entries(store.series).flatMap(([name, row]) => dates.map((date, t) => `${name},${date},${row[t]}`));
+  const values = Object.entries(store.series).flatMap(([name, row]) =>
+    dates.map((date, t) => `${name},${date},${row[t]}`),
+  );
   await write('series', 'identifier,date,CLOSE', values);
 }

@@ -70,7 +70,10 @@ test.each(Object.keys(rulebooks))('%s: members, weights and levels are those of 
   let [weightDifference, levelDifference, serviceMs] = [0, 0, 0];
   for (const document of documents) {
     const indexId = String(document['id']);
-    const scaled = [PARENT, ...(SCALED[id] ?? [])].reduce((text, [a, b]) => text.replaceAll(a, b), JSON.stringify(document));
+    const scaled = [PARENT, ...(SCALED[id] ?? [])].reduce(
+      (text, [a, b]) => text.replaceAll(a, b),
+      JSON.stringify(document),
+    );
     await service.ok('PUT', `/indices/${indexId}`, scaled);
     const start = performance.now();
     const job = await service.job<BacktestResult>(`/analytics/${indexId}/backtest`);
@@ -78,7 +81,10 @@ test.each(Object.keys(rulebooks))('%s: members, weights and levels are those of 
     expect(job.error).toBeNull();
     const plain = runs[indexId.slice(stem.length)]!;
     weightDifference = Math.max(weightDifference, compareWeights(indexId, job.result, plain));
-    levelDifference = Math.max(levelDifference, compareLevels(await service.ok<Levels>('GET', `/analytics/${indexId}/levels`), plain));
+    levelDifference = Math.max(
+      levelDifference,
+      compareLevels(await service.ok<Levels>('GET', `/analytics/${indexId}/levels`), plain),
+    );
   }
   rows.push(
     [

@@ -28,7 +28,11 @@ export const create: JobCommand<{ readonly saved: readonly SavedIndex[] }> = {
   words: [],
   flags: {
     from: { type: 'string', value: 'NAME', help: 'Id of a template; divisor index templates lists them.' },
-    id: { type: 'string', value: 'ID', help: 'Id of the index; those of further documents begin with it. Default: the ids of the template.' },
+    id: {
+      type: 'string',
+      value: 'ID',
+      help: 'Id of the index; those of further documents begin with it. Default: the ids of the template.',
+    },
     'base-date': { type: 'string', value: 'DATE', help: 'Base date. Default: a year into the served store.' },
     ...NOTE,
   },
@@ -42,7 +46,8 @@ export const create: JobCommand<{ readonly saved: readonly SavedIndex[] }> = {
     });
     const taken = new Set((await client.call('listIndices', {})).indices.map(({ id }) => id));
     const clash = documents.map(({ id }) => String(id)).filter((id) => taken.has(id));
-    if (clash.length > 0) throw new UsageError(`stored already: ${clash.join(', ')}; --id gives the new index another id`);
+    if (clash.length > 0)
+      throw new UsageError(`stored already: ${clash.join(', ')}; --id gives the new index another id`);
     const saved: SavedIndex[] = [];
     for (const body of documents)
       saved.push(await client.call('createIndex', { body: body as never, note: flags.text('note') })); // A document, as the service wrote it.

@@ -4601,6 +4601,13 @@ export interface MethodologyTemplateDetail {
   readonly findings: readonly Finding[];
 }
 
+export interface MethodologyTemplateLevel {
+  /** Document whose level it is: the last of the template. */
+  readonly index_id: string;
+  /** Level on a few sessions of the last three years of the served store. */
+  readonly level: SeriesPayload;
+}
+
 export interface MethodologyTemplateSummary {
   /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id: string;
@@ -9195,6 +9202,11 @@ export interface Operations {
     request: { readonly params: { readonly methodology_id: string }; readonly query?: { readonly index_id?: string | undefined; readonly base_date?: string | undefined } | undefined };
     answer: MethodologyTemplateDetail;
   };
+  /** A published methodology on the served store: its level over the last three years; nothing is stored. */
+  getMethodologyTemplateLevel: {
+    request: { readonly params: { readonly methodology_id: string } };
+    answer: MethodologyTemplateLevel;
+  };
   /** Everything there is to say about a definition; nothing is stored. */
   validateIndex: {
     request: { readonly body: IndexDocumentBody };
@@ -9922,6 +9934,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   listOverlayTypes: 'GET /indices/overlay-types',
   listMethodologyTemplates: 'GET /indices/templates',
   getMethodologyTemplate: 'GET /indices/templates/{methodology_id}',
+  getMethodologyTemplateLevel: 'GET /indices/templates/{methodology_id}/level',
   validateIndex: 'POST /indices/validate',
   evaluateDatapoint: 'POST /indices/datapoints/evaluate',
   previewDocument: 'POST /indices/preview',

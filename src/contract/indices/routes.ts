@@ -22,7 +22,7 @@ import { WhatIfResponse, WhatIfRequest } from './what-if.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { RebalancePack } from './rebalance-pack.js';
 import { Methodology } from './methodology.js';
-import { TemplateCollection, TemplateDetail, templatePath, templateQuery } from './templates.js';
+import { TemplateCollection, TemplateDetail, TemplateLevel, templatePath, templateQuery } from './templates.js';
 
 const indexPath = z.strictObject({ index_id: Id });
 
@@ -89,6 +89,17 @@ export const indexRoutes = routes({
     query: templateQuery,
     success: { status: 200, description: 'The template.', schema: TemplateDetail },
     errors: ['TEMPLATE_NOT_FOUND'],
+  },
+  getMethodologyTemplateLevel: {
+    method: 'GET',
+    path: '/indices/templates/{methodology_id}/level',
+    scope: 'read',
+    tag: 'indices',
+    summary: 'A published methodology on the served store: its level over the last three years; nothing is stored.',
+    description: 'Computed once for each content of the store.',
+    params: templatePath,
+    success: { status: 200, description: 'The level.', schema: TemplateLevel },
+    errors: ['TEMPLATE_NOT_FOUND', ...compositionErrors],
   },
   validateIndex: {
     method: 'POST',

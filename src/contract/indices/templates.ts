@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { NEED_KINDS } from '#domain/checks/template-needs.js';
 import { TemplateId, TemplateSource } from '#domain/documents/methodology-template.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
-import { Finding } from '../common.js';
+import { Finding, SeriesPayload } from '../common.js';
 
 const TemplateNeed = z
   .strictObject({
@@ -47,7 +47,15 @@ export const TemplateDetail = z
   .meta({ id: 'MethodologyTemplateDetail' });
 export type TemplateDetail = z.infer<typeof TemplateDetail>;
 
-export const templatePath = z.strictObject({ methodology_id: TemplateId.meta({ example: "low-volatility" }) });
+export const TemplateLevel = z
+  .strictObject({
+    index_id: z.string().meta({ description: 'Document whose level it is: the last of the template.' }),
+    level: SeriesPayload.meta({ description: 'Level on a few sessions of the last three years of the served store.' }),
+  })
+  .meta({ id: 'MethodologyTemplateLevel' });
+export type TemplateLevel = z.infer<typeof TemplateLevel>;
+
+export const templatePath = z.strictObject({ methodology_id: TemplateId.meta({ example: 'low-volatility' }) });
 
 export const templateQuery = z.strictObject({
   index_id: Id.optional().meta({

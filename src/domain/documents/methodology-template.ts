@@ -79,7 +79,9 @@ export function documentsOfTemplate(template: MethodologyTemplate, { indexId, ba
 /** A value whose texts name documents by their new ids: as a whole, or between quotation marks within an expression. */
 function withNames(value: unknown, renamed: ReadonlyMap<string, string>): unknown {
   if (typeof value === 'string')
-    return renamed.get(value) ?? value.replaceAll(/"([^"]*)"/g, (all, name: string) => quoted(renamed.get(name)) ?? all);
+    return (
+      renamed.get(value) ?? value.replaceAll(/"([^"]*)"/g, (all, name: string) => quoted(renamed.get(name)) ?? all)
+    );
   if (Array.isArray(value)) return value.map((item) => withNames(item, renamed));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withNames(member, renamed)]));

@@ -2,7 +2,14 @@ import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { unknownField } from '../refusals/unknown-field.js';
 import { kindFits } from '../datapoints/expressions/sentences.js';
-import { columnBehind, namesOf, referenceKind, resolve, type Columns, type ValueKind } from '../datapoints/resolution.js';
+import {
+  columnBehind,
+  namesOf,
+  referenceKind,
+  resolve,
+  type Columns,
+  type ValueKind,
+} from '../datapoints/resolution.js';
 import { readsOfExpression, type Definitions } from '../datapoints/expressions/reads.js';
 import { isField, requestOf, type ComparisonNode } from '../datapoints/expressions/tree.js';
 import type { FieldUse } from '../datapoints/field-use.js';

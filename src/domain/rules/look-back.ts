@@ -1,8 +1,8 @@
 import { addMonths, civilOf, dayOf, type Day } from '../time/days.js';
 import type { RuleDocument } from '../documents/index-document.js';
 import { bindPipeline, readsOf } from './bound-pipeline.js';
-import { GROWTH_BASED, isSessionReturn } from '../datapoints/datapoint-sources.js';
-import { DEFAULT_WINDOW, type FieldRequest } from '../datapoints/field-request.js';
+import { GROWTH_BASED } from '../datapoints/datapoint-sources.js';
+import { DEFAULT_WINDOW, isSessionReturn, type FieldRequest } from '../datapoints/field-request.js';
 import { YEARS_OF_GROWTH_MAX } from '../datapoints/dividends.js';
 import { readsDividendYears, readsOfExpression, type Definitions } from '../datapoints/expressions/reads.js';
 import type { DatapointExpression } from '../datapoints/expressions/tree.js';

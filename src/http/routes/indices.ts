@@ -28,6 +28,9 @@ export function indexHandlers(
     listOverlayTypes: () => ({ json: indices.overlayTypes() }),
     listMethodologyTemplates: () => ({ json: templates.list() }),
     getMethodologyTemplate: ({ params, query }) => ({ json: templates.get(params.methodology_id, query) }),
+    getMethodologyTemplateLevel: async ({ params, signal }) => ({
+      json: await templates.level(params.methodology_id, signal),
+    }),
     validateIndex: async ({ body }) => ({ json: await indices.validate(body()) }),
     evaluateDatapoint: async ({ body, signal }) => ({ json: await datapoints.evaluate(body(), signal) }),
     previewDocument: async ({ body, signal }) => ({ bytes: await questions.previewDocument(body(), signal) }),

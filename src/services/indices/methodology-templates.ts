@@ -1,4 +1,4 @@
-import type { TemplateCollection, TemplateDetail } from '#contract/indices/templates.js';
+import type { TemplateCollection, TemplateDetail, TemplateLevel } from '#contract/indices/templates.js';
 import { once } from '#base/once.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { marketFindings } from '#domain/checks/index-on-market.js';
@@ -8,22 +8,29 @@ import type { IndexDocument } from '#domain/documents/index-document.js';
 import { documentsOfTemplate, type MethodologyTemplate } from '#domain/documents/methodology-template.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Finding } from '#domain/refusals/findings.js';
-import { Refusal } from '#domain/refusals/refusal.js';
+import { assertNoErrors, Refusal } from '#domain/refusals/refusal.js';
 import { formatDay } from '#domain/time/days.js';
+import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 
 /** Answers which published methodologies ship with the service, and whether the served store can run them. */
 export interface MethodologyTemplates {
   list(): TemplateCollection;
   /** @throws Refusal TEMPLATE_NOT_FOUND */
-  get(id: string, terms: { readonly index_id?: string | undefined; readonly base_date?: string | undefined }): TemplateDetail;
+  get(
+    id: string,
+    terms: { readonly index_id?: string | undefined; readonly base_date?: string | undefined },
+  ): TemplateDetail;
+  /** @throws Refusal TEMPLATE_NOT_FOUND, NO_DATA_SOURCE, OVERLOADED and what running its documents refuses */
+  level(id: string, signal: AbortSignal): Promise<TemplateLevel>;
 }
 
 interface Dependencies {
   /** The files that ship with the service, checked. */
   readonly read: () => readonly MethodologyTemplate[];
   readonly calendars: Calendars;
-  readonly markets: Markets;
+  readonly markets: Pick<Markets, 'current' | 'require'>;
+  readonly jobs: Pick<Jobs, 'query'>;
 }
 
 /** A template with its documents as they are computed, and all that they read. */
@@ -47,8 +54,23 @@ const USUAL: Readonly<Record<string, string>> = {
 /** Days from the beginning of a store to a base date: rules then find the history of a year. */
 const HISTORY_DAYS = 366;
 
-export function createMethodologyTemplates({ read, calendars, markets }: Dependencies): MethodologyTemplates {
+/** Days and points of the level that a gallery shows: three years, a point for each pixel or two. */
+const LEVEL_DAYS = 3 * 366;
+const LEVEL_POINTS = 80;
+
+export function createMethodologyTemplates({ read, calendars, markets, jobs }: Dependencies): MethodologyTemplates {
   const templates = once(() => new Map(read().map((template) => [template.id, knownOf(template, calendars)])));
+
+  /** Levels of the content that was served last, by template. */
+  let levels: { readonly of: string; readonly byId: Map<string, TemplateLevel> } = { of: '', byId: new Map() };
+
+  function knownAs(id: string): Known {
+    const known = templates().get(id);
+    if (known !== undefined) return known;
+    throw new Refusal('TEMPLATE_NOT_FOUND', `No published methodology has the id ${id}.`, {
+      accepted: [...templates().keys()],
+    });
+  }
 
   function summaryOf({ template, documents, needs }: Known) {
     const market = markets.current()?.market;
@@ -75,13 +97,9 @@ export function createMethodologyTemplates({ read, calendars, markets }: Depende
   return {
     list: () => ({ templates: [...templates().values()].map((known) => summaryOf(known).summary) }),
     get(id, { index_id: indexId, base_date: asked }) {
-      const known = templates().get(id);
-      if (known === undefined)
-        throw new Refusal('TEMPLATE_NOT_FOUND', `No published methodology has the id ${id}.`, {
-          accepted: [...templates().keys()],
-        });
-      const first = markets.current()?.market.dates[0];
-      const baseDate = asked ?? (first === undefined ? undefined : formatDay(first + HISTORY_DAYS));
+      const known = knownAs(id);
+      const market = markets.current()?.market;
+      const baseDate = asked ?? (market === undefined ? undefined : firstBaseDate(market));
       const documents = documentsOfTemplate(known.template, { indexId, baseDate });
       const { summary, findings } = summaryOf(known);
       return {
@@ -92,7 +110,32 @@ export function createMethodologyTemplates({ read, calendars, markets }: Depende
         findings: findings as TemplateDetail['findings'], // Read-only lists here.
       };
     },
+    async level(id, signal) {
+      const known = knownAs(id);
+      const { handle, market } = markets.require();
+      if (levels.of !== market.contentHash) levels = { of: market.contentHash, byId: new Map() };
+      const { byId } = levels;
+      const found = byId.get(id);
+      if (found !== undefined) return found;
+      assertNoErrors('template', lacking(known.documents, market));
+      const latest = formatDay((market.dates.at(-1) ?? 0) - LEVEL_DAYS);
+      const earliest = firstBaseDate(market);
+      const base = latest > earliest ? latest : earliest;
+      const documents = Object.fromEntries(known.documents.map((own) => [own.id, { ...own, base_date: base }]));
+      const indexId = known.documents.at(-1)!.id; // A template has a document.
+      const question = { market: handle, documents, indexId, points: LEVEL_POINTS };
+      const { dates, levels: data } = await jobs.query('sketch-level', question, signal);
+      const answer = { index_id: indexId, level: { index: [...dates], data: [...data], name: indexId } };
+      byId.set(id, answer);
+      return answer;
+    },
   };
+}
+
+/** A year into a market that is longer, else its first day. */
+function firstBaseDate({ dates }: MarketData): string {
+  const [first = 0, last = 0] = [dates[0], dates.at(-1)];
+  return formatDay(first + HISTORY_DAYS < last ? first + HISTORY_DAYS : first);
 }
 
 /** @throws Error for a file whose documents are not valid, or that does not say what a column holds */

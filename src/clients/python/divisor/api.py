@@ -182,6 +182,10 @@ class Operations:
         """
         return cast("c.MethodologyTemplateDetail", self._transport.json("GET", f"/indices/templates/{word(methodology_id)}", query={"index_id": index_id, "base_date": base_date}))
 
+    def get_methodology_template_level(self, methodology_id: str) -> c.MethodologyTemplateLevel:
+        """A published methodology on the served store: its level over the last three years; nothing is stored."""
+        return cast("c.MethodologyTemplateLevel", self._transport.json("GET", f"/indices/templates/{word(methodology_id)}/level"))
+
     def validate_index(self, body: c.IndexDocumentBody) -> c.ValidationReport:
         """Everything there is to say about a definition; nothing is stored."""
         return cast("c.ValidationReport", self._transport.json("POST", "/indices/validate", body=body))

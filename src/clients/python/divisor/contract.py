@@ -5159,6 +5159,13 @@ class MethodologyTemplateDetail(t.TypedDict):
     findings: t.Sequence[Finding]
 
 
+class MethodologyTemplateLevel(t.TypedDict):
+    #: Document whose level it is: the last of the template.
+    index_id: str
+    #: Level on a few sessions of the last three years of the served store.
+    level: SeriesPayload
+
+
 class MethodologyTemplateSummary(t.TypedDict):
     #: Its id: 1 to 64 letters, digits, dashes and underscores.
     id: str

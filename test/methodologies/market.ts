@@ -27,9 +27,12 @@ export function createMarket(store: RawStore): Market {
   const { dates, close, split } = store;
   const paid = store.dividends.map((rows) => new Map(rows.map(({ date, value }) => [date, value])));
 
+  const splits = split.map((ratios) =>
+    ratios.reduce<number[]>((found, ratio, t) => (ratio === 1 ? found : [...found, t]), []),
+  );
   /** Shares that one held on a date has become by the session. */
   const sharesSince = (i: number, date: string, t: number): number =>
-    split[i]!.reduce((product, ratio, s) => (s <= t && dates[s]! > date ? product * ratio : product), 1);
+    splits[i]!.reduce((product, s) => (s <= t && dates[s]! > date ? product * split[i]![s]! : product), 1);
 
   const dividend = (i: number, t: number): number => paid[i]!.get(dates[t]!) ?? 0;
   const growth = (i: number, t: number, withDividends = false): number =>

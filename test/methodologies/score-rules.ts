@@ -64,7 +64,8 @@ export const risingDividends: Rulebook = (market, baseDate) => ({
       const eligible = market
         .listed(t)
         .filter((i) => market.floatCap(i, t) >= 3e9 && median(market.traded(i, t, 63)) >= 5e6);
-      const rising = (years: number) => eligible.filter((i) => market.yearsOfGrowth(i, t) >= years);
+      const years = new Map(eligible.map((i) => [i, market.yearsOfGrowth(i, t)]));
+      const rising = (least: number) => eligible.filter((i) => years.get(i)! >= least);
       const held = rising(25).length >= 40 ? rising(25) : rising(20);
       const equal = proportional(held, () => 1);
       return cappedByGroup(equal, (i) => market.text(i, t, 'SECTOR'), { cap: 1, groupCap: 0.3 });

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { TemplateCollection, TemplateDetail } from '#contract/indices/templates.js';
+import type { TemplateCollection, TemplateDetail, TemplateLevel } from '#contract/indices/templates.js';
+import { finishedHere } from '../cli/process.js';
 import { liveService, type LiveService } from '../real/live.js';
 import type { PlainRun } from './index-run.js';
 import { createMarket } from './market.js';
@@ -98,6 +99,49 @@ test.each(Object.keys(rulebooks))('%s: members, weights and levels are those of 
   );
   expect(weightDifference).toBeLessThanOrEqual(TOLERANCE);
   expect(levelDifference).toBeLessThanOrEqual(TOLERANCE);
+});
+
+test('a template becomes an index under another id by one command, which replaces nothing', async () => {
+  const words = ['index', 'new', '--from', 'low-volatility', '--id', 'CALM', '--url', service.url];
+  expect((await finishedHere(words)).status).toBe(0);
+  const { universe } = await service.ok<{ universe: { of: unknown[] } }>('GET', '/indices/CALM');
+  expect(universe.of[0]).toMatchObject({ kind: 'index', id: 'CALM-PARENT' });
+  const again = await finishedHere(words);
+  expect([again.status, again.err]).toEqual([64, expect.stringContaining('stored already: CALM-PARENT, CALM')]);
+  const unknown = await service.ask<{ error: { code: string } }>('GET', '/indices/templates/nothing-of-it');
+  expect([unknown.status, unknown.body.error.code]).toEqual([404, 'TEMPLATE_NOT_FOUND']);
+});
+
+test('the level of a template is that of the index it becomes, over the last three years', async () => {
+  const { level } = await service.ok<TemplateLevel>('GET', '/indices/templates/largest-100/level');
+  const [first = ''] = level.index;
+  expect([level.index.length <= 80, level.index.at(-1)]).toEqual([true, store.dates.at(-1)]);
+  expect(Date.parse(store.dates.at(-1)!) - Date.parse(first)).toBeGreaterThan(3 * 365 * 86_400_000 - 5 * 86_400_000);
+  const query = `index_id=SKETCH&base_date=${first}`;
+  const { documents } = await service.ok<TemplateDetail>('GET', `/indices/templates/largest-100?${query}`);
+  await service.ok('PUT', '/indices/SKETCH', documents[0]);
+  expect((await service.job('/analytics/SKETCH/backtest')).error).toBeNull();
+  const { levels } = await service.ok<Levels>('GET', '/analytics/SKETCH/levels');
+  const levelOn = new Map(levels.index.map((date, k) => [date.slice(0, 10), levels.data[k]!]));
+  expect(level.data).toEqual(level.index.map((date) => levelOn.get(date)));
+});
+
+test('a store without shares, sectors and series cannot run the templates that read them, and says so', async () => {
+  const data = ['2024-01-02', '2024-01-03'].map((date) => ['A', date, 100]);
+  const market = { index: [0, 1], columns: ['identifier', 'date', 'CLOSE'], data };
+  await service.ok('POST', '/data/import', { name: 'Bare', store_id: 'bare', activate: true, tables: { market } });
+  const { templates } = await service.ok<TemplateCollection>('GET', '/indices/templates');
+  const missingOf = (id: string) =>
+    templates
+      .find((own) => own.id === id)!
+      .needs.filter(({ missing }) => missing)
+      .map(({ name }) => name);
+  expect(templates.map(({ can_run: canRun }) => canRun)).toEqual(templates.map(() => false));
+  expect(missingOf('industry-quotas')).toEqual(['SECTOR', 'SHARES_OUTSTANDING']);
+  expect(missingOf('leveraged-and-short')).toEqual(['SHARES_OUTSTANDING', 'CASH']);
+  expect(missingOf('price-average')).toEqual(['AVERAGE']);
+  const refused = await service.ask<{ error: { code: string } }>('GET', '/indices/templates/industry-quotas/level');
+  expect([refused.status, refused.body.error.code]).toEqual([422, 'VALIDATION_FAILED']);
 });
 
 /** Largest difference of a target weight over all reviews; members must be the same. */

@@ -96,7 +96,7 @@ export const indexRoutes = routes({
     scope: 'read',
     tag: 'indices',
     summary: 'A published methodology on the served store: its level over the last three years; nothing is stored.',
-    description: 'Computed once for each content of the store.',
+    description: 'Computed once for each version of the store.',
     params: templatePath,
     success: { status: 200, description: 'The level.', schema: TemplateLevel },
     errors: ['TEMPLATE_NOT_FOUND', ...compositionErrors],

@@ -40,6 +40,18 @@ interface Known {
   readonly needs: readonly DataNeed[];
 }
 
+/** Parts of a template that the served store lacks. */
+interface Lack {
+  readonly needs: readonly DataNeed[];
+  readonly findings: readonly Finding[];
+}
+
+/** Answers on a market, by template. */
+interface Answers {
+  readonly lacks: Map<string, Lack>;
+  readonly levels: Map<string, TemplateLevel>;
+}
+
 /** Meanings of columns that any store may have. */
 const USUAL: Readonly<Record<string, string>> = {
   SHARES_OUTSTANDING: 'Shares outstanding.',
@@ -61,8 +73,24 @@ const LEVEL_POINTS = 80;
 export function createMethodologyTemplates({ read, calendars, markets, jobs }: Dependencies): MethodologyTemplates {
   const templates = once(() => new Map(read().map((template) => [template.id, knownOf(template, calendars)])));
 
-  /** Levels of the content that was served last, by template. */
-  let levels: { readonly of: string; readonly byId: Map<string, TemplateLevel> } = { of: '', byId: new Map() };
+  const answers = new WeakMap<MarketData, Answers>();
+  function answersOn(market: MarketData): Answers {
+    const known = answers.get(market) ?? { lacks: new Map(), levels: new Map() };
+    answers.set(market, known);
+    return known;
+  }
+
+  function lackOf({ template, documents }: Known): Lack | undefined {
+    const market = markets.current()?.market;
+    if (market === undefined) return undefined;
+    const { lacks } = answersOn(market);
+    const lack = lacks.get(template.id) ?? {
+      needs: needsMissing(documents, market),
+      findings: lacking(documents, market),
+    };
+    lacks.set(template.id, lack);
+    return lack;
+  }
 
   function knownAs(id: string): Known {
     const known = templates().get(id);
@@ -72,50 +100,45 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
     });
   }
 
-  function summaryOf({ template, documents, needs }: Known) {
-    const market = markets.current()?.market;
-    const missing = market === undefined ? [] : needsMissing(documents, market);
-    const isMissing = (need: DataNeed) => missing.some(({ kind, name }) => kind === need.kind && name === need.name);
-    const findings = market === undefined || missing.length > 0 ? [] : lacking(documents, market);
-    const { id, title, style, source, meanings } = template;
-    const summary = {
+  function summaryOf(known: Known) {
+    const lack = lackOf(known);
+    const { id, title, style, source, meanings } = known.template;
+    return {
       id,
       title,
       style,
       source,
-      needs: needs.map((need) => ({
-        ...need,
-        meaning: meanings[need.name] ?? USUAL[need.name] ?? need.name,
-        missing: isMissing(need),
+      needs: known.needs.map(({ kind, name }) => ({
+        kind,
+        name,
+        meaning: meanings[name] ?? USUAL[name] ?? name,
+        missing: lack?.needs.some((need) => need.kind === kind && need.name === name) === true,
       })),
-      can_run: market === undefined ? null : missing.length === 0 && findings.length === 0,
-      index_ids: documents.map((document) => document.id),
+      can_run: lack === undefined ? null : lack.needs.length === 0 && lack.findings.length === 0,
+      index_ids: known.documents.map((document) => document.id),
     };
-    return { summary, findings };
   }
 
   return {
-    list: () => ({ templates: [...templates().values()].map((known) => summaryOf(known).summary) }),
+    list: () => ({ templates: [...templates().values()].map(summaryOf) }),
     get(id, { index_id: indexId, base_date: asked }) {
       const known = knownAs(id);
       const market = markets.current()?.market;
       const baseDate = asked ?? (market === undefined ? undefined : firstBaseDate(market));
       const documents = documentsOfTemplate(known.template, { indexId, baseDate });
-      const { summary, findings } = summaryOf(known);
       return {
-        ...summary,
+        ...summaryOf(known),
         index_ids: documents.map((document) => String(document['id'])),
         choices: known.template.choices,
         documents,
-        findings: findings as TemplateDetail['findings'], // Read-only lists here.
+        findings: [...(lackOf(known)?.findings ?? [])] as TemplateDetail['findings'], // Read-only lists here.
       };
     },
     async level(id, signal) {
       const known = knownAs(id);
       const { handle, market } = markets.require();
-      if (levels.of !== market.contentHash) levels = { of: market.contentHash, byId: new Map() };
-      const { byId } = levels;
-      const found = byId.get(id);
+      const { levels } = answersOn(market);
+      const found = levels.get(id);
       if (found !== undefined) return found;
       assertNoErrors('template', lacking(known.documents, market));
       const latest = formatDay((market.dates.at(-1) ?? 0) - LEVEL_DAYS);
@@ -126,7 +149,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       const question = { market: handle, documents, indexId, points: LEVEL_POINTS };
       const { dates, levels: data } = await jobs.query('sketch-level', question, signal);
       const answer = { index_id: indexId, level: { index: [...dates], data: [...data], name: indexId } };
-      byId.set(id, answer);
+      levels.set(id, answer);
       return answer;
     },
   };

@@ -44,8 +44,8 @@ describe.skipIf('why' in tried)('the console', () => {
   describeRecord(desk);
   describeOperations(desk);
   describePages(desk);
+  describeTemplates(desk);
   describeData(desk);
   describeCrowd(desk);
-  describeTemplates(desk);
   describeKeys(desk);
 });

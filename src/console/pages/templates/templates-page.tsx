@@ -15,7 +15,9 @@ import './templates.css';
 
 /** Published methodologies as templates: those that the served store can run come first. */
 export function TemplatesPage() {
-  const templates = useResource('templates', (signal) => service.value.call('listMethodologyTemplates', { signal }));
+  const templates = useResource('methodology templates', (signal) =>
+    service.value.call('listMethodologyTemplates', { signal }),
+  );
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const taken = new Set(indices.data?.indices.map(({ id }) => id));
   return (

@@ -25,6 +25,8 @@ import type {
   WhatIfQuestion,
   DatapointQuestion,
   EvaluatedDatapoint,
+  LevelSketch,
+  LevelSketchQuestion,
 } from './tasks/indices.js';
 import type {
   PricesInput,
@@ -112,6 +114,8 @@ export interface Tasks {
   preview: { input: IndexQuestion & { readonly asOf: string | null }; output: AnswerBytes };
   /** Values of an expression for a few securities, on the store's last day when none is given. */
   'evaluate-datapoint': { input: DatapointQuestion; output: EvaluatedDatapoint };
+  /** The level of an index that is not stored, on a few of its sessions. */
+  'sketch-level': { input: LevelSketchQuestion; output: LevelSketch };
   /** The weights that an optimisation comes to: a PreviewResponse as JSON. */
   'preview-optimisation': { input: OptimisationQuestion; output: AnswerBytes };
   /** The chain behind one weight, on the store's last day when none is given: an IndexExplanation as JSON. */

@@ -4640,6 +4640,53 @@ export interface Methodology {
   }[];
 }
 
+export interface MethodologyTemplateCollection {
+  readonly templates: readonly MethodologyTemplateSummary[];
+}
+
+export interface MethodologyTemplateDetail {
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  readonly id: string;
+  readonly title: string;
+  /** The published index that it resembles. */
+  readonly style: string;
+  readonly source: TemplateSource;
+  /** Columns, series and universes that it reads beside closes. */
+  readonly needs: readonly TemplateNeed[];
+  /** Whether the served store has all that it reads; null where none is served. */
+  readonly can_run: boolean | null;
+  /** Ids of its documents, in the order in which they are stored. */
+  readonly index_ids: readonly string[];
+  /** Where the public document leaves room or asks for more, and what was chosen. */
+  readonly choices: readonly string[];
+  /** Bodies as PUT accepts them, those beneath others first. */
+  readonly documents: readonly Readonly<Record<string, unknown>>[];
+  /** What else the served store lacks, such as exchange rates. */
+  readonly findings: readonly Finding[];
+}
+
+export interface MethodologyTemplateLevel {
+  /** Document whose level it is: the last of the template. */
+  readonly index_id: string;
+  /** Level on a few sessions of the last three years of the served store. */
+  readonly level: SeriesPayload;
+}
+
+export interface MethodologyTemplateSummary {
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  readonly id: string;
+  readonly title: string;
+  /** The published index that it resembles. */
+  readonly style: string;
+  readonly source: TemplateSource;
+  /** Columns, series and universes that it reads beside closes. */
+  readonly needs: readonly TemplateNeed[];
+  /** Whether the served store has all that it reads; null where none is served. */
+  readonly can_run: boolean | null;
+  /** Ids of its documents, in the order in which they are stored. */
+  readonly index_ids: readonly string[];
+}
+
 /** The least average of the worst drawdowns: the conditional drawdown at risk of historical returns, added up session by session. */
 export interface MinCdarObjective {
   /** Share of the scenarios that is better than those averaged; 0 averages all of them. Unit: fraction. */
@@ -8248,6 +8295,26 @@ export interface TailOutcome {
   readonly largest: number;
 }
 
+export interface TemplateNeed {
+  /** What it is. */
+  readonly kind: 'column' | 'series' | 'universe';
+  /** Display name. */
+  readonly name: string;
+  /** What it holds. */
+  readonly meaning: string;
+  /** Absent from the served store; false where none is served. */
+  readonly missing: boolean;
+}
+
+export interface TemplateSource {
+  /** Title of the public document. */
+  readonly title: string;
+  /** Its publisher. */
+  readonly publisher: string;
+  /** Year, month or day of the edition that was followed. */
+  readonly date: string;
+}
+
 export interface TermPoint {
   /** Expiry of the contract. */
   readonly expiry: string;
@@ -9262,6 +9329,21 @@ export interface Operations {
     request: Readonly<Record<never, never>>;
     answer: OverlayTypes;
   };
+  /** Published methodologies as templates, with what each reads and whether the served store can run it. */
+  listMethodologyTemplates: {
+    request: Readonly<Record<never, never>>;
+    answer: MethodologyTemplateCollection;
+  };
+  /** One published methodology as index documents, ready to be stored. */
+  getMethodologyTemplate: {
+    request: { readonly params: { readonly methodology_id: string }; readonly query?: { readonly index_id?: string | undefined; readonly base_date?: string | undefined } | undefined };
+    answer: MethodologyTemplateDetail;
+  };
+  /** A published methodology on the served store: its level over the last three years; nothing is stored. */
+  getMethodologyTemplateLevel: {
+    request: { readonly params: { readonly methodology_id: string } };
+    answer: MethodologyTemplateLevel;
+  };
   /** Everything there is to say about a definition; nothing is stored. */
   validateIndex: {
     request: { readonly body: IndexDocumentBody };
@@ -9997,6 +10079,9 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   createIndex: 'POST /indices',
   listRuleTypes: 'GET /indices/rule-types',
   listOverlayTypes: 'GET /indices/overlay-types',
+  listMethodologyTemplates: 'GET /indices/templates',
+  getMethodologyTemplate: 'GET /indices/templates/{methodology_id}',
+  getMethodologyTemplateLevel: 'GET /indices/templates/{methodology_id}/level',
   validateIndex: 'POST /indices/validate',
   evaluateDatapoint: 'POST /indices/datapoints/evaluate',
   previewDocument: 'POST /indices/preview',

@@ -34,6 +34,18 @@ export interface DatapointQuestion extends Omit<IndexQuestion, 'models'> {
   readonly most: number;
 }
 
+/** The level of a definition that is not stored. */
+export interface LevelSketchQuestion extends Omit<IndexQuestion, 'models'> {
+  /** Sessions that are answered at most. */
+  readonly points: number;
+}
+
+export interface LevelSketch {
+  /** YYYY-MM-DD, ascending. */
+  readonly dates: readonly string[];
+  readonly levels: readonly number[];
+}
+
 export interface EvaluatedDatapoint {
   /** Session of the values; null before the first of the store. */
   readonly asOf: string | null;

@@ -170,6 +170,22 @@ class Operations:
         """Every kind of overlay: formula, where it is published, parameters."""
         return cast("c.OverlayTypes", self._transport.json("GET", "/indices/overlay-types"))
 
+    def list_methodology_templates(self) -> c.MethodologyTemplateCollection:
+        """Published methodologies as templates, with what each reads and whether the served store can run it."""
+        return cast("c.MethodologyTemplateCollection", self._transport.json("GET", "/indices/templates"))
+
+    def get_methodology_template(self, methodology_id: str, *, index_id: Optional[str] = None, base_date: Optional[c.Date] = None) -> c.MethodologyTemplateDetail:
+        """One published methodology as index documents, ready to be stored.
+
+        :param index_id: Id of the index; those of further documents begin with it. Default: the ids of the template.
+        :param base_date: Base date of every document. Default: a year into the served store, or that of the template.
+        """
+        return cast("c.MethodologyTemplateDetail", self._transport.json("GET", f"/indices/templates/{word(methodology_id)}", query={"index_id": index_id, "base_date": base_date}))
+
+    def get_methodology_template_level(self, methodology_id: str) -> c.MethodologyTemplateLevel:
+        """A published methodology on the served store: its level over the last three years; nothing is stored."""
+        return cast("c.MethodologyTemplateLevel", self._transport.json("GET", f"/indices/templates/{word(methodology_id)}/level"))
+
     def validate_index(self, body: c.IndexDocumentBody) -> c.ValidationReport:
         """Everything there is to say about a definition; nothing is stored."""
         return cast("c.ValidationReport", self._transport.json("POST", "/indices/validate", body=body))

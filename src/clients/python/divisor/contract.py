@@ -5209,6 +5209,53 @@ class Methodology(t.TypedDict):
     sentences: t.Sequence[MethodologySentences]
 
 
+class MethodologyTemplateCollection(t.TypedDict):
+    templates: t.Sequence[MethodologyTemplateSummary]
+
+
+class MethodologyTemplateDetail(t.TypedDict):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    title: str
+    #: The published index that it resembles.
+    style: str
+    source: TemplateSource
+    #: Columns, series and universes that it reads beside closes.
+    needs: t.Sequence[TemplateNeed]
+    #: Whether the served store has all that it reads; null where none is served.
+    can_run: t.Optional[bool]
+    #: Ids of its documents, in the order in which they are stored.
+    index_ids: t.Sequence[str]
+    #: Where the public document leaves room or asks for more, and what was chosen.
+    choices: t.Sequence[str]
+    #: Bodies as PUT accepts them, those beneath others first.
+    documents: t.Sequence[t.Mapping[str, t.Any]]
+    #: What else the served store lacks, such as exchange rates.
+    findings: t.Sequence[Finding]
+
+
+class MethodologyTemplateLevel(t.TypedDict):
+    #: Document whose level it is: the last of the template.
+    index_id: str
+    #: Level on a few sessions of the last three years of the served store.
+    level: SeriesPayload
+
+
+class MethodologyTemplateSummary(t.TypedDict):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    title: str
+    #: The published index that it resembles.
+    style: str
+    source: TemplateSource
+    #: Columns, series and universes that it reads beside closes.
+    needs: t.Sequence[TemplateNeed]
+    #: Whether the served store has all that it reads; null where none is served.
+    can_run: t.Optional[bool]
+    #: Ids of its documents, in the order in which they are stored.
+    index_ids: t.Sequence[str]
+
+
 class _MinCdarObjective(t.TypedDict):
     type: t.Literal["min_cdar"]
 
@@ -9052,6 +9099,26 @@ class TailOutcome(t.TypedDict):
     level: float
     #: The worst of all.
     largest: float
+
+
+class TemplateNeed(t.TypedDict):
+    #: What it is.
+    kind: t.Literal["column", "series", "universe"]
+    #: Display name.
+    name: str
+    #: What it holds.
+    meaning: str
+    #: Absent from the served store; false where none is served.
+    missing: bool
+
+
+class TemplateSource(t.TypedDict):
+    #: Title of the public document.
+    title: str
+    #: Its publisher.
+    publisher: str
+    #: Year, month or day of the edition that was followed.
+    date: str
 
 
 class TermPoint(t.TypedDict):

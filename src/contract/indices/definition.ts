@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { FunctionSpec } from './datapoints.js';
-import { IndexDocument, PipelineSpec, RuleSpec, WeightingSpec } from '#domain/documents/index-document.js';
+import { IndexDocument, PipelineSpec, RuleSpec } from '#domain/documents/index-document.js';
+import { WeightingSpec } from '#domain/documents/weighting-spec.js';
 import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { Finding, ParameterSpec, skippedFields, TypeSpec } from '../common.js';
 

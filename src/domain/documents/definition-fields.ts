@@ -1,5 +1,6 @@
 import { parameterSpecs, type ParameterSpec } from '../catalogue/type-spec.js';
-import { IndexDocument, TreatmentSpec, UniverseSpec, WeightingSpec } from './index-document.js';
+import { IndexDocument, TreatmentSpec, UniverseSpec } from './index-document.js';
+import { WeightingSpec } from './weighting-spec.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 
 /** Parts of a definition that no class describes, each with its fields. */
@@ -29,6 +30,6 @@ export function definitionFields(): DefinitionFields {
     universe: parameterSpecs(UniverseSpec),
     rebalance: parameterSpecs(RebalanceSpec),
     treatment: parameterSpecs(TreatmentSpec),
-    weighting: parameterSpecs(WeightingSpec.pick({ cap: true, floor: true, group_caps: true })),
+    weighting: parameterSpecs(WeightingSpec.omit({ type: true, params: true })),
   };
 }

@@ -7,6 +7,7 @@ import { OverlaySpec, blendParts } from '../overlays/catalogue.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { LIMITS } from '../refusals/limits.js';
 import { NumberExpression } from '../datapoints/expressions/expression.js';
+import { WeightingSpec } from './weighting-spec.js';
 
 /**
  * The index document as clients write it. A document is the client's own text: its fields keep the names of the wire
@@ -138,45 +139,6 @@ export const RuleSpec = z
   })
   .meta({ id: 'RuleSpec' });
 export type RuleSpec = z.infer<typeof RuleSpec>;
-
-export const GroupCap = z
-  .strictObject({
-    field: z.string().min(1).meta({ label: 'Grouped by', description: 'Reference column.' }),
-    cap: z.number().gt(0).max(1).meta({ label: 'Cap', description: 'Largest weight of a group.', unit: 'fraction' }),
-    groups: z
-      .array(z.string())
-      .nullable()
-      .default(null)
-      .meta({ label: 'Groups', description: 'Those that are capped; each of them unless given.' }),
-  })
-  .meta({ id: 'GroupCap' });
-export type GroupCap = z.infer<typeof GroupCap>;
-
-export const WeightingSpec = z
-  .strictObject({
-    type: z.string().min(1).meta({ description: 'Weighting class; see /indices/rule-types.' }),
-    params: z.record(z.string(), z.unknown()).default({}),
-    cap: z
-      .number()
-      .gt(0)
-      .max(1)
-      .nullable()
-      .default(null)
-      .meta({ label: 'Cap', help: 'Largest weight of a name; none unless given.', unit: 'fraction' }),
-    floor: z
-      .number()
-      .min(0)
-      .max(1)
-      .nullable()
-      .default(null)
-      .meta({ label: 'Floor', help: 'Least weight of a name; none unless given.', unit: 'fraction' }),
-    group_caps: z.array(GroupCap).max(100).default([]).meta({
-      label: 'Caps of groups',
-      help: 'Largest weights of groups.',
-    }),
-  })
-  .meta({ id: 'WeightingSpec' });
-export type WeightingSpec = z.infer<typeof WeightingSpec>;
 
 export const TreatmentSpec = z
   .strictObject({

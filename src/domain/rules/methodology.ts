@@ -13,8 +13,9 @@ import type { RiskEstimator, RiskModelChoice } from '../risk/risk-estimator.js';
 import { overlayTypeOf } from '../overlays/catalogue.js';
 import { LIMITS } from '../refusals/limits.js';
 import type { Adjustment } from '../market/market-data.js';
+import { limitSentences } from './limit-sentences.js';
+import { numberText } from '../catalogue/sentence-numbers.js';
 import { bindPipeline } from './bound-pipeline.js';
-import { numberText, shareText } from '../catalogue/sentence-numbers.js';
 import { definitionsOf } from '../documents/definitions.js';
 import { isExpressionNode } from '../datapoints/expressions/tree.js';
 import { printExpression } from '../datapoints/expressions/print.js';
@@ -48,26 +49,12 @@ function datapointSentences(document: Pick<IndexDocument, 'datapoints'>): string
 
 function ruleSentences(document: RuleDocument): string[] {
   const { rules, weighting } = bindPipeline(document);
-  const { cap, floor, group_caps } = document.pipeline.weighting;
   return [
     universeSentence(document.universe),
     ...datapointSentences(document),
     ...rules.map(({ id, rule }) => `Rule ${id}: ${rule.sentence}`),
     weighting.sentence,
-    ...(cap === null
-      ? []
-      : [
-          `No weight is above ${shareText(cap)} (or one over the number of constituents, if that is more); the excess is spread over the others in proportion to their weights.`,
-        ]),
-    ...(floor === null
-      ? []
-      : [
-          `No constituent's weight is below ${shareText(floor)} (or one over the number of constituents, if that is less).`,
-        ]),
-    ...group_caps.map(
-      ({ field, cap: limit, groups }) =>
-        `No group of ${field}${groups === null ? '' : ` among ${groups.join(', ')}`} weighs more than ${shareText(limit)} together.`,
-    ),
+    ...limitSentences(document.pipeline.weighting),
   ];
 }
 

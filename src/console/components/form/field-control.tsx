@@ -132,7 +132,7 @@ function SeriesInput(props: TextInputProps) {
 function FormulaInput(props: CommonProps) {
   return (
     <Formula {...props} expects={props.spec.expects ?? 'number'}>
-      <TextInput {...props} toText={formulaText} toValue={parseNamed} />
+      <TextInput {...props} toText={formulaText} toValue={props.spec.isNumeric ? parseNumeric : parseNamed} />
     </Formula>
   );
 }
@@ -184,6 +184,10 @@ const parseText = (text: string): Parsed => ({ value: text === '' ? undefined : 
 
 /** A name, or the object that says more, as window and lag; undefined while it is being typed. */
 const parseNamed = (text: string): Parsed => (text.startsWith('{') ? parseJson(text) : parseText(text));
+
+/** A number, or an expression. */
+const parseNumeric = (text: string): Parsed =>
+  text !== '' && Number.isFinite(Number(text)) ? { value: Number(text) } : parseNamed(text);
 
 /** The name of a datapoint, where a node says no more. */
 function nodeText(value: Json | undefined): string {

@@ -746,7 +746,7 @@ export interface BookPayload {
 /** Keeps the count best names, letting constituents stay while they rank within a buffer: fewer changes at each rebalance. */
 export interface BufferedTopNParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field?: string | Datapoint | ExpressionNodeInput | undefined;
+  readonly field?: string | DatapointInput | ExpressionNodeInput | undefined;
   /** How many are kept. Unit: names. */
   readonly count: number;
   /** Names ranked so far up always enter; without one 0.8 times count, rounded down. Unit: rank. */
@@ -1379,7 +1379,7 @@ export interface CoverageResponse {
 /** Keeps the best securities until they cover a share of the total, letting constituents stay within a buffer or a band. */
 export interface CumulativeCoverageParams {
   /** Datapoint whose total is covered. */
-  readonly field?: string | Datapoint | ExpressionNodeInput | undefined;
+  readonly field?: string | DatapointInput | ExpressionNodeInput | undefined;
   /** Share of the total that is covered; the security that crosses it is kept. Unit: fraction. */
   readonly coverage: number;
   /** Constituents stay until the coverage plus this. Unit: fraction. */
@@ -1387,7 +1387,7 @@ export interface CumulativeCoverageParams {
   /** Column whose values split the names into groups decided one by one; names without a value form one group. */
   readonly group_by?: string | null | undefined;
   /** Datapoint by which the best are found. Default: the coverage field. */
-  readonly rank_field?: string | Datapoint | ExpressionNodeInput | null | undefined;
+  readonly rank_field?: string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Smallest values first. */
   readonly ascending?: boolean | undefined;
   /** Securities that are no constituents enter up to this coverage before constituents are looked at. Unit: fraction. */
@@ -1790,15 +1790,15 @@ export interface Datapoint {
   /** Column or derived datapoint, matched exactly. */
   readonly name: string;
   /** Null resolves in the order market, reference, derived. */
-  readonly dataset?: 'market' | 'reference' | 'derived' | null | undefined;
+  readonly dataset: 'market' | 'reference' | 'derived' | null;
   /** Sessions back from the decision date. */
-  readonly lag?: number | undefined;
+  readonly lag: number;
   /** Trailing sessions, of which those without a bar are left out; required when the aggregate is not last. */
-  readonly window?: number | null | undefined;
+  readonly window: number | null;
   /** How a window becomes one value. */
-  readonly aggregate?: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count' | undefined;
+  readonly aggregate: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count';
   /** Across the current survivors that have a value. */
-  readonly transform?: 'none' | 'rank' | 'percentile' | 'zscore' | undefined;
+  readonly transform: 'none' | 'rank' | 'percentile' | 'zscore';
 }
 
 /** What an expression means, for an editor. */
@@ -1822,6 +1822,22 @@ export interface DatapointEvaluation {
   })[];
   /** Findings, worst first. */
   readonly findings: readonly Finding[];
+}
+
+/** A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date. */
+export interface DatapointInput {
+  /** Column or derived datapoint, matched exactly. */
+  readonly name: string;
+  /** Null resolves in the order market, reference, derived. */
+  readonly dataset?: 'market' | 'reference' | 'derived' | null | undefined;
+  /** Sessions back from the decision date. */
+  readonly lag?: number | undefined;
+  /** Trailing sessions, of which those without a bar are left out; required when the aggregate is not last. */
+  readonly window?: number | null | undefined;
+  /** How a window becomes one value. */
+  readonly aggregate?: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count' | undefined;
+  /** Across the current survivors that have a value. */
+  readonly transform?: 'none' | 'rank' | 'percentile' | 'zscore' | undefined;
 }
 
 export interface DatapointRequest {
@@ -2184,12 +2200,18 @@ export interface EqualRiskWeightWeighting {
   readonly type: 'EqualRiskWeight';
   /** Arguments of the class, by name. */
   readonly params?: EqualRiskWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 /** Every constituent has the same weight. */
@@ -2199,12 +2221,18 @@ export interface EqualWeightWeighting {
   readonly type: 'EqualWeight';
   /** Arguments of the class, by name. */
   readonly params?: EqualWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 export interface ErrorDetail {
@@ -2572,7 +2600,7 @@ export interface FieldExposure {
 /** Keeps the names whose datapoint meets one comparison: the short form of an expression. */
 export interface FieldFilterParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint | ExpressionNodeInput;
+  readonly field: string | DatapointInput | ExpressionNodeInput;
   /** How the datapoint is compared with the value. */
   readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
   /** A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
@@ -2653,7 +2681,7 @@ export interface FieldReturns {
 /** Weights in proportion to a power of a datapoint. */
 export interface FieldWeightParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint | ExpressionNodeInput;
+  readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Exponent of the value; -1 weighs by the inverse. */
   readonly power?: number | undefined;
   /** A negative value is not held, counts by its size, or fails the decision. */
@@ -2664,12 +2692,18 @@ export interface FieldWeightWeighting {
   readonly type: 'FieldWeight';
   /** Arguments of the class, by name. */
   readonly params?: FieldWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 /** What a check has to say about one place. */
@@ -2722,12 +2756,18 @@ export interface FixedWeightWeighting {
   readonly type: 'FixedWeight';
   /** Arguments of the class, by name. */
   readonly params?: FixedWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 /** Keeps the names with enough of their shares in free float. */
@@ -3192,12 +3232,21 @@ export interface GroupCardinalityRow {
   readonly params?: GroupCardinalityParams | undefined;
 }
 
+export interface GroupLadder {
+  /** Weights above this count together; the others are capped at it. */
+  readonly each_above: number;
+  /** Caps apply where they exceed this together. */
+  readonly together_above: number;
+  /** Their weight together then. */
+  readonly to: number;
+}
+
 /** Keeps at most so many names of each group, the best by a field. */
 export interface GroupLimitParams {
   /** Column whose values are the groups; names without a value form one group. */
   readonly field: string;
   /** Datapoint by which the best of a group are found. */
-  readonly rank_field?: string | Datapoint | ExpressionNodeInput | undefined;
+  readonly rank_field?: string | DatapointInput | ExpressionNodeInput | undefined;
   /** Most names of one group. Unit: names. */
   readonly maximum: number;
   /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
@@ -3230,12 +3279,18 @@ export interface GroupWeightWeighting {
   readonly type: 'GroupWeight';
   /** Arguments of the class, by name. */
   readonly params?: GroupWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 export interface HeaderBlock {
@@ -3333,6 +3388,36 @@ export interface HealthCheck {
   readonly ok: boolean;
   /** What is wrong, or null. */
   readonly message: string | null;
+}
+
+/** Orders securities by a tree of their correlations and splits the weight from the root down, each half against the variance of the other. */
+export interface HierarchicalRiskParityWeightParams {
+  /** Trailing returns behind the sample covariance. Unit: sessions. */
+  readonly window?: number | undefined;
+  /** Distance of two clusters: of their nearest members (single), of their farthest (complete), the mean of all pairs (average), or the growth of the variance within them (ward). */
+  readonly linkage?: 'single' | 'complete' | 'average' | 'ward' | undefined;
+  /** Euclidean distance between columns of correlation distances, as published (columns), or the correlation distance itself. */
+  readonly distance?: 'columns' | 'correlation' | undefined;
+  /** Stored risk model whose covariance takes the place of the sample covariance. Default: the sample covariance. */
+  readonly risk_model?: string | null | undefined;
+}
+
+export interface HierarchicalRiskParityWeightWeighting {
+  readonly type: 'HierarchicalRiskParityWeight';
+  /** Arguments of the class, by name. */
+  readonly params?: HierarchicalRiskParityWeightParams | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
+  /** Least weight of a name; none unless given. Unit: fraction. */
+  readonly floor?: number | null | undefined;
+  /** Largest weights of groups. */
+  readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 /** Annualised arithmetic means over the window of the risk model, shrunk towards their mean over the names. */
@@ -3761,12 +3846,18 @@ export interface InverseVolatilityWeightWeighting {
   readonly type: 'InverseVolatilityWeight';
   /** Arguments of the class, by name. */
   readonly params?: InverseVolatilityWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 export interface JobAttempt {
@@ -3850,6 +3941,13 @@ export interface JobStatus {
   readonly callbacks: readonly JobCallback[];
   /** Set exactly when the job succeeded; its shape is that of the kind. */
   readonly result: unknown;
+}
+
+export interface LadderCaps {
+  /** First stage. */
+  readonly single?: SingleLadder | undefined;
+  /** Second stage. */
+  readonly group?: GroupLadder | undefined;
 }
 
 /** How busy a queue is: what to scale workers by. */
@@ -3990,6 +4088,8 @@ export interface Limits {
   readonly MAX_SCENARIO_VALUES: number;
   /** Draws of a resampled frontier: one is as long as a frontier. */
   readonly MAX_FRONTIER_DRAWS: number;
+  /** Securities of HierarchicalRiskParityWeight: the distances between columns of 2000 take four seconds. */
+  readonly MAX_HIERARCHY_SECURITIES: number;
   /** Trailing returns behind the risk model of a derived index. */
   readonly DERIVED_RISK_SESSIONS: number;
   /** Body of every route but the import. */
@@ -4466,12 +4566,18 @@ export interface MarketCapWeightWeighting {
   readonly type: 'MarketCapWeight';
   /** Arguments of the class, by name. */
   readonly params?: MarketCapWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 /** The least variance that the weights would have if every volatility were one: the least weighted average correlation. */
@@ -4648,12 +4754,18 @@ export interface MinimumVarianceWeightWeighting {
   readonly type: 'MinimumVarianceWeight';
   /** Arguments of the class, by name. */
   readonly params?: MinimumVarianceWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 /** Keeps the names whose total return over a window, the latest sessions skipped, is high enough; growth over missing bars counts. */
@@ -5228,13 +5340,27 @@ export interface PerformanceView {
   readonly monthly_returns: Readonly<Record<string, number>>;
 }
 
+export interface PhaseIn {
+  /** Datapoint or expression that multiplies the raw weights, such as FREE_FLOAT. */
+  readonly field: string | Datapoint | ExpressionNode;
+  /** Reviews over which a change of the field is phased in, in equal steps. Unit: reviews. */
+  readonly steps: number;
+}
+
+export interface PhaseInInput {
+  /** Datapoint or expression that multiplies the raw weights, such as FREE_FLOAT. */
+  readonly field: string | DatapointInput | ExpressionNodeInput;
+  /** Reviews over which a change of the field is phased in, in equal steps. Unit: reviews. */
+  readonly steps: number;
+}
+
 export interface PipelineBody {
   /** Rules in order, each on the survivors of the one before; none keeps the whole universe. */
   readonly selection?: readonly (ExpressionFilterRule | FieldFilterRule | CategoryFilterRule | IncludeListRule | ExcludeListRule | TopNRule | BufferedTopNRule | TopFractionRule | CumulativeCoverageRule | RangeFilterRule | MarketCapFilterRule | LiquidityFilterRule | PriceFilterRule | FreeFloatFilterRule | SeasoningFilterRule | HistoryFilterRule | VolatilityFilterRule | MomentumFilterRule | DividendFilterRule | OnePerIssuerRule | GroupLimitRule | CompositeScoreRule | MembershipFilterRule | QuotaRule)[] | undefined;
   /** What happens at events and gaps. */
   readonly treatment?: TreatmentSpecInput | undefined;
   /** How survivors are weighted. */
-  readonly weighting: EqualWeightWeighting | MarketCapWeightWeighting | PriceWeightWeighting | FieldWeightWeighting | FixedWeightWeighting | RankWeightWeighting | InverseVolatilityWeightWeighting | EqualRiskWeightWeighting | MinimumVarianceWeightWeighting | TiltWeightWeighting | GroupWeightWeighting;
+  readonly weighting: EqualWeightWeighting | MarketCapWeightWeighting | PriceWeightWeighting | FieldWeightWeighting | FixedWeightWeighting | RankWeightWeighting | InverseVolatilityWeightWeighting | EqualRiskWeightWeighting | MinimumVarianceWeightWeighting | TiltWeightWeighting | GroupWeightWeighting | HierarchicalRiskParityWeightWeighting;
 }
 
 export interface PipelineSpec {
@@ -5459,12 +5585,18 @@ export interface PriceWeightWeighting {
   readonly type: 'PriceWeight';
   /** Arguments of the class, by name. */
   readonly params?: PriceWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 export interface PricesResponse {
@@ -5591,7 +5723,7 @@ export interface QuotaParams {
   /** Number of securities by group. Unit: securities. */
   readonly quotas: Readonly<Record<string, number>>;
   /** Datapoint by which the best of a group are found. */
-  readonly rank_field?: string | Datapoint | ExpressionNodeInput | undefined;
+  readonly rank_field?: string | DatapointInput | ExpressionNodeInput | undefined;
   /** Smallest values first. */
   readonly ascending?: boolean | undefined;
   /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
@@ -5611,7 +5743,7 @@ export interface QuotaRule {
 /** Keeps the names whose datapoint lies between two bounds. */
 export interface RangeFilterParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint | ExpressionNodeInput;
+  readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Lower bound; null for none. */
   readonly minimum?: number | null | undefined;
   /** Upper bound; null for none. */
@@ -5635,7 +5767,7 @@ export interface RangeFilterRule {
 /** Weights by the rank of a datapoint. */
 export interface RankWeightParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint | ExpressionNodeInput;
+  readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Smallest values first. */
   readonly ascending?: boolean | undefined;
   /** linear: count + 1 - rank; reciprocal: 1 / rank. */
@@ -5646,12 +5778,18 @@ export interface RankWeightWeighting {
   readonly type: 'RankWeight';
   /** Arguments of the class, by name. */
   readonly params?: RankWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 /** Every check passes and the service is not stopping. */
@@ -7316,7 +7454,7 @@ export interface ScheduleView {
 
 export interface ScoreTerm {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint | ExpressionNodeInput;
+  readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Weight of the term in the average. */
   readonly weight?: number | undefined;
   /** Which end of the datapoint is good. */
@@ -7518,6 +7656,13 @@ export interface SimulationView {
   };
   /** Of the levels of the paths: float32 on the tensorflow engine. */
   readonly precision: 'float64' | 'float32';
+}
+
+export interface SingleLadder {
+  /** Caps apply where any weight is above this. */
+  readonly above: number;
+  /** Largest weight then. */
+  readonly to: number;
 }
 
 export interface SkippedCauses {
@@ -8179,7 +8324,7 @@ export interface TextBlockInput {
 
 export interface Tilt {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint | ExpressionNodeInput;
+  readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Exponent of the tilt; 0 leaves the base weights. */
   readonly strength?: number | undefined;
   /** End of the datapoint that gains. */
@@ -8191,7 +8336,7 @@ export interface TiltWeightParams {
   /** Weights that are tilted; market capitalisation counts the free float. */
   readonly base?: 'MarketCapWeight' | 'EqualWeight' | undefined;
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint | ExpressionNodeInput;
+  readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Exponent of the tilt; 0 leaves the base weights. */
   readonly strength?: number | undefined;
   /** End of the datapoint that gains. */
@@ -8204,18 +8349,24 @@ export interface TiltWeightWeighting {
   readonly type: 'TiltWeight';
   /** Arguments of the class, by name. */
   readonly params?: TiltWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 /** Keeps the best fraction of the names by a field, rounded up, overall or in each group. */
 export interface TopFractionParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint | ExpressionNodeInput;
+  readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Share of the ranked names that is kept. Unit: fraction. */
   readonly fraction: number;
   /** Smallest values first. */
@@ -8239,7 +8390,7 @@ export interface TopFractionRule {
 /** Keeps the count best names by a field, overall or in each group. */
 export interface TopNParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field?: string | Datapoint | ExpressionNodeInput | undefined;
+  readonly field?: string | DatapointInput | ExpressionNodeInput | undefined;
   /** How many are kept. Unit: names. */
   readonly count: number;
   /** Smallest values first. */
@@ -8891,12 +9042,18 @@ export interface WeightingSpec {
   readonly type: string;
   /** Arguments of the class, by name. */
   readonly params: Readonly<Record<string, unknown>>;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap: number | null;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap: number | string | Datapoint | ExpressionNode | null;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor: number | null;
   /** Largest weights of groups. */
   readonly group_caps: readonly GroupCap[];
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseIn | undefined;
 }
 
 export interface WeightsView {

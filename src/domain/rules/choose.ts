@@ -2,6 +2,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { BoundPipeline } from './bound-pipeline.js';
 import type { CrossSection, CrossSections } from '../datapoints/cross-section.js';
+import type { StoredModels } from '../risk/stored-model.js';
 import type { SelectionScope, Verdict } from './selection-class.js';
 import { latestReviews, phasedIn, type ReviewTerms } from './phase-in.js';
 import { weighed, type RawWeights } from './weighting-class.js';
@@ -47,6 +48,7 @@ export interface ChooseInput extends AskedDecision {
   readonly sections: CrossSections;
   readonly market: SessionMarket;
   readonly engine: Engine;
+  readonly riskModel: StoredModels;
   readonly document: ReviewTerms;
   /** Another index as it was last decided on or before a session. */
   readonly indexWeights: (indexId: string, session: number) => IndexWeights | null;
@@ -54,7 +56,7 @@ export interface ChooseInput extends AskedDecision {
 
 /** Selects and weighs, without a limit. */
 export function chooseOn(input: ChooseInput): Choice {
-  const { pipeline, sections, market, engine, session, indexWeights } = input;
+  const { pipeline, sections, market, engine, riskModel, session, indexWeights } = input;
   const incumbents = input.incumbents === null ? null : flagsOf(input.incumbents, market.names);
   const cross = sections
     .at(session, input.universe)
@@ -63,7 +65,13 @@ export function chooseOn(input: ChooseInput): Choice {
   const nobody = { columns: NOTHING, unweighted: NOTHING, uncapped: NO_WEIGHTS };
   const chosen = { cross, waterfall, verdicts, survivors, raw: undefined, ...nobody };
   if (survivors.length === 0) return chosen;
-  const own = pipeline.weighting.weigh({ cross, columns: survivors, identifiers: market.identifiers, engine });
+  const own = pipeline.weighting.weigh({
+    cross,
+    columns: survivors,
+    identifiers: market.identifiers,
+    engine,
+    riskModel,
+  });
   const raw = withPhaseIn(own, { ...input, incumbents }, { cross, survivors });
   if (raw.kind === 'refused') return { ...chosen, raw };
   const areAllWeighed = areAllPositive(raw.values);

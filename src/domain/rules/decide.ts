@@ -17,6 +17,7 @@ import type { CapInfeasible } from './solve-grouping.js';
 import { limitWeights, withoutZeroCaps } from './limit-weights.js';
 import { createCrossSections, type CrossSection, type CrossSections } from '../datapoints/cross-section.js';
 import { fieldFindings, type PlacedUse } from './field-findings.js';
+import type { StoredModels } from '../risk/stored-model.js';
 import type { Series } from '../datapoints/series.js';
 import { chooseOn, type AskedDecision, type Choice, type WaterfallStep } from './choose.js';
 import type { FieldUse } from '../datapoints/field-use.js';
@@ -66,6 +67,8 @@ export interface CreateDeciderInput {
   readonly universe: (session: number) => Int32Array;
   /** Another index as it was last decided on or before a session; null before its first composition. */
   readonly indexWeights?: (indexId: string, session: number) => IndexWeights | null;
+  /** A stored risk model. */
+  readonly riskModel?: StoredModels;
   /** Engine of matrix products; plain loops unless given. */
   readonly engine?: Engine;
   /** What other deciders have worked out; nothing unless given. */
@@ -97,6 +100,7 @@ export function createDecider({
   market,
   universe,
   indexWeights = noIndices,
+  riskModel = noModels,
   engine = referenceEngine,
   sharing = notShared,
 }: CreateDeciderInput): RuleDecider {
@@ -117,7 +121,7 @@ export function createDecider({
   const trace = (session: number, incumbents: ArrayLike<number> | null) => {
     const asked = { session, universe: universeOf(session), incumbents: pipeline.remembers ? incumbents : null };
     const choice = chosen(asked, () =>
-      chooseOn({ ...asked, document, pipeline, sections, market, engine, indexWeights }),
+      chooseOn({ ...asked, document, pipeline, sections, market, engine, riskModel, indexWeights }),
     );
     return decideOn(choice, { document, pipeline, market });
   };
@@ -130,6 +134,10 @@ export function createDecider({
 
 function noIndices(indexId: string): never {
   throw new Error(`the index ${indexId} cannot be asked here`);
+}
+
+function noModels(modelId: string): never {
+  throw new Error(`the risk model ${modelId} cannot be asked here`);
 }
 
 const notShared: DecisionSharing = {

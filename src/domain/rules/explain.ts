@@ -264,7 +264,8 @@ function chainOf(
     capping: {
       cap: capping.cap,
       floor: capping.floor,
-      scale: capping.scaleOf(held),
+      // Of all survivors with a weight: constituents that their cap excludes are among those.
+      scale: capping.scaleOf(held) * (pipeline.cap === null ? 1 : decision.uncapped[held]! / weighting.uncapped),
       capped: capping.capped.includes(held),
       rounds: capping.rounds.map(({ scale, joined }) => ({ scale, joined: joined.map(name) })),
     },

@@ -1,6 +1,12 @@
 import { RiskModelDocument, type Estimator } from '#domain/risk/risk-model-document.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { plannedModel, usedModels, type PlannedModel, type PlannedModels } from '#domain/documents/used-models.js';
+import {
+  plannedModel,
+  usedModels,
+  type UsedBy,
+  type PlannedModel,
+  type PlannedModels,
+} from '#domain/documents/used-models.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -214,10 +220,10 @@ async function modelsOf(
   documents: Readonly<Record<string, IndexDocument>>,
 ): Promise<ReadonlyMap<string, RiskModelDocument>> {
   const models = new Map<string, RiskModelDocument>();
-  for (const [modelId, indexId] of usedModels(Object.values(documents))) {
+  for (const [modelId, by] of usedModels(Object.values(documents))) {
     const found = await reader.get('risk-model', modelId);
     const document = found === undefined || 'unreadable' in found ? undefined : readModel(found.body);
-    if (document === undefined) throw refuseWithFindings('index document', [notStored(modelId, indexId)]);
+    if (document === undefined) throw refuseWithFindings('index document', [notStored(modelId, by)]);
     models.set(modelId, document);
   }
   return models;
@@ -226,8 +232,8 @@ async function modelsOf(
 /** A finding where the risk model of a definition is not stored. */
 export async function unknownModels(reader: Reader, document: IndexDocument): Promise<Finding[]> {
   const findings: Finding[] = [];
-  for (const [modelId, indexId] of usedModels([document]))
-    if ((await reader.get('risk-model', modelId)) === undefined) findings.push(notStored(modelId, indexId));
+  for (const [modelId, by] of usedModels([document]))
+    if ((await reader.get('risk-model', modelId)) === undefined) findings.push(notStored(modelId, by));
   return findings;
 }
 
@@ -246,11 +252,11 @@ export async function lookAheadOf(
   return lookAheadFindings(document, { calendar, firstDay, observedEndOf: () => model?.observed_end });
 }
 
-function notStored(modelId: string, indexId: string): Finding {
+function notStored(modelId: string, { indexId, path }: UsedBy): Finding {
   return {
     severity: 'error',
     code: 'RISK_MODEL_NOT_FOUND',
-    path: 'derivation.risk_model',
+    path,
     message: `The index ${indexId} is measured by the risk model ${modelId}, which is not stored.`,
     value: modelId,
   };

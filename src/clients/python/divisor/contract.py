@@ -847,7 +847,7 @@ class BufferedTopNParams(_BufferedTopNParams, total=False):
     """Keeps the count best names, letting constituents stay while they rank within a buffer: fewer changes at each rebalance."""
 
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
     #: Names ranked so far up always enter; without one 0.8 times count, rounded down. Unit: rank.
     enter_rank: t.Optional[int]
     #: Constituents stay while ranked so far up; without one 1.2 times count, rounded up. Unit: rank.
@@ -1556,13 +1556,13 @@ class CumulativeCoverageParams(_CumulativeCoverageParams, total=False):
     """Keeps the best securities until they cover a share of the total, letting constituents stay within a buffer or a band."""
 
     #: Datapoint whose total is covered.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
     #: Constituents stay until the coverage plus this. Unit: fraction.
     buffer: float
     #: Column whose values split the names into groups decided one by one; names without a value form one group.
     group_by: t.Optional[str]
     #: Datapoint by which the best are found. Default: the coverage field.
-    rank_field: t.Optional[t.Union[str, Datapoint, ExpressionNodeInput]]
+    rank_field: t.Optional[t.Union[str, DatapointInput, ExpressionNodeInput]]
     #: Smallest values first.
     ascending: bool
     #: Securities that are no constituents enter up to this coverage before constituents are looked at. Unit: fraction.
@@ -2011,14 +2011,11 @@ class DataVersions(t.TypedDict):
     copy: t.Optional[t.Literal["made", "pending", "missing"]]
 
 
-class _Datapoint(t.TypedDict):
-    #: Column or derived datapoint, matched exactly.
-    name: str
-
-
-class Datapoint(_Datapoint, total=False):
+class Datapoint(t.TypedDict):
     """A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date."""
 
+    #: Column or derived datapoint, matched exactly.
+    name: str
     #: Null resolves in the order market, reference, derived.
     dataset: t.Optional[t.Literal["market", "reference", "derived"]]
     #: Sessions back from the decision date.
@@ -2055,6 +2052,26 @@ class DatapointEvaluation(t.TypedDict):
     values: t.Sequence[DatapointEvaluationValues]
     #: Findings, worst first.
     findings: t.Sequence[Finding]
+
+
+class _DatapointInput(t.TypedDict):
+    #: Column or derived datapoint, matched exactly.
+    name: str
+
+
+class DatapointInput(_DatapointInput, total=False):
+    """A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date."""
+
+    #: Null resolves in the order market, reference, derived.
+    dataset: t.Optional[t.Literal["market", "reference", "derived"]]
+    #: Sessions back from the decision date.
+    lag: int
+    #: Trailing sessions, of which those without a bar are left out; required when the aggregate is not last.
+    window: t.Optional[int]
+    #: How a window becomes one value.
+    aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
+    #: Across the current survivors that have a value.
+    transform: t.Literal["none", "rank", "percentile", "zscore"]
 
 
 class _DatapointRequest(t.TypedDict):
@@ -2459,12 +2476,18 @@ class _EqualRiskWeightWeighting(t.TypedDict):
 class EqualRiskWeightWeighting(_EqualRiskWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: EqualRiskWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 #: Every constituent has the same weight.
@@ -2477,12 +2500,18 @@ class _EqualWeightWeighting(t.TypedDict):
 class EqualWeightWeighting(_EqualWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: EqualWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class ErrorDetail(t.TypedDict):
@@ -2877,7 +2906,7 @@ class FieldExposure(t.TypedDict):
 
 class _FieldFilterParams(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
     #: How the datapoint is compared with the value.
     comparison: t.Literal["gt", "ge", "lt", "le", "eq", "ne", "in", "between"]
     #: A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.
@@ -2976,7 +3005,7 @@ class FieldReturns(t.TypedDict):
 
 class _FieldWeightParams(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
 
 
 class FieldWeightParams(_FieldWeightParams, total=False):
@@ -2995,12 +3024,18 @@ class _FieldWeightWeighting(t.TypedDict):
 class FieldWeightWeighting(_FieldWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: FieldWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class FindingPosition(t.TypedDict):
@@ -3066,12 +3101,18 @@ class _FixedWeightWeighting(t.TypedDict):
 class FixedWeightWeighting(_FixedWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: FixedWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class FreeFloatFilterParams(t.TypedDict, total=False):
@@ -3602,6 +3643,15 @@ class GroupCardinalityRow(_GroupCardinalityRow, total=False):
     params: GroupCardinalityParams
 
 
+class GroupLadder(t.TypedDict):
+    #: Weights above this count together; the others are capped at it.
+    each_above: float
+    #: Caps apply where they exceed this together.
+    together_above: float
+    #: Their weight together then.
+    to: float
+
+
 class _GroupLimitParams(t.TypedDict):
     #: Column whose values are the groups; names without a value form one group.
     field: str
@@ -3613,7 +3663,7 @@ class GroupLimitParams(_GroupLimitParams, total=False):
     """Keeps at most so many names of each group, the best by a field."""
 
     #: Datapoint by which the best of a group are found.
-    rank_field: t.Union[str, Datapoint, ExpressionNodeInput]
+    rank_field: t.Union[str, DatapointInput, ExpressionNodeInput]
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
@@ -3654,12 +3704,18 @@ class _GroupWeightWeighting(t.TypedDict):
 class GroupWeightWeighting(_GroupWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: GroupWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class _HeaderBlock(t.TypedDict):
@@ -3773,6 +3829,40 @@ class HealthCheck(t.TypedDict):
     ok: bool
     #: What is wrong, or null.
     message: t.Optional[str]
+
+
+class HierarchicalRiskParityWeightParams(t.TypedDict, total=False):
+    """Orders securities by a tree of their correlations and splits the weight from the root down, each half against the variance of the other."""
+
+    #: Trailing returns behind the sample covariance. Unit: sessions.
+    window: int
+    #: Distance of two clusters: of their nearest members (single), of their farthest (complete), the mean of all pairs (average), or the growth of the variance within them (ward).
+    linkage: t.Literal["single", "complete", "average", "ward"]
+    #: Euclidean distance between columns of correlation distances, as published (columns), or the correlation distance itself.
+    distance: t.Literal["columns", "correlation"]
+    #: Stored risk model whose covariance takes the place of the sample covariance. Default: the sample covariance.
+    risk_model: t.Optional[str]
+
+
+class _HierarchicalRiskParityWeightWeighting(t.TypedDict):
+    type: t.Literal["HierarchicalRiskParityWeight"]
+
+
+class HierarchicalRiskParityWeightWeighting(_HierarchicalRiskParityWeightWeighting, total=False):
+    #: Arguments of the class, by name.
+    params: HierarchicalRiskParityWeightParams
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
+    #: Least weight of a name; none unless given. Unit: fraction.
+    floor: t.Optional[float]
+    #: Largest weights of groups.
+    group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class _HistoricalReturns(t.TypedDict):
@@ -4240,12 +4330,18 @@ class _InverseVolatilityWeightWeighting(t.TypedDict):
 class InverseVolatilityWeightWeighting(_InverseVolatilityWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: InverseVolatilityWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class JobAttempt(t.TypedDict):
@@ -4330,6 +4426,13 @@ class JobStatus(t.TypedDict):
     callbacks: t.Sequence[JobCallback]
     #: Set exactly when the job succeeded; its shape is that of the kind.
     result: t.Any
+
+
+class LadderCaps(t.TypedDict, total=False):
+    #: First stage.
+    single: SingleLadder
+    #: Second stage.
+    group: GroupLadder
 
 
 class LaneHealth(t.TypedDict):
@@ -4483,6 +4586,8 @@ class Limits(t.TypedDict):
     MAX_SCENARIO_VALUES: float
     #: Draws of a resampled frontier: one is as long as a frontier.
     MAX_FRONTIER_DRAWS: float
+    #: Securities of HierarchicalRiskParityWeight: the distances between columns of 2000 take four seconds.
+    MAX_HIERARCHY_SECURITIES: float
     #: Trailing returns behind the risk model of a derived index.
     DERIVED_RISK_SESSIONS: float
     #: Body of every route but the import.
@@ -5002,12 +5107,18 @@ class _MarketCapWeightWeighting(t.TypedDict):
 class MarketCapWeightWeighting(_MarketCapWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: MarketCapWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class MaxDecorrelationObjective(t.TypedDict):
@@ -5227,12 +5338,18 @@ class _MinimumVarianceWeightWeighting(t.TypedDict):
 class MinimumVarianceWeightWeighting(_MinimumVarianceWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: MinimumVarianceWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class MomentumFilterParams(t.TypedDict, total=False):
@@ -5853,9 +5970,23 @@ class PerformanceView(t.TypedDict):
     monthly_returns: t.Mapping[str, float]
 
 
+class PhaseIn(t.TypedDict):
+    #: Datapoint or expression that multiplies the raw weights, such as FREE_FLOAT.
+    field: t.Union[str, Datapoint, ExpressionNode]
+    #: Reviews over which a change of the field is phased in, in equal steps. Unit: reviews.
+    steps: int
+
+
+class PhaseInInput(t.TypedDict):
+    #: Datapoint or expression that multiplies the raw weights, such as FREE_FLOAT.
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
+    #: Reviews over which a change of the field is phased in, in equal steps. Unit: reviews.
+    steps: int
+
+
 class _PipelineBody(t.TypedDict):
     #: How survivors are weighted.
-    weighting: t.Union[EqualWeightWeighting, MarketCapWeightWeighting, PriceWeightWeighting, FieldWeightWeighting, FixedWeightWeighting, RankWeightWeighting, InverseVolatilityWeightWeighting, EqualRiskWeightWeighting, MinimumVarianceWeightWeighting, TiltWeightWeighting, GroupWeightWeighting]
+    weighting: t.Union[EqualWeightWeighting, MarketCapWeightWeighting, PriceWeightWeighting, FieldWeightWeighting, FixedWeightWeighting, RankWeightWeighting, InverseVolatilityWeightWeighting, EqualRiskWeightWeighting, MinimumVarianceWeightWeighting, TiltWeightWeighting, GroupWeightWeighting, HierarchicalRiskParityWeightWeighting]
 
 
 class PipelineBody(_PipelineBody, total=False):
@@ -6105,12 +6236,18 @@ class _PriceWeightWeighting(t.TypedDict):
 class PriceWeightWeighting(_PriceWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: PriceWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class PricesResponse(t.TypedDict):
@@ -6242,7 +6379,7 @@ class QuotaParams(_QuotaParams, total=False):
     """Keeps a number of securities of each group, the best by a field; groups without a quota are excluded."""
 
     #: Datapoint by which the best of a group are found.
-    rank_field: t.Union[str, Datapoint, ExpressionNodeInput]
+    rank_field: t.Union[str, DatapointInput, ExpressionNodeInput]
     #: Smallest values first.
     ascending: bool
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
@@ -6264,7 +6401,7 @@ class QuotaRule(_QuotaRule, total=False):
 
 class _RangeFilterParams(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
 
 
 class RangeFilterParams(_RangeFilterParams, total=False):
@@ -6295,7 +6432,7 @@ class RangeFilterRule(_RangeFilterRule, total=False):
 
 class _RankWeightParams(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
 
 
 class RankWeightParams(_RankWeightParams, total=False):
@@ -6314,12 +6451,18 @@ class _RankWeightWeighting(t.TypedDict):
 class RankWeightWeighting(_RankWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: RankWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class Readiness(t.TypedDict):
@@ -8067,7 +8210,7 @@ class ScheduleView(_ScheduleView, total=False):
 
 class _ScoreTerm(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
 
 
 class ScoreTerm(_ScoreTerm, total=False):
@@ -8275,6 +8418,13 @@ class SimulationView(t.TypedDict):
     shortfall: SimulationViewShortfall
     #: Of the levels of the paths: float32 on the tensorflow engine.
     precision: t.Literal["float64", "float32"]
+
+
+class SingleLadder(t.TypedDict):
+    #: Caps apply where any weight is above this.
+    above: float
+    #: Largest weight then.
+    to: float
 
 
 class SkippedCauses(t.TypedDict):
@@ -8968,7 +9118,7 @@ class TextBlockInput(_TextBlockInput, total=False):
 
 class _Tilt(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
 
 
 class Tilt(_Tilt, total=False):
@@ -8980,7 +9130,7 @@ class Tilt(_Tilt, total=False):
 
 class _TiltWeightParams(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
 
 
 class TiltWeightParams(_TiltWeightParams, total=False):
@@ -9003,17 +9153,23 @@ class _TiltWeightWeighting(t.TypedDict):
 class TiltWeightWeighting(_TiltWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: TiltWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class _TopFractionParams(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
     #: Share of the ranked names that is kept. Unit: fraction.
     fraction: float
 
@@ -9051,7 +9207,7 @@ class TopNParams(_TopNParams, total=False):
     """Keeps the count best names by a field, overall or in each group."""
 
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
     #: Smallest values first.
     ascending: bool
     #: Column whose values split the names into groups decided one by one; names without a value form one group.
@@ -9775,17 +9931,26 @@ class WeightedPercentiles(t.TypedDict):
     p90: t.Sequence[t.Optional[float]]
 
 
-class WeightingSpec(t.TypedDict):
+class _WeightingSpec(t.TypedDict):
     #: Weighting class; see /indices/rule-types.
     type: str
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, Datapoint, ExpressionNode]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCap]
+
+
+class WeightingSpec(_WeightingSpec, total=False):
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseIn
 
 
 class _WeightsView(t.TypedDict):

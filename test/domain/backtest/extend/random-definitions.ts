@@ -98,6 +98,14 @@ const randomWeighting = fc.constantFrom(
   { type: 'FieldWeight', params: { field: 'VALUE_TRADED' }, cap: 0.5 },
   { type: 'FieldWeight', params: { field: tree('0.1 + weight_in("P") + is_constituent()') } },
   { type: 'GroupWeight', params: { field: 'SECTOR', between: 'equal', within: 'market_cap' } },
+  { type: 'HierarchicalRiskParityWeight', params: { window: 22, linkage: 'average' } },
+  { type: 'MarketCapWeight', cap: tree('0.2 + weight_in("P") + 0.1 * is_constituent()'), cap_by: 'SECTOR' },
+  {
+    type: 'FieldWeight',
+    params: { field: 'VALUE_TRADED' },
+    ladder_caps: { single: { above: 0.5, to: 0.4 }, group: { each_above: 0.35, together_above: 0.7, to: 0.65 } },
+  },
+  { type: 'EqualWeight', phase_in: { field: tree('mean(CLOSE, window=5) + weight_in("P")'), steps: 3 } },
 );
 
 /** Another index of the market: what the universe of the first may be, on a calendar and a schedule of its own. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { LIMIT_RULE_NAMES } from '../compliance/rules.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';
+import { RelaxEntries } from '../constraints/relax-step.js';
 import { AssetIdentifier, CurrencyCode, Id, IsoDate } from '../schema/shape.js';
 import { optimisationFields } from './optimisation-spec.js';
 import { OverlaySpec, blendParts } from '../overlays/catalogue.js';
@@ -224,6 +225,11 @@ export const DerivationPayload = z
     source_index_id: Id,
     ...optimisationFields,
     constraints: z.array(ConstraintRow).max(500).default([]),
+    relax: RelaxEntries.optional().meta({
+      label: 'Relaxation',
+      description:
+        'Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them.',
+    }),
   })
   .meta({ id: 'DerivationPayload' });
 export type DerivationPayload = z.infer<typeof DerivationPayload>;

@@ -209,7 +209,10 @@ const PARSERS: Partial<Record<FieldSpec['kind'], (text: string) => Parsed>> = {
 /** What is no number goes to the service as it was typed: it says what is wrong with it. */
 const numberParser =
   ({ unit }: FieldSpec) =>
-  (text: string): Parsed => ({ value: text.trim() === '' ? undefined : (parseQuantity(text, unit) ?? text) });
+  (text: string): Parsed =>
+    text.startsWith('{')
+      ? parseJson(text)
+      : { value: text.trim() === '' ? undefined : (parseQuantity(text, unit) ?? text) };
 
 interface Typed {
   readonly value: Json | undefined;

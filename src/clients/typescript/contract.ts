@@ -60,6 +60,8 @@ export interface ActiveGroupBoundsParams {
   readonly lower: number;
   /** Largest active weight of a group. Unit: fraction. */
   readonly upper: number;
+  /** Groups of little index weight, whose weight is at most a multiple of it instead of `upper` above it. Default: none. */
+  readonly small_group?: SmallGroup | null | undefined;
   /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
@@ -741,6 +743,18 @@ export interface BookPayload {
   readonly divisor?: SeriesPayload | undefined;
   /** Ordinary dividends of each session in points of the price return; absent where they buy more of the security that pays them, and in older runs. */
   readonly dividend_points?: SeriesPayload | undefined;
+}
+
+/** A bound that changes by a fraction a year. */
+export interface BoundPath {
+  /** Value at the base, or the base date: the value then is that of the source index at its review on or before it. */
+  readonly base: number | string;
+  /** Change a year, a fraction: -0.07 lowers the bound by 7 % a year. Years are days over 365.25. */
+  readonly yearly: number;
+  /** Multiple of the value at the base: 0.5 begins at half of it. */
+  readonly times?: number | undefined;
+  /** Day from which years count where `base` is a value. Default: the base date of the index. */
+  readonly from?: string | undefined;
 }
 
 /** Keeps the count best names, letting constituents stay while they rank within a buffer: fewer changes at each rebalance. */
@@ -1934,6 +1948,8 @@ export interface DefinitionFields {
   readonly treatment: readonly ParameterSpec[];
   /** Of `pipeline.weighting`, beside the parameters of its class. */
   readonly weighting: readonly ParameterSpec[];
+  /** Of `derivation`, beside its objective and constraint rows. */
+  readonly derivation: readonly ParameterSpec[];
 }
 
 export interface DeletedIndex {
@@ -1970,6 +1986,8 @@ export interface DerivationPayload {
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Constraint rows; none leaves full investment, long only. */
   readonly constraints: readonly ConstraintRow[];
+  /** Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them. */
+  readonly relax?: readonly RelaxEntry[] | undefined;
 }
 
 export interface DerivationPayloadInput {
@@ -1995,6 +2013,8 @@ export interface DerivationPayloadInput {
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Constraint rows; none leaves full investment, long only. */
   readonly constraints?: readonly ConstraintRowInput[] | undefined;
+  /** Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them. */
+  readonly relax?: readonly RelaxEntry[] | undefined;
 }
 
 /** Corporate actions that were derived from adjusted closes. */
@@ -2529,9 +2549,9 @@ export interface FactorExposureParams {
   /** Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date. */
   readonly field: string | ExpressionNodeInput;
   /** Smallest exposure. */
-  readonly lower?: number | null | undefined;
+  readonly lower?: number | BoundPath | null | undefined;
   /** Largest exposure. */
-  readonly upper?: number | null | undefined;
+  readonly upper?: number | BoundPath | null | undefined;
   /** Exposures are z-scores over the names. */
   readonly standardise?: boolean | undefined;
   /** Bounds hold for active weights. */
@@ -6347,6 +6367,14 @@ export interface RelativePositionBoundsRow {
   readonly params?: RelativePositionBoundsParams | undefined;
 }
 
+/** A constraint row with the limits it takes where no weights keep all rows. */
+export interface RelaxEntry {
+  /** Id of the constraint row that is relaxed. */
+  readonly row: string;
+  /** Limits that the row takes one after the other: a number replaces its main limit, an object the parameters it names. */
+  readonly steps: readonly (number | Readonly<Record<string, unknown>>)[];
+}
+
 export interface RenderCollection {
   /** Finished renders, newest first. */
   readonly renders: readonly RenderResult[];
@@ -7672,6 +7700,13 @@ export interface SkippedCauses {
   readonly invalid: number;
   /** Written by a newer format version than this engine reads. */
   readonly unsupported: number;
+}
+
+export interface SmallGroup {
+  /** Index weight below which a group is small. Unit: fraction. */
+  readonly below: number;
+  /** Largest weight of a small group, as a multiple of its index weight. */
+  readonly multiple: number;
 }
 
 /** One side of a constraint row that the name stands in. */
@@ -9002,9 +9037,9 @@ export interface WeightedAverageParams {
   /** Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date. */
   readonly field: string | ExpressionNodeInput;
   /** Smallest average, or multiple of the average of the index. */
-  readonly lower?: number | null | undefined;
+  readonly lower?: number | BoundPath | null | undefined;
   /** Largest average, or multiple of the average of the index. */
-  readonly upper?: number | null | undefined;
+  readonly upper?: number | BoundPath | null | undefined;
   /** Bounds are multiples of the average of the index. */
   readonly relative?: boolean | undefined;
   /** A security without a value is left out of the average (renormalise), or counts as zero. */

@@ -72,6 +72,7 @@ export const RuleTypes = z
         rebalance: fields('Of `rebalance`.'),
         treatment: fields('Of `pipeline.treatment`.'),
         weighting: fields('Of `pipeline.weighting`, beside the parameters of its class.'),
+        derivation: fields('Of `derivation`, beside its objective and constraint rows.'),
       })
       .meta({ id: 'DefinitionFields', description: 'Fields of a definition that no class describes.' }),
   })

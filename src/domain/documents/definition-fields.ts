@@ -1,5 +1,5 @@
 import { parameterSpecs, type ParameterSpec } from '../catalogue/type-spec.js';
-import { IndexDocument, TreatmentSpec, UniverseSpec } from './index-document.js';
+import { DerivationPayload, IndexDocument, TreatmentSpec, UniverseSpec } from './index-document.js';
 import { WeightingSpec } from './weighting-spec.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 
@@ -10,6 +10,7 @@ export interface DefinitionFields {
   readonly rebalance: readonly ParameterSpec[];
   readonly treatment: readonly ParameterSpec[];
   readonly weighting: readonly ParameterSpec[];
+  readonly derivation: readonly ParameterSpec[];
 }
 
 const identity = IndexDocument.pick({
@@ -31,5 +32,6 @@ export function definitionFields(): DefinitionFields {
     rebalance: parameterSpecs(RebalanceSpec),
     treatment: parameterSpecs(TreatmentSpec),
     weighting: parameterSpecs(WeightingSpec.omit({ type: true, params: true })),
+    derivation: parameterSpecs(DerivationPayload.pick({ relax: true })),
   };
 }

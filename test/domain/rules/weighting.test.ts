@@ -2,10 +2,8 @@ import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import { describe, expect, test } from 'vitest';
 import { WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { LINKAGES } from '#kernels/weighting/hierarchical-risk-parity.js';
-import { createDecider } from '#domain/rules/decide.js';
-import type { StoredModel } from '#domain/risk/stored-model.js';
 import { plainOrder, plainWeights, pointsOf } from '../../kernels/weighting/plain-hierarchy.js';
-import { aligned, documentOf, generatedMarket, marketOf, weightsBy } from './rule-market.js';
+import { aligned, generatedMarket, marketOf, weightsBy } from './rule-market.js';
 import { deviation, mean, rankedNames, slowMarket, zScores, type SlowMarket } from './slow-market.js';
 
 type Raw = Map<string, number>;
@@ -287,45 +285,6 @@ describe('weightings solved from a covariance', () => {
       const plain = plainWeights(sigma, plainOrder(pointsOf(null, sigma, 'columns'), linkage));
       expect(weights).toEqual(Object.fromEntries(covered.map((name, i) => [name, expect.closeTo(plain[i]!, 12)])));
     }
-  });
-
-  test('hierarchical risk parity on a stored model uses its covariance alone, and says what the model lacks', () => {
-    const names = ['N0000', 'N0001', 'N0002'];
-    const listed = { kind: 'list', identifiers: names };
-    const upper = Float64Array.of(0.04, 0.01, 0, 0.16, 0, 0.09);
-    const model = (known: readonly string[], observedEnd: number): StoredModel => ({
-      modelId: 'OURS',
-      names: known,
-      observedEnd,
-      covariance: () => ({ order: 3, upper }),
-    });
-    const decide = (stored: StoredModel) =>
-      createDecider({
-        document: documentOf(
-          { weighting: { type: 'HierarchicalRiskParityWeight', params: { risk_model: 'OURS' } } },
-          { universe: listed },
-        ),
-        market: sm,
-        universe: () => Int32Array.from(names, (name) => sm.columnOf(name)),
-        riskModel: () => stored,
-      }).decide(t, null);
-    const decision = decide(model(names, sm.sessions[0]!));
-    if (decision.kind !== 'decided') throw new Error(decision.finding.message);
-    const sigma = [
-      [0.04, 0.01, 0],
-      [0.01, 0.16, 0],
-      [0, 0, 0.09],
-    ];
-    const plain = plainWeights(sigma, plainOrder(pointsOf(null, sigma, 'columns'), 'single'));
-    expect(Array.from(decision.weights)).toEqual(plain.map((weight) => expect.closeTo(weight, 12)));
-    for (const [stored, code] of [
-      [model(['N0000', 'N0001', 'OTHER'], sm.sessions[0]!), 'MODEL_LACKS_NAMES'],
-      [model(names, sm.sessions[t]! + 1), 'LOOK_AHEAD'],
-    ] as const)
-      expect(decide(stored)).toMatchObject({
-        kind: 'refused',
-        finding: { code, path: 'pipeline.weighting.params.risk_model' },
-      });
   });
 
   test('too little history is refused with both numbers', () => {

@@ -80,6 +80,8 @@ class ActiveGroupBoundsParams(_ActiveGroupBoundsParams, total=False):
 
     #: Groups the row covers; without any each of them.
     groups: t.Optional[t.Sequence[str]]
+    #: Groups of little index weight, whose weight is at most a multiple of it instead of `upper` above it. Default: none.
+    small_group: t.Optional[SmallGroup]
     #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
@@ -836,6 +838,19 @@ class BookPayload(_BookPayload, total=False):
     divisor: SeriesPayload
     #: Ordinary dividends of each session in points of the price return; absent where they buy more of the security that pays them, and in older runs.
     dividend_points: SeriesPayload
+
+
+_BoundPath = t.TypedDict("_BoundPath", {
+    "base": t.Union[float, Date],
+    "yearly": float,
+})
+
+
+class BoundPath(_BoundPath, total=False):
+    #: Multiple of the value at the base: 0.5 begins at half of it.
+    times: float
+    #: Day from which years count where `base` is a value. Default: the base date of the index.
+    from: Date
 
 
 class _BufferedTopNParams(t.TypedDict):
@@ -2178,6 +2193,8 @@ class DefinitionFields(t.TypedDict):
     treatment: t.Sequence[ParameterSpec]
     #: Of `pipeline.weighting`, beside the parameters of its class.
     weighting: t.Sequence[ParameterSpec]
+    #: Of `derivation`, beside its objective and constraint rows.
+    derivation: t.Sequence[ParameterSpec]
 
 
 class DeletedIndex(t.TypedDict):
@@ -2221,6 +2238,8 @@ class DerivationPayload(_DerivationPayload, total=False):
     risk_model: t.Optional[t.Union[str, RiskEstimator]]
     #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
     candidates: t.Literal["parent", "universe"]
+    #: Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them.
+    relax: t.Sequence[RelaxEntry]
 
 
 class DerivationPayloadInputObjective(t.TypedDict):
@@ -2253,6 +2272,8 @@ class DerivationPayloadInput(_DerivationPayloadInput, total=False):
     candidates: t.Literal["parent", "universe"]
     #: Constraint rows; none leaves full investment, long only.
     constraints: t.Sequence[ConstraintRowInput]
+    #: Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them.
+    relax: t.Sequence[RelaxEntry]
 
 
 class DerivedActions(t.TypedDict):
@@ -2826,9 +2847,9 @@ class FactorExposureParams(_FactorExposureParams, total=False):
     """The exposure of the portfolio, or of its active weights, to a datapoint lies between two bounds. A missing value counts as the mean."""
 
     #: Smallest exposure.
-    lower: t.Optional[float]
+    lower: t.Optional[t.Union[float, BoundPath]]
     #: Largest exposure.
-    upper: t.Optional[float]
+    upper: t.Optional[t.Union[float, BoundPath]]
     #: Exposures are z-scores over the names.
     standardise: bool
     #: Bounds hold for active weights.
@@ -7048,6 +7069,15 @@ class RelativePositionBoundsRow(_RelativePositionBoundsRow, total=False):
     params: RelativePositionBoundsParams
 
 
+class RelaxEntry(t.TypedDict):
+    """A constraint row with the limits it takes where no weights keep all rows."""
+
+    #: Id of the constraint row that is relaxed.
+    row: str
+    #: Limits that the row takes one after the other: a number replaces its main limit, an object the parameters it names.
+    steps: t.Sequence[t.Union[float, t.Mapping[str, t.Any]]]
+
+
 class RenderCollection(t.TypedDict):
     #: Finished renders, newest first.
     renders: t.Sequence[RenderResult]
@@ -8434,6 +8464,13 @@ class SkippedCauses(t.TypedDict):
     invalid: int
     #: Written by a newer format version than this engine reads.
     unsupported: int
+
+
+class SmallGroup(t.TypedDict):
+    #: Index weight below which a group is small. Unit: fraction.
+    below: float
+    #: Largest weight of a small group, as a multiple of its index weight.
+    multiple: float
 
 
 class SolvedRow(t.TypedDict):
@@ -9892,9 +9929,9 @@ class WeightedAverageParams(_WeightedAverageParams, total=False):
     """The weighted average of a datapoint over the invested weight lies between two bounds, or between two multiples of the average of the index."""
 
     #: Smallest average, or multiple of the average of the index.
-    lower: t.Optional[float]
+    lower: t.Optional[t.Union[float, BoundPath]]
     #: Largest average, or multiple of the average of the index.
-    upper: t.Optional[float]
+    upper: t.Optional[t.Union[float, BoundPath]]
     #: Bounds are multiples of the average of the index.
     relative: bool
     #: A security without a value is left out of the average (renormalise), or counts as zero.

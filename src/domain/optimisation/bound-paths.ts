@@ -8,7 +8,7 @@ import type { CrossSections } from '../datapoints/cross-section.js';
 import { requested } from '../datapoints/field-use.js';
 import type { IndexWeights } from '../datapoints/expression-section.js';
 import { Refusal } from '../refusals/refusal.js';
-import { formatDay, type Day } from '../time/days.js';
+import { dayFrom, formatDay, type Day } from '../time/days.js';
 
 export interface PathsInput {
   readonly composer: Composer;
@@ -23,6 +23,15 @@ export interface PathsInput {
 
 /** Whether a bound of a row follows a path. */
 export const followsPath = ({ params }: ConstraintRow): boolean => Object.values(params).some(isBoundPath);
+
+/** Base dates of the bounds of rows. */
+export function pathDates(rows: readonly ConstraintRow[]): Day[] {
+  return rows.flatMap(({ params }) =>
+    Object.values(params).flatMap((bound) =>
+      isBoundPath(bound) && typeof bound.base === 'string' ? [dayFrom(bound.base)] : [],
+    ),
+  );
+}
 
 /**
  * Rows whose bounds along a path are the numbers that these have on the day of a decision.

@@ -214,6 +214,11 @@ export const randomDerivation = fc
       { id: 'calm', type: 'Turnover', params: { limit: 0.01, reference: 'previous', priority: 2 } },
       { id: 'drifted', type: 'Turnover', params: { limit: 0.1, reference: 'held', soft: 1 } },
       { id: 'even', type: 'ActiveShare', params: { limit: 0.02, priority: 1 } },
+      {
+        id: 'path',
+        type: 'WeightedAverage',
+        params: { field: tree('mean(CLOSE, window=3)'), upper: { base: '2024-02-20', yearly: -0.6 }, priority: 3 },
+      },
     ]),
   })
   .map(({ frequency, lag, parentFrequency, candidates, risk, weighting, constraints }) => ({
@@ -237,7 +242,20 @@ export const randomDerivation = fc
       calendar: 'MAIN',
       base_date: '2024-02-08',
       rebalance: { frequency, effective_lag: lag },
-      derivation: { source_index_id: 'P', objective: 'min_tracking_error', candidates, risk_model: risk, constraints },
+      derivation: {
+        source_index_id: 'P',
+        objective: 'min_tracking_error',
+        candidates,
+        risk_model: risk,
+        constraints,
+        relax: constraints.flatMap(({ id }) =>
+          id === 'pos'
+            ? [{ row: 'pos', steps: [0.5, { lower: 0, upper: 1 }] }]
+            : id === 'calm'
+              ? [{ row: id, steps: [0.05, 0.2] }]
+              : [],
+        ),
+      },
     }),
   }));
 

@@ -248,7 +248,7 @@ function chainOf(
   const total = raw.values.reduce((sum, value) => sum + value, 0);
   const value = raw.values[survived]!;
   const weighting: ExplainedWeighting = {
-    formula: pipeline.weighting.formula,
+    formula: pipeline.phaseIn === null ? pipeline.weighting.formula : `(${pipeline.weighting.formula}) * phase_in`,
     parts: raw.parts?.(survived) ?? {},
     raw: value,
     rawTotal: total,

@@ -132,7 +132,11 @@ function SeriesInput(props: TextInputProps) {
 function FormulaInput(props: CommonProps) {
   return (
     <Formula {...props} expects={props.spec.expects ?? 'number'}>
-      <TextInput {...props} toText={formulaText} toValue={props.spec.isNumeric ? parseNumeric : parseNamed} />
+      <TextInput
+        {...props}
+        toText={formulaText}
+        toValue={props.spec.isNumeric ? numericParser(props.spec) : parseNamed}
+      />
     </Formula>
   );
 }
@@ -186,8 +190,12 @@ const parseText = (text: string): Parsed => ({ value: text === '' ? undefined : 
 const parseNamed = (text: string): Parsed => (text.startsWith('{') ? parseJson(text) : parseText(text));
 
 /** A number, or an expression. */
-const parseNumeric = (text: string): Parsed =>
-  text !== '' && Number.isFinite(Number(text)) ? { value: Number(text) } : parseNamed(text);
+const numericParser =
+  ({ unit }: FieldSpec) =>
+  (text: string): Parsed => {
+    const value = parseQuantity(text, unit);
+    return value === undefined ? parseNamed(text) : { value };
+  };
 
 /** The name of a datapoint, where a node says no more. */
 function nodeText(value: Json | undefined): string {

@@ -60,6 +60,8 @@ export interface ActiveGroupBoundsParams {
   readonly lower: number;
   /** Largest active weight of a group. Unit: fraction. */
   readonly upper: number;
+  /** Groups of little index weight, whose weight is at most a multiple of it instead of `upper` above it. Default: none. */
+  readonly small_group?: SmallGroup | null | undefined;
   /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
@@ -743,10 +745,22 @@ export interface BookPayload {
   readonly dividend_points?: SeriesPayload | undefined;
 }
 
+/** A bound that changes by a fraction a year. */
+export interface BoundPath {
+  /** Value at the base, or the base date: the value then is that of the source index at its review on or before it. */
+  readonly base: number | string;
+  /** Change a year, a fraction: -0.07 lowers the bound by 7 % a year. Years are days over 365.25. */
+  readonly yearly: number;
+  /** Multiple of the value at the base: 0.5 begins at half of it. */
+  readonly times?: number | undefined;
+  /** Day from which years count where `base` is a value. Default: the base date of the index. */
+  readonly from?: string | undefined;
+}
+
 /** Keeps the count best names, letting constituents stay while they rank within a buffer: fewer changes at each rebalance. */
 export interface BufferedTopNParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field?: string | Datapoint | ExpressionNodeInput | undefined;
+  readonly field?: string | DatapointInput | ExpressionNodeInput | undefined;
   /** How many are kept. Unit: names. */
   readonly count: number;
   /** Names ranked so far up always enter; without one 0.8 times count, rounded down. Unit: rank. */
@@ -1379,7 +1393,7 @@ export interface CoverageResponse {
 /** Keeps the best securities until they cover a share of the total, letting constituents stay within a buffer or a band. */
 export interface CumulativeCoverageParams {
   /** Datapoint whose total is covered. */
-  readonly field?: string | Datapoint | ExpressionNodeInput | undefined;
+  readonly field?: string | DatapointInput | ExpressionNodeInput | undefined;
   /** Share of the total that is covered; the security that crosses it is kept. Unit: fraction. */
   readonly coverage: number;
   /** Constituents stay until the coverage plus this. Unit: fraction. */
@@ -1387,7 +1401,7 @@ export interface CumulativeCoverageParams {
   /** Column whose values split the names into groups decided one by one; names without a value form one group. */
   readonly group_by?: string | null | undefined;
   /** Datapoint by which the best are found. Default: the coverage field. */
-  readonly rank_field?: string | Datapoint | ExpressionNodeInput | null | undefined;
+  readonly rank_field?: string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Smallest values first. */
   readonly ascending?: boolean | undefined;
   /** Securities that are no constituents enter up to this coverage before constituents are looked at. Unit: fraction. */
@@ -1790,15 +1804,15 @@ export interface Datapoint {
   /** Column or derived datapoint, matched exactly. */
   readonly name: string;
   /** Null resolves in the order market, reference, derived. */
-  readonly dataset?: 'market' | 'reference' | 'derived' | null | undefined;
+  readonly dataset: 'market' | 'reference' | 'derived' | null;
   /** Sessions back from the decision date. */
-  readonly lag?: number | undefined;
+  readonly lag: number;
   /** Trailing sessions, of which those without a bar are left out; required when the aggregate is not last. */
-  readonly window?: number | null | undefined;
+  readonly window: number | null;
   /** How a window becomes one value. */
-  readonly aggregate?: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count' | undefined;
+  readonly aggregate: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count';
   /** Across the current survivors that have a value. */
-  readonly transform?: 'none' | 'rank' | 'percentile' | 'zscore' | undefined;
+  readonly transform: 'none' | 'rank' | 'percentile' | 'zscore';
 }
 
 /** What an expression means, for an editor. */
@@ -1822,6 +1836,22 @@ export interface DatapointEvaluation {
   })[];
   /** Findings, worst first. */
   readonly findings: readonly Finding[];
+}
+
+/** A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date. */
+export interface DatapointInput {
+  /** Column or derived datapoint, matched exactly. */
+  readonly name: string;
+  /** Null resolves in the order market, reference, derived. */
+  readonly dataset?: 'market' | 'reference' | 'derived' | null | undefined;
+  /** Sessions back from the decision date. */
+  readonly lag?: number | undefined;
+  /** Trailing sessions, of which those without a bar are left out; required when the aggregate is not last. */
+  readonly window?: number | null | undefined;
+  /** How a window becomes one value. */
+  readonly aggregate?: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count' | undefined;
+  /** Across the current survivors that have a value. */
+  readonly transform?: 'none' | 'rank' | 'percentile' | 'zscore' | undefined;
 }
 
 export interface DatapointRequest {
@@ -1918,6 +1948,8 @@ export interface DefinitionFields {
   readonly treatment: readonly ParameterSpec[];
   /** Of `pipeline.weighting`, beside the parameters of its class. */
   readonly weighting: readonly ParameterSpec[];
+  /** Of `derivation`, beside its objective and constraint rows. */
+  readonly derivation: readonly ParameterSpec[];
 }
 
 export interface DeletedIndex {
@@ -1954,6 +1986,8 @@ export interface DerivationPayload {
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Constraint rows; none leaves full investment, long only. */
   readonly constraints: readonly ConstraintRow[];
+  /** Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them. */
+  readonly relax?: readonly RelaxEntry[] | undefined;
 }
 
 export interface DerivationPayloadInput {
@@ -1979,6 +2013,8 @@ export interface DerivationPayloadInput {
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Constraint rows; none leaves full investment, long only. */
   readonly constraints?: readonly ConstraintRowInput[] | undefined;
+  /** Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them. */
+  readonly relax?: readonly RelaxEntry[] | undefined;
 }
 
 /** Corporate actions that were derived from adjusted closes. */
@@ -2184,12 +2220,18 @@ export interface EqualRiskWeightWeighting {
   readonly type: 'EqualRiskWeight';
   /** Arguments of the class, by name. */
   readonly params?: EqualRiskWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 /** Every constituent has the same weight. */
@@ -2199,12 +2241,18 @@ export interface EqualWeightWeighting {
   readonly type: 'EqualWeight';
   /** Arguments of the class, by name. */
   readonly params?: EqualWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 export interface ErrorDetail {
@@ -2501,9 +2549,9 @@ export interface FactorExposureParams {
   /** Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date. */
   readonly field: string | ExpressionNodeInput;
   /** Smallest exposure. */
-  readonly lower?: number | null | undefined;
+  readonly lower?: number | BoundPath | null | undefined;
   /** Largest exposure. */
-  readonly upper?: number | null | undefined;
+  readonly upper?: number | BoundPath | null | undefined;
   /** Exposures are z-scores over the names. */
   readonly standardise?: boolean | undefined;
   /** Bounds hold for active weights. */
@@ -2572,7 +2620,7 @@ export interface FieldExposure {
 /** Keeps the names whose datapoint meets one comparison: the short form of an expression. */
 export interface FieldFilterParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint | ExpressionNodeInput;
+  readonly field: string | DatapointInput | ExpressionNodeInput;
   /** How the datapoint is compared with the value. */
   readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
   /** A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
@@ -2653,7 +2701,7 @@ export interface FieldReturns {
 /** Weights in proportion to a power of a datapoint. */
 export interface FieldWeightParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint | ExpressionNodeInput;
+  readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Exponent of the value; -1 weighs by the inverse. */
   readonly power?: number | undefined;
   /** A negative value is not held, counts by its size, or fails the decision. */
@@ -2664,12 +2712,18 @@ export interface FieldWeightWeighting {
   readonly type: 'FieldWeight';
   /** Arguments of the class, by name. */
   readonly params?: FieldWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 /** What a check has to say about one place. */
@@ -2722,12 +2776,18 @@ export interface FixedWeightWeighting {
   readonly type: 'FixedWeight';
   /** Arguments of the class, by name. */
   readonly params?: FixedWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 /** Keeps the names with enough of their shares in free float. */
@@ -3192,12 +3252,21 @@ export interface GroupCardinalityRow {
   readonly params?: GroupCardinalityParams | undefined;
 }
 
+export interface GroupLadder {
+  /** Weights above this count together; the others are capped at it. */
+  readonly each_above: number;
+  /** Caps apply where they exceed this together. */
+  readonly together_above: number;
+  /** Their weight together then. */
+  readonly to: number;
+}
+
 /** Keeps at most so many names of each group, the best by a field. */
 export interface GroupLimitParams {
   /** Column whose values are the groups; names without a value form one group. */
   readonly field: string;
   /** Datapoint by which the best of a group are found. */
-  readonly rank_field?: string | Datapoint | ExpressionNodeInput | undefined;
+  readonly rank_field?: string | DatapointInput | ExpressionNodeInput | undefined;
   /** Most names of one group. Unit: names. */
   readonly maximum: number;
   /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
@@ -3230,12 +3299,18 @@ export interface GroupWeightWeighting {
   readonly type: 'GroupWeight';
   /** Arguments of the class, by name. */
   readonly params?: GroupWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 export interface HeaderBlock {
@@ -3333,6 +3408,36 @@ export interface HealthCheck {
   readonly ok: boolean;
   /** What is wrong, or null. */
   readonly message: string | null;
+}
+
+/** Orders securities by a tree of their correlations and splits the weight from the root down, each half against the variance of the other. */
+export interface HierarchicalRiskParityWeightParams {
+  /** Trailing returns behind the sample covariance. Unit: sessions. */
+  readonly window?: number | undefined;
+  /** Distance of two clusters: of their nearest members (single), of their farthest (complete), the mean of all pairs (average), or the growth of the variance within them (ward). */
+  readonly linkage?: 'single' | 'complete' | 'average' | 'ward' | undefined;
+  /** Euclidean distance between columns of correlation distances, as published (columns), or the correlation distance itself. */
+  readonly distance?: 'columns' | 'correlation' | undefined;
+  /** Stored risk model whose covariance takes the place of the sample covariance. Default: the sample covariance. */
+  readonly risk_model?: string | null | undefined;
+}
+
+export interface HierarchicalRiskParityWeightWeighting {
+  readonly type: 'HierarchicalRiskParityWeight';
+  /** Arguments of the class, by name. */
+  readonly params?: HierarchicalRiskParityWeightParams | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
+  /** Least weight of a name; none unless given. Unit: fraction. */
+  readonly floor?: number | null | undefined;
+  /** Largest weights of groups. */
+  readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 /** Annualised arithmetic means over the window of the risk model, shrunk towards their mean over the names. */
@@ -3817,12 +3922,18 @@ export interface InverseVolatilityWeightWeighting {
   readonly type: 'InverseVolatilityWeight';
   /** Arguments of the class, by name. */
   readonly params?: InverseVolatilityWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 export interface JobAttempt {
@@ -3906,6 +4017,13 @@ export interface JobStatus {
   readonly callbacks: readonly JobCallback[];
   /** Set exactly when the job succeeded; its shape is that of the kind. */
   readonly result: unknown;
+}
+
+export interface LadderCaps {
+  /** First stage. */
+  readonly single?: SingleLadder | undefined;
+  /** Second stage. */
+  readonly group?: GroupLadder | undefined;
 }
 
 /** How busy a queue is: what to scale workers by. */
@@ -4046,6 +4164,8 @@ export interface Limits {
   readonly MAX_SCENARIO_VALUES: number;
   /** Draws of a resampled frontier: one is as long as a frontier. */
   readonly MAX_FRONTIER_DRAWS: number;
+  /** Securities of HierarchicalRiskParityWeight: the distances between columns of 2000 take four seconds. */
+  readonly MAX_HIERARCHY_SECURITIES: number;
   /** Trailing returns behind the risk model of a derived index. */
   readonly DERIVED_RISK_SESSIONS: number;
   /** Body of every route but the import. */
@@ -4530,12 +4650,18 @@ export interface MarketCapWeightWeighting {
   readonly type: 'MarketCapWeight';
   /** Arguments of the class, by name. */
   readonly params?: MarketCapWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 /** The least variance that the weights would have if every volatility were one: the least weighted average correlation. */
@@ -4759,12 +4885,18 @@ export interface MinimumVarianceWeightWeighting {
   readonly type: 'MinimumVarianceWeight';
   /** Arguments of the class, by name. */
   readonly params?: MinimumVarianceWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 /** Keeps the names whose total return over a window, the latest sessions skipped, is high enough; growth over missing bars counts. */
@@ -5339,13 +5471,27 @@ export interface PerformanceView {
   readonly monthly_returns: Readonly<Record<string, number>>;
 }
 
+export interface PhaseIn {
+  /** Datapoint or expression that multiplies the raw weights, such as FREE_FLOAT. */
+  readonly field: string | Datapoint | ExpressionNode;
+  /** Reviews over which a change of the field is phased in, in equal steps. Unit: reviews. */
+  readonly steps: number;
+}
+
+export interface PhaseInInput {
+  /** Datapoint or expression that multiplies the raw weights, such as FREE_FLOAT. */
+  readonly field: string | DatapointInput | ExpressionNodeInput;
+  /** Reviews over which a change of the field is phased in, in equal steps. Unit: reviews. */
+  readonly steps: number;
+}
+
 export interface PipelineBody {
   /** Rules in order, each on the survivors of the one before; none keeps the whole universe. */
   readonly selection?: readonly (ExpressionFilterRule | FieldFilterRule | CategoryFilterRule | IncludeListRule | ExcludeListRule | TopNRule | BufferedTopNRule | TopFractionRule | CumulativeCoverageRule | RangeFilterRule | MarketCapFilterRule | LiquidityFilterRule | PriceFilterRule | FreeFloatFilterRule | SeasoningFilterRule | HistoryFilterRule | VolatilityFilterRule | MomentumFilterRule | DividendFilterRule | OnePerIssuerRule | GroupLimitRule | CompositeScoreRule | MembershipFilterRule | QuotaRule)[] | undefined;
   /** What happens at events and gaps. */
   readonly treatment?: TreatmentSpecInput | undefined;
   /** How survivors are weighted. */
-  readonly weighting: EqualWeightWeighting | MarketCapWeightWeighting | PriceWeightWeighting | FieldWeightWeighting | FixedWeightWeighting | RankWeightWeighting | InverseVolatilityWeightWeighting | EqualRiskWeightWeighting | MinimumVarianceWeightWeighting | TiltWeightWeighting | GroupWeightWeighting;
+  readonly weighting: EqualWeightWeighting | MarketCapWeightWeighting | PriceWeightWeighting | FieldWeightWeighting | FixedWeightWeighting | RankWeightWeighting | InverseVolatilityWeightWeighting | EqualRiskWeightWeighting | MinimumVarianceWeightWeighting | TiltWeightWeighting | GroupWeightWeighting | HierarchicalRiskParityWeightWeighting;
 }
 
 export interface PipelineSpec {
@@ -5583,12 +5729,18 @@ export interface PriceWeightWeighting {
   readonly type: 'PriceWeight';
   /** Arguments of the class, by name. */
   readonly params?: PriceWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 export interface PricesResponse {
@@ -5722,7 +5874,7 @@ export interface QuotaParams {
   /** Number of securities by group. Unit: securities. */
   readonly quotas: Readonly<Record<string, number>>;
   /** Datapoint by which the best of a group are found. */
-  readonly rank_field?: string | Datapoint | ExpressionNodeInput | undefined;
+  readonly rank_field?: string | DatapointInput | ExpressionNodeInput | undefined;
   /** Smallest values first. */
   readonly ascending?: boolean | undefined;
   /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
@@ -5742,7 +5894,7 @@ export interface QuotaRule {
 /** Keeps the names whose datapoint lies between two bounds. */
 export interface RangeFilterParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint | ExpressionNodeInput;
+  readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Lower bound; null for none. */
   readonly minimum?: number | null | undefined;
   /** Upper bound; null for none. */
@@ -5766,7 +5918,7 @@ export interface RangeFilterRule {
 /** Weights by the rank of a datapoint. */
 export interface RankWeightParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint | ExpressionNodeInput;
+  readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Smallest values first. */
   readonly ascending?: boolean | undefined;
   /** linear: count + 1 - rank; reciprocal: 1 / rank. */
@@ -5777,12 +5929,18 @@ export interface RankWeightWeighting {
   readonly type: 'RankWeight';
   /** Arguments of the class, by name. */
   readonly params?: RankWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 /** Every check passes and the service is not stopping. */
@@ -6338,6 +6496,14 @@ export interface RelativePositionBoundsRow {
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: RelativePositionBoundsParams | undefined;
+}
+
+/** A constraint row with the limits it takes where no weights keep all rows. */
+export interface RelaxEntry {
+  /** Id of the constraint row that is relaxed. */
+  readonly row: string;
+  /** Limits that the row takes one after the other: a number replaces its main limit, an object the parameters it names. */
+  readonly steps: readonly (number | Readonly<Record<string, unknown>>)[];
 }
 
 export interface RenderCollection {
@@ -7500,7 +7666,7 @@ export interface ScheduleView {
 
 export interface ScoreTerm {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint | ExpressionNodeInput;
+  readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Weight of the term in the average. */
   readonly weight?: number | undefined;
   /** Which end of the datapoint is good. */
@@ -7704,6 +7870,13 @@ export interface SimulationView {
   readonly precision: 'float64' | 'float32';
 }
 
+export interface SingleLadder {
+  /** Caps apply where any weight is above this. */
+  readonly above: number;
+  /** Largest weight then. */
+  readonly to: number;
+}
+
 export interface SkippedCauses {
   /** The file could not be read, or is not JSON. */
   readonly unreadable: number;
@@ -7711,6 +7884,13 @@ export interface SkippedCauses {
   readonly invalid: number;
   /** Written by a newer format version than this engine reads. */
   readonly unsupported: number;
+}
+
+export interface SmallGroup {
+  /** Index weight below which a group is small. Unit: fraction. */
+  readonly below: number;
+  /** Largest weight of a small group, as a multiple of its index weight. */
+  readonly multiple: number;
 }
 
 /** One side of a constraint row that the name stands in. */
@@ -8383,7 +8563,7 @@ export interface TextBlockInput {
 
 export interface Tilt {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint | ExpressionNodeInput;
+  readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Exponent of the tilt; 0 leaves the base weights. */
   readonly strength?: number | undefined;
   /** End of the datapoint that gains. */
@@ -8395,7 +8575,7 @@ export interface TiltWeightParams {
   /** Weights that are tilted; market capitalisation counts the free float. */
   readonly base?: 'MarketCapWeight' | 'EqualWeight' | undefined;
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint | ExpressionNodeInput;
+  readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Exponent of the tilt; 0 leaves the base weights. */
   readonly strength?: number | undefined;
   /** End of the datapoint that gains. */
@@ -8408,18 +8588,24 @@ export interface TiltWeightWeighting {
   readonly type: 'TiltWeight';
   /** Arguments of the class, by name. */
   readonly params?: TiltWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 /** Keeps the best fraction of the names by a field, rounded up, overall or in each group. */
 export interface TopFractionParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint | ExpressionNodeInput;
+  readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Share of the ranked names that is kept. Unit: fraction. */
   readonly fraction: number;
   /** Smallest values first. */
@@ -8443,7 +8629,7 @@ export interface TopFractionRule {
 /** Keeps the count best names by a field, overall or in each group. */
 export interface TopNParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field?: string | Datapoint | ExpressionNodeInput | undefined;
+  readonly field?: string | DatapointInput | ExpressionNodeInput | undefined;
   /** How many are kept. Unit: names. */
   readonly count: number;
   /** Smallest values first. */
@@ -9055,9 +9241,9 @@ export interface WeightedAverageParams {
   /** Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date. */
   readonly field: string | ExpressionNodeInput;
   /** Smallest average, or multiple of the average of the index. */
-  readonly lower?: number | null | undefined;
+  readonly lower?: number | BoundPath | null | undefined;
   /** Largest average, or multiple of the average of the index. */
-  readonly upper?: number | null | undefined;
+  readonly upper?: number | BoundPath | null | undefined;
   /** Bounds are multiples of the average of the index. */
   readonly relative?: boolean | undefined;
   /** A security without a value is left out of the average (renormalise), or counts as zero. */
@@ -9095,12 +9281,18 @@ export interface WeightingSpec {
   readonly type: string;
   /** Arguments of the class, by name. */
   readonly params: Readonly<Record<string, unknown>>;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap: number | null;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap: number | string | Datapoint | ExpressionNode | null;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor: number | null;
   /** Largest weights of groups. */
   readonly group_caps: readonly GroupCap[];
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseIn | undefined;
 }
 
 export interface WeightsView {

@@ -113,11 +113,15 @@ export function indexTargets(
   return { session, columns, weights, ...(basket === undefined ? {} : { basket }) };
 }
 
-/** Whether a definition can move weights by a cap, a floor or group caps. */
+/** Whether a definition can move weights by caps or a floor. */
 export function isCapped({ document }: Pick<Compositions, 'document'>): boolean {
   const weighting = document.pipeline?.weighting;
   return (
-    weighting !== undefined && (weighting.cap !== null || weighting.floor !== null || weighting.group_caps.length > 0)
+    weighting !== undefined &&
+    (weighting.cap !== null ||
+      weighting.floor !== null ||
+      weighting.group_caps.length > 0 ||
+      weighting.ladder_caps !== undefined)
   );
 }
 

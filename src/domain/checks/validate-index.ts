@@ -27,6 +27,7 @@ import { derivationFindings, inheritanceFindings, sourceDropped } from './valida
 import { documentWithTrees, placedInTexts } from './document-expressions.js';
 import { unknownMembers } from './unknown-members.js';
 import { calledReferences } from './validate-reference.js';
+import { weightingFindings } from './weighting-findings.js';
 import { universeFindings } from './validate-universe.js';
 
 export interface CheckedIndex {
@@ -185,14 +186,7 @@ function pipelineFindings(pipeline: Raw): Finding[] {
   const weighting = pipeline['weighting'];
   if (!isObject(weighting)) return findings;
   findings.push(...rowFindings(weighting, 'pipeline.weighting', weightingClassOf, WEIGHTING_CLASSES));
-  const { floor, cap } = weighting;
-  if (typeof floor === 'number' && typeof cap === 'number' && floor > cap) {
-    findings.push(
-      error('EMPTY_RANGE', 'pipeline.weighting.floor', `The floor of ${floor} is above the cap of ${cap}.`, {
-        value: floor,
-      }),
-    );
-  }
+  findings.push(...weightingFindings(weighting));
   return findings;
 }
 

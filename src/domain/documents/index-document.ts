@@ -1,12 +1,14 @@
 import { z } from 'zod';
 import { LIMIT_RULE_NAMES } from '../compliance/rules.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';
+import { RelaxEntries } from '../constraints/relax-step.js';
 import { AssetIdentifier, CurrencyCode, Id, IsoDate } from '../schema/shape.js';
 import { optimisationFields } from './optimisation-spec.js';
 import { OverlaySpec, blendParts } from '../overlays/catalogue.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { LIMITS } from '../refusals/limits.js';
 import { NumberExpression } from '../datapoints/expressions/expression.js';
+import { WeightingSpec } from './weighting-spec.js';
 
 /**
  * The index document as clients write it. A document is the client's own text: its fields keep the names of the wire
@@ -140,45 +142,6 @@ export const RuleSpec = z
   .meta({ id: 'RuleSpec' });
 export type RuleSpec = z.infer<typeof RuleSpec>;
 
-export const GroupCap = z
-  .strictObject({
-    field: z.string().min(1).meta({ label: 'Grouped by', description: 'Reference column.' }),
-    cap: z.number().gt(0).max(1).meta({ label: 'Cap', description: 'Largest weight of a group.', unit: 'fraction' }),
-    groups: z
-      .array(z.string())
-      .nullable()
-      .default(null)
-      .meta({ label: 'Groups', description: 'Those that are capped; each of them unless given.' }),
-  })
-  .meta({ id: 'GroupCap' });
-export type GroupCap = z.infer<typeof GroupCap>;
-
-export const WeightingSpec = z
-  .strictObject({
-    type: z.string().min(1).meta({ description: 'Weighting class; see /indices/rule-types.' }),
-    params: z.record(z.string(), z.unknown()).default({}),
-    cap: z
-      .number()
-      .gt(0)
-      .max(1)
-      .nullable()
-      .default(null)
-      .meta({ label: 'Cap', help: 'Largest weight of a name; none unless given.', unit: 'fraction' }),
-    floor: z
-      .number()
-      .min(0)
-      .max(1)
-      .nullable()
-      .default(null)
-      .meta({ label: 'Floor', help: 'Least weight of a name; none unless given.', unit: 'fraction' }),
-    group_caps: z.array(GroupCap).max(100).default([]).meta({
-      label: 'Caps of groups',
-      help: 'Largest weights of groups.',
-    }),
-  })
-  .meta({ id: 'WeightingSpec' });
-export type WeightingSpec = z.infer<typeof WeightingSpec>;
-
 export const TreatmentSpec = z
   .strictObject({
     dividends: z
@@ -263,6 +226,11 @@ export const DerivationPayload = z
     source_index_id: Id,
     ...optimisationFields,
     constraints: z.array(ConstraintRow).max(500).default([]),
+    relax: RelaxEntries.optional().meta({
+      label: 'Relaxation',
+      description:
+        'Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them.',
+    }),
   })
   .meta({ id: 'DerivationPayload' });
 export type DerivationPayload = z.infer<typeof DerivationPayload>;

@@ -27,6 +27,10 @@ export const LIMIT_SPECS = {
     help: 'Names times simulated scenarios of an objective or a constraint row: 400 MB.',
   },
   MAX_FRONTIER_DRAWS: { value: 1000, help: 'Draws of a resampled frontier: one is as long as a frontier.' },
+  MAX_HIERARCHY_SECURITIES: {
+    value: 2000,
+    help: 'Securities of HierarchicalRiskParityWeight: the distances between columns of 2000 take four seconds.',
+  },
   DERIVED_RISK_SESSIONS: { value: 504, help: 'Trailing returns behind the risk model of a derived index.' },
   MAX_BODY_BYTES: { value: 1_048_576, help: 'Body of every route but the import.' },
   MAX_IMPORT_BYTES: { value: 67_108_864, help: 'Body of `POST /data/import`.' },

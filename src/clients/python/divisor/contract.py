@@ -80,6 +80,8 @@ class ActiveGroupBoundsParams(_ActiveGroupBoundsParams, total=False):
 
     #: Groups the row covers; without any each of them.
     groups: t.Optional[t.Sequence[str]]
+    #: Groups of little index weight, whose weight is at most a multiple of it instead of `upper` above it. Default: none.
+    small_group: t.Optional[SmallGroup]
     #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
@@ -838,6 +840,19 @@ class BookPayload(_BookPayload, total=False):
     dividend_points: SeriesPayload
 
 
+_BoundPath = t.TypedDict("_BoundPath", {
+    "base": t.Union[float, Date],
+    "yearly": float,
+})
+
+
+class BoundPath(_BoundPath, total=False):
+    #: Multiple of the value at the base: 0.5 begins at half of it.
+    times: float
+    #: Day from which years count where `base` is a value. Default: the base date of the index.
+    from: Date
+
+
 class _BufferedTopNParams(t.TypedDict):
     #: How many are kept. Unit: names.
     count: int
@@ -847,7 +862,7 @@ class BufferedTopNParams(_BufferedTopNParams, total=False):
     """Keeps the count best names, letting constituents stay while they rank within a buffer: fewer changes at each rebalance."""
 
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
     #: Names ranked so far up always enter; without one 0.8 times count, rounded down. Unit: rank.
     enter_rank: t.Optional[int]
     #: Constituents stay while ranked so far up; without one 1.2 times count, rounded up. Unit: rank.
@@ -1556,13 +1571,13 @@ class CumulativeCoverageParams(_CumulativeCoverageParams, total=False):
     """Keeps the best securities until they cover a share of the total, letting constituents stay within a buffer or a band."""
 
     #: Datapoint whose total is covered.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
     #: Constituents stay until the coverage plus this. Unit: fraction.
     buffer: float
     #: Column whose values split the names into groups decided one by one; names without a value form one group.
     group_by: t.Optional[str]
     #: Datapoint by which the best are found. Default: the coverage field.
-    rank_field: t.Optional[t.Union[str, Datapoint, ExpressionNodeInput]]
+    rank_field: t.Optional[t.Union[str, DatapointInput, ExpressionNodeInput]]
     #: Smallest values first.
     ascending: bool
     #: Securities that are no constituents enter up to this coverage before constituents are looked at. Unit: fraction.
@@ -2011,14 +2026,11 @@ class DataVersions(t.TypedDict):
     copy: t.Optional[t.Literal["made", "pending", "missing"]]
 
 
-class _Datapoint(t.TypedDict):
-    #: Column or derived datapoint, matched exactly.
-    name: str
-
-
-class Datapoint(_Datapoint, total=False):
+class Datapoint(t.TypedDict):
     """A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date."""
 
+    #: Column or derived datapoint, matched exactly.
+    name: str
     #: Null resolves in the order market, reference, derived.
     dataset: t.Optional[t.Literal["market", "reference", "derived"]]
     #: Sessions back from the decision date.
@@ -2055,6 +2067,26 @@ class DatapointEvaluation(t.TypedDict):
     values: t.Sequence[DatapointEvaluationValues]
     #: Findings, worst first.
     findings: t.Sequence[Finding]
+
+
+class _DatapointInput(t.TypedDict):
+    #: Column or derived datapoint, matched exactly.
+    name: str
+
+
+class DatapointInput(_DatapointInput, total=False):
+    """A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date."""
+
+    #: Null resolves in the order market, reference, derived.
+    dataset: t.Optional[t.Literal["market", "reference", "derived"]]
+    #: Sessions back from the decision date.
+    lag: int
+    #: Trailing sessions, of which those without a bar are left out; required when the aggregate is not last.
+    window: t.Optional[int]
+    #: How a window becomes one value.
+    aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
+    #: Across the current survivors that have a value.
+    transform: t.Literal["none", "rank", "percentile", "zscore"]
 
 
 class _DatapointRequest(t.TypedDict):
@@ -2161,6 +2193,8 @@ class DefinitionFields(t.TypedDict):
     treatment: t.Sequence[ParameterSpec]
     #: Of `pipeline.weighting`, beside the parameters of its class.
     weighting: t.Sequence[ParameterSpec]
+    #: Of `derivation`, beside its objective and constraint rows.
+    derivation: t.Sequence[ParameterSpec]
 
 
 class DeletedIndex(t.TypedDict):
@@ -2204,6 +2238,8 @@ class DerivationPayload(_DerivationPayload, total=False):
     risk_model: t.Optional[t.Union[str, RiskEstimator]]
     #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
     candidates: t.Literal["parent", "universe"]
+    #: Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them.
+    relax: t.Sequence[RelaxEntry]
 
 
 class DerivationPayloadInputObjective(t.TypedDict):
@@ -2236,6 +2272,8 @@ class DerivationPayloadInput(_DerivationPayloadInput, total=False):
     candidates: t.Literal["parent", "universe"]
     #: Constraint rows; none leaves full investment, long only.
     constraints: t.Sequence[ConstraintRowInput]
+    #: Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them.
+    relax: t.Sequence[RelaxEntry]
 
 
 class DerivedActions(t.TypedDict):
@@ -2459,12 +2497,18 @@ class _EqualRiskWeightWeighting(t.TypedDict):
 class EqualRiskWeightWeighting(_EqualRiskWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: EqualRiskWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 #: Every constituent has the same weight.
@@ -2477,12 +2521,18 @@ class _EqualWeightWeighting(t.TypedDict):
 class EqualWeightWeighting(_EqualWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: EqualWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class ErrorDetail(t.TypedDict):
@@ -2797,9 +2847,9 @@ class FactorExposureParams(_FactorExposureParams, total=False):
     """The exposure of the portfolio, or of its active weights, to a datapoint lies between two bounds. A missing value counts as the mean."""
 
     #: Smallest exposure.
-    lower: t.Optional[float]
+    lower: t.Optional[t.Union[float, BoundPath]]
     #: Largest exposure.
-    upper: t.Optional[float]
+    upper: t.Optional[t.Union[float, BoundPath]]
     #: Exposures are z-scores over the names.
     standardise: bool
     #: Bounds hold for active weights.
@@ -2877,7 +2927,7 @@ class FieldExposure(t.TypedDict):
 
 class _FieldFilterParams(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
     #: How the datapoint is compared with the value.
     comparison: t.Literal["gt", "ge", "lt", "le", "eq", "ne", "in", "between"]
     #: A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.
@@ -2976,7 +3026,7 @@ class FieldReturns(t.TypedDict):
 
 class _FieldWeightParams(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
 
 
 class FieldWeightParams(_FieldWeightParams, total=False):
@@ -2995,12 +3045,18 @@ class _FieldWeightWeighting(t.TypedDict):
 class FieldWeightWeighting(_FieldWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: FieldWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class FindingPosition(t.TypedDict):
@@ -3066,12 +3122,18 @@ class _FixedWeightWeighting(t.TypedDict):
 class FixedWeightWeighting(_FixedWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: FixedWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class FreeFloatFilterParams(t.TypedDict, total=False):
@@ -3602,6 +3664,15 @@ class GroupCardinalityRow(_GroupCardinalityRow, total=False):
     params: GroupCardinalityParams
 
 
+class GroupLadder(t.TypedDict):
+    #: Weights above this count together; the others are capped at it.
+    each_above: float
+    #: Caps apply where they exceed this together.
+    together_above: float
+    #: Their weight together then.
+    to: float
+
+
 class _GroupLimitParams(t.TypedDict):
     #: Column whose values are the groups; names without a value form one group.
     field: str
@@ -3613,7 +3684,7 @@ class GroupLimitParams(_GroupLimitParams, total=False):
     """Keeps at most so many names of each group, the best by a field."""
 
     #: Datapoint by which the best of a group are found.
-    rank_field: t.Union[str, Datapoint, ExpressionNodeInput]
+    rank_field: t.Union[str, DatapointInput, ExpressionNodeInput]
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
@@ -3654,12 +3725,18 @@ class _GroupWeightWeighting(t.TypedDict):
 class GroupWeightWeighting(_GroupWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: GroupWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class _HeaderBlock(t.TypedDict):
@@ -3773,6 +3850,40 @@ class HealthCheck(t.TypedDict):
     ok: bool
     #: What is wrong, or null.
     message: t.Optional[str]
+
+
+class HierarchicalRiskParityWeightParams(t.TypedDict, total=False):
+    """Orders securities by a tree of their correlations and splits the weight from the root down, each half against the variance of the other."""
+
+    #: Trailing returns behind the sample covariance. Unit: sessions.
+    window: int
+    #: Distance of two clusters: of their nearest members (single), of their farthest (complete), the mean of all pairs (average), or the growth of the variance within them (ward).
+    linkage: t.Literal["single", "complete", "average", "ward"]
+    #: Euclidean distance between columns of correlation distances, as published (columns), or the correlation distance itself.
+    distance: t.Literal["columns", "correlation"]
+    #: Stored risk model whose covariance takes the place of the sample covariance. Default: the sample covariance.
+    risk_model: t.Optional[str]
+
+
+class _HierarchicalRiskParityWeightWeighting(t.TypedDict):
+    type: t.Literal["HierarchicalRiskParityWeight"]
+
+
+class HierarchicalRiskParityWeightWeighting(_HierarchicalRiskParityWeightWeighting, total=False):
+    #: Arguments of the class, by name.
+    params: HierarchicalRiskParityWeightParams
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
+    #: Least weight of a name; none unless given. Unit: fraction.
+    floor: t.Optional[float]
+    #: Largest weights of groups.
+    group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class _HistoricalReturns(t.TypedDict):
@@ -4307,12 +4418,18 @@ class _InverseVolatilityWeightWeighting(t.TypedDict):
 class InverseVolatilityWeightWeighting(_InverseVolatilityWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: InverseVolatilityWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class JobAttempt(t.TypedDict):
@@ -4397,6 +4514,13 @@ class JobStatus(t.TypedDict):
     callbacks: t.Sequence[JobCallback]
     #: Set exactly when the job succeeded; its shape is that of the kind.
     result: t.Any
+
+
+class LadderCaps(t.TypedDict, total=False):
+    #: First stage.
+    single: SingleLadder
+    #: Second stage.
+    group: GroupLadder
 
 
 class LaneHealth(t.TypedDict):
@@ -4550,6 +4674,8 @@ class Limits(t.TypedDict):
     MAX_SCENARIO_VALUES: float
     #: Draws of a resampled frontier: one is as long as a frontier.
     MAX_FRONTIER_DRAWS: float
+    #: Securities of HierarchicalRiskParityWeight: the distances between columns of 2000 take four seconds.
+    MAX_HIERARCHY_SECURITIES: float
     #: Trailing returns behind the risk model of a derived index.
     DERIVED_RISK_SESSIONS: float
     #: Body of every route but the import.
@@ -5077,12 +5203,18 @@ class _MarketCapWeightWeighting(t.TypedDict):
 class MarketCapWeightWeighting(_MarketCapWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: MarketCapWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class MaxDecorrelationObjective(t.TypedDict):
@@ -5349,12 +5481,18 @@ class _MinimumVarianceWeightWeighting(t.TypedDict):
 class MinimumVarianceWeightWeighting(_MinimumVarianceWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: MinimumVarianceWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class MomentumFilterParams(t.TypedDict, total=False):
@@ -5975,9 +6113,23 @@ class PerformanceView(t.TypedDict):
     monthly_returns: t.Mapping[str, float]
 
 
+class PhaseIn(t.TypedDict):
+    #: Datapoint or expression that multiplies the raw weights, such as FREE_FLOAT.
+    field: t.Union[str, Datapoint, ExpressionNode]
+    #: Reviews over which a change of the field is phased in, in equal steps. Unit: reviews.
+    steps: int
+
+
+class PhaseInInput(t.TypedDict):
+    #: Datapoint or expression that multiplies the raw weights, such as FREE_FLOAT.
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
+    #: Reviews over which a change of the field is phased in, in equal steps. Unit: reviews.
+    steps: int
+
+
 class _PipelineBody(t.TypedDict):
     #: How survivors are weighted.
-    weighting: t.Union[EqualWeightWeighting, MarketCapWeightWeighting, PriceWeightWeighting, FieldWeightWeighting, FixedWeightWeighting, RankWeightWeighting, InverseVolatilityWeightWeighting, EqualRiskWeightWeighting, MinimumVarianceWeightWeighting, TiltWeightWeighting, GroupWeightWeighting]
+    weighting: t.Union[EqualWeightWeighting, MarketCapWeightWeighting, PriceWeightWeighting, FieldWeightWeighting, FixedWeightWeighting, RankWeightWeighting, InverseVolatilityWeightWeighting, EqualRiskWeightWeighting, MinimumVarianceWeightWeighting, TiltWeightWeighting, GroupWeightWeighting, HierarchicalRiskParityWeightWeighting]
 
 
 class PipelineBody(_PipelineBody, total=False):
@@ -6245,12 +6397,18 @@ class _PriceWeightWeighting(t.TypedDict):
 class PriceWeightWeighting(_PriceWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: PriceWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class PricesResponse(t.TypedDict):
@@ -6390,7 +6548,7 @@ class QuotaParams(_QuotaParams, total=False):
     """Keeps a number of securities of each group, the best by a field; groups without a quota are excluded."""
 
     #: Datapoint by which the best of a group are found.
-    rank_field: t.Union[str, Datapoint, ExpressionNodeInput]
+    rank_field: t.Union[str, DatapointInput, ExpressionNodeInput]
     #: Smallest values first.
     ascending: bool
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
@@ -6412,7 +6570,7 @@ class QuotaRule(_QuotaRule, total=False):
 
 class _RangeFilterParams(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
 
 
 class RangeFilterParams(_RangeFilterParams, total=False):
@@ -6443,7 +6601,7 @@ class RangeFilterRule(_RangeFilterRule, total=False):
 
 class _RankWeightParams(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
 
 
 class RankWeightParams(_RankWeightParams, total=False):
@@ -6462,12 +6620,18 @@ class _RankWeightWeighting(t.TypedDict):
 class RankWeightWeighting(_RankWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: RankWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class Readiness(t.TypedDict):
@@ -7051,6 +7215,15 @@ class RelativePositionBoundsRow(_RelativePositionBoundsRow, total=False):
     id: str
     #: Arguments of the class, by name.
     params: RelativePositionBoundsParams
+
+
+class RelaxEntry(t.TypedDict):
+    """A constraint row with the limits it takes where no weights keep all rows."""
+
+    #: Id of the constraint row that is relaxed.
+    row: str
+    #: Limits that the row takes one after the other: a number replaces its main limit, an object the parameters it names.
+    steps: t.Sequence[t.Union[float, t.Mapping[str, t.Any]]]
 
 
 class RenderCollection(t.TypedDict):
@@ -8271,7 +8444,7 @@ class ScheduleView(_ScheduleView, total=False):
 
 class _ScoreTerm(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
 
 
 class ScoreTerm(_ScoreTerm, total=False):
@@ -8481,6 +8654,13 @@ class SimulationView(t.TypedDict):
     precision: t.Literal["float64", "float32"]
 
 
+class SingleLadder(t.TypedDict):
+    #: Caps apply where any weight is above this.
+    above: float
+    #: Largest weight then.
+    to: float
+
+
 class SkippedCauses(t.TypedDict):
     #: The file could not be read, or is not JSON.
     unreadable: int
@@ -8488,6 +8668,13 @@ class SkippedCauses(t.TypedDict):
     invalid: int
     #: Written by a newer format version than this engine reads.
     unsupported: int
+
+
+class SmallGroup(t.TypedDict):
+    #: Index weight below which a group is small. Unit: fraction.
+    below: float
+    #: Largest weight of a small group, as a multiple of its index weight.
+    multiple: float
 
 
 class SolvedRow(t.TypedDict):
@@ -9192,7 +9379,7 @@ class TextBlockInput(_TextBlockInput, total=False):
 
 class _Tilt(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
 
 
 class Tilt(_Tilt, total=False):
@@ -9204,7 +9391,7 @@ class Tilt(_Tilt, total=False):
 
 class _TiltWeightParams(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
 
 
 class TiltWeightParams(_TiltWeightParams, total=False):
@@ -9227,17 +9414,23 @@ class _TiltWeightWeighting(t.TypedDict):
 class TiltWeightWeighting(_TiltWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: TiltWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class _TopFractionParams(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
     #: Share of the ranked names that is kept. Unit: fraction.
     fraction: float
 
@@ -9275,7 +9468,7 @@ class TopNParams(_TopNParams, total=False):
     """Keeps the count best names by a field, overall or in each group."""
 
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
     #: Smallest values first.
     ascending: bool
     #: Column whose values split the names into groups decided one by one; names without a value form one group.
@@ -9960,9 +10153,9 @@ class WeightedAverageParams(_WeightedAverageParams, total=False):
     """The weighted average of a datapoint over the invested weight lies between two bounds, or between two multiples of the average of the index."""
 
     #: Smallest average, or multiple of the average of the index.
-    lower: t.Optional[float]
+    lower: t.Optional[t.Union[float, BoundPath]]
     #: Largest average, or multiple of the average of the index.
-    upper: t.Optional[float]
+    upper: t.Optional[t.Union[float, BoundPath]]
     #: Bounds are multiples of the average of the index.
     relative: bool
     #: A security without a value is left out of the average (renormalise), or counts as zero.
@@ -9999,17 +10192,26 @@ class WeightedPercentiles(t.TypedDict):
     p90: t.Sequence[t.Optional[float]]
 
 
-class WeightingSpec(t.TypedDict):
+class _WeightingSpec(t.TypedDict):
     #: Weighting class; see /indices/rule-types.
     type: str
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, Datapoint, ExpressionNode]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCap]
+
+
+class WeightingSpec(_WeightingSpec, total=False):
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseIn
 
 
 class _WeightsView(t.TypedDict):

@@ -1,3 +1,4 @@
+import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
 import { rollingRisk } from '#domain/analytics/rolling-risk.js';
 import type { RunHeader } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
@@ -40,7 +41,7 @@ export const rollingRiskOfRun: Task<'rolling-risk'> = async ({
     benchmark === null ? read : { benchmarkId: benchmark.indexId, ...(await namedLevels(read, benchmark, market!)) };
   if (market && days.length > 0) assertPriced(openedMarket(market), { names, first: days[0]!, last: days.at(-1)! });
   const json = createJsonWriter(ROW_BYTES * days.length);
-  const risk = rollingRisk(level, reference, memory);
+  const risk = rollingRisk(level, reference, memory, periodsPerYear(days));
   writeRollingRisk(json, { runId, memory, against, benchmarkId, days, risk });
   return hashedBytes(json.bytes());
 };

@@ -1,3 +1,4 @@
+import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
 import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
 import type { WeightsView } from '#contract/analytics/weights.js';
 import type { AttributionView } from '#contract/analytics/attribution.js';
@@ -215,7 +216,7 @@ function volatilityOf({ days, values }: DatedLine): (DatedLine & { readonly wind
   const window = WINDOWS.find((length) => returns.length >= 2 * length);
   return window === undefined
     ? null
-    : { window, days: days.subarray(window), values: rollingVolatility(returns, window) };
+    : { window, days: days.subarray(window), values: rollingVolatility(returns, window, periodsPerYear(days)) };
 }
 
 function toConstituents({ weights }: WeightsView, names: readonly string[], labels: RunLabels): Constituent[] {

@@ -1,9 +1,8 @@
 import { powerOf } from '#kernels/power.js';
 import { z } from 'zod';
-import { LIMITS } from '../../refusals/limits.js';
 import { exactlyOne } from '../../schema/one-of.js';
 import { shareText } from '../../catalogue/sentence-numbers.js';
-import { basis, costBps, costSentences, rateSeries } from '../fields.js';
+import { annualisation, basis, costBps, costSentences, rateSeries } from '../fields.js';
 import { overlayType, type OverlaySource } from '../overlay-type.js';
 import { idle, idleMembers, type Remark } from '../remarks.js';
 import { accruals, BASIS_POINT, lessCosts, positive, yearFractions } from '../steps.js';
@@ -34,6 +33,7 @@ const schema = z.strictObject({
     .meta({ description: 'Over the rate, for what is borrowed at an exposure above 1; 0 where not given.' }),
   cost_bps: costBps,
   basis: basis(360),
+  annualisation,
 });
 
 export const riskControl = overlayType({
@@ -41,14 +41,25 @@ export const riskControl = overlayType({
   label: 'Risk control',
   help: 'As much of the index as has a target volatility, the rest in cash.',
   formula:
-    'e[t] = min(max_leverage, target / vol[t-lag]); L[t+1] = L[t] * (1 + e[t] (g[t+1] - 1) + (1 - e[t]) c[t] days / basis - max(0, e[t] - 1) spread days / basis); vol: root of 252 times the mean of squared log returns, of the largest half-life; with costs growth G[t] becomes G[t] (1 - cost |e[t] - e[t-1] g[t] / G[t]|)',
+    'e[t] = min(max_leverage, target / vol[t-lag]); L[t+1] = L[t] * (1 + e[t] (g[t+1] - 1) + (1 - e[t]) c[t] days / basis - max(0, e[t] - 1) spread days / basis); vol: root of annualisation times the mean of squared log returns, of the largest half-life; with costs growth G[t] becomes G[t] (1 - cost |e[t] - e[t-1] g[t] / G[t]|)',
   reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: risk control indices',
   schema: schema.superRefine(exactlyOne({ by: 'a risk control', of: ['half_lives', 'sessions'] })),
   example: { type: 'risk_control', target: 0.1, half_lives: [11, 23], max_leverage: 1.5, lag: 2, cash: 'SOFR' },
   series: ({ cash }) => (cash === null ? [] : [{ path: 'cash', series: cash, currency: null }]),
-  sentences: ({ target, half_lives, sessions, max_leverage, lag, cash, spread_bps, cost_bps, basis: days }) => [
+  sentences: ({
+    target,
+    half_lives,
+    sessions,
+    max_leverage,
+    lag,
+    cash,
+    spread_bps,
+    cost_bps,
+    basis: days,
+    annualisation: year,
+  }) => [
     `After each close it holds the index beneath at a leverage of ${shareText(target)} divided by its volatility, at most at ${shareText(max_leverage)} of its own value, and the rest in cash.`,
-    `The volatility is the root of 252 times the mean of squared logarithmic returns up to ${lag === 0 ? 'that close' : `${lag} session${lag === 1 ? '' : 's'} before`}, ${sessions === null ? `with weights that halve every ${half_lives!.join(' and every ')} sessions${half_lives!.length > 1 ? '; the largest counts' : ''}` : `over ${sessions} sessions`}. Returns of the index beneath before the base date count; before the first return is known it holds ${shareText(Math.min(1, max_leverage))}.`,
+    `The volatility is the root of ${year ?? 'the sessions of a year (252, or 365 where the calendar trades every day)'} times the mean of squared logarithmic returns up to ${lag === 0 ? 'that close' : `${lag} session${lag === 1 ? '' : 's'} before`}, ${sessions === null ? `with weights that halve every ${half_lives!.join(' and every ')} sessions${half_lives!.length > 1 ? '; the largest counts' : ''}` : `over ${sessions} sessions`}. Returns of the index beneath before the base date count; before the first return is known it holds ${shareText(Math.min(1, max_leverage))}.`,
     `Cash earns ${cash === null ? 'nothing' : `the rate ${cash} of the close before, by calendar days over ${days}`}.`,
     ...(spread_bps === undefined
       ? []
@@ -75,7 +86,7 @@ export const riskControl = overlayType({
   },
   path(spec, context) {
     const source = context.sources[0]!;
-    const exposure = exposures(spec, source);
+    const exposure = exposures({ ...spec, annualisation: spec.annualisation ?? context.periods }, source);
     const interest = accruals(context, spec.cash, spec.basis);
     const spread = yearFractions(context.days, spec.basis).map((days) => (spec.spread_bps ?? 0) * BASIS_POINT * days);
     const cash = interest.map((earned, t) => {
@@ -118,14 +129,20 @@ interface Terms {
   readonly lag: number;
 }
 
+interface AnnualTerms extends Terms {
+  /** Sessions of a year. */
+  readonly annualisation: number;
+}
+
 /** Fraction in the index after each close, [T]: before the first return that counts 1, or the most where that is less. */
-function exposures({ target, half_lives, sessions, max_leverage, lag }: Terms, source: OverlaySource): Float64Array {
+function exposures(terms: AnnualTerms, source: OverlaySource): Float64Array {
+  const { target, half_lives, sessions, max_leverage, lag, annualisation: year } = terms;
   const { growth, before } = source;
   const squares = Float64Array.from([...before, ...growth.subarray(1)], (own) => Math.log(own) ** 2);
   const volatilities =
     sessions === null
-      ? half_lives!.map((sessionsOfHalf) => decayed(squares, powerOf(0.5, 1 / sessionsOfHalf)))
-      : [windowed(squares, sessions)];
+      ? half_lives!.map((sessionsOfHalf) => decayed(squares, { decay: powerOf(0.5, 1 / sessionsOfHalf), year }))
+      : [windowed(squares, { sessions, year })];
   return growth.map((_, t) => {
     const used = before.length + t - 1 - lag;
     if (used < 0) return Math.min(1, max_leverage);
@@ -135,22 +152,28 @@ function exposures({ target, half_lives, sessions, max_leverage, lag }: Terms, s
 }
 
 /** Volatility a year of squared returns whose weights decay, up to each, [R]. */
-function decayed(squares: Float64Array, decay: number): Float64Array {
+function decayed(
+  squares: Float64Array,
+  { decay, year }: { readonly decay: number; readonly year: number },
+): Float64Array {
   let sum = 0;
   let weight = 0;
   return squares.map((square) => {
     sum = decay * sum + (1 - decay) * square;
     weight = decay * weight + (1 - decay);
-    return Math.sqrt((LIMITS.PERIODS_PER_YEAR * sum) / weight);
+    return Math.sqrt((year * sum) / weight);
   });
 }
 
 /** The same of the latest returns with equal weights, of fewer at the beginning, [R]. */
-function windowed(squares: Float64Array, sessions: number): Float64Array {
+function windowed(
+  squares: Float64Array,
+  { sessions, year }: { readonly sessions: number; readonly year: number },
+): Float64Array {
   return squares.map((_, at) => {
     const from = Math.max(0, at + 1 - sessions);
     let sum = 0;
     for (let k = from; k <= at; k++) sum += squares[k]!;
-    return Math.sqrt((LIMITS.PERIODS_PER_YEAR * sum) / (at + 1 - from));
+    return Math.sqrt((year * sum) / (at + 1 - from));
   });
 }

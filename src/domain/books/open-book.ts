@@ -1,3 +1,4 @@
+import { requireWithholdingRates } from '../index-mathematics/withholding.js';
 import { SESSIONS_AT_ONCE, valuePanelOf } from '#kernels/engines/value-panel.js';
 import { absencesOf } from '../market/absences.js';
 import { exchangeRates, requireRatesAboveZero } from '../market/exchange-rates.js';
@@ -9,7 +10,7 @@ import type { BookInput, BookResume } from './book.js';
 import { bookNames } from './book-names.js';
 import { type BookState, type Order, waitFor, NONE, isOneRunOf } from './book-state.js';
 
-/** @throws Refusal NUMERIC_FAILURE for an exchange rate of 0 or less */
+/** @throws Refusal NUMERIC_FAILURE for an exchange rate of 0 or less, NO_RATE for a dividend without a withholding tax */
 export function openBook(input: BookInput): BookState {
   const { sm, from, to, growth, treatment, targets, indexTerms = growth } = input;
   const { resume } = input;
@@ -17,6 +18,8 @@ export function openBook(input: BookInput): BookState {
     ? bookNames({ sm, targets: [...targets, resume], from: resume.first, to })
     : bookNames({ sm, targets: [...targets, ...pendingColumns(input)], from, to });
   requireRatesAboveZero(sm, columns, { currency: growth.currency, from, to });
+  const [first, last] = [sm.sessions[from]!, sm.sessions[to]!];
+  requireWithholdingRates(sm.market, growth.withholdingTax, { columns, from: first, to: last });
   const slotOf = new Int32Array(sm.names).fill(-1);
   columns.forEach((column, slot) => (slotOf[column] = slot));
   const H = columns.length;

@@ -1,3 +1,4 @@
+import { WithholdingTax } from './withholding-tax.js';
 import { z } from 'zod';
 import { LIMIT_RULE_NAMES } from '../compliance/rules.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';
@@ -184,17 +185,12 @@ export const TreatmentSpec = z
       .enum(['price', 'total', 'net'])
       .default('price')
       .meta({ label: 'Dividends', help: 'Return variant: left out, reinvested, or reinvested after withholding tax.' }),
-    withholding_tax: z
-      .number()
-      .min(0)
-      .max(1)
-      .default(0)
-      .meta({
-        label: 'Withholding tax',
-        help: 'Share of dividends that is lost, in the net variant.',
-        unit: 'fraction',
-        when: [{ dividends: ['net'] }],
-      }),
+    withholding_tax: WithholdingTax.default(0).meta({
+      label: 'Withholding tax',
+      help: 'Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }.',
+      unit: 'fraction',
+      when: [{ dividends: ['net'] }],
+    }),
     reinvestment: z.enum(['index', 'constituent']).default('index').meta({
       label: 'Reinvestment',
       help: 'Ordinary dividends buy the whole index, or more of the security that paid them.',

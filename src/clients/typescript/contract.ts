@@ -3511,6 +3511,8 @@ export interface IndexDocument {
   readonly base_date: string;
   /** Level on the first session. Unit: points. */
   readonly base_value: number;
+  /** Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1. Unit: money. */
+  readonly base_market_value?: number | undefined;
   /** ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath. */
   readonly currency: string;
   /** Where selection begins. */
@@ -3519,6 +3521,8 @@ export interface IndexDocument {
   readonly rebalance: RebalanceSpec;
   /** Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store. */
   readonly datapoints?: Readonly<Record<string, string | ExpressionNode>> | undefined;
+  /** Decimals of levels, divisor, index shares and weights, a half away from zero. */
+  readonly rounding?: RoundingSpec | undefined;
   /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
   readonly pipeline: PipelineSpec | null;
   /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
@@ -3547,6 +3551,8 @@ export interface IndexDocumentBody {
   readonly base_date: string;
   /** Level on the first session. Unit: points. */
   readonly base_value?: number | undefined;
+  /** Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1. Unit: money. */
+  readonly base_market_value?: number | undefined;
   /** ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath. */
   readonly currency?: string | undefined;
   /** Where selection begins. */
@@ -3555,6 +3561,8 @@ export interface IndexDocumentBody {
   readonly rebalance?: RebalanceSpecInput | undefined;
   /** Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store. */
   readonly datapoints?: Readonly<Record<string, string | ExpressionNodeInput>> | undefined;
+  /** Decimals of levels, divisor, index shares and weights, a half away from zero. */
+  readonly rounding?: RoundingSpec | undefined;
   /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
   readonly pipeline?: PipelineBody | null | undefined;
   /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
@@ -6957,6 +6965,17 @@ export interface RollingRiskView {
   readonly benchmark_id: string | null;
   /** By date: volatility of the run and of what it is measured against (`index_volatility` or `benchmark_volatility`), tracking error, beta and correlation to that, annualised. Against the benchmark on the dates that it shares with the run. */
   readonly risk: TableFrame;
+}
+
+export interface RoundingSpec {
+  /** Of published, exported and printed levels. They are computed in full. Unit: decimals. */
+  readonly level?: number | undefined;
+  /** Of the divisor, in the calculation: whenever it changes. Unit: decimals. */
+  readonly divisor?: number | undefined;
+  /** Of index shares, in the calculation: whenever they change. It needs base_market_value. Unit: decimals. */
+  readonly shares?: number | undefined;
+  /** Of published, exported and printed weights. They are computed in full. Unit: decimals. */
+  readonly weights?: number | undefined;
 }
 
 export interface RuleFallback {

@@ -34,17 +34,17 @@ export function indexSharesIn(book: Book, currency: string): SharesOf {
 const sharesFor = new WeakMap<Book, WeakMap<Composition, IndexShares>>();
 
 function countShares(book: Book, currency: string): SharesOf {
-  const { sm, from, value, divisor, reinvested, overlay } = book;
+  const { sm, from, value, divisor, exactDivisor, reinvested, overlay } = book;
   const level = reinvested?.levels.price ?? value;
   return (composition) => {
-    const { session, columns, weights } = composition;
+    const { session, columns } = composition;
     const at = session - from;
     const decided = decidedIn(sm, composition);
     if (overlay !== undefined || at < 0 || at >= book.length) return { ...decided, shares: null, factors: null };
     const rates = exchangeRates(sm, currency);
-    const shares = weights.map(
+    const shares = heldWeights(book, composition).map(
       (weight, k) =>
-        (weight * level[at]! * divisor[at]!) /
+        (weight * level[at]! * divisor[at]! * (exactDivisor?.[at] ?? 1)) /
         (sm.carriedClose(session, columns[k]!) * rates.rateAt(session, columns[k]!)),
     );
     const floats = floatShares(sm, session);
@@ -54,6 +54,13 @@ function countShares(book: Book, currency: string): SharesOf {
     });
     return { ...decided, shares, factors };
   };
+}
+
+/** Weights of a composition at its effective close: those of whole shares where they are rounded. */
+function heldWeights(book: Book, { session, columns, weights }: Composition): Float64Array {
+  if (book.shareDecimals === undefined) return weights;
+  const row = (session - book.from) * book.columns.length;
+  return Float64Array.from(columns, (column) => book.weights[row + book.columns.indexOf(column)]!);
 }
 
 /** Compositions that are none of an index: a strategy solves or trades its own. */

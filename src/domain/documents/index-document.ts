@@ -1,3 +1,4 @@
+import { RoundingSpec } from './rounding.js';
 import { WithholdingTax } from './withholding-tax.js';
 import { z } from 'zod';
 import { LIMIT_RULE_NAMES } from '../compliance/rules.js';
@@ -295,6 +296,11 @@ export const IndexDocument = z
       .max(1e12)
       .default(100)
       .meta({ label: 'Base value', help: 'Level on the first session.', unit: 'points' }),
+    base_market_value: z.number().gt(0).max(1e18).optional().meta({
+      label: 'Base market value',
+      help: 'Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1.',
+      unit: 'money',
+    }),
     currency: CurrencyCode.default('USD').meta({
       label: 'Currency',
       help: 'ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath.',
@@ -304,6 +310,11 @@ export const IndexDocument = z
     datapoints: NamedDatapoints.optional().meta({
       description:
         'Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.',
+    }),
+    rounding: RoundingSpec.optional().meta({
+      label: 'Rounding',
+      help: 'Decimals of levels, divisor, index shares and weights, a half away from zero.',
+      format: 'object',
     }),
     pipeline: PipelineSpec.nullable().default(null),
     derivation: DerivationPayload.nullable().default(null),

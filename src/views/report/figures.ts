@@ -1,3 +1,4 @@
+import { decimalsOf } from '../rounded.js';
 import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
 import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
 import type { WeightsView } from '#contract/analytics/weights.js';
@@ -71,6 +72,8 @@ export interface RunFigures {
   readonly currency: string;
   readonly variant: 'price' | 'total' | 'net';
   readonly hasCap: boolean;
+  /** Decimals of printed levels; 2 by default. */
+  readonly levelDecimals: number;
   /** Portfolio rebased to 100. */
   readonly level: DatedLine;
   indexLevel(): DatedLine;
@@ -165,6 +168,7 @@ export function createRunFigures({
     currency: header.currency,
     variant: header.variant,
     hasCap: header.has_cap,
+    levelDecimals: decimalsOf(columns, 'level') ?? 2,
     level,
     indexLevel: once(() => ({ days, values: indexOver(columns, days) })),
     benchmark: once(() => benchmarkOf(columns)),

@@ -24,6 +24,8 @@ export interface IndexCase extends Omit<MarketSketch, 'dates'> {
   readonly universe?: readonly string[];
   readonly currency?: string;
   readonly request?: RunRequest;
+  /** Other members of the document. */
+  readonly document?: object;
   /** Instead of that of the sketch. */
   readonly market?: MarketData;
 }
@@ -36,6 +38,7 @@ export function runIndexCase({
   universe,
   currency = 'USD',
   request = {},
+  document: others = {},
   market,
   ...sketch
 }: IndexCase): Run {
@@ -53,6 +56,7 @@ export function runIndexCase({
       identifiers: universe ?? Object.keys(sketch.close).filter((name) => !/^[A-Z]{6}$/.test(name)),
     },
     pipeline: { treatment, weighting },
+    ...others,
   });
   return runOn(CALENDARS, market ?? buildMarket({ dates, ...sketch }), document, {
     createDecider: indexDecider,

@@ -3981,10 +3981,14 @@ class _IndexDocument(t.TypedDict):
 
 
 class IndexDocument(_IndexDocument, total=False):
+    #: Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1. Unit: money.
+    base_market_value: float
     #: Where selection begins.
     universe: UniverseSpec
     #: Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.
     datapoints: t.Mapping[str, t.Union[str, ExpressionNode]]
+    #: Decimals of levels, divisor, index shares and weights, a half away from zero.
+    rounding: RoundingSpec
     #: Given by an index on another alone.
     kind: t.Literal["overlay"]
     #: Index beneath an overlay; a blend names its own.
@@ -4011,6 +4015,8 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     description: t.Optional[str]
     #: Level on the first session. Unit: points.
     base_value: float
+    #: Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1. Unit: money.
+    base_market_value: float
     #: ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath.
     currency: str
     #: Where selection begins.
@@ -4019,6 +4025,8 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     rebalance: RebalanceSpecInput
     #: Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.
     datapoints: t.Mapping[str, t.Union[str, ExpressionNodeInput]]
+    #: Decimals of levels, divisor, index shares and weights, a half away from zero.
+    rounding: RoundingSpec
     #: Rules of a rule-driven index; exactly one of pipeline and derivation.
     pipeline: t.Optional[PipelineBody]
     #: Optimisation behind a derived index; exactly one of pipeline and derivation.
@@ -7695,6 +7703,17 @@ class RollingRiskView(t.TypedDict):
     benchmark_id: t.Optional[str]
     #: By date: volatility of the run and of what it is measured against (`index_volatility` or `benchmark_volatility`), tracking error, beta and correlation to that, annualised. Against the benchmark on the dates that it shares with the run.
     risk: TableFrame
+
+
+class RoundingSpec(t.TypedDict, total=False):
+    #: Of published, exported and printed levels. They are computed in full. Unit: decimals.
+    level: int
+    #: Of the divisor, in the calculation: whenever it changes. Unit: decimals.
+    divisor: int
+    #: Of index shares, in the calculation: whenever they change. It needs base_market_value. Unit: decimals.
+    shares: int
+    #: Of published, exported and printed weights. They are computed in full. Unit: decimals.
+    weights: int
 
 
 class RuleFallback(t.TypedDict):

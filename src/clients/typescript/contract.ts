@@ -141,6 +141,19 @@ export interface AllNodeInput {
   readonly text?: string | undefined;
 }
 
+export interface Amendment {
+  /** The first review on or after this date follows the new text; reviews before it follow the text before. */
+  readonly effective_from: string;
+  /** When clients were informed. */
+  readonly announced?: string | undefined;
+  /** Free text. */
+  readonly reason?: string | undefined;
+  /** Rebalances on the first session on or after the date instead of waiting for the next review. */
+  readonly rebalance?: boolean | undefined;
+  /** JSON merge patch (RFC 7396) of the document: its members universe, rebalance, reviews, pipeline, derivation, events; arrays are replaced whole. */
+  readonly changes: Readonly<Record<string, unknown>>;
+}
+
 export interface AnnouncedDividend {
   /** First day without the entitlement. */
   readonly ex_date: string;
@@ -3533,6 +3546,8 @@ export interface IndexDocument {
   readonly source_index_id?: string | undefined;
   /** What an overlay does with the index beneath it. */
   readonly overlay?: OverlaySpec | undefined;
+  /** Changes of the methodology by their dates, the earliest first: history before each stays as it is. */
+  readonly amendments?: readonly Amendment[] | undefined;
   /** Free labels. */
   readonly tags: readonly string[];
 }
@@ -3573,6 +3588,8 @@ export interface IndexDocumentBody {
   readonly source_index_id?: string | undefined;
   /** What an overlay does with the index beneath it. */
   readonly overlay?: OverlaySpecInput | undefined;
+  /** Changes of the methodology by their dates, the earliest first: history before each stays as it is. */
+  readonly amendments?: readonly Amendment[] | undefined;
   /** Free labels. */
   readonly tags?: readonly string[] | undefined;
 }
@@ -9181,7 +9198,7 @@ export interface Operations {
   };
   /** A stored definition, exactly as PUT accepts it. */
   getIndex: {
-    request: { readonly params: { readonly index_id: string } };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly on?: string | undefined } | undefined };
     answer: IndexDocument;
   };
   /** Stores or replaces a definition. */

@@ -1,3 +1,4 @@
+import { amendmentFindings } from './amendment-findings.js';
 import { roundingFindings } from './rounding-findings.js';
 import type { z } from 'zod';
 import { checkParams } from '../catalogue/check-params.js';
@@ -57,6 +58,7 @@ export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
     ...universeFindings(body, context),
     ...rebalanceFindings(body['rebalance']),
     ...roundingFindings(body),
+    ...amendmentFindings(body, (text) => validateIndex(text, context).findings),
     ...ofTexts,
     ...calledReferences(body, context.indexOf),
     ...idleDatapoints(body),

@@ -1,3 +1,4 @@
+import { textsOf } from './amended-texts.js';
 import { compareText } from '../refusals/findings.js';
 import type { IndexDocument } from './index-document.js';
 import type { OptimisationSpec } from './optimisation-spec.js';
@@ -28,7 +29,8 @@ export function storedModelOf({ risk_model: model }: Pick<OptimisationSpec, 'ris
 /** Ids of the stored risk models that definitions use, each with the index that does, ascending. */
 export function usedModels(documents: Iterable<IndexDocument>): ReadonlyMap<string, string> {
   const used = new Map<string, string>();
-  for (const { id, derivation } of documents) {
+  const texts = [...documents].flatMap((document) => textsOf(document).map((text) => text.document));
+  for (const { id, derivation } of texts) {
     const model = derivation === null ? undefined : storedModelOf(derivation);
     if (model !== undefined && !used.has(model)) used.set(model, id);
   }

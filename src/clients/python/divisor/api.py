@@ -186,9 +186,12 @@ class Operations:
         """What a change of a definition would change on one date; nothing is stored."""
         return cast("c.WhatIfResponse", self._transport.json("POST", "/indices/whatif", body=body))
 
-    def get_index(self, index_id: str) -> c.IndexDocument:
-        """A stored definition, exactly as PUT accepts it."""
-        return cast("c.IndexDocument", self._transport.json("GET", f"/indices/{word(index_id)}"))
+    def get_index(self, index_id: str, *, on: Optional[c.Date] = None) -> c.IndexDocument:
+        """A stored definition, exactly as PUT accepts it.
+
+        :param on: The text in force on a day, YYYY-MM-DD: with the changes of the amendments that are effective then. Default: the document as it is stored.
+        """
+        return cast("c.IndexDocument", self._transport.json("GET", f"/indices/{word(index_id)}", query={"on": on}))
 
     def put_index(self, index_id: str, body: c.IndexDocumentBody, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.SavedIndex:
         """Stores or replaces a definition.

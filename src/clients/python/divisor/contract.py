@@ -180,6 +180,22 @@ class AllNodeInput(_AllNodeInput, total=False):
     text: str
 
 
+class _Amendment(t.TypedDict):
+    #: The first review on or after this date follows the new text; reviews before it follow the text before.
+    effective_from: str
+    #: JSON merge patch (RFC 7396) of the document: its members universe, rebalance, reviews, pipeline, derivation, events; arrays are replaced whole.
+    changes: t.Mapping[str, t.Any]
+
+
+class Amendment(_Amendment, total=False):
+    #: When clients were informed.
+    announced: str
+    #: Free text.
+    reason: str
+    #: Rebalances on the first session on or after the date instead of waiting for the next review.
+    rebalance: bool
+
+
 class AnnouncedDividend(t.TypedDict):
     #: First day without the entitlement.
     ex_date: str
@@ -3995,6 +4011,8 @@ class IndexDocument(_IndexDocument, total=False):
     source_index_id: str
     #: What an overlay does with the index beneath it.
     overlay: OverlaySpec
+    #: Changes of the methodology by their dates, the earliest first: history before each stays as it is.
+    amendments: t.Sequence[Amendment]
 
 
 class _IndexDocumentBody(t.TypedDict):
@@ -4037,6 +4055,8 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     source_index_id: str
     #: What an overlay does with the index beneath it.
     overlay: OverlaySpecInput
+    #: Changes of the methodology by their dates, the earliest first: history before each stays as it is.
+    amendments: t.Sequence[Amendment]
     #: Free labels.
     tags: t.Sequence[str]
 

@@ -1,5 +1,6 @@
 import { exchangeRates } from '../market/exchange-rates.js';
-import { referenceAt } from '../market/market-data.js';
+import { referenceAt, type MarketData } from '../market/market-data.js';
+import { lastAtMost } from '../numbers/search.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { Day } from '../time/days.js';
 import type { Book } from './book.js';
@@ -95,5 +96,32 @@ function floatShares(sm: SessionMarket, session: number): (column: number) => nu
       ? referenceAt(reference, sm.identifiers[column]!, 'FREE_FLOAT', sm.sessions[session]!)
       : null;
     return latest(outstanding, column) * (own === own ? own : typeof stated === 'number' ? stated : 1);
+  };
+}
+
+/** Shares outstanding and free float of a security as known on a day, NaN without a share count; a float is 1 without a value. */
+export function indexSharesOutstanding(
+  { fields, reference, dates, identifiers }: MarketData,
+  day: Day,
+): (identifier: string) => { readonly shares: number; readonly float: number } {
+  const last = lastAtMost(dates, day);
+  const columnOf = new Map(identifiers.map((identifier, column) => [identifier, column]));
+  const latest = (panel: Float64Array | undefined, column: number): number => {
+    if (panel === undefined) return Number.NaN;
+    for (let row = last; row >= Math.max(0, last - COUNT_SESSIONS_MAX); row--) {
+      const value = panel[row * identifiers.length + column]!;
+      if (value === value) return value;
+    }
+    return Number.NaN;
+  };
+  const [outstanding, float] = [fields.get('SHARES_OUTSTANDING'), fields.get('FREE_FLOAT')];
+  const isStated = reference.columns.includes('FREE_FLOAT');
+  return (identifier) => {
+    const column = columnOf.get(identifier);
+    const shares = column === undefined ? Number.NaN : latest(outstanding, column);
+    if (column === undefined || shares !== shares) return { shares: Number.NaN, float: Number.NaN };
+    const own = latest(float, column);
+    const stated = isStated ? referenceAt(reference, identifier, 'FREE_FLOAT', day) : null;
+    return { shares, float: own === own ? own : typeof stated === 'number' ? stated : 1 };
   };
 }

@@ -14,6 +14,8 @@ const FIXED = 'treatment is the same from the first session to the last';
 export function amendmentFindings(body: Raw, check: (text: Raw) => readonly Finding[]): Finding[] {
   const { amendments, ...first } = body;
   if (!Array.isArray(amendments) || !amendments.every(isAmendment)) return [];
+  if (isObject(body['overlay']) && amendments.length > 0)
+    return [error('NO_EFFECT', 'amendments', 'An overlay cannot be amended: amend the index beneath it.')];
   const findings = [...orderFindings(amendments, first), ...amendments.flatMap(memberFindings)];
   if (findings.length > 0) return findings;
   let text: Raw = first;

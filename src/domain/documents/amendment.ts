@@ -5,7 +5,7 @@ import { IsoDate } from '../schema/shape.js';
 export const AMENDABLE = ['universe', 'rebalance', 'reviews', 'pipeline', 'derivation', 'events'] as const;
 
 /** Amendments of one index: two a year for half a century. */
-export const AMENDMENTS_MAX = 100;
+const AMENDMENTS_MAX = 100;
 
 /** A change of a methodology that leaves history as it is. */
 export const Amendment = z
@@ -27,3 +27,8 @@ export const Amendment = z
   })
   .meta({ id: 'Amendment' });
 export type Amendment = z.infer<typeof Amendment>;
+
+export const Amendments = z.array(Amendment).max(AMENDMENTS_MAX).meta({
+  label: 'Amendments',
+  description: 'Changes of the methodology by their dates, the earliest first: history before each stays as it is.',
+});

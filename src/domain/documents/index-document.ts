@@ -1,4 +1,4 @@
-import { Amendment, AMENDMENTS_MAX } from './amendment.js';
+import { Amendments } from './amendment.js';
 import { RoundingSpec } from './rounding.js';
 import { WithholdingTax } from './withholding-tax.js';
 import { z } from 'zod';
@@ -266,6 +266,7 @@ export type DerivationPayload = z.infer<typeof DerivationPayload>;
 
 const DATAPOINTS_MAX = LIMITS.MAX_DATAPOINTS;
 
+/** Expressions by the names under which the rules of the document read them. */
 const NamedDatapoints = z
   .record(z.string().min(1).max(64), z.union([z.string().min(1).max(LIMITS.MAX_EXPRESSION_LENGTH), NumberExpression]))
   .refine((named) => Object.keys(named).length <= DATAPOINTS_MAX, {
@@ -321,10 +322,7 @@ export const IndexDocument = z
     kind: z.literal('overlay').optional().meta({ description: 'Given by an index on another alone.' }),
     source_index_id: Id.optional().meta({ description: 'Index beneath an overlay; a blend names its own.' }),
     overlay: OverlaySpec.optional().meta({ description: 'What an overlay does with the index beneath it.' }),
-    amendments: z.array(Amendment).max(AMENDMENTS_MAX).optional().meta({
-      label: 'Amendments',
-      description: 'Changes of the methodology by their dates, the earliest first: history before each stays as it is.',
-    }),
+    amendments: Amendments.optional(),
     tags: z.array(z.string().min(1).max(64)).max(32).default([]).meta({ label: 'Tags', help: 'Free labels.' }),
   })
   .meta({ id: 'IndexDocument' });

@@ -160,3 +160,14 @@ describe('amendments that cannot be followed are refused', () => {
     ],
   ])('%j: %j', (amendments, expected) => expect(found(...amendments)).toEqual(expected));
 });
+
+test('an overlay is not amended, the index beneath it is', () => {
+  const overlay = {
+    ...body,
+    pipeline: null,
+    overlay: { type: 'fee', percent: 1 },
+    amendments: [amendment('2024-03-20', toCap)],
+  };
+  const { findings } = validateIndex(overlay, { calendars: [...CALENDARS.list()], indexOf: () => undefined } as never);
+  expect(findings).toContainEqual(expect.objectContaining({ severity: 'error', path: 'amendments' }));
+});

@@ -143,6 +143,19 @@ export interface AllNodeInput {
   readonly text?: string | undefined;
 }
 
+export interface Amendment {
+  /** The first review on or after this date follows the new text; reviews before it follow the text before. */
+  readonly effective_from: string;
+  /** When clients were informed. */
+  readonly announced?: string | undefined;
+  /** Free text. */
+  readonly reason?: string | undefined;
+  /** Rebalances on the first session on or after the date instead of waiting for the next review. */
+  readonly rebalance?: boolean | undefined;
+  /** JSON merge patch (RFC 7396) of the document: its members universe, rebalance, reviews, pipeline, derivation, events; arrays are replaced whole. */
+  readonly changes: Readonly<Record<string, unknown>>;
+}
+
 export interface AnnouncedDividend {
   /** First day without the entitlement. */
   readonly ex_date: string;
@@ -437,11 +450,11 @@ export interface BacktestJobStatus {
 }
 
 export interface BacktestMetrics {
-  /** (1 + total_return)^(252 / n) - 1. A fraction. */
+  /** (1 + total_return)^(y / n) - 1, where a year has y sessions: 252, or 365 where the calendar trades every day. A fraction. */
   readonly annualised_return: number;
   /** Lowest drawdown, at most 0. A fraction. */
   readonly max_drawdown: number;
-  /** Mean return x 252 / volatility, risk-free rate 0; 0 without volatility. */
+  /** Mean return x sessions of a year / volatility, risk-free rate 0; 0 without volatility. */
   readonly sharpe_ratio: number;
   /** Last level over the first, less 1. A fraction. */
   readonly total_return: number;
@@ -651,7 +664,7 @@ export interface BenchmarkStatistics {
   readonly excess_return: number;
   /** Annualised standard deviation of return differences to the benchmark. A fraction. */
   readonly tracking_error: number;
-  /** Mean active return x 252 over the annualised deviation of active returns. */
+  /** Mean active return x sessions of a year over the annualised deviation of active returns. */
   readonly information_ratio: number | null;
   /** Geometric mean return over the benchmark's, on its sessions above 0; null without one. */
   readonly up_capture: number | null;
@@ -1047,7 +1060,7 @@ export interface CompareEntry {
   readonly total_return: number;
   /** Annualised standard deviation of returns. A fraction. */
   readonly volatility: number;
-  /** Mean return x 252 / volatility; 0 without volatility. */
+  /** Mean return x sessions of a year / volatility; 0 without volatility. */
   readonly sharpe_ratio: number;
   /** Lowest drawdown, at most 0. A fraction. */
   readonly max_drawdown: number;
@@ -2083,8 +2096,8 @@ export interface DividendPointsView {
   readonly index_id: string;
   /** Return variant of the level that the points are of. */
   readonly variant: 'price' | 'total' | 'net';
-  /** Fraction of the definition that is withheld from net points. */
-  readonly withholding_tax: number;
+  /** Fraction of the definition that is withheld from net points, or its rates by the value of a field. */
+  readonly withholding_tax: number | WithholdingRates;
   /** Last date of the run. */
   readonly as_of: string;
   /** Level on as_of: of a strategy rebased to 100. */
@@ -2257,7 +2270,7 @@ export interface EqualWeightWeighting {
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
   /** A sentence for people. */
   readonly message: string;
   /** Members that go with the code, or null. */
@@ -2424,7 +2437,7 @@ export interface ExportView {
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** The table, as it was asked for. */
-  readonly table: 'levels' | 'weights' | 'constituents' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk';
+  readonly table: 'levels' | 'weights' | 'constituents' | 'closing' | 'opening' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk';
   /** Names of the columns. */
   readonly columns: readonly string[];
   /** Rows, a value a column; dates are YYYY-MM-DD. */
@@ -2731,7 +2744,7 @@ export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
   /** Stable code to branch on. */
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
   /** A sentence for people. */
   readonly message: string;
   /** Where, as the client wrote it. */
@@ -2762,7 +2775,7 @@ export interface Finding {
 }
 
 /** Code of a finding. */
-export type FindingCode = 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
+export type FindingCode = 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
 
 /** Weights given by name; constituents without one are not held. */
 export interface FixedWeightParams {
@@ -3672,6 +3685,8 @@ export interface IndexDocument {
   readonly base_date: string;
   /** Level on the first session. Unit: points. */
   readonly base_value: number;
+  /** Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1. Unit: money. */
+  readonly base_market_value?: number | undefined;
   /** ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath. */
   readonly currency: string;
   /** Where selection begins. */
@@ -3680,6 +3695,8 @@ export interface IndexDocument {
   readonly rebalance: RebalanceSpec;
   /** Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store. */
   readonly datapoints?: Readonly<Record<string, string | ExpressionNode>> | undefined;
+  /** Decimals of levels, divisor, index shares and weights, a half away from zero. */
+  readonly rounding?: RoundingSpec | undefined;
   /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
   readonly pipeline: PipelineSpec | null;
   /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
@@ -3690,6 +3707,8 @@ export interface IndexDocument {
   readonly source_index_id?: string | undefined;
   /** What an overlay does with the index beneath it. */
   readonly overlay?: OverlaySpec | undefined;
+  /** Changes of the methodology by their dates, the earliest first: history before each stays as it is. */
+  readonly amendments?: readonly Amendment[] | undefined;
   /** Free labels. */
   readonly tags: readonly string[];
 }
@@ -3708,6 +3727,8 @@ export interface IndexDocumentBody {
   readonly base_date: string;
   /** Level on the first session. Unit: points. */
   readonly base_value?: number | undefined;
+  /** Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1. Unit: money. */
+  readonly base_market_value?: number | undefined;
   /** ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath. */
   readonly currency?: string | undefined;
   /** Where selection begins. */
@@ -3716,6 +3737,8 @@ export interface IndexDocumentBody {
   readonly rebalance?: RebalanceSpecInput | undefined;
   /** Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store. */
   readonly datapoints?: Readonly<Record<string, string | ExpressionNodeInput>> | undefined;
+  /** Decimals of levels, divisor, index shares and weights, a half away from zero. */
+  readonly rounding?: RoundingSpec | undefined;
   /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
   readonly pipeline?: PipelineBody | null | undefined;
   /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
@@ -3726,6 +3749,8 @@ export interface IndexDocumentBody {
   readonly source_index_id?: string | undefined;
   /** What an overlay does with the index beneath it. */
   readonly overlay?: OverlaySpecInput | undefined;
+  /** Changes of the methodology by their dates, the earliest first: history before each stays as it is. */
+  readonly amendments?: readonly Amendment[] | undefined;
   /** Free labels. */
   readonly tags?: readonly string[] | undefined;
 }
@@ -3837,7 +3862,7 @@ export interface IndexMoves {
   readonly day_return: number | null;
   /** Return since the last date of the calendar year before, or the first of the run. A fraction. */
   readonly year_to_date: number;
-  /** Annualised standard deviation of the last 252 returns, or of as many as there are. A fraction. */
+  /** Annualised standard deviation of the returns of the last year (252, or 365 where the calendar trades every day), or of as many as there are. A fraction. */
   readonly volatility: number;
   /** Last level over the first, less 1. A fraction. */
   readonly total_return: number;
@@ -4146,8 +4171,10 @@ export interface Limits {
   readonly MAX_WEIGHT_DATES: number;
   /** Rows of a served positions table. */
   readonly MAX_POSITION_ROWS: number;
-  /** Annualisation constant, on every calendar. */
+  /** Sessions of a year by which figures are annualised. */
   readonly PERIODS_PER_YEAR: number;
+  /** The same on calendars that trade every day. */
+  readonly DAYS_PER_YEAR: number;
   /** How far a schedule looks ahead of its `asof` date. */
   readonly SCHEDULE_LOOKAHEAD_DAYS: number;
   /** Default age, in sessions of its own calendar, past which a bar no longer prices a name. */
@@ -6747,9 +6774,9 @@ export interface Resampling {
 }
 
 export interface ReturnStatistics {
-  /** sqrt(252 x mean of min(return, 0)^2). A fraction. */
+  /** sqrt(sessions of a year x mean of min(return, 0)^2). A fraction. */
   readonly downside_volatility: number;
-  /** Mean return x 252 / downside volatility; null without a fall. */
+  /** Mean return x sessions of a year / downside volatility; null without a fall. */
   readonly sortino_ratio: number | null;
   /** Mean loss of the worst twentieth of the sessions, rounded up: positive for a loss. A fraction. */
   readonly cvar_95: number;
@@ -6769,7 +6796,7 @@ export interface ReturnsUncertainty {
   readonly set: 'ellipsoid' | 'diagonal' | 'box';
   /** Size of the set, in standard errors of expected returns: of any portfolio, or for a box of each name. */
   readonly radius: number;
-  /** Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of 252 over them. Null takes those of the window. */
+  /** Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of the sessions of a year (252 or 365) over them. Null takes those of the window. */
   readonly sessions: number | null;
 }
 
@@ -6779,7 +6806,7 @@ export interface ReturnsUncertaintyInput {
   readonly set?: 'ellipsoid' | 'diagonal' | 'box' | undefined;
   /** Size of the set, in standard errors of expected returns: of any portfolio, or for a box of each name. */
   readonly radius: number;
-  /** Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of 252 over them. Null takes those of the window. */
+  /** Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of the sessions of a year (252 or 365) over them. Null takes those of the window. */
   readonly sessions?: number | null | undefined;
 }
 
@@ -6810,6 +6837,8 @@ export interface RiskControlOverlay {
   readonly cost_bps?: number | undefined;
   /** Days of a year. */
   readonly basis: 360 | 365;
+  /** Sessions of a year, by which a volatility is annualised. Default: 252, and 365 on a calendar that trades every day. */
+  readonly annualisation?: number | undefined;
 }
 
 /** As much of the index as has a target volatility, the rest in cash. */
@@ -6839,6 +6868,8 @@ export interface RiskControlOverlayInput {
   readonly cost_bps?: number | undefined;
   /** Days of a year. */
   readonly basis?: 360 | 365 | undefined;
+  /** Sessions of a year, by which a volatility is annualised. Default: 252, and 365 on a calendar that trades every day. */
+  readonly annualisation?: number | undefined;
 }
 
 export interface RiskDecomposition {
@@ -7303,6 +7334,17 @@ export interface RollingRiskView {
   readonly risk: TableFrame;
 }
 
+export interface RoundingSpec {
+  /** Of published, exported and printed levels. They are computed in full. Unit: decimals. */
+  readonly level?: number | undefined;
+  /** Of the divisor, in the calculation: whenever it changes. Unit: decimals. */
+  readonly divisor?: number | undefined;
+  /** Of index shares, in the calculation: whenever they change. It needs base_market_value. Unit: decimals. */
+  readonly shares?: number | undefined;
+  /** Of published, exported and printed weights. They are computed in full. Unit: decimals. */
+  readonly weights?: number | undefined;
+}
+
 export interface RuleFallback {
   /** Taken where fewer securities than this are kept by the parameters before. */
   readonly when_fewer_than: number;
@@ -7378,7 +7420,7 @@ export interface RunSummaryRow {
   readonly day_return: number | null;
   /** Return since the last date of the calendar year before, or the first of the run. A fraction. */
   readonly year_to_date: number;
-  /** Annualised standard deviation of the last 252 returns, or of as many as there are. A fraction. */
+  /** Annualised standard deviation of the returns of the last year (252, or 365 where the calendar trades every day), or of as many as there are. A fraction. */
   readonly volatility: number;
   /** Last level over the first, less 1. A fraction. */
   readonly total_return: number;
@@ -8158,7 +8200,7 @@ export interface SweepFoldsView {
   readonly out_of_sample: Distribution;
   /** Metrics of the returns out of sample joined over time, each group tested once. */
   readonly paths: readonly {
-    /** Compounded, at 252 sessions a year. */
+    /** Compounded, annualised by the sessions of a year: 252, or 365 where the calendar trades every day. */
     readonly annualised_return: number;
     /** At most 0. */
     readonly max_drawdown: number;
@@ -8171,7 +8213,7 @@ export interface SweepFoldsView {
   }[];
   /** Each metric over the paths. */
   readonly over_paths: {
-    /** Compounded, at 252 sessions a year. */
+    /** Compounded, annualised by the sessions of a year: 252, or 365 where the calendar trades every day. */
     readonly annualised_return: Distribution;
     /** At most 0. */
     readonly max_drawdown: Distribution;
@@ -8733,8 +8775,8 @@ export interface TradeSizeRow {
 export interface TreatmentSpec {
   /** Return variant: left out, reinvested, or reinvested after withholding tax. */
   readonly dividends: 'price' | 'total' | 'net';
-  /** Share of dividends that is lost, in the net variant. Unit: fraction. */
-  readonly withholding_tax: number;
+  /** Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction. */
+  readonly withholding_tax: number | WithholdingRates;
   /** Ordinary dividends buy the whole index, or more of the security that paid them. */
   readonly reinvestment: 'index' | 'constituent';
   /** Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored. */
@@ -8762,8 +8804,8 @@ export interface TreatmentSpec {
 export interface TreatmentSpecInput {
   /** Return variant: left out, reinvested, or reinvested after withholding tax. */
   readonly dividends?: 'price' | 'total' | 'net' | undefined;
-  /** Share of dividends that is lost, in the net variant. Unit: fraction. */
-  readonly withholding_tax?: number | undefined;
+  /** Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction. */
+  readonly withholding_tax?: number | WithholdingRates | undefined;
   /** Ordinary dividends buy the whole index, or more of the security that paid them. */
   readonly reinvestment?: 'index' | 'constituent' | undefined;
   /** Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored. */
@@ -9394,6 +9436,15 @@ export interface WindowScenario {
   };
 }
 
+export interface WithholdingRates {
+  /** Reference column of the store, such as COUNTRY. */
+  readonly field: string;
+  /** Fractions that are withheld, by value of the field. */
+  readonly rates: Readonly<Record<string, number>>;
+  /** Fraction of values without a rate of their own. Default: such a value is an error (NO_RATE). */
+  readonly default?: number | undefined;
+}
+
 /** The weights by the estimates, and by the worst of the sets that the objective was made best for. */
 export interface WorstCase {
   /** The objective by the estimates themselves, in its own terms. */
@@ -9558,7 +9609,7 @@ export interface Operations {
   };
   /** A stored definition, exactly as PUT accepts it. */
   getIndex: {
-    request: { readonly params: { readonly index_id: string } };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly on?: string | undefined } | undefined };
     answer: IndexDocument;
   };
   /** Stores or replaces a definition. */
@@ -9729,7 +9780,7 @@ export interface Operations {
   };
   /** A table of a run as a file, its whole history. */
   exportRun: {
-    request: { readonly params: { readonly index_id: string; readonly table: 'levels' | 'weights' | 'constituents' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk' }; readonly query?: { readonly run_id?: string | undefined; readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly by?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string; readonly table: 'levels' | 'weights' | 'constituents' | 'closing' | 'opening' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk' }; readonly query?: { readonly run_id?: string | undefined; readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly date?: string | undefined; readonly by?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined };
     answer: ExportView;
   };
   /** Stored constraint sets, by id. */

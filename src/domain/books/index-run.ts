@@ -1,3 +1,4 @@
+import { bookRounding } from './book-rounding.js';
 import { shareTermsOf } from '../documents/share-terms.js';
 import { growthTerms, type GrowthTerms } from '../index-mathematics/growth-terms.js';
 import type { ReturnVariant } from '../market/market-data.js';
@@ -97,6 +98,7 @@ function simulatedBook({
     to,
     targets: list.filter(({ session }) => session <= to).map((composition) => indexTargets(composition, uncapped)),
     initialValue: document.base_value,
+    ...bookRounding(document),
     costRate: 0,
     fills: 'all',
     ...(roomForWeights ? { roomForWeights } : {}),

@@ -1,3 +1,5 @@
+import { amendmentFindings } from './amendment-findings.js';
+import { roundingFindings } from './rounding-findings.js';
 import type { z } from 'zod';
 import { checkParams } from '../catalogue/check-params.js';
 import { hasErrors, orderFindings, smallValue, type Finding } from '../refusals/findings.js';
@@ -43,7 +45,7 @@ export interface CheckedIndex {
  */
 export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
   const { body, texts, findings: ofTexts } = documentWithTrees(withOverlayCurrency(sent, context), context.market);
-  const shaped = checkShape(IndexDocument, body, { unknownFields: 'warning', strictMember: 'overlay' });
+  const shaped = checkShape(IndexDocument, body, { unknownFields: 'warning', strictMembers: STRICT_MEMBERS });
   const tooLarge = nonFiniteFindings(body);
   const findings = [
     ...tooLarge,
@@ -56,6 +58,8 @@ export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
     ...overlayFindings(body, context),
     ...universeFindings(body, context),
     ...rebalanceFindings(body['rebalance']),
+    ...roundingFindings(body),
+    ...amendmentFindings(body, (text) => validateIndex(text, context).findings),
     ...ofTexts,
     ...calledReferences(body, context.indexOf),
     ...idleDatapoints(body),
@@ -86,6 +90,9 @@ function idleDatapoints(body: Raw): Finding[] {
   const message = 'datapoints has no effect: an overlay reads the level of the index beneath alone.';
   return [{ severity: 'warning', code: 'NO_EFFECT', path: 'datapoints', message }];
 }
+
+/** Members of a document that older clients do not send: what is unknown in them is an error. */
+const STRICT_MEMBERS = ['overlay', 'rounding', 'amendments'];
 
 /** Documents of bodies that cannot change. */
 const documentsOf = new WeakMap<object, IndexDocument>();

@@ -19,7 +19,9 @@ const identity = IndexDocument.pick({
   calendar: true,
   base_date: true,
   base_value: true,
+  base_market_value: true,
   currency: true,
+  rounding: true,
   description: true,
   tags: true,
 });

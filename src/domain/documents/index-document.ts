@@ -1,3 +1,6 @@
+import { Amendments } from './amendment.js';
+import { RoundingSpec } from './rounding.js';
+import { WithholdingTax } from './withholding-tax.js';
 import { z } from 'zod';
 import { LIMIT_RULE_NAMES } from '../compliance/rules.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';
@@ -148,17 +151,12 @@ export const TreatmentSpec = z
       .enum(['price', 'total', 'net'])
       .default('price')
       .meta({ label: 'Dividends', help: 'Return variant: left out, reinvested, or reinvested after withholding tax.' }),
-    withholding_tax: z
-      .number()
-      .min(0)
-      .max(1)
-      .default(0)
-      .meta({
-        label: 'Withholding tax',
-        help: 'Share of dividends that is lost, in the net variant.',
-        unit: 'fraction',
-        when: [{ dividends: ['net'] }],
-      }),
+    withholding_tax: WithholdingTax.default(0).meta({
+      label: 'Withholding tax',
+      help: 'Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }.',
+      unit: 'fraction',
+      when: [{ dividends: ['net'] }],
+    }),
     reinvestment: z.enum(['index', 'constituent']).default('index').meta({
       label: 'Reinvestment',
       help: 'Ordinary dividends buy the whole index, or more of the security that paid them.',
@@ -268,6 +266,11 @@ export const IndexDocument = z
       .max(1e12)
       .default(100)
       .meta({ label: 'Base value', help: 'Level on the first session.', unit: 'points' }),
+    base_market_value: z.number().gt(0).max(1e18).optional().meta({
+      label: 'Base market value',
+      help: 'Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1.',
+      unit: 'money',
+    }),
     currency: CurrencyCode.default('USD').meta({
       label: 'Currency',
       help: 'ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath.',
@@ -278,11 +281,17 @@ export const IndexDocument = z
       description:
         'Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.',
     }),
+    rounding: RoundingSpec.optional().meta({
+      label: 'Rounding',
+      help: 'Decimals of levels, divisor, index shares and weights, a half away from zero.',
+      format: 'object',
+    }),
     pipeline: PipelineSpec.nullable().default(null),
     derivation: DerivationPayload.nullable().default(null),
     kind: z.literal('overlay').optional().meta({ description: 'Given by an index on another alone.' }),
     source_index_id: Id.optional().meta({ description: 'Index beneath an overlay; a blend names its own.' }),
     overlay: OverlaySpec.optional().meta({ description: 'What an overlay does with the index beneath it.' }),
+    amendments: Amendments.optional(),
     tags: z.array(z.string().min(1).max(64)).max(32).default([]).meta({ label: 'Tags', help: 'Free labels.' }),
   })
   .meta({ id: 'IndexDocument' });

@@ -1,3 +1,4 @@
+import { textsOf } from './amended-texts.js';
 import { compareText } from '../refusals/findings.js';
 import type { IndexDocument } from './index-document.js';
 import type { OptimisationSpec } from './optimisation-spec.js';
@@ -56,7 +57,7 @@ export function modelUseOf({
 /** Ids of the stored risk models that definitions use, each with the index that does and where, ascending. */
 export function usedModels(documents: Iterable<IndexDocument>): ReadonlyMap<string, UsedBy> {
   const used = new Map<string, UsedBy>();
-  for (const document of documents) {
+  for (const document of [...documents].flatMap((whole) => textsOf(whole).map((text) => text.document))) {
     const use = modelUseOf(document);
     if (use !== undefined && !used.has(use.modelId)) used.set(use.modelId, { indexId: document.id, path: use.path });
   }

@@ -12,7 +12,8 @@ export const LIMIT_SPECS = {
   MAX_REBALANCES: { value: 400, help: 'Rebalance snapshots served per book; 33 years of monthly rebalances.' },
   MAX_WEIGHT_DATES: { value: 756, help: 'Rows of a served weights panel: three years of sessions.' },
   MAX_POSITION_ROWS: { value: 20_000, help: 'Rows of a served positions table.' },
-  PERIODS_PER_YEAR: { value: 252, help: 'Annualisation constant, on every calendar.' },
+  PERIODS_PER_YEAR: { value: 252, help: 'Sessions of a year by which figures are annualised.' },
+  DAYS_PER_YEAR: { value: 365, help: 'The same on calendars that trade every day.' },
   SCHEDULE_LOOKAHEAD_DAYS: { value: 366, help: 'How far a schedule looks ahead of its `asof` date.' },
   MAX_STALE_SESSIONS: {
     value: 5,

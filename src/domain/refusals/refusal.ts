@@ -119,6 +119,10 @@ export const ERRORS = {
     help: 'The constraints hold together, and no weights within them have what the objective asks for.',
   },
   EMPTY_INDEX: { status: 422, help: 'Nothing survives the rules, or nothing has a weight, on the first date.' },
+  NO_RATE: {
+    status: 422,
+    help: 'A value of the field of a withholding tax has neither a rate nor a default; see detail.values.',
+  },
   FX_MISSING: { status: 422, help: 'The store lacks an exchange rate that the index needs.' },
   RISK_INSUFFICIENT_DATA: { status: 422, help: 'Too few complete observations for a covariance estimate.' },
   LOOK_AHEAD: {

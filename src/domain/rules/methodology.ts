@@ -1,3 +1,4 @@
+import { amendmentSentences } from './amendment-sentences.js';
 import {
   isDerivedDocument,
   isOverlayDocument,
@@ -41,6 +42,7 @@ export function methodologyOf(document: IndexDocument, adjustment: Adjustment | 
     ...(isRuleDocument(document)
       ? treatmentSentences(document.pipeline, adjustment)
       : inheritedSentences(adjustment, isOverlayDocument(document) ? 'index beneath' : 'parent index')),
+    ...amendmentSentences(document, (text) => methodologyOf(text, adjustment)),
   ];
 }
 

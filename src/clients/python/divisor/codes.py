@@ -271,6 +271,10 @@ class EmptyIndex(DivisorError):
     """Nothing survives the rules, or nothing has a weight, on the first date."""
 
 
+class NoRate(DivisorError):
+    """A value of the field of a withholding tax has neither a rate nor a default; see detail.values."""
+
+
 class FxMissing(DivisorError):
     """The store lacks an exchange rate that the index needs."""
 
@@ -439,6 +443,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "INFEASIBLE": Infeasible,
     "OBJECTIVE_UNATTAINABLE": ObjectiveUnattainable,
     "EMPTY_INDEX": EmptyIndex,
+    "NO_RATE": NoRate,
     "FX_MISSING": FxMissing,
     "RISK_INSUFFICIENT_DATA": RiskInsufficientData,
     "LOOK_AHEAD": LookAhead,

@@ -182,6 +182,22 @@ class AllNodeInput(_AllNodeInput, total=False):
     text: str
 
 
+class _Amendment(t.TypedDict):
+    #: The first review on or after this date follows the new text; reviews before it follow the text before.
+    effective_from: str
+    #: JSON merge patch (RFC 7396) of the document: its members universe, rebalance, reviews, pipeline, derivation, events; arrays are replaced whole.
+    changes: t.Mapping[str, t.Any]
+
+
+class Amendment(_Amendment, total=False):
+    #: When clients were informed.
+    announced: str
+    #: Free text.
+    reason: str
+    #: Rebalances on the first session on or after the date instead of waiting for the next review.
+    rebalance: bool
+
+
 class AnnouncedDividend(t.TypedDict):
     #: First day without the entitlement.
     ex_date: str
@@ -497,11 +513,11 @@ class BacktestJobStatus(t.TypedDict):
 
 
 class BacktestMetrics(t.TypedDict):
-    #: (1 + total_return)^(252 / n) - 1. A fraction.
+    #: (1 + total_return)^(y / n) - 1, where a year has y sessions: 252, or 365 where the calendar trades every day. A fraction.
     annualised_return: float
     #: Lowest drawdown, at most 0. A fraction.
     max_drawdown: float
-    #: Mean return x 252 / volatility, risk-free rate 0; 0 without volatility.
+    #: Mean return x sessions of a year / volatility, risk-free rate 0; 0 without volatility.
     sharpe_ratio: float
     #: Last level over the first, less 1. A fraction.
     total_return: float
@@ -723,7 +739,7 @@ class BenchmarkStatistics(t.TypedDict):
     excess_return: float
     #: Annualised standard deviation of return differences to the benchmark. A fraction.
     tracking_error: float
-    #: Mean active return x 252 over the annualised deviation of active returns.
+    #: Mean active return x sessions of a year over the annualised deviation of active returns.
     information_ratio: t.Optional[float]
     #: Geometric mean return over the benchmark's, on its sessions above 0; null without one.
     up_capture: t.Optional[float]
@@ -1183,7 +1199,7 @@ class CompareEntry(t.TypedDict):
     total_return: float
     #: Annualised standard deviation of returns. A fraction.
     volatility: float
-    #: Mean return x 252 / volatility; 0 without volatility.
+    #: Mean return x sessions of a year / volatility; 0 without volatility.
     sharpe_ratio: float
     #: Lowest drawdown, at most 0. A fraction.
     max_drawdown: float
@@ -2357,8 +2373,8 @@ class DividendPointsView(t.TypedDict):
     index_id: str
     #: Return variant of the level that the points are of.
     variant: t.Literal["price", "total", "net"]
-    #: Fraction of the definition that is withheld from net points.
-    withholding_tax: float
+    #: Fraction of the definition that is withheld from net points, or its rates by the value of a field.
+    withholding_tax: t.Union[float, WithholdingRates]
     #: Last date of the run.
     as_of: str
     #: Level on as_of: of a strategy rebased to 100.
@@ -2537,7 +2553,7 @@ class EqualWeightWeighting(_EqualWeightWeighting, total=False):
 
 class ErrorDetail(t.TypedDict):
     #: Stable code to branch on.
-    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
+    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
     #: A sentence for people.
     message: str
     #: Members that go with the code, or null.
@@ -2709,7 +2725,7 @@ class ExportView(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: The table, as it was asked for.
-    table: t.Literal["levels", "weights", "constituents", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"]
+    table: t.Literal["levels", "weights", "constituents", "closing", "opening", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"]
     #: Names of the columns.
     columns: t.Sequence[str]
     #: Rows, a value a column; dates are YYYY-MM-DD.
@@ -3070,7 +3086,7 @@ class _Finding(t.TypedDict):
     #: Errors prevent a save; warnings do not.
     severity: t.Literal["error", "warning", "info"]
     #: Stable code to branch on.
-    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
+    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
     #: A sentence for people.
     message: str
     #: Where, as the client wrote it.
@@ -3101,7 +3117,7 @@ class Finding(_Finding, total=False):
 
 
 #: Code of a finding.
-FindingCode = t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
+FindingCode = t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
 
 class _FixedWeightParams(t.TypedDict):
     #: Identifier to weight. Unit: fraction.
@@ -4159,16 +4175,22 @@ class _IndexDocument(t.TypedDict):
 
 
 class IndexDocument(_IndexDocument, total=False):
+    #: Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1. Unit: money.
+    base_market_value: float
     #: Where selection begins.
     universe: UniverseSpec
     #: Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.
     datapoints: t.Mapping[str, t.Union[str, ExpressionNode]]
+    #: Decimals of levels, divisor, index shares and weights, a half away from zero.
+    rounding: RoundingSpec
     #: Given by an index on another alone.
     kind: t.Literal["overlay"]
     #: Index beneath an overlay; a blend names its own.
     source_index_id: str
     #: What an overlay does with the index beneath it.
     overlay: OverlaySpec
+    #: Changes of the methodology by their dates, the earliest first: history before each stays as it is.
+    amendments: t.Sequence[Amendment]
 
 
 class _IndexDocumentBody(t.TypedDict):
@@ -4189,6 +4211,8 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     description: t.Optional[str]
     #: Level on the first session. Unit: points.
     base_value: float
+    #: Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1. Unit: money.
+    base_market_value: float
     #: ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath.
     currency: str
     #: Where selection begins.
@@ -4197,6 +4221,8 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     rebalance: RebalanceSpecInput
     #: Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.
     datapoints: t.Mapping[str, t.Union[str, ExpressionNodeInput]]
+    #: Decimals of levels, divisor, index shares and weights, a half away from zero.
+    rounding: RoundingSpec
     #: Rules of a rule-driven index; exactly one of pipeline and derivation.
     pipeline: t.Optional[PipelineBody]
     #: Optimisation behind a derived index; exactly one of pipeline and derivation.
@@ -4207,6 +4233,8 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     source_index_id: str
     #: What an overlay does with the index beneath it.
     overlay: OverlaySpecInput
+    #: Changes of the methodology by their dates, the earliest first: history before each stays as it is.
+    amendments: t.Sequence[Amendment]
     #: Free labels.
     tags: t.Sequence[str]
 
@@ -4329,7 +4357,7 @@ class IndexMoves(t.TypedDict):
     day_return: t.Optional[float]
     #: Return since the last date of the calendar year before, or the first of the run. A fraction.
     year_to_date: float
-    #: Annualised standard deviation of the last 252 returns, or of as many as there are. A fraction.
+    #: Annualised standard deviation of the returns of the last year (252, or 365 where the calendar trades every day), or of as many as there are. A fraction.
     volatility: float
     #: Last level over the first, less 1. A fraction.
     total_return: float
@@ -4656,8 +4684,10 @@ class Limits(t.TypedDict):
     MAX_WEIGHT_DATES: float
     #: Rows of a served positions table.
     MAX_POSITION_ROWS: float
-    #: Annualisation constant, on every calendar.
+    #: Sessions of a year by which figures are annualised.
     PERIODS_PER_YEAR: float
+    #: The same on calendars that trade every day.
+    DAYS_PER_YEAR: float
     #: How far a schedule looks ahead of its `asof` date.
     SCHEDULE_LOOKAHEAD_DAYS: float
     #: Default age, in sessions of its own calendar, past which a bar no longer prices a name.
@@ -7479,9 +7509,9 @@ class Resampling(t.TypedDict, total=False):
 
 
 class ReturnStatistics(t.TypedDict):
-    #: sqrt(252 x mean of min(return, 0)^2). A fraction.
+    #: sqrt(sessions of a year x mean of min(return, 0)^2). A fraction.
     downside_volatility: float
-    #: Mean return x 252 / downside volatility; null without a fall.
+    #: Mean return x sessions of a year / downside volatility; null without a fall.
     sortino_ratio: t.Optional[float]
     #: Mean loss of the worst twentieth of the sessions, rounded up: positive for a loss. A fraction.
     cvar_95: float
@@ -7502,7 +7532,7 @@ class ReturnsUncertainty(t.TypedDict):
     set: t.Literal["ellipsoid", "diagonal", "box"]
     #: Size of the set, in standard errors of expected returns: of any portfolio, or for a box of each name.
     radius: float
-    #: Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of 252 over them. Null takes those of the window.
+    #: Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of the sessions of a year (252 or 365) over them. Null takes those of the window.
     sessions: t.Optional[int]
 
 
@@ -7516,7 +7546,7 @@ class ReturnsUncertaintyInput(_ReturnsUncertaintyInput, total=False):
 
     #: Errors of the names together within an ellipsoid, correlated as the returns are; the same of independent errors; or each name by itself within an interval.
     set: t.Literal["ellipsoid", "diagonal", "box"]
-    #: Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of 252 over them. Null takes those of the window.
+    #: Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of the sessions of a year (252 or 365) over them. Null takes those of the window.
     sessions: t.Optional[int]
 
 
@@ -7551,6 +7581,8 @@ class RiskControlOverlay(_RiskControlOverlay, total=False):
     spread_bps: float
     #: Cost of changes of exposure at the close, basis points of what is traded; 0 where not given.
     cost_bps: float
+    #: Sessions of a year, by which a volatility is annualised. Default: 252, and 365 on a calendar that trades every day.
+    annualisation: int
 
 
 class _RiskControlOverlayInput(t.TypedDict):
@@ -7584,6 +7616,8 @@ class RiskControlOverlayInput(_RiskControlOverlayInput, total=False):
     cost_bps: float
     #: Days of a year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
+    #: Sessions of a year, by which a volatility is annualised. Default: 252, and 365 on a calendar that trades every day.
+    annualisation: int
 
 
 class RiskDecomposition(t.TypedDict):
@@ -8068,6 +8102,17 @@ class RollingRiskView(t.TypedDict):
     risk: TableFrame
 
 
+class RoundingSpec(t.TypedDict, total=False):
+    #: Of published, exported and printed levels. They are computed in full. Unit: decimals.
+    level: int
+    #: Of the divisor, in the calculation: whenever it changes. Unit: decimals.
+    divisor: int
+    #: Of index shares, in the calculation: whenever they change. It needs base_market_value. Unit: decimals.
+    shares: int
+    #: Of published, exported and printed weights. They are computed in full. Unit: decimals.
+    weights: int
+
+
 class RuleFallback(t.TypedDict):
     #: Taken where fewer securities than this are kept by the parameters before.
     when_fewer_than: int
@@ -8146,7 +8191,7 @@ class RunSummaryRow(t.TypedDict):
     day_return: t.Optional[float]
     #: Return since the last date of the calendar year before, or the first of the run. A fraction.
     year_to_date: float
-    #: Annualised standard deviation of the last 252 returns, or of as many as there are. A fraction.
+    #: Annualised standard deviation of the returns of the last year (252, or 365 where the calendar trades every day), or of as many as there are. A fraction.
     volatility: float
     #: Last level over the first, less 1. A fraction.
     total_return: float
@@ -8931,7 +8976,7 @@ class SweepFoldsViewChosen(t.TypedDict):
 
 
 class SweepFoldsViewPaths(t.TypedDict):
-    #: Compounded, at 252 sessions a year.
+    #: Compounded, annualised by the sessions of a year: 252, or 365 where the calendar trades every day.
     annualised_return: float
     #: At most 0.
     max_drawdown: float
@@ -8944,7 +8989,7 @@ class SweepFoldsViewPaths(t.TypedDict):
 
 
 class SweepFoldsViewOverPaths(t.TypedDict):
-    #: Compounded, at 252 sessions a year.
+    #: Compounded, annualised by the sessions of a year: 252, or 365 where the calendar trades every day.
     annualised_return: Distribution
     #: At most 0.
     max_drawdown: Distribution
@@ -9591,8 +9636,8 @@ class TradeSizeRow(_TradeSizeRow, total=False):
 class _TreatmentSpec(t.TypedDict):
     #: Return variant: left out, reinvested, or reinvested after withholding tax.
     dividends: t.Literal["price", "total", "net"]
-    #: Share of dividends that is lost, in the net variant. Unit: fraction.
-    withholding_tax: float
+    #: Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction.
+    withholding_tax: t.Union[float, WithholdingRates]
     #: Ordinary dividends buy the whole index, or more of the security that paid them.
     reinvestment: t.Literal["index", "constituent"]
     #: Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored.
@@ -9623,8 +9668,8 @@ class TreatmentSpec(_TreatmentSpec, total=False):
 class TreatmentSpecInput(t.TypedDict, total=False):
     #: Return variant: left out, reinvested, or reinvested after withholding tax.
     dividends: t.Literal["price", "total", "net"]
-    #: Share of dividends that is lost, in the net variant. Unit: fraction.
-    withholding_tax: float
+    #: Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction.
+    withholding_tax: t.Union[float, WithholdingRates]
     #: Ordinary dividends buy the whole index, or more of the security that paid them.
     reinvestment: t.Literal["index", "constituent"]
     #: Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored.
@@ -10320,6 +10365,18 @@ class WindowScenario(t.TypedDict):
     name: str
     #: Earned from the close before `start` to that of `end`, bought and held.
     window: WindowScenarioWindow
+
+
+class _WithholdingRates(t.TypedDict):
+    #: Reference column of the store, such as COUNTRY.
+    field: str
+    #: Fractions that are withheld, by value of the field.
+    rates: t.Mapping[str, float]
+
+
+class WithholdingRates(_WithholdingRates, total=False):
+    #: Fraction of values without a rate of their own. Default: such a value is an error (NO_RATE).
+    default: float
 
 
 class WorstCase(t.TypedDict):

@@ -4,12 +4,29 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { start, stop } from '#cli/serve.js';
 import { readSettings } from '#cli/settings.js';
+import { SCOPES } from '#contract/route.js';
 import type { JobStatus } from '#jobs/status.js';
+import { issueKey, type IssuedKey } from '#services/operations/keys.js';
+import { startProvider } from '../http/oidc-provider.js';
+import { signedIn } from '../security/signed-in.js';
 import { SPARE } from './request-arbitrary.js';
 import type { Vocabulary } from './schema-arbitrary.js';
 
+/** A client that may be shown a part of what is stored. */
+export interface Client {
+  readonly name: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Whether documents of others are stored that it must not see. */
+  readonly isLimited: boolean;
+}
+
+/** Stands in documents that limited clients must not see. */
+export const KEPT = 'kept-from-others';
+
 /** A service in this process with a small market, indices, runs and documents of every kind to ask for. */
 export interface Scene {
+  /** Who asks, in turn. */
+  readonly clients: readonly Client[];
   readonly url: string;
   readonly vocabulary: Vocabulary;
   /** Puts back what requests may have changed or deleted; ends every job. */
@@ -26,7 +43,59 @@ const SCENE = { store_id: 'scene', seed: 1, assets: 12, start: '2022-01-03', end
 
 const FLAGS = ['--port', '0', '--workers', '2', '--drain-ms', '0', '--warm-up', 'off'];
 
-export async function openScene(): Promise<Scene> {
+/** Prefixes of limited clients: those of some of what the vocabulary names. */
+const PREFIXES = ['BETA', 'CHILD', 'NEW', 'own', 'names', 'limits', 'plan', 'extra', ...SPARE.slice(0, 1)];
+
+/** Who asks a service of teams: the operator, and by a key, a token and a browser a team that is limited. */
+async function openTeams() {
+  const provider = await startProvider('console');
+  const [operator, limited] = [undefined, PREFIXES].map((prefixes, i) =>
+    issueKey({ name: `key-${i}`, scopes: SCOPES, expires: null, ...(prefixes && { prefixes }) }, Date.now()),
+  ) as [IssuedKey, IssuedKey];
+  const all = SCOPES.join('+');
+  const record = ({ record: { name, id, sha256, prefixes } }: IssuedKey): string =>
+    `${name}:${id}:${sha256}:${all}${prefixes === undefined ? '' : `:${prefixes.join('+')}`}`;
+  const { issuer } = provider;
+  const flags = [
+    '--tenancy',
+    'prefix',
+    '--oidc-issuer',
+    issuer,
+    '--oidc-audience',
+    'divisor',
+    '--oidc-client-id',
+    'console',
+  ];
+  provider.person = { sub: 'person', team: 'limited' };
+  return {
+    flags: [...flags, '--oidc-scopes', `team=limited:${all}:${PREFIXES.join('+')}`],
+    environment: { DIVISOR_API_KEYS: [operator, limited].map(record).join(',') },
+    operator: { 'x-api-key': operator.key },
+    async clients(url: string): Promise<readonly Client[]> {
+      const { cookie, csrf } = await signedIn(url);
+      const token = await provider.token(provider.person, { expires: 7200 });
+      return [
+        { name: 'operator', headers: { 'x-api-key': operator.key }, isLimited: false },
+        { name: 'key', headers: { 'x-api-key': limited.key }, isLimited: true },
+        { name: 'token', headers: { authorization: `Bearer ${token}` }, isLimited: true },
+        { name: 'browser', headers: { cookie, 'x-csrf-token': csrf }, isLimited: true },
+      ];
+    },
+    close: () => provider.close(),
+  };
+}
+
+const ANYBODY = {
+  flags: [],
+  environment: {},
+  operator: {},
+  clients: async (): Promise<readonly Client[]> => [{ name: 'anybody', headers: {}, isLimited: false }],
+  close: async () => {},
+};
+
+/** @param access who may ask: anybody on this machine, or teams with keys, tokens and browsers */
+export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
+  const teams = access === 'teams' ? await openTeams() : ANYBODY;
   const folder = await mkdtemp(join(tmpdir(), 'divisor-fuzz-'));
   const csv = join(folder, 'csv');
   await mkdir(csv);
@@ -35,7 +104,10 @@ export async function openScene(): Promise<Scene> {
     'identifier,date,CLOSE\nA,2024-01-02,100\nA,2024-01-03,101\nB,2024-01-02,50\nB,2024-01-03,49\n',
   );
   await symlink('/etc', join(folder, 'link'));
-  const { settings } = readSettings(['--home', join(folder, 'home'), '--data-roots', folder, ...FLAGS], {});
+  const { settings } = readSettings(
+    ['--home', join(folder, 'home'), '--data-roots', folder, ...FLAGS, ...teams.flags],
+    teams.environment,
+  );
   const defects: string[] = [];
   const log = pino(
     { level: 'warn' },
@@ -51,8 +123,8 @@ export async function openScene(): Promise<Scene> {
   ): Promise<{ readonly status: number; readonly body: unknown }> {
     const init =
       body === undefined
-        ? { method }
-        : { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+        ? { method, headers: teams.operator }
+        : { method, headers: { 'content-type': 'application/json', ...teams.operator }, body: JSON.stringify(body) };
     const response = await fetch(`${url}${path}`, init);
     const text = await response.text();
     return { status: response.status, body: text === '' ? null : (JSON.parse(text) as unknown) };
@@ -162,12 +234,14 @@ export async function openScene(): Promise<Scene> {
 
   return {
     url,
+    clients: await teams.clients(url),
     vocabulary: vocabularyOf({ names, renders, runs, folder }),
     restore,
     defects,
     async close() {
       await endJobs();
       await stop({ ...running, drainMs: 0 });
+      await teams.close();
       await rm(folder, { recursive: true, force: true });
     },
   };
@@ -185,7 +259,7 @@ function isDefect(line: string): boolean {
 
 const indexBody = (id: string) => ({
   id,
-  name: id,
+  name: id === 'ALPHA' ? KEPT : id,
   calendar: 'XNYS',
   base_date: '2022-01-03',
   universe: { kind: 'all' },

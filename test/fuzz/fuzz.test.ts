@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { API } from '#contract/api.js';
 import { createJudge } from './judge.js';
 import { createRequests } from './request-arbitrary.js';
-import { KEPT, openScene, type Client, type Scene } from './scene.js';
+import type { Client } from './clients.js';
+import { KEPT, openScene, type Scene } from './scene.js';
 import { openWire, type Wire, type WireRequest } from './wire.js';
 import { apiDocument } from '../contract/api-document.js';
 

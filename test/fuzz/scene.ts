@@ -4,21 +4,10 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { start, stop } from '#cli/serve.js';
 import { readSettings } from '#cli/settings.js';
-import { SCOPES } from '#contract/route.js';
 import type { JobStatus } from '#jobs/status.js';
-import { issueKey, type IssuedKey } from '#services/operations/keys.js';
-import { startProvider } from '../http/oidc-provider.js';
-import { signedIn } from '../security/signed-in.js';
+import { ANYBODY, openTeams, type Client } from './clients.js';
 import { SPARE } from './request-arbitrary.js';
 import type { Vocabulary } from './schema-arbitrary.js';
-
-/** A client that may be shown a part of what is stored. */
-export interface Client {
-  readonly name: string;
-  readonly headers: Readonly<Record<string, string>>;
-  /** Whether documents of others are stored that it must not see. */
-  readonly isLimited: boolean;
-}
 
 /** Stands in documents that limited clients must not see. */
 export const KEPT = 'kept-from-others';
@@ -42,56 +31,6 @@ const DAYS = ['2022-06-01', '2023-01-03', '2023-06-30', '2023-12-29', '2024-03-1
 const SCENE = { store_id: 'scene', seed: 1, assets: 12, start: '2022-01-03', end: '2024-06-28' };
 
 const FLAGS = ['--port', '0', '--workers', '2', '--drain-ms', '0', '--warm-up', 'off'];
-
-/** Prefixes of limited clients: those of some of what the vocabulary names. */
-const PREFIXES = ['BETA', 'CHILD', 'NEW', 'own', 'names', 'limits', 'plan', 'extra', ...SPARE.slice(0, 1)];
-
-/** Who asks a service of teams: the operator, and by a key, a token and a browser a team that is limited. */
-async function openTeams() {
-  const provider = await startProvider('console');
-  const [operator, limited] = [undefined, PREFIXES].map((prefixes, i) =>
-    issueKey({ name: `key-${i}`, scopes: SCOPES, expires: null, ...(prefixes && { prefixes }) }, Date.now()),
-  ) as [IssuedKey, IssuedKey];
-  const all = SCOPES.join('+');
-  const record = ({ record: { name, id, sha256, prefixes } }: IssuedKey): string =>
-    `${name}:${id}:${sha256}:${all}${prefixes === undefined ? '' : `:${prefixes.join('+')}`}`;
-  const { issuer } = provider;
-  const flags = [
-    '--tenancy',
-    'prefix',
-    '--oidc-issuer',
-    issuer,
-    '--oidc-audience',
-    'divisor',
-    '--oidc-client-id',
-    'console',
-  ];
-  provider.person = { sub: 'person', team: 'limited' };
-  return {
-    flags: [...flags, '--oidc-scopes', `team=limited:${all}:${PREFIXES.join('+')}`],
-    environment: { DIVISOR_API_KEYS: [operator, limited].map(record).join(',') },
-    operator: { 'x-api-key': operator.key },
-    async clients(url: string): Promise<readonly Client[]> {
-      const { cookie, csrf } = await signedIn(url);
-      const token = await provider.token(provider.person, { expires: 7200 });
-      return [
-        { name: 'operator', headers: { 'x-api-key': operator.key }, isLimited: false },
-        { name: 'key', headers: { 'x-api-key': limited.key }, isLimited: true },
-        { name: 'token', headers: { authorization: `Bearer ${token}` }, isLimited: true },
-        { name: 'browser', headers: { cookie, 'x-csrf-token': csrf }, isLimited: true },
-      ];
-    },
-    close: () => provider.close(),
-  };
-}
-
-const ANYBODY = {
-  flags: [],
-  environment: {},
-  operator: {},
-  clients: async (): Promise<readonly Client[]> => [{ name: 'anybody', headers: {}, isLimited: false }],
-  close: async () => {},
-};
 
 /** @param access who may ask: anybody on this machine, or teams with keys, tokens and browsers */
 export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {

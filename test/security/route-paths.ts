@@ -38,3 +38,27 @@ export const createPaths =
       if (value === undefined) throw new Error(`the matrix has no value of ${name}`);
       return value;
     });
+
+/** The document of the API as far as bodies are concerned. */
+export interface OpenApi {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+}
+
+interface Operation {
+  readonly requestBody?: { readonly content: { readonly 'application/json'?: { readonly example?: unknown } } };
+}
+
+/** Members that name a document, and are not the id of the body itself. */
+const NAMES = /(?:_id|_ids|^ids|benchmark|parent|index|model|watchlist)$/;
+
+/** Copies of a body, each with another id in one of the members that name documents. */
+export function withNames(body: unknown, id: string): unknown[] {
+  if (Array.isArray(body))
+    return body.flatMap((item, i) => withNames(item, id).map((changed) => body.with(i, changed)));
+  if (typeof body !== 'object' || body === null) return [];
+  return Object.entries(body).flatMap(([name, member]: [string, unknown]) => {
+    if (NAMES.test(name) && typeof member === 'string') return [{ ...body, [name]: id }];
+    if (NAMES.test(name) && Array.isArray(member)) return [{ ...body, [name]: [...(member as unknown[]), id] }];
+    return withNames(member, id).map((changed) => ({ ...body, [name]: changed }));
+  });
+}

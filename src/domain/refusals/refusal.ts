@@ -86,7 +86,7 @@ export const ERRORS = {
   },
   VERSION_NOT_RESTORABLE: {
     status: 422,
-    help: 'The version is a deletion, or of a data store whose files went with it.',
+    help: 'The version is a deletion, of a data store whose files went with it, or of one that needs a password again.',
   },
   ID_MISMATCH: { status: 422, help: 'The id in the body is not the id in the path.' },
   INVALID_RANGE: { status: 422, help: 'The start lies after the end.' },

@@ -192,7 +192,7 @@ class InvalidIdentifier(DivisorError):
 
 
 class VersionNotRestorable(DivisorError):
-    """The version is a deletion, or of a data store whose files went with it."""
+    """The version is a deletion, of a data store whose files went with it, or of one that needs a password again."""
 
 
 class IdMismatch(DivisorError):

@@ -16,6 +16,7 @@ import {
   type BookState,
 } from './book-state.js';
 import { assertAffordable } from './book-limits.js';
+import { adoptCounts, convertCounts } from './share-changes.js';
 import { spreadSides, type Sides } from './proceeds.js';
 import { trade, type TradeInput } from './trade.js';
 import { tradeBeyond } from './trade-beyond.js';
@@ -172,6 +173,10 @@ function convertNames(state: BookState, conversions: ReadonlyMap<number, number>
     const weight = whole - cash;
     if (cash !== 0) paid.push({ slot, change: -cash });
     converted.push({ slot, into, weight });
+    const held = state.isHeld[into] === 1 ? weights[row + into]! : null;
+    const isRenamed = today?.conversions.has(column) !== true;
+    if (held !== null || isRenamed)
+      convertCounts(state, { slot, into, growth: held === null ? null : 1 + weight / held });
     weights[row + into]! += weight;
     drop(state, slot, row);
     hold(state, into);
@@ -303,6 +308,7 @@ function takeTargets(state: BookState, targets: Targets, session: number): void 
       if (weight !== 0) append(state, slot);
     }
   }
+  adoptCounts(state, targets);
   value[at]! *= retained;
   cash[at] = left;
   if (targets.basket !== undefined) holdBasket(state, at, targets.basket);

@@ -21,6 +21,7 @@ import {
 import { assertWorth } from './book-limits.js';
 import { changeUnits, growUnits } from './book-growth.js';
 import { openSession, reinvestDividends } from './book-income.js';
+import { countFactors } from './share-changes.js';
 
 /** Moves the book from the close before to this close: growth, proceeds of names that leave, spun-off names. */
 export function driftTo(state: BookState, session: number): void {
@@ -30,8 +31,9 @@ export function driftTo(state: BookState, session: number): void {
   const isStructural = sm.actions.isStructural[session] === 1 || state.children.length > 0 || state.renamed.size > 0;
   state.today = isStructural ? eventsOn(state, session) : undefined;
   state.droppedChildren = NONE;
-  const spunOff = state.today === undefined ? NOTHING : spunOffOn(state, session);
-  const opened = openSession(state, session);
+  const ofCounts = countFactors(state, session);
+  const spunOff = state.today === undefined ? NOTHING : spunOffOn(state, session, ofCounts);
+  const opened = openSession(state, session, ofCounts);
   if (state.inIndex) adjustCash(state, session);
   if (state.ofShorts !== state.effects) adjustShorts(state, session);
   const before = state.path * state.carry;
@@ -172,12 +174,12 @@ function noteRenamed(state: BookState, session: number): void {
 }
 
 /** What holders of the close before are given of spun-off names. */
-function spunOffOn(state: BookState, session: number): Child[] {
+function spunOffOn(state: BookState, session: number, ofCounts: ReadonlyMap<number, number> | null): Child[] {
   const { sm, rates, slotOf, effects, units, index, today } = state;
   return (today?.spinOffs ?? []).flatMap(({ parent, child, units: perUnit }): Child[] => {
     const place = placeOf(state, parent);
     if (place < 0) return [];
-    const share = units[place]! * index[panelRow(sm, session - 1) + parent]!;
+    const share = units[place]! * (ofCounts?.get(place) ?? 1) * index[panelRow(sm, session - 1) + parent]!;
     const price = sm.carriedClose(session - 1, parent) * rates.rateAt(session - 1, parent);
     const ratio = effects.terms.splitShares === 'keep' ? 1 : (effectOn(effects, session, parent)?.ratio ?? 1);
     return [{ slot: slotOf[child]!, column: child, since: session, units: (share / price) * ratio * perUnit }];

@@ -8,12 +8,17 @@ import { placeOf, type BookState } from './book-state.js';
 
 /**
  * Adjusts previous closes: special dividends, rights and splits that leave index shares change what holdings are worth
- * before anything grows.
+ * before anything grows, and so do share counts.
+ * @param ofCounts factors by place of share counts that changed after the close before
  * @returns market value after over that before, by which the divisor changes
  */
-export function openSession(state: BookState, session: number): number {
+export function openSession(
+  state: BookState,
+  session: number,
+  ofCounts: ReadonlyMap<number, number> | null = null,
+): number {
   const { effects } = state;
-  if (effects.isOpening[session] === 0) return 1;
+  if (effects.isOpening[session] === 0 && ofCounts === null) return 1;
   const { columns, starts } = effects;
   const factors = new Map<number, number>();
   let opened = 1;
@@ -25,6 +30,11 @@ export function openSession(state: BookState, session: number): number {
     if (factor === 1 || factor !== factor) continue;
     opened += (valueAt(state, session - 1, place) / state.path) * (factor - 1);
     factors.set(place, factor);
+  }
+  for (const [place, factor] of ofCounts ?? []) {
+    const adjusted = factors.get(place) ?? 1;
+    opened += (valueAt(state, session - 1, place) / state.path) * adjusted * (factor - 1);
+    factors.set(place, adjusted * factor);
   }
   if (factors.size === 0) return 1;
   recordMoves(state, session, { factors, opened });

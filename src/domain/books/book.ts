@@ -4,6 +4,7 @@ import type { SessionMarket } from '../market/session-market.js';
 import type { ReturnVariant } from '../market/market-data.js';
 import type { PartName } from '../overlays/overlay-type.js';
 import { firstAtLeast } from '../numbers/search.js';
+import type { HeldCounts, SecurityCounts, ShareChange, ShareChangeTerms } from './share-changes.js';
 
 /** Weights that a book takes at the close of a session. */
 export interface Targets {
@@ -16,6 +17,8 @@ export interface Targets {
   readonly cash?: number;
   /** Money that the fixed numbers of shares are worth which the weights stand for; absent where weights decide. */
   readonly basket?: number;
+  /** Share counts that the weights stand for, where the book follows them between reviews. */
+  readonly counts?: SecurityCounts;
 }
 
 export interface BookInput {
@@ -55,6 +58,8 @@ export interface BookInput {
    * from there.
    */
   readonly followedFrom?: number;
+  /** Share counts that it follows between reviews; none unless given. */
+  readonly shareChanges?: ShareChangeTerms | undefined;
   /** What a book that this one holds the weights of was waiting for at the first session. */
   readonly pending?: PendingNames;
   /** Goes on from where another book of the same terms ended: `from` is the session it ended on. */
@@ -104,6 +109,8 @@ export interface PendingNames {
   readonly children: readonly { readonly column: number; readonly since: number; readonly units: number }[];
   /** Held names whose ticker has changed, and into which. */
   readonly renamed: readonly (readonly [column: number, into: number])[];
+  /** Share counts of what is held, where it follows them. */
+  readonly counts?: HeldCounts;
 }
 
 /** Where a portfolio that follows a book stands: its value, and that at the start of its holding period. */
@@ -146,6 +153,8 @@ export interface Book {
   readonly transfers?: Transfers;
   /** Of an index that reinvests dividends in all of itself. */
   readonly reinvested?: Reinvested;
+  /** Changes of share counts that it took up between reviews; absent where it follows none. */
+  readonly shareChanges?: readonly ShareChange[];
   /** Value before what happened at the close over that at the beginning of the holding period, [T]. */
   readonly path: Float64Array;
   /** 1 where a holding period begins at the close: up to its end nothing but growth changes the value, [T]. */

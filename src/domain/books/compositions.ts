@@ -7,6 +7,7 @@ import type { Decider, DecisionMemory } from './decider.js';
 import type { OverlaySpec } from '../overlays/catalogue.js';
 import type { Book } from './book.js';
 import type { DueRebalance } from './due-rebalances.js';
+import type { SecurityCounts } from './share-changes.js';
 
 /** What an index consists of from one rebalance to the next. */
 export interface Composition {
@@ -32,6 +33,8 @@ export interface Composition {
   readonly targets?: Pick<Composition, 'columns' | 'weights'>;
   /** Money that fixed numbers of shares are worth at the effective close; absent where weights decide. */
   readonly basket?: number;
+  /** Share counts that the weights stand for at the effective close, where the index follows them between reviews. */
+  readonly counts?: SecurityCounts;
   /** Effective maximum weight, null without a cap. */
   readonly cap: number | null;
   /** Columns of the names held at the cap, ascending. */

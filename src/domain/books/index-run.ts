@@ -6,6 +6,7 @@ import type { Book, Targets } from './book.js';
 import { bookOnSessions } from './book-on-sessions.js';
 import type { Composition, Compositions } from './compositions.js';
 import { overlayBook } from './overlay-book.js';
+import { shareChangeTerms } from './share-changes.js';
 import { simulateBook } from './simulate-book.js';
 import type { CalendarCoverage } from './window.js';
 
@@ -96,6 +97,7 @@ function simulatedBook({
     from: first,
     to,
     targets: list.filter(({ session }) => session <= to).map((composition) => indexTargets(composition, uncapped)),
+    shareChanges: shareChangeTerms(compositions),
     initialValue: document.base_value,
     costRate: 0,
     fills: 'all',
@@ -106,11 +108,12 @@ function simulatedBook({
 
 /** Targets of the book of an index, or of the same index on its weights before capping. */
 export function indexTargets(
-  { session, columns, weights, uncapped, basket }: Composition,
+  { session, columns, weights, uncapped, basket, counts }: Composition,
   isUncapped: boolean,
 ): Targets {
-  if (isUncapped) return { session, columns, weights: uncapped };
-  return { session, columns, weights, ...(basket === undefined ? {} : { basket }) };
+  const following = counts === undefined ? {} : { counts };
+  if (isUncapped) return { session, columns, weights: uncapped, ...following };
+  return { session, columns, weights, ...(basket === undefined ? {} : { basket }), ...following };
 }
 
 /** Whether a definition can move weights by a cap, a floor or group caps. */

@@ -7,6 +7,7 @@ import { shortTerms } from '../index-mathematics/growth-terms.js';
 import { keptFloats } from '#base/memory/kept-memory.js';
 import type { BookInput, BookResume } from './book.js';
 import { bookNames } from './book-names.js';
+import { adoptCounts, openCounts } from './share-changes.js';
 import { type BookState, type Order, waitFor, NONE, isOneRunOf } from './book-state.js';
 
 /** @throws Refusal NUMERIC_FAILURE for an exchange rate of 0 or less */
@@ -44,6 +45,7 @@ export function openBook(input: BookInput): BookState {
     orders: [],
     waiting: [],
     ...slotArrays(H),
+    shareCounts: openCounts(input.shareChanges, H),
     count: 0,
     isOneRun: false,
     periodValue: input.initialValue,
@@ -131,6 +133,7 @@ function resumeFrom(state: BookState, { end, orders }: BookResume): void {
     everHeld[slot] = 1;
   }
   state.isOneRun = isOneRunOf(heldColumns, state.count);
+  adoptCounts(state, { columns: end.held, ...(end.counts ? { counts: end.counts } : {}) });
   state.value[0] = end.value;
   state.cash[0] = end.cash;
   state.divisor[0] = end.divisor;

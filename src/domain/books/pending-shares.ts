@@ -4,6 +4,7 @@ import type { SessionMarket } from '../market/session-market.js';
 import type { Targets } from './book.js';
 import { indexTerms } from './index-run.js';
 import { ownEnd } from './resumed-book.js';
+import { shareChangeTerms, type SecurityCounts } from './share-changes.js';
 import { simulateBook } from './simulate-book.js';
 
 export interface PendingInput {
@@ -22,6 +23,8 @@ export interface PendingShares {
   readonly weights: Float64Array;
   /** Market value at that close over that at the pricing close. */
   readonly growth: number;
+  /** Share counts that they stand for, where the index follows them. */
+  readonly counts?: SecurityCounts;
 }
 
 /**
@@ -34,9 +37,11 @@ export function pendingShares(
   targets: Omit<Targets, 'session'>,
 ): PendingShares {
   const growth = indexTerms({ treatment, document }, 'price');
+  const between = marketBetween(sm, growth, { from: pricing, to: session });
   const book = simulateBook({
     title: `The pending composition of ${document.id}`,
-    sm: marketBetween(sm, growth, { from: pricing, to: session }),
+    sm: between,
+    shareChanges: shareChangeTerms({ sm: between, document, treatment }),
     // What waits for a bar, or fails without one, is a matter of the index that takes the shares over.
     treatment: { ...treatment, stale_targets: 'carry', missing_prices: 'carry' },
     growth,
@@ -48,6 +53,6 @@ export function pendingShares(
     fills: 'all',
     isBrief: true,
   });
-  const { held, weights, value, divisor } = ownEnd(book);
-  return { columns: held, weights, growth: value * divisor };
+  const { held, weights, value, divisor, counts } = ownEnd(book);
+  return { columns: held, weights, growth: value * divisor, ...(counts === undefined ? {} : { counts }) };
 }

@@ -68,6 +68,7 @@ export function simulateBook(input: BookInput): Book {
     pending,
     path: paths,
     unfilled: orders,
+    ...(state.shareCounts === null ? {} : { shareChanges: state.shareCounts.changes }),
     ...earnedBeside(state),
   };
 }

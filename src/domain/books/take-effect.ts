@@ -8,6 +8,7 @@ import type { Decided, Undecided } from './decider.js';
 import { isEqual } from '../numbers/number-types.js';
 import { pendingShares, type PendingInput, type PendingShares } from './pending-shares.js';
 import { takeOver } from './proceeds.js';
+import { countsOn, shareChangeTerms } from './share-changes.js';
 import type { DueRebalance } from './due-rebalances.js';
 import type { Composition } from './compositions.js';
 
@@ -17,7 +18,11 @@ import type { Composition } from './compositions.js';
  */
 export function takeEffect(index: TakingIndex, timing: DueRebalance, decided: Decided): Composition | undefined {
   const isPending = index.document.rebalance.weights_as === 'shares' && timing.decision < timing.session;
-  return isPending ? takeShares(index, timing, decided) : takeWeights(index, timing, decided);
+  if (isPending) return takeShares(index, timing, decided);
+  const taken = takeWeights(index, timing, decided);
+  const following = shareChangeTerms(index);
+  if (taken === undefined || following === undefined) return taken;
+  return { ...taken, counts: countsOn(following, timing.session, taken.columns) };
 }
 
 /** An index that takes a composition. */
@@ -27,20 +32,23 @@ export type TakingIndex = Pick<PendingInput, 'sm' | 'document' | 'treatment'>;
 function takeShares(index: TakingIndex, timing: DueRebalance, decided: Decided): Composition | undefined {
   const { columns, weights, uncapped, cap, capped, redistributed, trackingError, basket } = decided;
   const pending = { ...index, pricing: timing.decision, session: timing.session };
-  const taken = pendingShares(pending, { columns, weights });
+  const following = shareChangeTerms(index);
+  const counts = following && countsOn(following, timing.decision, columns);
+  const taken = pendingShares(pending, { columns, weights, ...(counts === undefined ? {} : { counts }) });
   if (taken.columns.length === 0) return undefined;
   const isUncapped = isEqual(weights, uncapped);
   return {
     ...timing,
     columns: taken.columns,
     weights: taken.weights,
-    uncapped: isUncapped ? taken.weights : sameColumns(pendingShares(pending, { columns, weights: uncapped }), taken),
+    uncapped: isUncapped ? taken.weights : sameColumns(pendingShares(pending, { columns, weights: uncapped, ...(counts ? { counts } : {}) }), taken),
     targets: { columns, weights },
     cap,
     capped: capped.filter((column) => taken.columns.includes(column)),
     redistributed,
     ...(trackingError === undefined ? {} : { trackingError }),
     ...(basket === undefined ? {} : { basket: basket * taken.growth }),
+    ...(taken.counts === undefined ? {} : { counts: taken.counts }),
   };
 }
 

@@ -31,6 +31,11 @@ const COLUMNS_NEEDED: Readonly<Record<DerivedName, readonly string[]>> = {
   AGE: [],
 };
 
+/** Whether share counts are held: what market values that change between reviews are made of. */
+export function isSharesHeld(market: MarketData): boolean {
+  return isHeld(market, 'SHARES_OUTSTANDING');
+}
+
 function isHeld(market: MarketData, column: string): boolean {
   if (market.fields.has(column) || market.reference.columns.includes(column)) return true;
   return column === 'MARKET_CAP' && isHeld(market, 'SHARES_OUTSTANDING');

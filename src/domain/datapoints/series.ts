@@ -56,6 +56,8 @@ export interface SeriesTable {
   market(name: string): Series;
   reference(name: string): Series;
   derived(name: Exclude<DerivedName, 'VOLATILITY' | 'MOMENTUM' | 'BETA'>): Series;
+  /** Shares outstanding, times free float where that counts. */
+  shares(counted: 'all' | 'float'): Series;
   /** Returns of the total variant that windows read: those between bars on two sessions in a row. */
   returns(): Series;
   /** Their growth factors: what a product of returns multiplies. */
@@ -78,6 +80,10 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
     market: (name) => once(`market ${name}`, () => panelSeries(sm, name)),
     reference: (name) => once(`reference ${name}`, () => referenceSeries(sm, name)),
     derived: (name) => once(`derived ${name}`, () => derivedSeries(name)),
+    shares(counted) {
+      const outstanding = held('SHARES_OUTSTANDING');
+      return counted === 'all' ? outstanding : product(outstanding, freeFloat());
+    },
     returns: () => once('returns', () => betweenBars(sm, terms, 1)),
     growth: () => once('growth', () => betweenBars(sm, terms, 0)),
     inIndexCurrency(series) {

@@ -22,6 +22,8 @@ export interface IndexCase extends Omit<MarketSketch, 'dates'> {
   readonly weighting?: object;
   readonly universe?: readonly string[];
   readonly currency?: string;
+  readonly events?: object;
+  readonly selection?: readonly object[];
   readonly request?: RunRequest;
 }
 
@@ -32,6 +34,8 @@ export function runIndexCase({
   weighting = { type: 'EqualWeight' },
   universe,
   currency = 'USD',
+  events,
+  selection = [],
   request = {},
   ...sketch
 }: IndexCase): Run {
@@ -48,7 +52,8 @@ export function runIndexCase({
       kind: 'list',
       identifiers: universe ?? Object.keys(sketch.close).filter((name) => !/^[A-Z]{6}$/.test(name)),
     },
-    pipeline: { treatment, weighting },
+    pipeline: { selection, treatment, weighting },
+    ...(events === undefined ? {} : { events }),
   });
   return runOn(CALENDARS, buildMarket({ dates, ...sketch }), document, { createDecider: indexDecider, ...request });
 }

@@ -9,6 +9,7 @@ import { joinedPrice, price } from './prices.js';
 import { addedRates, ratesByName, wholeRates } from './rates.js';
 import { dividendPoints, netDividendPoints, transfers } from './dividends.js';
 import { distributions } from './distributions.js';
+import { shareChanges } from './share-changes.js';
 import { shortCash } from './short-cash.js';
 
 /**
@@ -175,6 +176,7 @@ export const BLOCKS = {
   shortCash,
   distributions,
   transfers,
+  shareChanges,
   drift,
   ownParts,
   rates: {

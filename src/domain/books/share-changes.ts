@@ -1,0 +1,199 @@
+import type { Series } from '../datapoints/series.js';
+import { shareCounts } from '../datapoints/share-counts.js';
+import type { IndexDocument, TreatmentSpec } from '../documents/index-document.js';
+import { countedShares } from '../documents/share-terms.js';
+import { shareFactor } from '../index-mathematics/adjusted-close.js';
+import { carriedUnder } from '../index-mathematics/growth.js';
+import { effectAt } from '../index-mathematics/session-effects.js';
+import type { SessionMarket } from '../market/session-market.js';
+import type { BookState } from './book-state.js';
+
+/** Share counts that a book follows between reviews. */
+export interface ShareChangeTerms {
+  readonly counts: Series;
+  /** Smallest change that applies. */
+  readonly threshold: number;
+}
+
+/** Counts of securities: those that index shares stand for, and those of the data seen last, [n] each; NaN unknown. */
+export interface SecurityCounts {
+  readonly adopted: Float64Array;
+  readonly latest: Float64Array;
+}
+
+/** The same of what a book holds. */
+export interface HeldCounts extends SecurityCounts {
+  readonly columns: Int32Array;
+}
+
+/** Share counts of a book while it is simulated, by slot, [H]. */
+export interface CountState extends SecurityCounts {
+  readonly terms: ShareChangeTerms;
+  /** Memory for the columns held and their counts on a session. */
+  readonly columns: Int32Array;
+  readonly values: Float64Array;
+  readonly changes: ShareChange[];
+}
+
+/** A change of shares or float that a book took up between reviews. */
+export interface ShareChange {
+  /** Session of its date: it applied after the close before. */
+  readonly session: number;
+  readonly column: number;
+  /** Float-adjusted shares before, on the share basis of the session, and after. */
+  readonly before: number;
+  readonly after: number;
+}
+
+/** What an index needs to follow share counts; undefined where its shares change at reviews alone. */
+export function shareChangeTerms({ sm, document, treatment }: FollowingIndex): ShareChangeTerms | undefined {
+  const { events, pipeline } = document;
+  if (events?.share_changes !== 'effective') return undefined;
+  const counted = countedShares(pipeline?.weighting);
+  if (counted === null) return undefined;
+  const counts = shareCounts(sm, { counted, maxStaleSessions: treatment.max_stale_sessions });
+  return counts === null ? undefined : { counts, threshold: events.threshold };
+}
+
+interface FollowingIndex {
+  readonly sm: SessionMarket;
+  readonly document: IndexDocument;
+  readonly treatment: TreatmentSpec;
+}
+
+/** Counts of some securities on a session, as a composition adopts them. */
+export function countsOn({ counts }: ShareChangeTerms, session: number, columns: Int32Array): SecurityCounts {
+  const adopted = new Float64Array(columns.length);
+  counts.fill(session, columns, adopted);
+  return { adopted, latest: adopted };
+}
+
+export function openCounts(terms: ShareChangeTerms | undefined, slots: number): CountState | null {
+  if (terms === undefined) return null;
+  return {
+    terms,
+    adopted: new Float64Array(slots).fill(Number.NaN),
+    latest: new Float64Array(slots).fill(Number.NaN),
+    columns: new Int32Array(slots),
+    values: new Float64Array(slots),
+    changes: [],
+  };
+}
+
+/** Rounding of a count that is a product of two. */
+const EPSILON = 1e-12;
+
+/**
+ * Changes of share counts that take effect after the close before a session: factors on what is held, by place. Counts
+ * are compared where those of the data change, so that data which states a split or a rights issue late changes nothing.
+ * @cost O(H)
+ */
+export function countFactors(state: BookState, session: number): ReadonlyMap<number, number> | null {
+  const { shareCounts: counts, count, held, columns, today } = state;
+  if (counts === null) return null;
+  scaleCounts(state, session);
+  const { adopted, latest, terms, changes } = counts;
+  const own = counts.columns.subarray(0, count);
+  for (let k = 0; k < count; k++) own[k] = columns[held[k]!]!;
+  const values = counts.values.subarray(0, count);
+  terms.counts.fill(session, own, values);
+  let factors: Map<number, number> | null = null;
+  for (let k = 0; k < count; k++) {
+    const after = values[k]!;
+    const slot = held[k]!;
+    if (!(after > 0) || after === latest[slot]) continue;
+    // Shares that a merger issues are compared once the shares of the other security have turned into them.
+    if (today !== undefined && isIssuing(today.conversions, own[k]!)) continue;
+    latest[slot] = after;
+    const before = adopted[slot]!;
+    if (!(before > 0)) {
+      adopted[slot] = after;
+      continue;
+    }
+    const factor = after / before;
+    if (factor === 1 || Math.abs(factor - 1) < terms.threshold - EPSILON) continue;
+    adopted[slot] = after;
+    (factors ??= new Map()).set(k, factor);
+    changes.push({ session, column: own[k]!, before, after });
+  }
+  return factors;
+}
+
+function isIssuing(conversions: ReadonlyMap<number, number>, column: number): boolean {
+  for (const into of conversions.values()) if (into === column) return true;
+  return false;
+}
+
+/** Splits and rights change counts as they change index shares. */
+function scaleCounts({ shareCounts: counts, effects, slotOf, isHeld, sm }: BookState, session: number): void {
+  const { starts, columns, ratio, rights } = effects;
+  for (let e = starts[session]!; e < starts[session + 1]!; e++) {
+    if (ratio[e] === 1 && rights[e] === 0) continue;
+    const column = columns[e]!;
+    const slot = slotOf[column]!;
+    if (slot < 0 || isHeld[slot] !== 1) continue;
+    const before = carriedUnder(sm, effects, session - 1, column);
+    counts!.adopted[slot]! *= shareFactor(effectAt(effects, e), before, effects.terms);
+  }
+}
+
+/** Counts of the constituents that targets bring, one per column of theirs. */
+export function adoptCounts(
+  { shareCounts: counts, slotOf, isHeld }: BookState,
+  { columns, counts: of }: { readonly columns: Int32Array; readonly counts?: SecurityCounts },
+): void {
+  if (counts === null) return;
+  const { adopted, latest } = counts;
+  for (let slot = 0; slot < isHeld.length; slot++) if (isHeld[slot] === 0) adopted[slot] = latest[slot] = Number.NaN;
+  for (let k = 0; k < columns.length; k++) {
+    const slot = slotOf[columns[k]!]!;
+    adopted[slot] = of?.adopted[k] ?? Number.NaN;
+    latest[slot] = of?.latest[k] ?? Number.NaN;
+  }
+}
+
+/** Counts of a security that another turned into: those of one that was held grow as what is held of it. */
+export function convertCounts(state: BookState, { slot, into, growth }: ConvertedCount): void {
+  const { shareCounts: counts } = state;
+  if (counts === null) return;
+  const { adopted, latest } = counts;
+  if (growth !== null) adopted[into]! *= growth;
+  else {
+    adopted[into] = adopted[slot]!;
+    latest[into] = latest[slot]!;
+  }
+}
+
+interface ConvertedCount {
+  readonly slot: number;
+  readonly into: number;
+  /** Of what is held of the other; null for a change of ticker into one that was not held, which has the counts before. */
+  readonly growth: number | null;
+}
+
+export function forgetCounts({ shareCounts: counts }: BookState, slot: number): void {
+  if (counts === null) return;
+  counts.adopted[slot] = Number.NaN;
+  counts.latest[slot] = Number.NaN;
+}
+
+/** Counts of what is held. */
+export function heldCounts({ shareCounts: counts, columns, held, count }: BookState): HeldCounts | undefined {
+  if (counts === null) return undefined;
+  const of = (values: Float64Array): Float64Array => Float64Array.from({ length: count }, (_, k) => values[held[k]!]!);
+  return {
+    columns: Int32Array.from({ length: count }, (_, k) => columns[held[k]!]!),
+    adopted: of(counts.adopted),
+    latest: of(counts.latest),
+  };
+}
+
+/**
+ * Sessions over which what is held may be summed ahead: changes that came one after the other are expected to go on, and
+ * throw away what was summed.
+ */
+export function sessionsAhead({ shareCounts }: BookState, session: number): number {
+  if (shareCounts === null) return Infinity;
+  const latest = shareCounts.changes.at(-1);
+  return latest === undefined ? Infinity : 1 + session - latest.session;
+}

@@ -41,6 +41,15 @@ const randomCase = fc
     dividends: fc.constantFrom('price', 'total', 'net'),
     weighting: fc.constantFrom('EqualWeight', 'MarketCapWeight', 'PriceWeight'),
     frequency: fc.constantFrom('none', 'weekly', 'daily'),
+    counts: fc.array(
+      fc.record({
+        name: fc.nat(5),
+        at: fc.integer({ min: 1, max: SESSIONS - 1 }),
+        percent: fc.integer({ min: -20, max: 30 }),
+      }),
+      { maxLength: 12 },
+    ),
+    threshold: fc.constantFrom(undefined, 0, 0.05, 0.1),
     lag: fc.integer({ min: 0, max: 4 }),
   })
   .map(sketch);
@@ -59,6 +68,8 @@ function sketch({
   weighting,
   frequency,
   lag,
+  counts,
+  threshold,
 }: {
   steps: number[];
   halts: { name: number; at: number }[];
@@ -68,6 +79,8 @@ function sketch({
   weighting: string;
   frequency: string;
   lag: number;
+  counts: { name: number; at: number; percent: number }[];
+  threshold: number | undefined;
 }): Sketched {
   const days = weekdays(SESSIONS);
   const path = (start: number, n: number): number[] => {
@@ -91,7 +104,18 @@ function sketch({
       close[name] = close[name]!.map((price, t) => (t > at ? null : price));
   }
   const currencies = Object.keys(close).map((name) => [name, { CURRENCY: CURRENCIES[name[0]!] ?? 'USD' }]);
-  const shares = Object.fromEntries(Object.keys(close).map((name, n) => [name, days.map(() => 100 + 10 * n)]));
+  const shares = Object.fromEntries(
+    Object.keys(close).map((name, n) => {
+      const own = counts.filter((one) => NAMES[one.name] === name[0]);
+      const split = (t: number): number =>
+        actions
+          .filter((one) => one.name === name && one.type === 'SPLIT' && days.indexOf(one.ex) <= t)
+          .reduce((ratio, { value }) => ratio * value, 1);
+      const grown = (t: number): number =>
+        own.filter(({ at }) => at <= t).reduce((factor, { percent }) => factor * (1 + percent / 100), 1);
+      return [name, days.map((_, t) => (100 + 10 * n) * split(t) * grown(t))];
+    }),
+  );
   return {
     sketch: {
       close: { ...close, EURUSD: path(1.1, 77), GBPUSD: path(1.3, 88) },
@@ -108,8 +132,13 @@ function sketch({
       },
       weighting: { type: weighting },
       rebalance: { frequency, effective_lag: lag },
+      ...(threshold === undefined ? {} : { events: { share_changes: 'effective', threshold } }),
     },
-    terms: { ...terms, keepsShares: weighting === 'PriceWeight' },
+    terms: {
+      ...terms,
+      keepsShares: weighting === 'PriceWeight',
+      threshold: weighting === 'MarketCapWeight' ? threshold : undefined,
+    },
   };
 }
 

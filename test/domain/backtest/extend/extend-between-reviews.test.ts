@@ -1,0 +1,69 @@
+import { fc } from '../../../fast-check.js';
+import { describe, expect, test } from 'vitest';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import { randomMarket } from '../random-market.js';
+import { randomDocument, randomRequest, run } from '../random-run.js';
+import { DAYS_ADDED, expectResumes, newTally, RUNS } from './growing-run.js';
+
+/** Shares that change by up to 30 % on some sessions. */
+const randomCounts = fc.array(fc.record({ cell: fc.nat(499), percent: fc.integer({ min: -25, max: 30 }) }), {
+  minLength: 10,
+  maxLength: 40,
+});
+
+function withCounts(market: MarketData, changes: readonly { cell: number; percent: number }[]): MarketData {
+  const names = market.identifiers.length;
+  const panel = market.fields.get('SHARES_OUTSTANDING')!.slice();
+  for (const { cell, percent } of changes)
+    for (let at = cell; at < panel.length; at += names) panel[at]! *= 1 + percent / 100;
+  return { ...market, fields: new Map([...market.fields, ['SHARES_OUTSTANDING', panel]]) };
+}
+
+const randomEvents = fc.record({
+  share_changes: fc.constantFrom('review', 'effective', 'effective'),
+  threshold: fc.constantFrom(0, 0.05, 0.1),
+});
+
+describe('changes between reviews', () => {
+  test('have the same bits in runs that are extended and in whole ones', () => {
+    const tally = newTally();
+    const seen = { changes: 0 };
+    fc.assert(
+      fc.property(
+        randomMarket,
+        randomDocument,
+        randomRequest,
+        randomCounts,
+        randomEvents,
+        fc.integer({ min: 10, max: 30 }),
+        fc.array(fc.integer({ min: 1, max: DAYS_ADDED }), { minLength: 1, maxLength: 4 }),
+        ({ market: plain }, drawn, request, counts, events, rows, steps) => {
+          const market = withCounts(plain, counts);
+          const document = IndexDocument.parse({
+            ...drawn,
+            pipeline: { ...drawn.pipeline, weighting: { ...drawn.pipeline!.weighting, type: 'MarketCapWeight' } },
+            events,
+          });
+          expectResumes({
+            market,
+            document,
+            request: { ...request, createDecider: indexDecider },
+            rows,
+            steps,
+            tally,
+          });
+          try {
+            seen.changes += run(market, document, { createDecider: indexDecider }).index.book.shareChanges?.length ?? 0;
+          } catch {
+            // Chance made a market that refuses it.
+          }
+        },
+      ),
+      { numRuns: 6 * RUNS },
+    );
+    expect(tally.extended).toBeGreaterThan(RUNS);
+    expect(seen.changes).toBeGreaterThan(RUNS);
+  });
+});

@@ -95,6 +95,8 @@ export interface Recorded {
   readonly slot: number[];
   readonly dividends: number[];
   readonly moved: number[];
+  readonly keptAt: number[];
+  readonly kept: number[];
 }
 
 export type Order = { -readonly [K in keyof UnfilledOrder]: UnfilledOrder[K] };

@@ -53,7 +53,7 @@ export function openBook(input: BookInput): BookState {
     path: 1,
     carry: 1,
     basketUnit: null,
-    transfers: { at: [], slot: [], dividends: [], moved: [] },
+    transfers: { at: [], slot: [], dividends: [], moved: [], keptAt: [], kept: [] },
     ...incomeArrays(input),
     periods: 0,
     ahead: { from: 0, to: 0, period: -1, values: new Float64Array(SESSIONS_AT_ONCE) },

@@ -1,6 +1,6 @@
 import type { OverlayPath } from '../overlays/overlay-type.js';
 import { overlayTypeOf } from '../overlays/catalogue.js';
-import { driftOf, type Book, type BookEvent, type BookOverlay, type BookPart, type Transfers } from './book.js';
+import { driftOf, wholeTransfers, type Book, type BookEvent, type BookOverlay, type BookPart, type Transfers } from './book.js';
 import { ordersOf, type EarlierOrders, type Layer } from './overlay-orders.js';
 import type { Compositions } from './compositions.js';
 import { overlayContext, sharesIn } from './overlay-context.js';
@@ -258,7 +258,7 @@ function driftAlong(
 /** Dividends and adjusted closes beneath, by what is held of each layer; nothing where there are none. */
 function transfersOf(layers: readonly Layer[], length: number): Pick<Book, 'transfers'> {
   const rows = layers.flatMap(({ book, places, shift, exposure, exchange }) => {
-    const { transfers } = book;
+    const transfers = wholeTransfers(book);
     if (transfers === undefined) return [];
     return Array.from(transfers.at, (p, i) => {
       const t = p - shift;
@@ -278,6 +278,8 @@ function transfersOf(layers: readonly Layer[], length: number): Pick<Book, 'tran
     slot: Int32Array.from(sorted, ({ slot }) => slot),
     dividends: Float64Array.from(sorted, ({ dividends }) => dividends),
     moved: Float64Array.from(sorted, ({ moved }) => moved),
+    keptAt: new Int32Array(0),
+    kept: new Float64Array(0),
   };
   return { transfers };
 }

@@ -89,14 +89,13 @@ const EPSILON = 1e-12;
  * @cost O(H)
  */
 export function countFactors(state: BookState, session: number): ReadonlyMap<number, number> | null {
-  const { shareCounts: counts, count, held, columns, today } = state;
+  const { shareCounts: counts, count, held, today } = state;
   if (counts === null) return null;
   scaleCounts(state, session);
   const { adopted, latest, terms, changes } = counts;
-  const own = counts.columns.subarray(0, count);
-  for (let k = 0; k < count; k++) own[k] = columns[held[k]!]!;
-  const values = counts.values.subarray(0, count);
-  terms.counts.fill(session, own, values);
+  const own = counts.columns;
+  const { values } = counts;
+  if (!readCounts(state, session)) return null;
   let factors: Map<number, number> | null = null;
   for (let k = 0; k < count; k++) {
     const after = values[k]!;
@@ -117,6 +116,28 @@ export function countFactors(state: BookState, session: number): ReadonlyMap<num
     changes.push({ session, column: own[k]!, before, after });
   }
   return factors;
+}
+
+/**
+ * Reads the counts of what is held.
+ * @returns whether one differs from that seen last
+ */
+function readCounts({ shareCounts, heldColumns, held, count }: BookState, session: number): boolean {
+  const { columns: own, values, latest, terms } = shareCounts!;
+  own.set(count === heldColumns.length ? heldColumns : heldColumns.subarray(0, count));
+  const { panel } = terms.counts;
+  const row = panel === undefined ? -1 : panel.rowAt(session);
+  if (panel !== undefined && row >= 0) {
+    let isChanged = false;
+    for (let k = 0; k < count; k++) {
+      const value = panel.cells[row + own[k]!]!;
+      values[k] = value;
+      if (value !== latest[held[k]!]! && value === value) isChanged = true;
+    }
+    return isChanged;
+  }
+  terms.counts.fill(session, own.subarray(0, count), values.subarray(0, count));
+  return true;
 }
 
 function isIssuing(conversions: ReadonlyMap<number, number>, column: number): boolean {

@@ -89,7 +89,7 @@ function earnedBeside({
 }: BookState): Pick<Book, 'drift' | 'transfers' | 'reinvested'> {
   return {
     ...(drift === gross ? {} : { drift }),
-    ...(transfers.at.length === 0
+    ...(transfers.at.length + transfers.keptAt.length === 0
       ? {}
       : {
           transfers: {
@@ -97,6 +97,8 @@ function earnedBeside({
             slot: Int32Array.from(transfers.slot),
             dividends: Float64Array.from(transfers.dividends),
             moved: Float64Array.from(transfers.moved),
+            keptAt: Int32Array.from(transfers.keptAt),
+            kept: Float64Array.from(transfers.kept),
           },
         }),
     ...(reinvested === null ? {} : { reinvested }),

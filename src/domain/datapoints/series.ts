@@ -82,7 +82,8 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
     derived: (name) => once(`derived ${name}`, () => derivedSeries(name)),
     shares(counted) {
       const outstanding = held('SHARES_OUTSTANDING');
-      return counted === 'all' ? outstanding : product(outstanding, freeFloat());
+      const isFloatHeld = sm.market.fields.has('FREE_FLOAT') || sm.market.reference.columns.includes('FREE_FLOAT');
+      return counted === 'float' && isFloatHeld ? product(outstanding, freeFloat()) : outstanding;
     },
     returns: () => once('returns', () => betweenBars(sm, terms, 1)),
     growth: () => once('growth', () => betweenBars(sm, terms, 0)),

@@ -9,7 +9,7 @@ import { joinedPrice, price } from './prices.js';
 import { addedRates, ratesByName, wholeRates } from './rates.js';
 import { dividendPoints, netDividendPoints, transfers } from './dividends.js';
 import { distributions } from './distributions.js';
-import { shareChanges } from './share-changes.js';
+import { keptShares, shareChanges } from './share-changes.js';
 import { shortCash } from './short-cash.js';
 
 /**
@@ -177,6 +177,7 @@ export const BLOCKS = {
   distributions,
   transfers,
   shareChanges,
+  keptShares,
   drift,
   ownParts,
   rates: {

@@ -5,7 +5,7 @@ import { growthStep, openingFactor, type ShareTerms } from '#domain/index-mathem
 import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session-effect.js';
 import { runShareTerms } from '#domain/backtest/run-file/header.js';
 import { lastAtMost } from '#domain/numbers/search.js';
-import { SHARE_CHANGE_WIDTH } from '#domain/backtest/run-file/share-changes.js';
+import { countChanges } from '#domain/backtest/run-file/share-changes.js';
 import { runEffects, type RunEffect } from '../../run-effects.js';
 import { inBatches, type ExportSource, type Producer } from '../batch.js';
 import { keptColumns } from '../kept-columns.js';
@@ -95,7 +95,7 @@ function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): Event
   const within = ({ at }: { readonly at: number }): boolean => at >= from && at < to;
   const actions = grouped(runEffects(columns).filter(within), ({ at }) => at);
   const exits = grouped(freeTrades(columns).filter(within), ({ at }) => at);
-  const changes = grouped(shareChanges(columns).filter(within), ({ at }) => at);
+  const changes = grouped(countChanges(columns).filter(within), ({ at }) => at);
   const step = growthSteps(columns);
   const terms = runShareTerms(columns.header.treatment);
   const isFixed = isDivisorFixed(columns);
@@ -140,22 +140,6 @@ function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): Event
     }));
     const all = [...rows, ...leaving].toSorted((a, b) => a.name - b.name);
     return isFixed && before.isIndex ? all.map((row) => ({ ...row, effect: 0 })) : all;
-  });
-}
-
-/** Shares that the index stood for on a date over those before. */
-interface ShareChange {
-  readonly at: number;
-  readonly name: number;
-  readonly factor: number;
-}
-
-function shareChanges(columns: RunColumns): ShareChange[] {
-  if (!columns.has('shareChanges')) return [];
-  const rows = columns.f64('shareChanges');
-  return Array.from({ length: rows.length / SHARE_CHANGE_WIDTH }, (_, i) => {
-    const [name, at, before, after] = rows.subarray(SHARE_CHANGE_WIDTH * i, SHARE_CHANGE_WIDTH * (i + 1));
-    return { at: at!, name: name!, factor: after! / before! };
   });
 }
 

@@ -122,6 +122,7 @@ function computePortfolio(index: IndexRun, { plan, from, to, own, report }: Port
     sm: compositions.sm,
     treatment: compositions.treatment,
     growth: indexTerms(compositions),
+    outside: compositions.outside,
     shareChanges: hasOwnRebalances(strategy) ? undefined : shareChangeTerms(compositions),
     from,
     to,

@@ -4,6 +4,7 @@ import type { SessionMarket } from '../market/session-market.js';
 import type { ReturnVariant } from '../market/market-data.js';
 import type { PartName } from '../overlays/overlay-type.js';
 import { firstAtLeast } from '../numbers/search.js';
+import type { OutsideMergers } from './outside-mergers.js';
 import type { HeldCounts, SecurityCounts, ShareChange, ShareChangeTerms } from './share-changes.js';
 
 /** Weights that a book takes at the close of a session. */
@@ -58,6 +59,8 @@ export interface BookInput {
    * from there.
    */
   readonly followedFrom?: number;
+  /** Mergers by which securities leave instead of turning into others; none unless given. */
+  readonly outside?: OutsideMergers | undefined;
   /** Share counts that it follows between reviews; none unless given. */
   readonly shareChanges?: ShareChangeTerms | undefined;
   /** What a book that this one holds the weights of was waiting for at the first session. */

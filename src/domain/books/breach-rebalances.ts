@@ -161,6 +161,7 @@ function bookOf(composer: Composer, { indexId, first }: WatchInput, { stored, at
   return simulateBook({
     title: `The index ${indexId}`,
     sm,
+    outside: composer.outsideMergers(indexId),
     shareChanges: shareChangeTerms({ sm, document, treatment }),
     treatment,
     growth: indexTerms({ treatment, document }),

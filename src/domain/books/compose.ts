@@ -26,7 +26,16 @@ export function compose(composer: Composer, { indexId, until, tick }: ComposeInp
     rule === null
       ? decideAll(composer, { indexId, due, before: [], tick })
       : decideWatched(composer, { indexId, rule, due, first, last, tick });
-  return { document, treatment, sm, first, ...decided, memory: composer.left(indexId) };
+  const outside = composer.outsideMergers(indexId);
+  return {
+    document,
+    treatment,
+    sm,
+    first,
+    ...decided,
+    memory: composer.left(indexId),
+    ...(outside === undefined ? {} : { outside }),
+  };
 }
 
 /** The first rebalance of an index, whether or not anything comes of it. @throws Refusal NO_DATA_IN_RANGE */
@@ -59,6 +68,7 @@ export function composeOn(
     list,
     findings,
     memory: due.length === 0 ? memory : composer.left(indexId),
+    outside: composer.outsideMergers(indexId),
   };
 }
 

@@ -7,6 +7,7 @@ import type { Decider, DecisionMemory } from './decider.js';
 import type { OverlaySpec } from '../overlays/catalogue.js';
 import type { Book } from './book.js';
 import type { DueRebalance } from './due-rebalances.js';
+import type { OutsideMergers } from './outside-mergers.js';
 import type { SecurityCounts } from './share-changes.js';
 
 /** What an index consists of from one rebalance to the next. */
@@ -59,6 +60,8 @@ export interface Compositions {
   readonly findings: readonly Finding[];
   /** State that its decisions carry over to later ones; null where they carry none. */
   readonly memory: DecisionMemory | null;
+  /** Mergers into securities that it does not hold; absent where it holds every acquirer. */
+  readonly outside?: OutsideMergers | undefined;
   /** Of an overlay. */
   readonly overlay?: ComposedOverlay;
   /**
@@ -84,6 +87,10 @@ export interface Composer {
   treatment(indexId: string): TreatmentSpec;
   /** Columns of the index's universe that are priceable on a session, ascending. */
   universe(indexId: string, session: number): Int32Array;
+  /** By column, 1 for the members of the universe of an index on a session, priced or not. */
+  members(indexId: string, session: number): Uint8Array;
+  /** Mergers by which securities leave an index; undefined where it holds every acquirer. */
+  outsideMergers(indexId: string): OutsideMergers | undefined;
   decider(indexId: string): Decider;
   /**
    * Every composition effective on or before the composer's last day.

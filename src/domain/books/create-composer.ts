@@ -11,7 +11,8 @@ import { marketOn } from './market-on.js';
 import { compose, composeOn } from './compose.js';
 import { overlayCompositions } from './overlay-compositions.js';
 import { createSeats, type KnownMarkets } from './known-seats.js';
-import { membersIn, universeOn } from './universe-on.js';
+import { outsideMergers, type OutsideMergers } from './outside-mergers.js';
+import { membersIn, universeMembers, universeOn } from './universe-on.js';
 import {
   type Composition,
   type Compositions,
@@ -58,6 +59,7 @@ export function createComposer({
   const deciders = new Map<string, Decider>();
   const composed = new Map<string, Compositions>();
   const running = new Set<string>();
+  const outside = new Map<string, OutsideMergers | undefined>();
   const membersOf = membersIn(market);
 
   const composer: Composer = {
@@ -77,6 +79,11 @@ export function createComposer({
       return composer.treatment(document.derivation!.source_index_id);
     },
     universe: (indexId, session) => universeOn(composer, membersOf, { indexId, session }),
+    members: (indexId, session) => universeMembers(composer, membersOf, { indexId, session }),
+    outsideMergers(indexId) {
+      if (!outside.has(indexId)) outside.set(indexId, outsideMergers(composer, indexId));
+      return outside.get(indexId);
+    },
     decider(indexId) {
       let decider = deciders.get(indexId);
       if (!decider) deciders.set(indexId, (decider = createDecider(composer.document(indexId), composer)));

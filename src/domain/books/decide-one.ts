@@ -34,7 +34,12 @@ export function decideOne(composer: Composer, { indexId, rebalance, known }: Dec
   const decision = seat.composer.decider(indexId).decide(seat.session, incumbents, outgoing);
   if (decision.kind === 'decided') {
     assertHeld(seat.composer.market(indexId), decision.columns, sm);
-    const index = { sm, document: composer.document(indexId), treatment: composer.treatment(indexId) };
+    const index = {
+      sm,
+      document: composer.document(indexId),
+      treatment: composer.treatment(indexId),
+      outside: composer.outsideMergers(indexId),
+    };
     const composition = takeEffect(index, rebalance, decision);
     if (composition) {
       const findings = datedFindings(decision.findings, rebalance.date);

@@ -84,13 +84,14 @@ function simulatedBook({
   roomForWeights,
   tick,
 }: IndexBookInput): Book {
-  const { sm, treatment, document, first, list } = compositions;
+  const { sm, treatment, document, first, list, outside } = compositions;
   return simulateBook({
     title: `The index ${document.id}`,
     sm,
     treatment,
     growth: indexTerms(compositions, variant),
     ...(variant ? { indexTerms: indexTerms(compositions) } : {}),
+    outside,
     isBrief,
     isSparse,
     ...(followedFrom === undefined ? {} : { followedFrom }),

@@ -8,7 +8,7 @@ import type { Composer, DeciderFactory, DecisionSeat } from './compositions.js';
 import type { Decider, DecisionMemory } from './decider.js';
 import { hasAnyBar } from './due-rebalances.js';
 import { marketOn } from './market-on.js';
-import { membersIn, universeOn } from './universe-on.js';
+import { membersIn, universeMembers, universeOn } from './universe-on.js';
 
 /** The market as it was known at the ends of days. */
 export interface KnownMarkets {
@@ -67,6 +67,7 @@ export function createSeats({ composer, known, calendars, createDecider }: Seats
       ...composer,
       market: (indexId) => marketOn({ market, calendars, code: composer.document(indexId).calendar }),
       universe: (indexId, session) => universeOn(own, membersOf, { indexId, session }),
+      members: (indexId, session) => universeMembers(own, membersOf, { indexId, session }),
       decider(indexId) {
         let decider = deciders.get(indexId);
         if (!decider) deciders.set(indexId, (decider = createDecider(composer.document(indexId), own)));

@@ -28,6 +28,7 @@ export function openBook(input: BookInput): BookState {
     sm,
     treatment,
     growth,
+    outside: input.outside,
     columns,
     slotOf,
     rates: exchangeRates(sm, growth.currency),

@@ -3,6 +3,7 @@ import { marketBetween } from '../index-mathematics/market-between.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { Targets } from './book.js';
 import { indexTerms } from './index-run.js';
+import type { OutsideMergers } from './outside-mergers.js';
 import { ownEnd } from './resumed-book.js';
 import { shareChangeTerms, type SecurityCounts } from './share-changes.js';
 import { simulateBook } from './simulate-book.js';
@@ -11,6 +12,7 @@ export interface PendingInput {
   readonly sm: SessionMarket;
   readonly document: IndexDocument;
   readonly treatment: TreatmentSpec;
+  readonly outside?: OutsideMergers | undefined;
   /** Session whose closes turn target weights into index shares, and the one at whose close the shares take effect. */
   readonly pricing: number;
   readonly session: number;
@@ -33,7 +35,7 @@ export interface PendingShares {
  * @cost O((session - pricing) N)
  */
 export function pendingShares(
-  { sm, document, treatment, pricing, session }: PendingInput,
+  { sm, document, treatment, outside, pricing, session }: PendingInput,
   targets: Omit<Targets, 'session'>,
 ): PendingShares {
   const growth = indexTerms({ treatment, document }, 'price');
@@ -45,6 +47,7 @@ export function pendingShares(
     // What waits for a bar, or fails without one, is a matter of the index that takes the shares over.
     treatment: { ...treatment, stale_targets: 'carry', missing_prices: 'carry' },
     growth,
+    outside,
     from: pricing,
     to: session,
     targets: [{ ...targets, session: pricing }],

@@ -26,7 +26,7 @@ export function takeEffect(index: TakingIndex, timing: DueRebalance, decided: De
 }
 
 /** An index that takes a composition. */
-export type TakingIndex = Pick<PendingInput, 'sm' | 'document' | 'treatment'>;
+export type TakingIndex = Pick<PendingInput, 'sm' | 'document' | 'treatment' | 'outside'>;
 
 /** Index shares of the pricing session at what they have become by the effective close. */
 function takeShares(index: TakingIndex, timing: DueRebalance, decided: Decided): Composition | undefined {

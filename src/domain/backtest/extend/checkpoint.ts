@@ -147,4 +147,4 @@ export function treatmentOf(documents: Readonly<Record<string, IndexDocument>>, 
 }
 
 /** Inputs of the books of an index: definition, treatment and market. */
-export type IndexContext = Pick<Compositions, 'document' | 'treatment' | 'sm'>;
+export type IndexContext = Pick<Compositions, 'document' | 'treatment' | 'sm' | 'outside'>;

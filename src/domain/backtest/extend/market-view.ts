@@ -63,7 +63,14 @@ export function viewOf(input: ResumeRunInput): MarketView {
     range,
     spanOf,
     composing: (looks, work) => composingOn(input, due, { looks, work }),
-    contextOf: (id) => ({ document: documents[id]!, treatment: treatmentOf(documents, id), sm: smOf(id) }),
+    contextOf(id) {
+      const document = documents[id]!;
+      const outside =
+        document.events?.acquirer === 'remove'
+          ? composingOn(input, due, { looks: [], work: (composer) => composer.outsideMergers(id) })
+          : undefined;
+      return { document, treatment: treatmentOf(documents, id), sm: smOf(id), outside };
+    },
     decided(id) {
       const found = composed.get(id);
       return found === undefined ? NOTHING : { composed: found.list, findings: found.findings };

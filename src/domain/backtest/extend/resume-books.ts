@@ -45,6 +45,7 @@ export function resumeBook(
     targets: composed
       .filter(({ session }) => session <= to)
       .map((composition) => indexTargets(composition, isUncapped)),
+    outside: index.outside,
     shareChanges: shareChangeTerms(index),
     initialValue: document.base_value,
     costRate: 0,
@@ -126,6 +127,7 @@ export function resumePortfolio(
     to,
     targets,
     growth: indexTerms(index),
+    outside: index.outside,
     shareChanges: hasOwnRebalances(strategy) ? undefined : shareChangeTerms(index),
     initialValue: request.initial_capital,
     costRate: request.transaction_cost_bps / 10_000,

@@ -24,6 +24,7 @@ function withCounts(market: MarketData, changes: readonly { cell: number; percen
 const randomEvents = fc.record({
   share_changes: fc.constantFrom('review', 'effective', 'effective'),
   threshold: fc.constantFrom(0, 0.05, 0.1),
+  acquirer: fc.constantFrom('convert', 'remove'),
 });
 
 describe('changes between reviews', () => {
@@ -45,6 +46,7 @@ describe('changes between reviews', () => {
             ...drawn,
             pipeline: { ...drawn.pipeline, weighting: { ...drawn.pipeline!.weighting, type: 'MarketCapWeight' } },
             events,
+            universe: { kind: 'list', identifiers: ['AA', 'BB', 'CC', 'DD', 'EE', 'FF', 'KID'] },
           });
           expectResumes({
             market,

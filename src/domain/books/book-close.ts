@@ -311,6 +311,7 @@ function takeTargets(state: BookState, targets: Targets, session: number): void 
   adoptCounts(state, targets);
   value[at]! *= retained;
   cash[at] = left;
+  if (targets.entered !== undefined) state.divisor[at]! *= targets.entered;
   if (targets.basket !== undefined) holdBasket(state, at, targets.basket);
   for (const slot of waiting) openOrder(state, { session, slot, target: asked[slot]!, held: weights[row + slot]! });
 }

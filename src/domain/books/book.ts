@@ -18,6 +18,8 @@ export interface Targets {
   readonly cash?: number;
   /** Money that the fixed numbers of shares are worth which the weights stand for; absent where weights decide. */
   readonly basket?: number;
+  /** Market value over that before, of securities that enter with shares of their own: the divisor changes by it. */
+  readonly entered?: number;
   /** Share counts that the weights stand for, where the book follows them between reviews. */
   readonly counts?: SecurityCounts;
 }

@@ -5,6 +5,7 @@ import { Refusal } from '../refusals/refusal.js';
 import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 import { type DueRebalance, dueRebalances } from './due-rebalances.js';
 import { decideOne } from './decide-one.js';
+import { decideWithChanges, hasMemberChanges } from './member-changes.js';
 import { decideWatched, ruleOf } from './breach-rebalances.js';
 import type { Composition, Compositions, Composer, ResumedIndex } from './compositions.js';
 
@@ -22,8 +23,9 @@ export function compose(composer: Composer, { indexId, until, tick }: ComposeInp
   const first = firstPriced(composer, { indexId, until });
   const due = dueRebalances(document, sm, { first, last });
   const rule = ruleOf(composer, indexId);
-  const decided =
-    rule === null
+  const decided = hasMemberChanges(composer, indexId)
+    ? decideWithChanges(composer, { indexId, due, first, last, tick })
+    : rule === null
       ? decideAll(composer, { indexId, due, before: [], tick })
       : decideWatched(composer, { indexId, rule, due, first, last, tick });
   const outside = composer.outsideMergers(indexId);

@@ -1,3 +1,4 @@
+import type { EventCause } from '../schedule/rebalance-causes.js';
 import type { Day } from '../time/days.js';
 import type { IndexDocument, TreatmentSpec } from '../documents/index-document.js';
 import type { Finding } from '../refusals/findings.js';
@@ -36,6 +37,12 @@ export interface Composition {
   readonly basket?: number;
   /** Share counts that the weights stand for at the effective close, where the index follows them between reviews. */
   readonly counts?: SecurityCounts;
+  /** Money that a market value is divided by for a weight that no limit changes, at the effective close. */
+  readonly worth?: number;
+  /** Securities that the decision left out, best ranked first, where they may replace others. */
+  readonly ranking?: Int32Array;
+  /** Market value over that before, where securities enter with the shares of their own. */
+  readonly entered?: number;
   /** Effective maximum weight, null without a cap. */
   readonly cap: number | null;
   /** Columns of the names held at the cap, ascending. */
@@ -45,7 +52,7 @@ export interface Composition {
   /** As its decision had it. */
   readonly trackingError?: number;
   /** What called for it, where that is not the schedule. */
-  readonly cause?: 'breach';
+  readonly cause?: EventCause;
 }
 
 export interface Compositions {

@@ -1,3 +1,4 @@
+import type { EventCause } from '../schedule/rebalance-causes.js';
 import { dayFrom, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
@@ -11,7 +12,7 @@ export interface DueRebalance {
   readonly decision: number;
   readonly announced: Day | null;
   /** What called for it, where that is not the schedule. */
-  readonly cause?: 'breach';
+  readonly cause?: EventCause;
 }
 
 /**

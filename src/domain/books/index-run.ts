@@ -109,10 +109,13 @@ function simulatedBook({
 
 /** Targets of the book of an index, or of the same index on its weights before capping. */
 export function indexTargets(
-  { session, columns, weights, uncapped, basket, counts }: Composition,
+  { session, columns, weights, uncapped, basket, counts, entered }: Composition,
   isUncapped: boolean,
 ): Targets {
-  const following = counts === undefined ? {} : { counts };
+  const following = {
+    ...(counts === undefined ? {} : { counts }),
+    ...(entered === undefined ? {} : { entered }),
+  };
   if (isUncapped) return { session, columns, weights: uncapped, ...following };
   return { session, columns, weights, ...(basket === undefined ? {} : { basket }), ...following };
 }

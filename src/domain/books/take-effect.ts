@@ -17,6 +17,17 @@ import type { Composition } from './compositions.js';
  * effective close.
  */
 export function takeEffect(index: TakingIndex, timing: DueRebalance, decided: Decided): Composition | undefined {
+  const taken = takeComposition(index, timing, decided);
+  const { ranking, worth } = decided;
+  if (taken === undefined || (ranking === undefined && worth === undefined)) return taken;
+  return {
+    ...(worth === undefined ? {} : { worth }),
+    ...taken,
+    ...(ranking === undefined ? {} : { ranking }),
+  };
+}
+
+function takeComposition(index: TakingIndex, timing: DueRebalance, decided: Decided): Composition | undefined {
   const isPending = index.document.rebalance.weights_as === 'shares' && timing.decision < timing.session;
   if (isPending) return takeShares(index, timing, decided);
   const taken = takeWeights(index, timing, decided);
@@ -30,7 +41,7 @@ export type TakingIndex = Pick<PendingInput, 'sm' | 'document' | 'treatment' | '
 
 /** Index shares of the pricing session at what they have become by the effective close. */
 function takeShares(index: TakingIndex, timing: DueRebalance, decided: Decided): Composition | undefined {
-  const { columns, weights, uncapped, cap, capped, redistributed, trackingError, basket } = decided;
+  const { columns, weights, uncapped, cap, capped, redistributed, trackingError, basket, worth } = decided;
   const pending = { ...index, pricing: timing.decision, session: timing.session };
   const following = shareChangeTerms(index);
   const counts = following && countsOn(following, timing.decision, columns);
@@ -48,6 +59,7 @@ function takeShares(index: TakingIndex, timing: DueRebalance, decided: Decided):
     redistributed,
     ...(trackingError === undefined ? {} : { trackingError }),
     ...(basket === undefined ? {} : { basket: basket * taken.growth }),
+    ...(worth === undefined ? {} : { worth: worth * taken.growth }),
     ...(taken.counts === undefined ? {} : { counts: taken.counts }),
   };
 }

@@ -1,5 +1,9 @@
 import { z } from 'zod';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
+import { AssetIdentifier } from '../schema/shape.js';
+
+/** Securities of a reserve. */
+const RESERVE_MAX = 1_000;
 
 /** Rank beyond which no universe has a security. */
 const RANK_MAX = 20_000;
@@ -48,6 +52,26 @@ export const EventsSpec = z
         unit: 'fraction',
         when: [{ share_changes: ['effective'] }],
       }),
+    replacement: z.enum(['none', 'next_ranked', 'reserve']).default('none').meta({
+      label: 'Replacement',
+      help: 'A constituent that leaves between reviews is replaced by nobody (none), by the best-ranked security that the last review left out and that still passes the rules (next_ranked), or by the first of a list (reserve).',
+    }),
+    reserve: z
+      .array(AssetIdentifier)
+      .min(1)
+      .max(RESERVE_MAX)
+      .optional()
+      .meta({
+        label: 'Reserve',
+        help: 'Identifiers in the order in which they enter.',
+        when: [{ replacement: ['reserve'] }],
+      }),
+    fast_entry: FastEntrySpec.optional().meta({
+      description: 'New securities that enter between reviews, each in place of the lowest-ranked constituent.',
+    }),
+    fast_exit: FastExitSpec.optional().meta({
+      description: 'Constituents that leave between reviews, each for the best-ranked security that is none.',
+    }),
     acquirer: z.enum(['convert', 'remove']).default('convert').meta({
       label: 'Acquirer outside the universe',
       help: 'A security merged into one outside the universe turns into it (convert), or leaves at its last price (remove).',
@@ -55,3 +79,9 @@ export const EventsSpec = z
   })
   .meta({ id: 'EventsSpec' });
 export type EventsSpec = z.infer<typeof EventsSpec>;
+
+/** Whether constituents of an index may change between its reviews by more than what actions do to them. */
+export function changesMembers(events: EventsSpec | undefined): events is EventsSpec {
+  if (events === undefined) return false;
+  return events.replacement !== 'none' || events.fast_entry !== undefined || events.fast_exit !== undefined;
+}

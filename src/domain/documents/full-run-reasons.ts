@@ -10,6 +10,7 @@ export const FULL_RUN_REASONS = {
   new_name: 'a name enters that the run never held (in runs of earlier builds)',
   holdings_diverged: 'portfolio and index begin or cease to have the same holdings',
   breach: 'a breach calls for a rebalance, or an index that rebalances on breaches lies beneath',
+  member_change: 'constituents may change on the new sessions between reviews',
   overlay: 'an overlay begins to hold cash that is converted, or overlays on one another have ended on different days',
   file_rewritten: 'the stored run has as many files as a run may have and is written anew',
 } as const;

@@ -36,3 +36,8 @@ function isMarketValue(weighting: WeightingSpec | undefined): boolean {
 export function holdsPrices(weighting: WeightingSpec | undefined): boolean {
   return weighting?.type === PRICE_WEIGHT && weighting.params['splits'] !== 'keep_weight';
 }
+
+/** Whether the weight of a constituent follows from its own market value or price, whoever the others are. */
+export function weighsItself(weighting: WeightingSpec | undefined): boolean {
+  return countedShares(weighting) !== null || weighting?.type === PRICE_WEIGHT;
+}

@@ -4,7 +4,8 @@ import type { Decided, Decider, Undecided } from '../books/decider.js';
 import type { RuleDocument, TreatmentSpec } from '../documents/index-document.js';
 import { isEqual } from '../numbers/number-types.js';
 import type { Finding } from '../refusals/findings.js';
-import { holdsPrices } from '../documents/share-terms.js';
+import { changesMembers } from '../documents/events-spec.js';
+import { holdsPrices, weighsItself } from '../documents/share-terms.js';
 import { exchangeRates, requireRate } from '../market/exchange-rates.js';
 import { growthOf } from '../index-mathematics/growth.js';
 import { growthTerms } from '../index-mathematics/growth-terms.js';
@@ -16,6 +17,7 @@ import { applyCaps, type Capped, type GroupCaps } from './capping.js';
 import { createCrossSections, type CrossSection, type CrossSections } from '../datapoints/cross-section.js';
 import { fieldFindings, type PlacedUse } from './field-findings.js';
 import type { Series } from '../datapoints/series.js';
+import { createPool } from './review-pool.js';
 import { chooseOn, type AskedDecision, type Choice, type WaterfallStep } from './choose.js';
 import type { FieldUse } from '../datapoints/field-use.js';
 import type { RawWeights } from './weighting-class.js';
@@ -117,9 +119,17 @@ export function createDecider({
     const choice = chosen(asked, () => chooseOn({ ...asked, pipeline, sections, market, engine, indexWeights }));
     return decideOn(choice, { document, pipeline, market });
   };
+  const verdictsOn = (session: number, incumbents: Int32Array | null) => trace(session, incumbents).verdicts;
+  const pool = createPool({ pipeline, sections, market, engine, universe: universeOf, indexWeights, verdictsOn });
+  const isRanked = document.events?.replacement === 'next_ranked';
   return {
     remembers: pipeline.remembers,
-    decide: (session, incumbents) => trace(session, incumbents).decision,
+    pool,
+    decide(session, incumbents) {
+      const { decision } = trace(session, incumbents);
+      if (!isRanked || decision.kind !== 'decided') return decision;
+      return { ...decision, ranking: pool.ranking(session, incumbents === null ? null : Int32Array.from(incumbents)) };
+    },
     trace,
   };
 }
@@ -212,10 +222,22 @@ function decideOn(choice: Choice, { document, pipeline, market }: DecideInput): 
     ...(holdsPrices(document.pipeline.weighting) && isEqual(capping.weights, uncapped)
       ? { basket: raw.values.reduce((sum, value) => sum + value, 0) }
       : {}),
+    ...(changesMembers(document.events) ? worthOf(document, raw.values, capping) : {}),
     waterfall,
     unweighted,
   };
   return { ...traced, capping, decision };
+}
+
+/** Money over which a market value, or a price, is the weight of a security that no limit changes. */
+function worthOf(
+  { pipeline: { weighting } }: RuleDocument,
+  values: Float64Array,
+  { capped, scaleOf, weights }: Capped,
+): { readonly worth?: number } {
+  if (!weighsItself(weighting)) return {};
+  const free = weights.findIndex((_, position) => !capped.includes(position));
+  return { worth: values.reduce((sum, value) => sum + value, 0) / (free < 0 ? 1 : scaleOf(free)) };
 }
 
 /** Caps of each grouping over the names held; names whose group is missing form one group of their own. */

@@ -1,3 +1,4 @@
+import type { EventCause } from '../../schedule/rebalance-causes.js';
 import { breachRuleOf } from '../../compliance/breach-watch.js';
 import { formatDay } from '../../time/days.js';
 import type { ShareTerms } from '../../index-mathematics/adjusted-close.js';
@@ -82,7 +83,7 @@ export interface StoredRebalance {
   /** To the parent of a derived index, annualised, as forecast at the decision; absent without a risk model. */
   readonly tracking_error?: number;
   /** What called for it, where that is not the schedule. */
-  readonly cause?: 'breach';
+  readonly cause?: EventCause;
   /** Day at whose closes its weights became index shares, where that is before the effective one. */
   readonly reference?: string;
 }

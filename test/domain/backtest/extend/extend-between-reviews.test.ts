@@ -25,12 +25,20 @@ const randomEvents = fc.record({
   share_changes: fc.constantFrom('review', 'effective', 'effective'),
   threshold: fc.constantFrom(0, 0.05, 0.1),
   acquirer: fc.constantFrom('convert', 'remove'),
+  replacement: fc.constantFrom('none', 'none', 'next_ranked', 'reserve'),
+  reserve: fc.constant(['EE', 'FF', 'AA', 'BB', 'CC', 'DD']),
+  fast_exit: fc.constantFrom(undefined, undefined, {
+    rank: 4,
+    field: 'MARKET_CAP',
+    schedule: { frequency: 'weekly', weekday: 2 },
+  }),
+  fast_entry: fc.constantFrom(undefined, undefined, { rank: 3, field: 'MARKET_CAP', after_sessions: 2 }),
 });
 
 describe('changes between reviews', () => {
   test('have the same bits in runs that are extended and in whole ones', () => {
     const tally = newTally();
-    const seen = { changes: 0 };
+    const seen = { changes: 0, replacement: 0, fast_exit: 0, fast_entry: 0 };
     fc.assert(
       fc.property(
         randomMarket,
@@ -40,11 +48,18 @@ describe('changes between reviews', () => {
         randomEvents,
         fc.integer({ min: 10, max: 30 }),
         fc.array(fc.integer({ min: 1, max: DAYS_ADDED }), { minLength: 1, maxLength: 4 }),
-        ({ market: plain }, drawn, request, counts, events, rows, steps) => {
+        fc.record({ selects: fc.boolean(), byValue: fc.boolean() }),
+        ({ market: plain }, drawn, request, counts, events, rows, steps, { selects, byValue }) => {
           const market = withCounts(plain, counts);
           const document = IndexDocument.parse({
             ...drawn,
-            pipeline: { ...drawn.pipeline, weighting: { ...drawn.pipeline!.weighting, type: 'MarketCapWeight' } },
+            pipeline: {
+              ...drawn.pipeline,
+              ...(selects
+                ? { selection: [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 3 } }] }
+                : {}),
+              weighting: { ...drawn.pipeline!.weighting, ...(byValue ? { type: 'MarketCapWeight' } : {}) },
+            },
             events,
             universe: { kind: 'list', identifiers: ['AA', 'BB', 'CC', 'DD', 'EE', 'FF', 'KID'] },
           });
@@ -57,7 +72,9 @@ describe('changes between reviews', () => {
             tally,
           });
           try {
-            seen.changes += run(market, document, { createDecider: indexDecider }).index.book.shareChanges?.length ?? 0;
+            const { index } = run(market, document, { createDecider: indexDecider });
+            seen.changes += index.book.shareChanges?.length ?? 0;
+            for (const { cause } of index.compositions.list) if (cause) seen[cause as keyof typeof seen] += 1;
           } catch {
             // Chance made a market that refuses it.
           }
@@ -66,6 +83,7 @@ describe('changes between reviews', () => {
       { numRuns: 6 * RUNS },
     );
     expect(tally.extended).toBeGreaterThan(RUNS);
-    expect(seen.changes).toBeGreaterThan(RUNS);
+    expect(Math.min(...Object.values(seen))).toBeGreaterThan(0);
+    expect(tally.reasons['member_change']).toBeGreaterThan(0);
   });
 });

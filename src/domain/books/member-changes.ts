@@ -9,7 +9,7 @@ import { decideOne } from './decide-one.js';
 import type { ReviewPool } from './decider.js';
 import { dueAfter, type DueRebalance } from './due-rebalances.js';
 import { indexTargets, indexTerms } from './index-run.js';
-import { candidatesFor, enteringComposition, type EnteringInput, type Entry } from './replacements.js';
+import { candidatesFor, ENTRY_SESSIONS, enteringComposition, type EnteringInput, type Entry } from './replacements.js';
 import { ownEnd, resumeOf, storedAfter, storedBook, type StoredBook } from './resumed-book.js';
 import { shareChangeTerms } from './share-changes.js';
 import { simulateBook } from './simulate-book.js';
@@ -270,7 +270,7 @@ function unreplaced(sm: SessionMarket, session: number, left: readonly Leaver[])
 
 /** Takes out constituents that are ranked too low, each for the best-ranked security that is none. */
 const exitFast: Change = (watch, at) => {
-  const { events, exits, pool, composer, indexId, known } = watch;
+  const { events, exits, pool, composer, indexId, known, sm } = watch;
   const { fast_exit: exit } = events;
   const due = exits.find(({ session }) => session === at.session);
   if (exit === undefined || due === undefined || isReviewAt(watch, at.session)) return undefined;
@@ -283,7 +283,11 @@ const exitFast: Change = (watch, at) => {
   const isMember = (column: number): boolean => ends.held.held.includes(column);
   const low = [...order].slice(exit.rank).filter(isMember).toReversed();
   const staying = ends.held.held.filter((column) => !low.includes(column));
-  const best = [...order].filter((column) => !isMember(column) && pool.passes(decision, staying, column));
+  const isThere = (column: number): boolean =>
+    universe.includes(column) && sm.isPriceable(at.session, column, ENTRY_SESSIONS);
+  const best = [...order].filter(
+    (column) => !isMember(column) && isThere(column) && pool.passes(decision, staying, column),
+  );
   // A constituent stays where what would enter is ranked below it.
   const pairs = low.map((column, k) => [column, best[k]] as const);
   const swaps = pairs.filter(([column, other]) => other !== undefined && order.indexOf(other) < order.indexOf(column));

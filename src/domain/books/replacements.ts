@@ -6,7 +6,7 @@ import type { ReviewPool } from './decider.js';
 import { countsOn, shareChangeTerms } from './share-changes.js';
 
 /** Sessions within which a security needs a price to enter. */
-const ENTRY_SESSIONS = 5;
+export const ENTRY_SESSIONS = 5;
 
 /** An entry between reviews, in place of a constituent. */
 export interface Entry {

@@ -41,7 +41,7 @@ export function replay(run: Run, terms: ReplayTerms): Replayed {
   const market = createMarket(sm.market, sm.sessions);
   const found: Replayed = { price: [], total: [], net: [], divisor: [], points: [], changes: [], weights: [] };
   const index = { shares: new Map<string, number>(), divisor: 1, counts: noCounts() };
-  const pending = new Map<number, { shares: Shares; session: number; counts: Counts }>();
+  const pending = new Map<number, { shares: Shares; session: number; counts: Counts; entered: number | undefined }>();
   const base = run.document.base_value;
   let perShare = 0;
   const decided = run.index.compositions.list;
@@ -73,14 +73,17 @@ export function replay(run: Run, terms: ReplayTerms): Replayed {
       changeDivisor(found, index, worthWith(index.shares, market, left), worth(index.shares, market));
     for (const one of decided)
       if (one.decision === t) pending.set(one.session * 1000 + t, pendingOf(one, market, t, terms));
-    for (const [key, { session, shares, counts }] of pending) {
+    for (const [key, { session, shares, counts, entered = 1 }] of pending) {
       if (session !== t) continue;
       const held = worth(index.shares, market);
       if (t === from) perShare = base / worth(shares, market);
-      const scale = t === from || terms.keepsShares ? perShare : held / worth(shares, market);
+      const scale = t === from || terms.keepsShares ? perShare : (held * entered) / worth(shares, market);
       index.shares = new Map([...shares].map(([name, q]) => [name, q * scale]));
+      // What enters between reviews leaves the counts of the others as they were.
+      for (const of of ['adopted', 'seen'] as const)
+        for (const [name, count] of entered === 1 ? [] : index.counts[of]) if (shares.has(name)) counts[of].set(name, count);
       index.counts = counts;
-      if (terms.keepsShares) changeDivisor(found, index, held, worth(index.shares, market));
+      if (terms.keepsShares || entered !== 1) changeDivisor(found, index, held, worth(index.shares, market));
       pending.delete(key);
     }
     if (t === from) {
@@ -97,17 +100,18 @@ export function replay(run: Run, terms: ReplayTerms): Replayed {
 
 /** Numbers of shares of a decision at its closes; fixed numbers are one of each. */
 function pendingOf(
-  { columns, weights, targets, session }: Run['rebalances'][number],
+  { columns, weights, targets, session, entered }: Run['rebalances'][number],
   market: Market,
   t: number,
   { keepsShares }: ReplayTerms,
-): { shares: Shares; session: number; counts: Counts } {
+): { shares: Shares; session: number; counts: Counts; entered: number | undefined } {
   const { columns: of, weights: wanted } = targets ?? { columns, weights };
   const moneyOf = [...of].map((column) => market.money(market.names[column]!));
   const unit = keepsShares ? sum(moneyOf) : 1;
   const known = [...of].map((c): [string, number] => [market.names[c]!, market.count(market.names[c]!, t)]);
   return {
     session,
+    entered,
     shares: new Map([...of].map((c, k) => [market.names[c]!, (unit * wanted[k]!) / moneyOf[k]!])),
     counts: { adopted: new Map(known), seen: new Map(known) },
   };

@@ -50,6 +50,7 @@ const randomCase = fc
       { maxLength: 12 },
     ),
     threshold: fc.constantFrom(undefined, 0, 0.05, 0.1),
+    isReplaced: fc.boolean(),
     lag: fc.integer({ min: 0, max: 4 }),
   })
   .map(sketch);
@@ -70,6 +71,7 @@ function sketch({
   lag,
   counts,
   threshold,
+  isReplaced,
 }: {
   steps: number[];
   halts: { name: number; at: number }[];
@@ -81,6 +83,7 @@ function sketch({
   lag: number;
   counts: { name: number; at: number; percent: number }[];
   threshold: number | undefined;
+  isReplaced: boolean;
 }): Sketched {
   const days = weekdays(SESSIONS);
   const path = (start: number, n: number): number[] => {
@@ -132,7 +135,18 @@ function sketch({
       },
       weighting: { type: weighting },
       rebalance: { frequency, effective_lag: lag },
-      ...(threshold === undefined ? {} : { events: { share_changes: 'effective', threshold } }),
+      ...(isReplaced && lag === 0
+        ? { selection: [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 4 } }] }
+        : {}),
+      events: {
+        ...(threshold === undefined ? {} : { share_changes: 'effective', threshold }),
+        ...(isReplaced && lag === 0
+          ? {
+              replacement: 'next_ranked',
+              fast_exit: { rank: 4, field: 'MARKET_CAP', schedule: { frequency: 'weekly', weekday: 1 } },
+            }
+          : {}),
+      },
     },
     terms: {
       ...terms,

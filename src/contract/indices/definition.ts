@@ -71,6 +71,7 @@ export const RuleTypes = z
         rebalance: fields('Of `rebalance`.'),
         treatment: fields('Of `pipeline.treatment`.'),
         weighting: fields('Of `pipeline.weighting`, beside the parameters of its class.'),
+        events: fields('Of `events`, changes between reviews.'),
       })
       .meta({ id: 'DefinitionFields', description: 'Fields of a definition that no class describes.' }),
   })

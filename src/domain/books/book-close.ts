@@ -1,3 +1,4 @@
+import { priceSessions, staleSessions } from '../documents/stale-sessions.js';
 import { formatDay } from '../time/days.js';
 import { requireRate } from '../market/exchange-rates.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
@@ -25,12 +26,9 @@ import { tradeBeyond } from './trade-beyond.js';
 export function findGaps(state: BookState, session: number, targets: Targets | undefined): void {
   const { sm, gaps, absences, treatment } = state;
   state.missing = NONE;
-  if (!targets && absences.starts[session] === absences.starts[session + 1]) return;
-  const missing: number[] = [];
-  for (let a = absences.starts[session]!; a < absences.starts[session + 1]!; a++) {
-    const column = absences.columns[a]!;
-    if (isHeldColumn(state, column)) missing.push(column);
-  }
+  const isLong = staleSessions(treatment) > LISTED_SESSIONS_MAX;
+  if (!targets && !isLong && absences.starts[session] === absences.starts[session + 1]) return;
+  const missing = isLong ? heldWithoutBar(state, session) : absentHeld(state, session);
   if (targets) {
     const { columns } = targets;
     const { lastBar } = sm;
@@ -49,6 +47,28 @@ export function findGaps(state: BookState, session: number, targets: Targets | u
 }
 
 const NONE: readonly number[] = [];
+
+/** Sessions without a bar for which securities are listed: see `absencesOf`. */
+const LISTED_SESSIONS_MAX = 60;
+
+function absentHeld(state: BookState, session: number): number[] {
+  const { starts, columns } = state.absences;
+  const missing: number[] = [];
+  for (let a = starts[session]!; a < starts[session + 1]!; a++)
+    if (isHeldColumn(state, columns[a]!)) missing.push(columns[a]!);
+  return missing;
+}
+
+/** What is held without a bar on a session, however long it has had none. */
+function heldWithoutBar({ sm, columns, held, count }: BookState, session: number): number[] {
+  const bars = panelRow(sm, session);
+  const missing: number[] = [];
+  for (let k = 0; k < count; k++) {
+    const column = columns[held[k]!]!;
+    if (sm.lastBar[bars + column] !== session) missing.push(column);
+  }
+  return missing;
+}
 const NOTHING: PendingNames = { children: [], renamed: [] };
 
 function missingPrice(sm: SessionMarket, { session, column }: Gap): Refusal {
@@ -120,7 +140,7 @@ function conversionsOn(state: BookState, session: number): Map<number, number> {
     if (isHeldColumn(state, column)) conversions.set(column, related);
   for (const [column, related] of state.renamed) {
     if (!isHeldColumn(state, column) || !sm.hasEnded(session, column)) state.renamed.delete(column);
-    else if (sm.isPriceable(session, related, treatment.max_stale_sessions)) {
+    else if (sm.isPriceable(session, related, priceSessions(treatment))) {
       conversions.set(column, related);
       state.renamed.delete(column);
     }
@@ -146,7 +166,7 @@ function leavingOn(state: BookState, session: number, { targets, conversions }: 
   for (const column of state.missing) {
     if (!isHeldColumn(state, column) || leaving.includes(column) || conversions.has(column)) continue;
     if (targets?.columns.includes(column)) continue;
-    const isSilent = sm.isSilent(session, column, treatment.max_stale_sessions);
+    const isSilent = sm.isSilent(session, column, staleSessions(treatment));
     const isExcluded = treatment.missing_prices === 'exclude' && sm.isOpen(session, column);
     if (!isSilent && !isExcluded) continue;
     leaving.push(column);

@@ -1,3 +1,4 @@
+import { priceSessions, staleSessions } from '../documents/stale-sessions.js';
 import { formatDay } from '../time/days.js';
 import { requireRate } from '../market/exchange-rates.js';
 import { closeOfEffect, effectOn } from '../index-mathematics/session-effects.js';
@@ -28,7 +29,12 @@ export function driftTo(state: BookState, session: number): void {
   const { input, sm, value, gross, cash, divisor } = state;
   const at = session - input.from;
   clearRow(state, session);
-  const isStructural = sm.actions.isStructural[session] === 1 || state.children.length > 0 || state.renamed.size > 0;
+  const written = writtenOff(state, session);
+  const isStructural =
+    sm.actions.isStructural[session] === 1 ||
+    state.children.length > 0 ||
+    state.renamed.size > 0 ||
+    written.length > 0;
   state.today = isStructural ? eventsOn(state, session) : undefined;
   state.droppedChildren = NONE;
   const ofCounts = countFactors(state, session);
@@ -38,7 +44,7 @@ export function driftTo(state: BookState, session: number): void {
   if (state.ofShorts !== state.effects) adjustShorts(state, session);
   const before = state.path * state.carry;
   state.carry /= opened;
-  const sum = isStructural ? growThroughEvents(state, session, spunOff) : growUnits(state, session);
+  const sum = isStructural ? growThroughEvents(state, session, { spunOff, written }) : growUnits(state, session);
   if (!Number.isFinite(sum))
     throw new Refusal(
       'NUMERIC_FAILURE',
@@ -108,11 +114,17 @@ function adjustShorts(state: BookState, session: number): void {
   }
 }
 
+interface Through {
+  readonly spunOff: readonly Child[];
+  /** Columns that are worth nothing from this close on. */
+  readonly written: readonly number[];
+}
+
 /**
  * Grows the row of the session name by name, through whatever happens to the names; leaves values since the holding
  * period began in it.
  */
-function growThroughEvents(state: BookState, session: number, spunOff: readonly Child[]): number {
+function growThroughEvents(state: BookState, session: number, { spunOff, written }: Through): number {
   const { input, index, sm, units, heldColumns, held, weights, columns, periodCash } = state;
   const row = rowOf(state, session);
   state.rowSession = session;
@@ -123,10 +135,29 @@ function growThroughEvents(state: BookState, session: number, spunOff: readonly 
   for (const [column, { proceeds }] of state.today?.exits ?? []) {
     if (proceeds !== undefined && isHeldColumn(state, column)) valueAt(state, session, { column, proceeds });
   }
+  for (const column of written) weights[row + state.slotOf[column]!] = 0;
   enterChildren(state, session, spunOff);
   let sum = periodCash;
   for (let k = 0; k < state.count; k++) sum += weights[row + held[k]!]!;
   return sum;
+}
+
+/**
+ * Constituents that leave at this close for want of a price and are written off: those that have had none for as long
+ * as the treatment waits, and suspended ones that a review takes out.
+ */
+function writtenOff(state: BookState, session: number): number[] {
+  const { sm, treatment, targetsOn, columns, held, count } = state;
+  if (treatment.suspension !== 'zero') return [];
+  const targets = targetsOn.get(session);
+  const found: number[] = [];
+  for (let k = 0; k < count; k++) {
+    const column = columns[held[k]!]!;
+    if (sm.hasEnded(session, column) || targets?.columns.includes(column) === true) continue;
+    const longest = targets === undefined ? staleSessions(treatment) : priceSessions(treatment);
+    if (sm.isSilent(session, column, longest)) found.push(column);
+  }
+  return found;
 }
 
 interface Worth {
@@ -165,7 +196,7 @@ function noteRenamed(state: BookState, session: number): void {
     if (
       !isHeldColumn(state, column) ||
       !sm.hasEnded(session, column) ||
-      !sm.isPriceable(session, related, treatment.max_stale_sessions)
+      !sm.isPriceable(session, related, priceSessions(treatment))
     )
       continue;
     const proceeds = valueInUnitsOf(state, session, { priced: related, quoted: column });
@@ -195,8 +226,8 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Chil
   state.children.push(...spunOff);
   if (state.children.length === 0) return;
   state.children = state.children.filter((child) => {
-    if (!sm.isPriceable(session, child.column, treatment.max_stale_sessions))
-      return session - child.since < treatment.max_stale_sessions;
+    if (!sm.isPriceable(session, child.column, priceSessions(treatment)))
+      return session - child.since < staleSessions(treatment);
     requireRate(rates, sm, session, child.column);
     weights[row + child.slot]! +=
       child.units * sm.carriedClose(session, child.column) * rates.rateAt(session, child.column);

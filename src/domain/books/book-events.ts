@@ -1,3 +1,4 @@
+import { priceSessions } from '../documents/stale-sessions.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
 import type { ExchangeRates } from '../market/exchange-rates.js';
 import type { CorporateAction } from '../market/market-data.js';
@@ -67,7 +68,7 @@ export function eventsOn(terms: EventTerms, session: number): SessionEvents | un
           related !== column &&
           action.value > 0 &&
           terms.outside?.has(mergerKey(sm, session, column)) !== true &&
-          sm.isPriceable(session, related, treatment.max_stale_sessions);
+          sm.isPriceable(session, related, priceSessions(treatment));
         if (!priced && (exits.get(column)?.action.value ?? 0) > 0) break;
         if (priced) conversions.set(column, related);
         exits.set(column, { type: action.type, action, ...considerationOf(terms, session, { action, priced }) });

@@ -1,6 +1,7 @@
 import type { Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
 import { isOverlayDocument, sourcesOf, type IndexDocument } from '../documents/index-document.js';
+import { onStore } from '../documents/stale-sessions.js';
 import { treatmentOver } from '../documents/treatment.js';
 import type { MarketData } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
@@ -74,7 +75,7 @@ export function createComposer({
     },
     treatment(indexId) {
       const document = composer.document(indexId);
-      if (document.pipeline) return document.pipeline.treatment;
+      if (document.pipeline) return onStore(document.pipeline.treatment, market);
       if (isOverlayDocument(document)) return treatmentOver(document, composer.treatment(sourcesOf(document)[0]!));
       return composer.treatment(document.derivation!.source_index_id);
     },

@@ -1,6 +1,7 @@
 import { breachRuleOf } from '../compliance/breach-watch.js';
 import type { Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
+import { changesMembers } from '../documents/events-spec.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import type { MarketData } from '../market/market-data.js';
 import { Refusal } from '../refusals/refusal.js';
@@ -21,10 +22,16 @@ export interface KnownMarkets {
 }
 
 /**
- * Refuses an index that breaches rebalance: on which session there is one is read off levels, which see every correction.
+ * Refuses an index that breaches rebalance, or whose constituents change between reviews: on which session there is a
+ * change is read off levels, which see every correction.
  * @throws Refusal LOOK_AHEAD
  */
 export function assertScheduled(documents: Readonly<Record<string, IndexDocument>>): void {
+  const changing = Object.values(documents).find(({ events }) => changesMembers(events));
+  if (changing !== undefined) {
+    const message = `Constituents of the index ${changing.id} change between reviews, which is found on the data of the run: its decisions cannot be made on what was known.`;
+    throw new Refusal('LOOK_AHEAD', message, { index_id: changing.id });
+  }
   const called = Object.values(documents).find(({ pipeline }) => breachRuleOf(pipeline?.treatment) !== null);
   if (called === undefined) return;
   const message = `The index ${called.id} is rebalanced on breaches of a rule, which are found on the data of the run: its decisions cannot be made on what was known.`;

@@ -1,3 +1,4 @@
+import { priceSessions } from '../documents/stale-sessions.js';
 import type { Series } from '../datapoints/series.js';
 import { shareCounts } from '../datapoints/share-counts.js';
 import type { IndexDocument, TreatmentSpec } from '../documents/index-document.js';
@@ -51,7 +52,7 @@ export function shareChangeTerms({ sm, document, treatment }: FollowingIndex): S
   if (events?.share_changes !== 'effective') return undefined;
   const counted = countedShares(pipeline?.weighting);
   if (counted === null) return undefined;
-  const counts = shareCounts(sm, { counted, maxStaleSessions: treatment.max_stale_sessions });
+  const counts = shareCounts(sm, { counted, maxStaleSessions: priceSessions(treatment) });
   return counts === null ? undefined : { counts, threshold: events.threshold };
 }
 

@@ -1,3 +1,4 @@
+import { staleSessions } from '../documents/stale-sessions.js';
 import { formatDay } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
 import { hasLeft } from '../market/has-left.js';
@@ -77,7 +78,7 @@ function takeWeights({ sm, treatment }: TakingIndex, timing: DueRebalance, decid
   const { columns, weights, uncapped, cap, capped, redistributed, trackingError, basket } = decided;
   const forecast = trackingError === undefined ? {} : { trackingError };
   const { session, decision } = timing;
-  const isGone = (column: number): boolean => hasLeft(sm, session, column, treatment.max_stale_sessions);
+  const isGone = (column: number): boolean => hasLeft(sm, session, column, staleSessions(treatment));
   const hasLeavers = decision !== session && columns.some(isGone);
   const staying = hasLeavers ? columns.filter((column) => !isGone(column)) : columns;
   if (staying.length === 0) return undefined;

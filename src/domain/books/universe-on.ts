@@ -1,3 +1,4 @@
+import { priceSessions } from '../documents/stale-sessions.js';
 import {
   isDerivedDocument,
   isOverlayDocument,
@@ -49,7 +50,7 @@ export function universeOn(
     return Int32Array.from(new Set(beneath)).toSorted();
   }
   const sm = composer.market(indexId);
-  const staleMax = composer.treatment(indexId).max_stale_sessions;
+  const staleMax = priceSessions(composer.treatment(indexId));
   const candidates = universeMembers(composer, membersOf, { indexId, session });
   const columns = new Int32Array(sm.names);
   let count = 0;

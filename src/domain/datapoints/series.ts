@@ -47,6 +47,8 @@ export interface SeriesTerms {
   readonly followed: Int32Array | null;
   /** Sessions that a FREE_FLOAT stays good for. */
   readonly maxStaleSessions: number;
+  /** Sessions for which the latest bar prices a suspended constituent; as many unless given. */
+  readonly suspendedSessions?: number | undefined;
   /** Expressions that a document names: they come before the datapoints of the market. */
   readonly datapoints: ReadonlyMap<string, ExpressionNode>;
 }

@@ -1,4 +1,5 @@
 import { parameterSpecs, type ParameterSpec } from '../catalogue/type-spec.js';
+import { EventsSpec } from './events-spec.js';
 import { IndexDocument, TreatmentSpec, UniverseSpec, WeightingSpec } from './index-document.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 
@@ -9,6 +10,7 @@ export interface DefinitionFields {
   readonly rebalance: readonly ParameterSpec[];
   readonly treatment: readonly ParameterSpec[];
   readonly weighting: readonly ParameterSpec[];
+  readonly events: readonly ParameterSpec[];
 }
 
 const identity = IndexDocument.pick({
@@ -29,6 +31,7 @@ export function definitionFields(): DefinitionFields {
     universe: parameterSpecs(UniverseSpec),
     rebalance: parameterSpecs(RebalanceSpec),
     treatment: parameterSpecs(TreatmentSpec),
+    events: parameterSpecs(EventsSpec.omit({ fast_entry: true, fast_exit: true })),
     weighting: parameterSpecs(WeightingSpec.pick({ cap: true, floor: true, group_caps: true })),
   };
 }

@@ -179,6 +179,9 @@ export const WeightingSpec = z
   .meta({ id: 'WeightingSpec' });
 export type WeightingSpec = z.infer<typeof WeightingSpec>;
 
+/** Sessions of 40 years. */
+const STALE_SESSIONS_MAX = 10_000;
+
 export const TreatmentSpec = z
   .strictObject({
     dividends: z
@@ -224,10 +227,19 @@ export const TreatmentSpec = z
       label: 'Missing prices',
       help: 'Carry the last price, leave the name out until the next rebalance, or fail.',
     }),
-    max_stale_sessions: z.int().min(0).max(60).default(5).meta({
+    max_stale_sessions: z.int().min(0).max(STALE_SESSIONS_MAX).nullable().optional().meta({
       label: 'Longest gap',
-      help: 'Without a bar for longer on its own calendar, a name leaves.',
+      help: 'A constituent without a price for as many sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null where the store has a delisting, an acquisition or a merger.',
       unit: 'sessions',
+    }),
+    entry_stale_sessions: z.int().min(0).max(60).default(5).meta({
+      label: 'Longest gap of an entry',
+      help: 'A security without a price for as many sessions, or for max_stale_sessions where that is less, is not newly selected.',
+      unit: 'sessions',
+    }),
+    suspension: z.enum(['last_price', 'zero']).optional().meta({
+      label: 'Value of a suspended constituent',
+      help: 'A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price.',
     }),
     stale_targets: z
       .enum(['carry', 'defer'])

@@ -1,5 +1,5 @@
 import { selectionClassOf, weightingClassOf } from './catalogue.js';
-import { category, type FieldUse } from '../datapoints/field-use.js';
+import { category, numeric, type FieldUse } from '../datapoints/field-use.js';
 import type { PlacedUse } from './field-findings.js';
 import type { Selection } from './selection-class.js';
 import { withFallback } from './with-fallback.js';
@@ -13,6 +13,8 @@ export interface BoundPipeline {
   readonly rules: readonly BoundRule[];
   readonly weighting: Weighting;
   readonly groupCaps: readonly BoundGroupCap[];
+  /** Datapoints by which constituents are ranked between reviews. */
+  readonly ranked: readonly PlacedUse[];
   /** Whether any rule or expression looks at the previous composition. */
   readonly remembers: boolean;
   /** Expressions that the document names. */
@@ -32,7 +34,9 @@ export interface BoundGroupCap {
 }
 
 /** The pipeline of a valid document. A row that its class does not accept is a defect of the caller. */
-export function bindPipeline(document: Pick<RuleDocument, 'pipeline' | 'datapoints'>): BoundPipeline {
+export function bindPipeline(
+  document: Pick<RuleDocument, 'pipeline' | 'datapoints'> & Partial<Pick<RuleDocument, 'events'>>,
+): BoundPipeline {
   const { selection, weighting } = document.pipeline;
   const definitions = definitionsOf(document);
   const rules = selection.map((row) => ({
@@ -45,11 +49,19 @@ export function bindPipeline(document: Pick<RuleDocument, 'pipeline' | 'datapoin
   return {
     rules,
     weighting: bound,
+    ranked: rankedUses(document.events),
     groupCaps: weighting.group_caps.map(({ field, cap, groups }) => ({ use: category(field), cap, groups })),
     remembers:
       rules.some(({ rule }) => rule.remembers) || uses.some(({ field }) => readsConstituents(field, definitions)),
     definitions,
   };
+}
+
+function rankedUses(events: RuleDocument['events']): PlacedUse[] {
+  const fields = { fast_entry: events?.fast_entry?.field, fast_exit: events?.fast_exit?.field };
+  return Object.entries(fields).flatMap(([name, field]) =>
+    field === undefined ? [] : [{ use: numeric(field, 'field'), path: `events.${name}.field`, rowId: null }],
+  );
 }
 
 function known<T>(entry: T | undefined, type: string): T {
@@ -58,11 +70,12 @@ function known<T>(entry: T | undefined, type: string): T {
 }
 
 /** Every datapoint that a pipeline reads, at its place in the document. */
-export function readsOf({ rules, weighting, groupCaps }: BoundPipeline): PlacedUse[] {
+export function readsOf({ rules, weighting, groupCaps, ranked }: BoundPipeline): PlacedUse[] {
   return [
     ...rules.flatMap(({ id, rule }, i) =>
       rule.reads.map((use) => ({ use, path: join(`pipeline.selection[${i}]`, use.path), rowId: id })),
     ),
+    ...ranked,
     ...weighting.reads.map((use) => ({ use, path: join('pipeline.weighting', use.path), rowId: null })),
     ...groupCaps.map(({ use }, i) => ({ use, path: `pipeline.weighting.group_caps[${i}].field`, rowId: null })),
   ];

@@ -1,3 +1,4 @@
+import { onStore, priceSessions, staleSessions } from '../documents/stale-sessions.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import type { Decided, Decider, Undecided } from '../books/decider.js';
@@ -17,6 +18,7 @@ import { applyCaps, type Capped, type GroupCaps } from './capping.js';
 import { createCrossSections, type CrossSection, type CrossSections } from '../datapoints/cross-section.js';
 import { fieldFindings, type PlacedUse } from './field-findings.js';
 import type { Series } from '../datapoints/series.js';
+import { withSuspended } from './suspended.js';
 import { createPool } from './review-pool.js';
 import { chooseOn, type AskedDecision, type Choice, type WaterfallStep } from './choose.js';
 import type { FieldUse } from '../datapoints/field-use.js';
@@ -64,6 +66,8 @@ export interface CreateDeciderInput {
   readonly market: SessionMarket;
   /** Columns of the universe that are priceable on a session, ascending. */
   readonly universe: (session: number) => Int32Array;
+  /** By column, 1 for the members of the universe on a session, priced or not; without it no suspended constituent stays. */
+  readonly members?: (session: number) => Uint8Array;
   /** Another index as it was last decided on or before a session; null before its first composition. */
   readonly indexWeights?: (indexId: string, session: number) => IndexWeights | null;
   /** Engine of matrix products; plain loops unless given. */
@@ -96,6 +100,7 @@ export function createDecider({
   document,
   market,
   universe,
+  members,
   indexWeights = noIndices,
   engine = referenceEngine,
   sharing = notShared,
@@ -105,7 +110,7 @@ export function createDecider({
   assertNoErrors(`index document ${document.id}`, fieldFindings(reads, market.market, 'error', pipeline.definitions));
   const terms = {
     market,
-    treatment: document.pipeline.treatment,
+    treatment: onStore(document.pipeline.treatment, market.market),
     currency: document.currency,
     datapoints: pipeline.definitions,
   };
@@ -115,8 +120,11 @@ export function createDecider({
   // Other indices may be defined otherwise wherever choices are shared.
   const chosen = asksIndices ? notShared.choicesOf(document, terms) : sharing.choicesOf(document, terms);
   const trace = (session: number, incumbents: ArrayLike<number> | null) => {
-    const asked = { session, universe: universeOf(session), incumbents: pipeline.remembers ? incumbents : null };
-    const choice = chosen(asked, () => chooseOn({ ...asked, pipeline, sections, market, engine, indexWeights }));
+    const universe = universeOf(session);
+    const whole = withSuspended(market, { session, universe, incumbents, treatment: terms.treatment, members });
+    const asked = { session, universe: whole, incumbents: pipeline.remembers ? incumbents : null };
+    const choiceOf = whole === universe ? chosen : notShared.choicesOf(document, terms);
+    const choice = choiceOf(asked, () => chooseOn({ ...asked, pipeline, sections, market, engine, indexWeights }));
     return decideOn(choice, { document, pipeline, market });
   };
   const verdictsOn = (session: number, incumbents: Int32Array | null) => trace(session, incumbents).verdicts;
@@ -178,7 +186,8 @@ export function crossSectionsOf({
     exchange: isForeign ? exchange : null,
     growth,
     gaps: () => returnGaps(market, growth()),
-    maxStaleSessions: treatment.max_stale_sessions,
+    maxStaleSessions: priceSessions(treatment),
+    suspendedSessions: staleSessions(treatment),
     followed: followed ?? null,
     datapoints,
     requireRates(session, columns) {

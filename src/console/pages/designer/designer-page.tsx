@@ -32,7 +32,7 @@ import {
 } from './draft.js';
 import { bodyOf, Live } from './live.js';
 import { Overlay, overlayOn } from './overlay.js';
-import { Identity, Schedule, Treatment, Universe } from './parts.js';
+import { Changes, Identity, Schedule, Treatment, Universe } from './parts.js';
 import { idOf, storedIndex, useSaving, type Opened, type Saving } from './saving.js';
 import { Selection } from './selection.js';
 import { Weighting } from './weighting.js';
@@ -242,6 +242,7 @@ function Forms({ document }: { readonly document: JsonObject }) {
           <Weighting />
           <Schedule />
           <Treatment />
+          <Changes />
         </>
       )}
     </div>

@@ -1,4 +1,5 @@
 import type { EventCause } from '../../schedule/rebalance-causes.js';
+import { STALE_SESSIONS } from '../../documents/stale-sessions.js';
 import { breachRuleOf } from '../../compliance/breach-watch.js';
 import { formatDay } from '../../time/days.js';
 import type { ShareTerms } from '../../index-mathematics/adjusted-close.js';
@@ -105,7 +106,7 @@ type StoredTreatment = Pick<TreatmentSpec, 'special_dividends' | 'splits' | 'bre
 } & Partial<
     Pick<
       TreatmentSpec,
-      'delisting' | 'max_stale_sessions' | 'withholding_tax' | 'reinvestment' | 'rights' | 'spin_offs'
+      'delisting' | 'max_stale_sessions' | 'entry_stale_sessions' | 'suspension' | 'withholding_tax' | 'reinvestment' | 'rights' | 'spin_offs'
     >
   > & {
     readonly split_shares?: 'keep';
@@ -116,7 +117,9 @@ const OLDER = { reinvestment: 'constituent', rights: 'constituent' } as const;
 
 /** The treatment of a run. */
 export function runTreatment({ split_shares: _shares, ...treatment }: StoredTreatment): TreatmentSpec {
-  return TreatmentSpec.parse({ ...OLDER, ...treatment });
+  const { max_stale_sessions: sessions = STALE_SESSIONS } = treatment;
+  const gaps = { max_stale_sessions: sessions, entry_stale_sessions: sessions ?? STALE_SESSIONS };
+  return TreatmentSpec.parse({ ...OLDER, ...gaps, ...treatment });
 }
 
 /** What corporate actions do to the index shares of a run. */
@@ -156,7 +159,8 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
       const { compositions } = run.index;
       const { special_dividends, splits, stale_targets, delisting, max_stale_sessions, withholding_tax } =
         compositions.treatment;
-      const { reinvestment, spin_offs } = compositions.treatment;
+      const { reinvestment, spin_offs, suspension } = compositions.treatment;
+      const { entry_stale_sessions } = compositions.treatment;
       const rule = breachRuleOf(compositions.document.pipeline?.treatment);
       const { rights, splitShares } = indexTerms(compositions);
       return {
@@ -165,7 +169,9 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
         ...(stale_targets === 'defer' ? { stale_targets } : {}),
         ...(rule === null ? {} : { breach_rule: rule }),
         ...(delisting === DEFAULTS.delisting ? {} : { delisting }),
-        ...(max_stale_sessions === DEFAULTS.max_stale_sessions ? {} : { max_stale_sessions }),
+        ...(max_stale_sessions === STALE_SESSIONS ? {} : { max_stale_sessions }),
+        ...(max_stale_sessions === STALE_SESSIONS && entry_stale_sessions === STALE_SESSIONS ? {} : { entry_stale_sessions }),
+        ...(suspension === 'zero' ? { suspension } : {}),
         ...(withholding_tax === DEFAULTS.withholding_tax ? {} : { withholding_tax }),
         ...(reinvestment === OLDER.reinvestment ? {} : { reinvestment }),
         ...(rights === OLDER.rights ? {} : { rights }),

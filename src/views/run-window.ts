@@ -1,5 +1,5 @@
 import { TRANSFER_WIDTH } from '#domain/backtest/run-file/dividends.js';
-import { keptWeights } from '#domain/backtest/run-file/share-changes.js';
+import { keptWeights } from './count-changes.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';

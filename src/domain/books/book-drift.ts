@@ -31,10 +31,7 @@ export function driftTo(state: BookState, session: number): void {
   clearRow(state, session);
   const written = writtenOff(state, session);
   const isStructural =
-    sm.actions.isStructural[session] === 1 ||
-    state.children.length > 0 ||
-    state.renamed.size > 0 ||
-    written.length > 0;
+    sm.actions.isStructural[session] === 1 || state.children.length > 0 || state.renamed.size > 0 || written.length > 0;
   state.today = isStructural ? eventsOn(state, session) : undefined;
   state.droppedChildren = NONE;
   const ofCounts = countFactors(state, session);

@@ -4,7 +4,7 @@ import type { ExchangeRates } from '../market/exchange-rates.js';
 import type { CorporateAction } from '../market/market-data.js';
 import { effectOn, effectTable } from '../index-mathematics/session-effects.js';
 import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
-import { mergerKey, type OutsideMergers } from './outside-mergers.js';
+import { mergerKey, type OutsideMergers } from './merger-key.js';
 import type { SessionMarket } from '../market/session-market.js';
 
 /** What corporate actions do to a book on one session, by column. */

@@ -4,7 +4,7 @@ import type { EffectTable } from '../index-mathematics/session-effects.js';
 import { panelRow } from '../market/session-market.js';
 import type { BookEnd, BookEvent, BookInput, Gap, PendingNames, Reinvested, Targets, UnfilledOrder } from './book.js';
 import type { EventTerms, SessionEvents } from './book-events.js';
-import { forgetCounts, heldCounts, type CountState } from './share-changes.js';
+import { forgetCounts, heldCounts, type CountState } from './security-counts.js';
 
 export interface BookState extends EventTerms {
   readonly input: BookInput;

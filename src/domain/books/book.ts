@@ -4,8 +4,8 @@ import type { SessionMarket } from '../market/session-market.js';
 import type { ReturnVariant } from '../market/market-data.js';
 import type { PartName } from '../overlays/overlay-type.js';
 import { firstAtLeast } from '../numbers/search.js';
-import type { OutsideMergers } from './outside-mergers.js';
-import type { HeldCounts, SecurityCounts, ShareChange, ShareChangeTerms } from './share-changes.js';
+import type { OutsideMergers } from './merger-key.js';
+import type { HeldCounts, SecurityCounts, ShareChange, ShareChangeTerms } from './security-counts.js';
 
 /** Weights that a book takes at the close of a session. */
 export interface Targets {
@@ -214,10 +214,7 @@ export interface Transfers {
 }
 
 /** Those after a position, placed from it. */
-export function transfersFrom(
-  { at, slot, dividends, moved, keptAt, kept }: Transfers,
-  first: number,
-): Transfers {
+export function transfersFrom({ at, slot, dividends, moved, keptAt, kept }: Transfers, first: number): Transfers {
   const begin = firstAtLeast(at, first + 1);
   const beginKept = firstAtLeast(keptAt, first + 1);
   return {

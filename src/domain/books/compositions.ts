@@ -8,8 +8,8 @@ import type { Decider, DecisionMemory } from './decider.js';
 import type { OverlaySpec } from '../overlays/catalogue.js';
 import type { Book } from './book.js';
 import type { DueRebalance } from './due-rebalances.js';
-import type { OutsideMergers } from './outside-mergers.js';
-import type { SecurityCounts } from './share-changes.js';
+import type { OutsideMergers } from './merger-key.js';
+import type { SecurityCounts } from './security-counts.js';
 
 /** What an index consists of from one rebalance to the next. */
 export interface Composition {

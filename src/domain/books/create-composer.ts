@@ -12,7 +12,8 @@ import { marketOn } from './market-on.js';
 import { compose, composeOn } from './compose.js';
 import { overlayCompositions } from './overlay-compositions.js';
 import { createSeats, type KnownMarkets } from './known-seats.js';
-import { outsideMergers, type OutsideMergers } from './outside-mergers.js';
+import type { OutsideMergers } from './merger-key.js';
+import { outsideMergers } from './outside-mergers.js';
 import { membersIn, universeMembers, universeOn } from './universe-on.js';
 import {
   type Composition,

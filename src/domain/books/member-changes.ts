@@ -61,7 +61,10 @@ export function hasMemberChanges(composer: Composer, indexId: string): boolean {
  * composition of its own, decided from data up to its session.
  * @cost O(T H), and SPAN_SESSIONS more for each change
  */
-export function decideWithChanges(composer: Composer, input: MemberChangesInput): Pick<Compositions, 'list' | 'findings'> {
+export function decideWithChanges(
+  composer: Composer,
+  input: MemberChangesInput,
+): Pick<Compositions, 'list' | 'findings'> {
   const watch = createWatch(composer, input);
   const { due, known, last, tick } = watch;
   let standing: Standing = { at: input.first - 1, book: null, uncapped: null, unit: null };
@@ -153,7 +156,13 @@ function refilled(watch: Watch, composition: Composition): Composition {
     worth: composition.worth ?? null,
   });
   const { cause: _, entered: __, ...review } = entering;
-  return { ...composition, ...review, date: composition.date, also: composition.also, announced: composition.announced };
+  return {
+    ...composition,
+    ...review,
+    date: composition.date,
+    also: composition.also,
+    announced: composition.announced,
+  };
 }
 
 function insert(known: Composition[], composition: Composition): void {
@@ -247,9 +256,7 @@ function leaversOf({ columns }: Book, { exits, conversions }: BookEvent, members
   const turned = new Set(conversions.map(({ slot }) => slot));
   for (const { slot, change } of exits)
     if (!turned.has(slot)) left.set(columns[slot]!, (left.get(columns[slot]!) ?? 0) - change);
-  return [...left]
-    .filter(([column]) => members.includes(column))
-    .map(([column, weight]) => ({ column, weight }));
+  return [...left].filter(([column]) => members.includes(column)).map(([column, weight]) => ({ column, weight }));
 }
 
 function unreplaced(sm: SessionMarket, session: number, left: readonly Leaver[]): Finding {
@@ -303,9 +310,7 @@ const enterFast: Change = (watch, at) => {
   const ends = endsAt(watch, at);
   const { held } = ends.held;
   const universe = composer.universe(indexId, at.session);
-  const order = [
-    ...pool.ranked(at.session, entry.field, Int32Array.from(new Set([...held, ...universe])).toSorted()),
-  ];
+  const order = [...pool.ranked(at.session, entry.field, Int32Array.from(new Set([...held, ...universe])).toSorted())];
   const inside = fresh.filter((column) => order.slice(0, entry.rank).includes(column) && !held.includes(column));
   const best = inside
     .filter((column) => universe.includes(column) && pool.passes(at.session, held, column))

@@ -7,7 +7,8 @@ import { shortTerms } from '../index-mathematics/growth-terms.js';
 import { keptFloats } from '#base/memory/kept-memory.js';
 import type { BookInput, BookResume } from './book.js';
 import { bookNames } from './book-names.js';
-import { adoptCounts, openCounts } from './share-changes.js';
+import { openCounts } from './security-counts.js';
+import { adoptCounts } from './share-changes.js';
 import { type BookState, type Order, waitFor, NONE, isOneRunOf } from './book-state.js';
 
 /** @throws Refusal NUMERIC_FAILURE for an exchange rate of 0 or less */

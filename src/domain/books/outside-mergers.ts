@@ -1,12 +1,5 @@
 import type { Composer } from './compositions.js';
-
-/** Mergers into securities outside the universe of an index: see `mergerKey`. */
-export type OutsideMergers = ReadonlySet<number>;
-
-/** A merger of a security on a session. */
-export function mergerKey({ names }: { readonly names: number }, session: number, column: number): number {
-  return session * names + column;
-}
+import { mergerKey, type OutsideMergers } from './merger-key.js';
 
 /**
  * Mergers by which securities leave an index that holds no acquirer from outside its universe; undefined where it turns
@@ -23,8 +16,7 @@ export function outsideMergers(
   for (const { session, column, action } of sm.actions.related) {
     if (action.type !== 'MERGER' || session <= sm.first) continue;
     const acquirer = sm.columnOf(action.related!);
-    if (acquirer >= 0 && composer.members(indexId, session)[acquirer] !== 1)
-      found.add(mergerKey(sm, session, column));
+    if (acquirer >= 0 && composer.members(indexId, session)[acquirer] !== 1) found.add(mergerKey(sm, session, column));
   }
   return found;
 }

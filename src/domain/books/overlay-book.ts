@@ -1,6 +1,14 @@
 import type { OverlayPath } from '../overlays/overlay-type.js';
 import { overlayTypeOf } from '../overlays/catalogue.js';
-import { driftOf, wholeTransfers, type Book, type BookEvent, type BookOverlay, type BookPart, type Transfers } from './book.js';
+import {
+  driftOf,
+  wholeTransfers,
+  type Book,
+  type BookEvent,
+  type BookOverlay,
+  type BookPart,
+  type Transfers,
+} from './book.js';
 import { ordersOf, type EarlierOrders, type Layer } from './overlay-orders.js';
 import type { Compositions } from './compositions.js';
 import { overlayContext, sharesIn } from './overlay-context.js';

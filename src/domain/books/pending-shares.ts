@@ -3,9 +3,10 @@ import { marketBetween } from '../index-mathematics/market-between.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { Targets } from './book.js';
 import { indexTerms } from './index-run.js';
-import type { OutsideMergers } from './outside-mergers.js';
+import type { OutsideMergers } from './merger-key.js';
 import { ownEnd } from './resumed-book.js';
-import { shareChangeTerms, type SecurityCounts } from './share-changes.js';
+import type { SecurityCounts } from './security-counts.js';
+import { shareChangeTerms } from './share-changes.js';
 import { simulateBook } from './simulate-book.js';
 
 export interface PendingInput {

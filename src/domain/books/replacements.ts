@@ -74,9 +74,7 @@ export function enteringComposition(input: EnteringInput): Composition {
   const { composer, indexId, session, decision, cause, before, held, uncapped, worth } = input;
   const { columns, weights, grown } = entered(input, { ...held, worth, cap: before.cap });
   const ofUncapped =
-    before.uncapped === before.weights
-      ? null
-      : entered(input, { ...uncapped, worth: uncappedWorth(input), cap: null });
+    before.uncapped === before.weights ? null : entered(input, { ...uncapped, worth: uncappedWorth(input), cap: null });
   const sm = composer.market(indexId);
   const following = shareChangeTerms({
     sm,
@@ -138,7 +136,13 @@ function entered(
   held.held.forEach((column, k) => {
     if (!leaving.includes(column)) weightOf.set(column, held.weights[k]!);
   });
-  const values = worth === null ? null : pool.values(session, Int32Array.from(entries, ({ column }) => column));
+  const values =
+    worth === null
+      ? null
+      : pool.values(
+          session,
+          Int32Array.from(entries, ({ column }) => column),
+        );
   entries.forEach(({ column, replaced }, k) => {
     const own = values === null ? Number.NaN : values[k]! / worth!;
     weightOf.set(column, Math.min(own > 0 ? own : replaced, most));

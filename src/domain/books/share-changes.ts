@@ -1,5 +1,4 @@
 import { priceSessions } from '../documents/stale-sessions.js';
-import type { Series } from '../datapoints/series.js';
 import { shareCounts } from '../datapoints/share-counts.js';
 import type { IndexDocument, TreatmentSpec } from '../documents/index-document.js';
 import { countedShares } from '../documents/share-terms.js';
@@ -8,43 +7,7 @@ import { carriedUnder } from '../index-mathematics/growth.js';
 import { effectAt } from '../index-mathematics/session-effects.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { BookState } from './book-state.js';
-
-/** Share counts that a book follows between reviews. */
-export interface ShareChangeTerms {
-  readonly counts: Series;
-  /** Smallest change that applies. */
-  readonly threshold: number;
-}
-
-/** Counts of securities: those that index shares stand for, and those of the data seen last, [n] each; NaN unknown. */
-export interface SecurityCounts {
-  readonly adopted: Float64Array;
-  readonly latest: Float64Array;
-}
-
-/** The same of what a book holds. */
-export interface HeldCounts extends SecurityCounts {
-  readonly columns: Int32Array;
-}
-
-/** Share counts of a book while it is simulated, by slot, [H]. */
-export interface CountState extends SecurityCounts {
-  readonly terms: ShareChangeTerms;
-  /** Memory for the columns held and their counts on a session. */
-  readonly columns: Int32Array;
-  readonly values: Float64Array;
-  readonly changes: ShareChange[];
-}
-
-/** A change of shares or float that a book took up between reviews. */
-export interface ShareChange {
-  /** Session of its date: it applied after the close before. */
-  readonly session: number;
-  readonly column: number;
-  /** Float-adjusted shares before, on the share basis of the session, and after. */
-  readonly before: number;
-  readonly after: number;
-}
+import type { SecurityCounts, ShareChangeTerms } from './security-counts.js';
 
 /** What an index needs to follow share counts; undefined where its shares change at reviews alone. */
 export function shareChangeTerms({ sm, document, treatment }: FollowingIndex): ShareChangeTerms | undefined {
@@ -67,18 +30,6 @@ export function countsOn({ counts }: ShareChangeTerms, session: number, columns:
   const adopted = new Float64Array(columns.length);
   counts.fill(session, columns, adopted);
   return { adopted, latest: adopted };
-}
-
-export function openCounts(terms: ShareChangeTerms | undefined, slots: number): CountState | null {
-  if (terms === undefined) return null;
-  return {
-    terms,
-    adopted: new Float64Array(slots).fill(Number.NaN),
-    latest: new Float64Array(slots).fill(Number.NaN),
-    columns: new Int32Array(slots),
-    values: new Float64Array(slots),
-    changes: [],
-  };
 }
 
 /** Rounding of a count that is a product of two. */
@@ -191,23 +142,6 @@ interface ConvertedCount {
   readonly into: number;
   /** Of what is held of the other; null for a change of ticker into one that was not held, which has the counts before. */
   readonly growth: number | null;
-}
-
-export function forgetCounts({ shareCounts: counts }: BookState, slot: number): void {
-  if (counts === null) return;
-  counts.adopted[slot] = Number.NaN;
-  counts.latest[slot] = Number.NaN;
-}
-
-/** Counts of what is held. */
-export function heldCounts({ shareCounts: counts, columns, held, count }: BookState): HeldCounts | undefined {
-  if (counts === null) return undefined;
-  const of = (values: Float64Array): Float64Array => Float64Array.from({ length: count }, (_, k) => values[held[k]!]!);
-  return {
-    columns: Int32Array.from({ length: count }, (_, k) => columns[held[k]!]!),
-    adopted: of(counts.adopted),
-    latest: of(counts.latest),
-  };
 }
 
 /**

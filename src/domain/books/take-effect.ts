@@ -53,7 +53,9 @@ function takeShares(index: TakingIndex, timing: DueRebalance, decided: Decided):
     ...timing,
     columns: taken.columns,
     weights: taken.weights,
-    uncapped: isUncapped ? taken.weights : sameColumns(pendingShares(pending, { columns, weights: uncapped, ...(counts ? { counts } : {}) }), taken),
+    uncapped: isUncapped
+      ? taken.weights
+      : sameColumns(pendingShares(pending, { columns, weights: uncapped, ...(counts ? { counts } : {}) }), taken),
     targets: { columns, weights },
     cap,
     capped: capped.filter((column) => taken.columns.includes(column)),

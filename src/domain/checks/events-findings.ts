@@ -56,5 +56,11 @@ export function idleEvents(document: IndexDocument, market: MarketData | undefin
 }
 
 function idle(path: string, why: string, value?: string): Finding {
-  return { severity: 'warning', code: 'NO_EFFECT', path, message: `${path} does nothing: ${why}.`, ...smallValue(value) };
+  return {
+    severity: 'warning',
+    code: 'NO_EFFECT',
+    path,
+    message: `${path} does nothing: ${why}.`,
+    ...smallValue(value),
+  };
 }

@@ -64,7 +64,12 @@ export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
   if (!hasErrors(findings) && shaped.value !== undefined) findings.push(...overlayTermsFindings(shaped.value, context));
   const document = hasErrors(findings) || shaped.value === undefined ? undefined : accepted(shaped.value);
   if (document !== undefined) {
-    findings.push(...inheritanceFindings(document, context), ...blendDefaults(sent), ...unkeptFindings(document), ...idleEvents(document, context.market));
+    findings.push(
+      ...inheritanceFindings(document, context),
+      ...blendDefaults(sent),
+      ...unkeptFindings(document),
+      ...idleEvents(document, context.market),
+    );
     if (context.market !== undefined)
       findings.push(
         ...baseDateFindings(document, context.market),

@@ -20,7 +20,15 @@ interface PoolInput {
 }
 
 /** The securities that may replace constituents of an index between its reviews. */
-export function createPool({ pipeline, sections, market, engine, universe, indexWeights, verdictsOn }: PoolInput): ReviewPool {
+export function createPool({
+  pipeline,
+  sections,
+  market,
+  engine,
+  universe,
+  indexWeights,
+  verdictsOn,
+}: PoolInput): ReviewPool {
   const { identifiers, names } = market;
   const crossOn = (session: number, incumbents: Uint8Array | null): CrossSection =>
     sections.at(session, universe(session)).given({

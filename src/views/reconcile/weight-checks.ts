@@ -1,6 +1,6 @@
 import { drift } from '#domain/analytics/concentration.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { countChanges } from '#domain/backtest/run-file/share-changes.js';
+import { countChanges } from '../count-changes.js';
 import { runShareTerms } from '#domain/backtest/run-file/header.js';
 import { growthStep, openingFactor } from '#domain/index-mathematics/adjusted-close.js';
 import { panelRows } from '../panel-rows.js';

@@ -47,7 +47,10 @@ describe('a merger into a security outside the universe', () => {
   });
 
   test('leaves pending shares, too', () => {
-    const run = merged({ acquirer: 'remove' }, { rebalance: { frequency: 'custom', dates: [DAYS[2]], effective_lag: 2 } });
+    const run = merged(
+      { acquirer: 'remove' },
+      { rebalance: { frequency: 'custom', dates: [DAYS[2]], effective_lag: 2 } },
+    );
     expect(heldAt(run, 2)).toEqual(['A']);
   });
 });

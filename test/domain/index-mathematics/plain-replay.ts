@@ -81,7 +81,8 @@ export function replay(run: Run, terms: ReplayTerms): Replayed {
       index.shares = new Map([...shares].map(([name, q]) => [name, q * scale]));
       // What enters between reviews leaves the counts of the others as they were.
       for (const of of ['adopted', 'seen'] as const)
-        for (const [name, count] of entered === 1 ? [] : index.counts[of]) if (shares.has(name)) counts[of].set(name, count);
+        for (const [name, count] of entered === 1 ? [] : index.counts[of])
+          if (shares.has(name)) counts[of].set(name, count);
       index.counts = counts;
       if (terms.keepsShares || entered !== 1) changeDivisor(found, index, held, worth(index.shares, market));
       pending.delete(key);
@@ -244,7 +245,9 @@ function createMarket({ identifiers, dates, fields, actions, reference }: Market
     dividend: (name) => paid.get(name) ?? 0,
     count(name, t) {
       const row = dates.indexOf(sessions[t]!);
-      return row < 0 ? Number.NaN : (fields.get('SHARES_OUTSTANDING')?.[row * N + identifiers.indexOf(name)] ?? Number.NaN);
+      return row < 0
+        ? Number.NaN
+        : (fields.get('SHARES_OUTSTANDING')?.[row * N + identifiers.indexOf(name)] ?? Number.NaN);
     },
     open: () => paid.clear(),
     adjust(t, { special, rights }) {

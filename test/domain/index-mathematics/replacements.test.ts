@@ -65,7 +65,10 @@ describe('a constituent that leaves between reviews', () => {
   });
 
   test('is replaced within the cap', () => {
-    const run = changed({ weighting: { type: 'MarketCapWeight', cap: 0.55 }, selection: [{ ...TOP_2[0]!, params: { field: 'MARKET_CAP', count: 2 } }] });
+    const run = changed({
+      weighting: { type: 'MarketCapWeight', cap: 0.55 },
+      selection: [{ ...TOP_2[0]!, params: { field: 'MARKET_CAP', count: 2 } }],
+    });
     expectNear(heldAt(run, 1)['A']!, 0.55);
     // 300 of 545.45 stands for B, so that C has 200 of it.
     expectNear(heldAt(run, 2)['C']!, 0.4);
@@ -118,7 +121,7 @@ describe('a constituent that leaves between reviews', () => {
       close: { A: [100, 100, 100, null], B: [100, 100, 100, 7], C: [100, 100, 100, 1], D: flat(100, 4) },
     });
     expect(heldAt(start, 2)).toEqual(heldAt(full, 2));
-    expect([...start.index.book.value.slice(0, 3)]).toEqual([...full.index.book.value.slice(0, 3)]);
+    expect(start.index.book.value.slice(0, 3)).toEqual(full.index.book.value.slice(0, 3));
   });
 });
 

@@ -48,7 +48,9 @@ describe('a change of share counts', () => {
       [2, 100, 106],
       [4, 106, 111.4],
     ]);
-    expect(counted([100, 110], { events: { share_changes: 'effective', threshold: 0.2 } }).index.book.divisor[1]).toBe(1);
+    expect(counted([100, 110], { events: { share_changes: 'effective', threshold: 0.2 } }).index.book.divisor[1]).toBe(
+      1,
+    );
   });
 
   test('is left to the review unless it is effective', () => {
@@ -71,7 +73,11 @@ describe('a change of share counts', () => {
   test('is none where a split or a subscribed rights issue made it, whenever the data says so', () => {
     const split = { name: 'A', type: 'SPLIT', value: 4, ex: DAYS[1]! };
     const halved = { close: { A: [100, 25, 25, 25], B: flat(100, 4) }, actions: [split] };
-    for (const shares of [[100, 400, 400, 400], [100, 100, 400, 400], [100, null, null, 400]])
+    for (const shares of [
+      [100, 400, 400, 400],
+      [100, 100, 400, 400],
+      [100, null, null, 400],
+    ])
       expect([...counted(shares, halved).index.book.divisor]).toEqual([1, 1, 1, 1]);
     const rights = { name: 'A', type: 'RIGHTS_ISSUE', value: 0.5, subscription: 40, ex: DAYS[1]! };
     const run = counted([100, 100, 150], { close: { A: [100, 80, 80], B: flat(100, 3) }, actions: [rights] });

@@ -53,12 +53,26 @@ describe('a suspended constituent', () => {
 
   test('stays through a review that selects it, and another without a price is not newly selected', () => {
     const review = { rebalance: { frequency: 'custom', dates: [DAYS[20]] }, treatment: { max_stale_sessions: null } };
-    const run = suspended({ close: { A: until(100, 2), B: [...flat(100).slice(0, 10), ...flat(50).slice(10)] }, ...review });
+    const run = suspended({
+      close: { A: until(100, 2), B: [...flat(100).slice(0, 10), ...flat(50).slice(10)] },
+      ...review,
+    });
     // B has halved by then: half of each again.
     expectNear(weightOf(run, 19), 2 / 3);
     expectNear(weightOf(run, 20), 0.5);
     // C has a price before the index begins, and none in the five sessions up to the review.
-    const close = { A: flat(100), B: flat(100), C: [null, null, 100, ...flat(0).slice(3).map(() => null)] };
+    const close = {
+      A: flat(100),
+      B: flat(100),
+      C: [
+        null,
+        null,
+        100,
+        ...flat(0)
+          .slice(3)
+          .map(() => null),
+      ],
+    };
     const other = suspended({ close, ...review });
     expect(weightOf(other, 20, 'C')).toBe(0);
     expectNear(weightOf(other, 20), 0.5);

@@ -106,7 +106,14 @@ type StoredTreatment = Pick<TreatmentSpec, 'special_dividends' | 'splits' | 'bre
 } & Partial<
     Pick<
       TreatmentSpec,
-      'delisting' | 'max_stale_sessions' | 'entry_stale_sessions' | 'suspension' | 'withholding_tax' | 'reinvestment' | 'rights' | 'spin_offs'
+      | 'delisting'
+      | 'max_stale_sessions'
+      | 'entry_stale_sessions'
+      | 'suspension'
+      | 'withholding_tax'
+      | 'reinvestment'
+      | 'rights'
+      | 'spin_offs'
     >
   > & {
     readonly split_shares?: 'keep';
@@ -170,7 +177,9 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
         ...(rule === null ? {} : { breach_rule: rule }),
         ...(delisting === DEFAULTS.delisting ? {} : { delisting }),
         ...(max_stale_sessions === STALE_SESSIONS ? {} : { max_stale_sessions }),
-        ...(max_stale_sessions === STALE_SESSIONS && entry_stale_sessions === STALE_SESSIONS ? {} : { entry_stale_sessions }),
+        ...(max_stale_sessions === STALE_SESSIONS && entry_stale_sessions === STALE_SESSIONS
+          ? {}
+          : { entry_stale_sessions }),
         ...(suspension === 'zero' ? { suspension } : {}),
         ...(withholding_tax === DEFAULTS.withholding_tax ? {} : { withholding_tax }),
         ...(reinvestment === OLDER.reinvestment ? {} : { reinvestment }),

@@ -1,7 +1,6 @@
 import type { Book } from '../../books/book.js';
 import type { Block } from './block.js';
 import { placeIn } from './names.js';
-import type { RunColumns } from './read.js';
 import { append, byElement, readyOrNone } from './parts.js';
 
 /** Numbers of a row: name, date, shares before, shares after. */
@@ -26,7 +25,7 @@ export const shareChanges: Block<'f64'> = {
 };
 
 /** Numbers of a row: date, fraction. */
-const KEPT_WIDTH = 2;
+export const KEPT_WIDTH = 2;
 
 /** See `Transfers.kept`. */
 export const keptShares: Block<'f64'> = {
@@ -49,31 +48,6 @@ function keptRows({ transfers }: Book, before: number): Float64Array | null {
   if (transfers === undefined || transfers.keptAt.length === 0) return null;
   const { keptAt, kept } = transfers;
   return Float64Array.from(Array.from(keptAt, (at, i) => [before + at, kept[i]!]).flat());
-}
-
-/** Fraction of its weight that each name of a portfolio kept, by date. */
-export function keptWeights(columns: RunColumns): ReadonlyMap<number, number> {
-  const rows = columns.has('keptShares') ? columns.f64('keptShares') : new Float64Array(0);
-  return new Map(
-    Array.from({ length: rows.length / KEPT_WIDTH }, (_, i) => [rows[KEPT_WIDTH * i]!, rows[KEPT_WIDTH * i + 1]!]),
-  );
-}
-
-/** Shares that an index stood for on a date over those before. */
-export interface CountChange {
-  readonly at: number;
-  readonly name: number;
-  readonly factor: number;
-}
-
-/** Changes of share counts of a stored run, by date. */
-export function countChanges(columns: RunColumns): CountChange[] {
-  if (!columns.has('shareChanges')) return [];
-  const rows = columns.f64('shareChanges');
-  return Array.from({ length: rows.length / SHARE_CHANGE_WIDTH }, (_, i) => {
-    const [name, at, before, after] = rows.subarray(SHARE_CHANGE_WIDTH * i, SHARE_CHANGE_WIDTH * (i + 1));
-    return { at: at!, name: name!, factor: after! / before! };
-  });
 }
 
 interface Placed {

@@ -5,7 +5,7 @@ import { growthStep, openingFactor, type ShareTerms } from '#domain/index-mathem
 import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session-effect.js';
 import { runShareTerms } from '#domain/backtest/run-file/header.js';
 import { lastAtMost } from '#domain/numbers/search.js';
-import { countChanges } from '#domain/backtest/run-file/share-changes.js';
+import { countChanges } from '../../count-changes.js';
 import { runEffects, type RunEffect } from '../../run-effects.js';
 import { inBatches, type ExportSource, type Producer } from '../batch.js';
 import { keptColumns } from '../kept-columns.js';

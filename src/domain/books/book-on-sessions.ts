@@ -1,15 +1,7 @@
 import type { SessionMarket } from '../market/session-market.js';
 import { firstAtLeast, lastAtMost } from '../numbers/search.js';
-import {
-  driftOf,
-  wholeTransfers,
-  type Book,
-  type BookEvent,
-  type BookOverlay,
-  type Gap,
-  type Transfers,
-  type UnfilledOrder,
-} from './book.js';
+import { driftOf, type Book, type BookEvent, type BookOverlay, type Gap, type UnfilledOrder } from './book.js';
+import { NOTHING_KEPT, wholeTransfers, type Transfers } from './transfers.js';
 import type { Composition } from './compositions.js';
 
 /**
@@ -186,8 +178,7 @@ function transfersOn({ at, slot, dividends, moved }: Transfers, positions: Int32
     slot: Int32Array.from(kept.i, (i) => slot[i]!),
     dividends: Float64Array.from(kept.i, (i) => dividends[i]!),
     moved: Float64Array.from(kept.i, (i) => moved[i]!),
-    keptAt: new Int32Array(0),
-    kept: new Float64Array(0),
+    ...NOTHING_KEPT,
   };
 }
 

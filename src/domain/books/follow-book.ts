@@ -1,5 +1,6 @@
 import { staleSessions } from '../documents/stale-sessions.js';
-import { transfersFrom, type Book, type BookEvent, type BookInput, type FollowEnd } from './book.js';
+import type { Book, BookEvent, BookInput, FollowEnd } from './book.js';
+import { transfersFrom } from './transfers.js';
 import { exitSides } from './book-close.js';
 import { frozenSlots } from './book-orders.js';
 import { assertAffordable } from './book-limits.js';

@@ -1,53 +1,28 @@
-import { changesMembers, type EventsSpec } from '../documents/events-spec.js';
-import type { IndexDocument } from '../documents/index-document.js';
+import { changesMembers } from '../documents/events-spec.js';
 import { datedFindings, type Finding } from '../refusals/findings.js';
-import type { SessionMarket } from '../market/session-market.js';
-import { panelRow } from '../market/session-market.js';
+import { panelRow, type SessionMarket } from '../market/session-market.js';
 import type { Book, BookEvent } from './book.js';
 import { inForce, type Composer, type Composition, type Compositions } from './compositions.js';
 import { decideOne } from './decide-one.js';
-import type { ReviewPool } from './decider.js';
 import { dueAfter, type DueRebalance } from './due-rebalances.js';
-import { indexTargets, indexTerms } from './index-run.js';
-import { candidatesFor, ENTRY_SESSIONS, enteringComposition, type EnteringInput, type Entry } from './replacements.js';
-import { ownEnd, resumeOf, storedAfter, storedBook, type StoredBook } from './resumed-book.js';
-import { shareChangeTerms } from './share-changes.js';
-import { simulateBook } from './simulate-book.js';
+import {
+  bookOf,
+  endsAt,
+  enteringAt,
+  isCapped,
+  isReviewAt,
+  unitAt,
+  type At,
+  type Ends,
+  type MemberChangesInput,
+  type Standing,
+  type Watch,
+} from './member-watch.js';
+import { candidatesFor, ENTRY_SESSIONS, enteringComposition, type Entry } from './replacements.js';
+import { storedAfter, storedBook, type StoredBook } from './resumed-book.js';
 
 /** Sessions simulated at a time: what a change of constituents makes simulate again. */
 const SPAN_SESSIONS = 64;
-
-export interface MemberChangesInput {
-  readonly indexId: string;
-  /** Rebalances of the schedule, ascending; the first is that of the first session. */
-  readonly due: readonly DueRebalance[];
-  readonly first: number;
-  readonly last: number;
-  readonly tick?: ((fraction: number) => void) | undefined;
-}
-
-/** An index while its changes between reviews are looked for. */
-interface Watch extends MemberChangesInput {
-  readonly composer: Composer;
-  readonly document: IndexDocument;
-  readonly events: EventsSpec;
-  readonly sm: SessionMarket;
-  readonly pool: ReviewPool;
-  readonly known: Composition[];
-  readonly findings: Finding[];
-  readonly exits: readonly DueRebalance[];
-  /** Columns by the session on which a new security is ranked. */
-  readonly entries: ReadonlyMap<number, readonly number[]>;
-}
-
-/** A book at the close of a session, and the one of the index without caps. */
-interface Standing {
-  readonly at: number;
-  readonly book: StoredBook | null;
-  readonly uncapped: StoredBook | null;
-  /** Market value over the money that weights stand for, since the latest review. */
-  readonly unit: number | null;
-}
 
 /** Whether constituents of an index change between its reviews. */
 export function hasMemberChanges(composer: Composer, indexId: string): boolean {
@@ -195,30 +170,6 @@ function after(before: StoredBook | null, book: Book): StoredBook {
   return before === null ? storedBook(book) : storedAfter(before, book);
 }
 
-/** Whether the index without caps is another one. */
-function isCapped({ known }: Watch): boolean {
-  return known.some(({ weights, uncapped }) => weights !== uncapped && weights.some((w, k) => w !== uncapped[k]));
-}
-
-interface At {
-  readonly standing: Standing;
-  readonly book: Book;
-  readonly session: number;
-}
-
-/** Market value over the money that weights stand for: it stays from one review to the next. */
-function unitAt({ known }: Watch, { standing, book, session }: At): number | null {
-  const review = known.findLast((one) => one.session <= session && isReview(one));
-  if (review === undefined || review.session <= standing.at) return standing.unit;
-  return review.worth === undefined ? null : marketValue(book, review.session) / review.worth;
-}
-
-const isReview = ({ cause }: Composition): boolean => cause === undefined || cause === 'breach';
-
-function marketValue({ reinvested, value, divisor, from }: Book, session: number): number {
-  return (reinvested?.levels.price ?? value)[session - from]! * divisor[session - from]!;
-}
-
 type Change = (watch: Watch, at: At) => Composition | undefined;
 
 /** Replaces constituents that left at a close, where no review takes effect at it. */
@@ -348,67 +299,4 @@ function swapped(watch: Watch, at: At, { ends, cause, decision, swaps }: Swaps):
   // One composition takes effect at a close: it stands for what entered before, too.
   if (earlier?.session !== at.session) return composition;
   return { ...composition, entered: composition.entered! * (earlier.entered ?? 1) };
-}
-
-function isReviewAt({ known }: Watch, session: number): boolean {
-  const one = inForce(known, session);
-  return one === undefined || (one.session === session && isReview(one));
-}
-
-interface Ends extends Pick<EnteringInput, 'held' | 'uncapped'> {
-  readonly marketValue: number;
-}
-
-/** What is held at a close, and what it is worth. */
-function endsAt(watch: Watch, { standing, session }: At): Ends {
-  const book = bookOf(watch, standing, session);
-  const held = ownEnd(book);
-  const uncapped = isCapped(watch) ? ownEnd(bookOf(watch, standing, session, true)) : held;
-  return { held, uncapped, marketValue: marketValue(book, session) };
-}
-
-function enteringAt(
-  watch: Watch,
-  at: At,
-  { held, uncapped, marketValue: worth }: Ends,
-): Omit<EnteringInput, 'cause' | 'leaving' | 'entries'> {
-  const { composer, indexId, pool, known } = watch;
-  const { session } = at;
-  const unit = unitAt(watch, at);
-  const before = inForce(known, session)!;
-  return {
-    composer,
-    indexId,
-    pool,
-    session,
-    decision: session,
-    before,
-    held,
-    uncapped,
-    worth: unit === null ? null : worth / unit,
-  };
-}
-
-function bookOf(watch: Watch, standing: Standing, to: number, isUncapped = false): Book {
-  const { composer, indexId, document, sm, known, first } = watch;
-  const { at } = standing;
-  const stored = isUncapped ? standing.uncapped : standing.book;
-  const treatment = composer.treatment(indexId);
-  return simulateBook({
-    title: `The index ${indexId}`,
-    sm,
-    treatment,
-    outside: composer.outsideMergers(indexId),
-    shareChanges: shareChangeTerms({ sm, document, treatment }),
-    growth: indexTerms({ treatment, document }),
-    from: stored === null ? first : at,
-    to,
-    targets: known
-      .filter(({ session }) => (stored === null || session > at) && session <= to)
-      .map((composition) => indexTargets(composition, isUncapped)),
-    initialValue: document.base_value,
-    costRate: 0,
-    fills: 'all',
-    ...(stored === null ? {} : { resume: resumeOf(stored, at) }),
-  });
 }

@@ -1,14 +1,7 @@
 import type { OverlayPath } from '../overlays/overlay-type.js';
 import { overlayTypeOf } from '../overlays/catalogue.js';
-import {
-  driftOf,
-  wholeTransfers,
-  type Book,
-  type BookEvent,
-  type BookOverlay,
-  type BookPart,
-  type Transfers,
-} from './book.js';
+import { driftOf, type Book, type BookEvent, type BookOverlay, type BookPart } from './book.js';
+import { NOTHING_KEPT, wholeTransfers, type Transfers } from './transfers.js';
 import { ordersOf, type EarlierOrders, type Layer } from './overlay-orders.js';
 import type { Compositions } from './compositions.js';
 import { overlayContext, sharesIn } from './overlay-context.js';
@@ -286,8 +279,7 @@ function transfersOf(layers: readonly Layer[], length: number): Pick<Book, 'tran
     slot: Int32Array.from(sorted, ({ slot }) => slot),
     dividends: Float64Array.from(sorted, ({ dividends }) => dividends),
     moved: Float64Array.from(sorted, ({ moved }) => moved),
-    keptAt: new Int32Array(0),
-    kept: new Float64Array(0),
+    ...NOTHING_KEPT,
   };
   return { transfers };
 }

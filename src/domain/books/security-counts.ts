@@ -21,8 +21,7 @@ export interface HeldCounts extends SecurityCounts {
 /** Share counts of a book while it is simulated, by slot, [H]. */
 export interface CountState extends SecurityCounts {
   readonly terms: ShareChangeTerms;
-  /** Memory for the columns held and their counts on a session. */
-  readonly columns: Int32Array;
+  /** Memory for the counts of what is held on a session. */
   readonly values: Float64Array;
   readonly changes: ShareChange[];
 }
@@ -43,7 +42,6 @@ export function openCounts(terms: ShareChangeTerms | undefined, slots: number): 
     terms,
     adopted: new Float64Array(slots).fill(Number.NaN),
     latest: new Float64Array(slots).fill(Number.NaN),
-    columns: new Int32Array(slots),
     values: new Float64Array(slots),
     changes: [],
   };

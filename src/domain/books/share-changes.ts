@@ -7,7 +7,7 @@ import { carriedUnder } from '../index-mathematics/growth.js';
 import { effectAt } from '../index-mathematics/session-effects.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { BookState } from './book-state.js';
-import type { SecurityCounts, ShareChangeTerms } from './security-counts.js';
+import type { CountState, SecurityCounts, ShareChangeTerms } from './security-counts.js';
 
 /** What an index needs to follow share counts; undefined where its shares change at reviews alone. */
 export function shareChangeTerms({ sm, document, treatment }: FollowingIndex): ShareChangeTerms | undefined {
@@ -41,55 +41,51 @@ const EPSILON = 1e-12;
  * @cost O(H)
  */
 export function countFactors(state: BookState, session: number): ReadonlyMap<number, number> | null {
-  const { shareCounts: counts, count, held, today } = state;
+  const { shareCounts: counts, count, held, heldColumns, today } = state;
   if (counts === null) return null;
   scaleCounts(state, session);
-  const { adopted, latest, terms, changes } = counts;
-  const own = counts.columns;
-  const { values } = counts;
-  if (!readCounts(state, session)) return null;
+  const { latest, values, terms } = counts;
+  const { panel } = terms.counts;
+  const row = panel?.rowAt(session) ?? -1;
+  // Cells of a panel are compared where they lie.
+  const cells = panel === undefined || row < 0 ? null : panel.cells;
+  if (cells === null) terms.counts.fill(session, heldColumns.subarray(0, count), values.subarray(0, count));
   let factors: Map<number, number> | null = null;
   for (let k = 0; k < count; k++) {
-    const after = values[k]!;
-    const slot = held[k]!;
-    if (!(after > 0) || after === latest[slot]) continue;
+    const after = cells === null ? values[k]! : cells[row + heldColumns[k]!]!;
+    if (after === latest[held[k]!]! || !(after > 0)) continue;
+    const column = heldColumns[k]!;
     // Shares that a merger issues are compared once the shares of the other security have turned into them.
-    if (today !== undefined && isIssuing(today.conversions, own[k]!)) continue;
-    latest[slot] = after;
-    const before = adopted[slot]!;
-    if (!(before > 0)) {
-      adopted[slot] = after;
-      continue;
-    }
-    const factor = after / before;
-    if (factor === 1 || Math.abs(factor - 1) < terms.threshold - EPSILON) continue;
-    adopted[slot] = after;
-    (factors ??= new Map()).set(k, factor);
-    changes.push({ session, column: own[k]!, before, after });
+    if (today !== undefined && isIssuing(today.conversions, column)) continue;
+    const factor = takeCount(counts, { session, column, slot: held[k]!, after });
+    if (factor !== 1) (factors ??= new Map()).set(k, factor);
   }
   return factors;
 }
 
-/**
- * Reads the counts of what is held.
- * @returns whether one differs from that seen last
- */
-function readCounts({ shareCounts, heldColumns, held, count }: BookState, session: number): boolean {
-  const { columns: own, values, latest, terms } = shareCounts!;
-  own.set(count === heldColumns.length ? heldColumns : heldColumns.subarray(0, count));
-  const { panel } = terms.counts;
-  const row = panel === undefined ? -1 : panel.rowAt(session);
-  if (panel !== undefined && row >= 0) {
-    let isChanged = false;
-    for (let k = 0; k < count; k++) {
-      const value = panel.cells[row + own[k]!]!;
-      values[k] = value;
-      if (value !== latest[held[k]!]! && value === value) isChanged = true;
-    }
-    return isChanged;
+interface SeenCount {
+  readonly session: number;
+  readonly column: number;
+  readonly slot: number;
+  readonly after: number;
+}
+
+/** Factor on index shares by a count of the data; 1 where it is adopted by a review alone. */
+function takeCount(
+  { adopted, latest, terms, changes }: CountState,
+  { session, column, slot, after }: SeenCount,
+): number {
+  latest[slot] = after;
+  const before = adopted[slot]!;
+  if (!(before > 0)) {
+    adopted[slot] = after;
+    return 1;
   }
-  terms.counts.fill(session, own.subarray(0, count), values.subarray(0, count));
-  return true;
+  const factor = after / before;
+  if (factor === 1 || Math.abs(factor - 1) < terms.threshold - EPSILON) return 1;
+  adopted[slot] = after;
+  changes.push({ session, column, before, after });
+  return factor;
 }
 
 function isIssuing(conversions: ReadonlyMap<number, number>, column: number): boolean {

@@ -1,5 +1,6 @@
 import type { Book, BookInput, PendingNames } from './book.js';
-import { closeSession, findGaps } from './book-close.js';
+import { closeSession } from './book-close.js';
+import { findGaps } from './book-gaps.js';
 import { driftTo } from './book-drift.js';
 import { beginHoldingPeriod, endOf, pendingOf, writeRow, type BookState } from './book-state.js';
 import { openBook } from './open-book.js';

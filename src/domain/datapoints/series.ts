@@ -59,7 +59,7 @@ export interface SeriesTable {
   reference(name: string): Series;
   derived(name: Exclude<DerivedName, 'VOLATILITY' | 'MOMENTUM' | 'BETA'>): Series;
   /** Shares outstanding, times free float where that counts. */
-  shares(counted: 'all' | 'float'): Series;
+  shares(hasFloat: boolean): Series;
   /** Returns of the total variant that windows read: those between bars on two sessions in a row. */
   returns(): Series;
   /** Their growth factors: what a product of returns multiplies. */
@@ -82,11 +82,7 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
     market: (name) => once(`market ${name}`, () => panelSeries(sm, name)),
     reference: (name) => once(`reference ${name}`, () => referenceSeries(sm, name)),
     derived: (name) => once(`derived ${name}`, () => derivedSeries(name)),
-    shares(counted) {
-      const outstanding = held('SHARES_OUTSTANDING');
-      const isFloatHeld = sm.market.fields.has('FREE_FLOAT') || sm.market.reference.columns.includes('FREE_FLOAT');
-      return counted === 'float' && isFloatHeld ? product(outstanding, freeFloat()) : outstanding;
-    },
+    shares: (hasFloat) => (hasFloat ? product(held('SHARES_OUTSTANDING'), freeFloat()) : held('SHARES_OUTSTANDING')),
     returns: () => once('returns', () => betweenBars(sm, terms, 1)),
     growth: () => once('growth', () => betweenBars(sm, terms, 0)),
     inIndexCurrency(series) {

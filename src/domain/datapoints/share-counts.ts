@@ -20,7 +20,8 @@ export function shareCounts(sm: SessionMarket, { counted, maxStaleSessions }: Sh
     maxStaleSessions,
     datapoints: new Map(),
   });
-  return table.shares(counted);
+  const { fields, reference } = sm.market;
+  return table.shares(counted === 'float' && (fields.has('FREE_FLOAT') || reference.columns.includes('FREE_FLOAT')));
 }
 
 function noGrowth(): never {

@@ -179,9 +179,6 @@ export const WeightingSpec = z
   .meta({ id: 'WeightingSpec' });
 export type WeightingSpec = z.infer<typeof WeightingSpec>;
 
-/** Sessions of 40 years. */
-const STALE_SESSIONS_MAX = 10_000;
-
 export const TreatmentSpec = z
   .strictObject({
     dividends: z
@@ -227,7 +224,7 @@ export const TreatmentSpec = z
       label: 'Missing prices',
       help: 'Carry the last price, leave the name out until the next rebalance, or fail.',
     }),
-    max_stale_sessions: z.int().min(0).max(STALE_SESSIONS_MAX).nullable().optional().meta({
+    max_stale_sessions: z.int().min(0).max(10_000).nullable().optional().meta({
       label: 'Longest gap',
       help: 'A constituent without a price for as many sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null where the store has a delisting, an acquisition or a merger.',
       unit: 'sessions',

@@ -107,18 +107,7 @@ function sketch({
       close[name] = close[name]!.map((price, t) => (t > at ? null : price));
   }
   const currencies = Object.keys(close).map((name) => [name, { CURRENCY: CURRENCIES[name[0]!] ?? 'USD' }]);
-  const shares = Object.fromEntries(
-    Object.keys(close).map((name, n) => {
-      const own = counts.filter((one) => NAMES[one.name] === name[0]);
-      const split = (t: number): number =>
-        actions
-          .filter((one) => one.name === name && one.type === 'SPLIT' && days.indexOf(one.ex) <= t)
-          .reduce((ratio, { value }) => ratio * value, 1);
-      const grown = (t: number): number =>
-        own.filter(({ at }) => at <= t).reduce((factor, { percent }) => factor * (1 + percent / 100), 1);
-      return [name, days.map((_, t) => (100 + 10 * n) * split(t) * grown(t))];
-    }),
-  );
+  const shares = sharesOf(Object.keys(close), { days, actions, counts });
   return {
     sketch: {
       close: { ...close, EURUSD: path(1.1, 77), GBPUSD: path(1.3, 88) },
@@ -135,24 +124,46 @@ function sketch({
       },
       weighting: { type: weighting },
       rebalance: { frequency, effective_lag: lag },
-      ...(isReplaced && lag === 0
-        ? { selection: [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 4 } }] }
-        : {}),
-      events: {
-        ...(threshold === undefined ? {} : { share_changes: 'effective', threshold }),
-        ...(isReplaced && lag === 0
-          ? {
-              replacement: 'next_ranked',
-              fast_exit: { rank: 4, field: 'MARKET_CAP', schedule: { frequency: 'weekly', weekday: 1 } },
-            }
-          : {}),
-      },
+      ...changesOf({ threshold, isReplaced: isReplaced && lag === 0 }),
     },
     terms: {
       ...terms,
       keepsShares: weighting === 'PriceWeight',
       threshold: weighting === 'MarketCapWeight' ? threshold : undefined,
     },
+  };
+}
+
+interface CountSketch {
+  readonly days: readonly string[];
+  readonly actions: readonly ActionSketch[];
+  readonly counts: readonly { name: number; at: number; percent: number }[];
+}
+
+/** Share counts that grow by splits on their ex-dates and by the given changes. */
+function sharesOf(names: readonly string[], { days, actions, counts }: CountSketch): Record<string, number[]> {
+  return Object.fromEntries(
+    names.map((name, n) => {
+      const own = counts.filter((one) => NAMES[one.name] === name[0]);
+      const split = (t: number): number =>
+        actions
+          .filter((one) => one.name === name && one.type === 'SPLIT' && days.indexOf(one.ex) <= t)
+          .reduce((ratio, { value }) => ratio * value, 1);
+      const grown = (t: number): number =>
+        own.filter(({ at }) => at <= t).reduce((factor, { percent }) => factor * (1 + percent / 100), 1);
+      return [name, days.map((_, t) => (100 + 10 * n) * split(t) * grown(t))];
+    }),
+  );
+}
+
+/** Changes between reviews of a document. */
+function changesOf({ threshold, isReplaced }: { threshold: number | undefined; isReplaced: boolean }) {
+  const counts = threshold === undefined ? {} : { share_changes: 'effective', threshold };
+  if (!isReplaced) return { events: counts };
+  const exit = { rank: 4, field: 'MARKET_CAP', schedule: { frequency: 'weekly', weekday: 1 } };
+  return {
+    selection: [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 4 } }],
+    events: { ...counts, replacement: 'next_ranked', fast_exit: exit },
   };
 }
 

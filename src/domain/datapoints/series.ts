@@ -58,7 +58,6 @@ export interface SeriesTable {
   market(name: string): Series;
   reference(name: string): Series;
   derived(name: Exclude<DerivedName, 'VOLATILITY' | 'MOMENTUM' | 'BETA'>): Series;
-  /** Shares outstanding, times free float where that counts. */
   shares(hasFloat: boolean): Series;
   /** Returns of the total variant that windows read: those between bars on two sessions in a row. */
   returns(): Series;

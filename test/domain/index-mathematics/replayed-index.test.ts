@@ -60,6 +60,20 @@ interface Sketched {
   readonly terms: ReplayTerms;
 }
 
+interface Drawn {
+  readonly steps: number[];
+  readonly halts: { name: number; at: number }[];
+  readonly events: { name: number; type: ActionSketch['type']; at: number; size: number }[];
+  readonly terms: Omit<ReplayTerms, 'keepsShares'>;
+  readonly dividends: string;
+  readonly weighting: string;
+  readonly frequency: string;
+  readonly lag: number;
+  readonly counts: { name: number; at: number; percent: number }[];
+  readonly threshold: number | undefined;
+  readonly isReplaced: boolean;
+}
+
 function sketch({
   steps,
   halts,
@@ -72,19 +86,7 @@ function sketch({
   counts,
   threshold,
   isReplaced,
-}: {
-  steps: number[];
-  halts: { name: number; at: number }[];
-  events: { name: number; type: ActionSketch['type']; at: number; size: number }[];
-  terms: Omit<ReplayTerms, 'keepsShares'>;
-  dividends: string;
-  weighting: string;
-  frequency: string;
-  lag: number;
-  counts: { name: number; at: number; percent: number }[];
-  threshold: number | undefined;
-  isReplaced: boolean;
-}): Sketched {
+}: Drawn): Sketched {
   const days = weekdays(SESSIONS);
   const path = (start: number, n: number): number[] => {
     let price = start;

@@ -39,6 +39,8 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'estimate-risk-model': async () => (await import('./risk/estimate-risk-model.js')).estimateModel,
   'validate-risk-model': async () => (await import('./risk/validate-risk-model.js')).validateModel,
   optimise: async () => (await import('./optimisation/optimise.js')).optimise,
+  'import-risk-model': async () => (await import('./risk/import-risk-model.js')).importModel,
+  'export-risk-model': async () => (await import('./risk/read-risk-model.js')).exportedModel,
   'risk-model-part': async () => (await import('./risk/read-risk-model.js')).riskModelPart,
   'hash-files': async () => (await import('./run-files/hash-files.js')).hashFiles,
   'warm-up': async () => (await import('./market/warm-up.js')).warmUp(tasks),

@@ -16,6 +16,7 @@ import { createStrategies } from '#services/indices/strategies.js';
 import { createOptimise } from '#services/optimisation/optimise.js';
 import { createOptimisationJob } from '#services/optimisation/optimise-job.js';
 import { findRun } from '#services/stored/run-documents.js';
+import { createRiskModelImports } from '#services/risk/import-risk-model.js';
 import { createRiskModelJob } from '#services/risk/risk-model-job.js';
 import { createRiskValidationJob } from '#services/risk/risk-validation-job.js';
 import { createRiskModels } from '#services/risk/risk-models.js';
@@ -62,7 +63,7 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
       ),
       ...strategyHandlers(strategies, removals),
       ...optimiseHandlers(optimisations, indices, removals),
-      ...riskModelHandlers(riskModels),
+      ...riskModelHandlers(riskModels, createRiskModelImports(rooms)),
     },
   };
 }

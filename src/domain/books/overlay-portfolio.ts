@@ -37,6 +37,7 @@ function strategyBook(book: Book, span: StrategySpan): Book {
     path,
     beneath: [book],
     shares: {},
+    valued: book.overlay?.securitiesIn,
     sm: book.sm,
     from,
     level,

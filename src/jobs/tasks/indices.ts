@@ -8,6 +8,7 @@ import type { FactorModelPayload, RiskDiagnosticsPayload, RiskModelRequest } fro
 import type { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
+import type { ModelDate } from '#domain/risk/imported/model-dates.js';
 import type { MeasuringModel } from '#domain/risk/measuring-model.js';
 import type { ArtifactRef } from '#store/port.js';
 import type { TaskOutputs } from './files.js';
@@ -132,6 +133,8 @@ export interface ModelFile {
   readonly path: string;
   readonly names: readonly string[];
   readonly observedEnd: string;
+  /** Dates of an imported model, whose matrices follow each other in the file; absent of an estimated one. */
+  readonly dates?: readonly ModelDate[];
   /** The factor model that the matrix is made of, for a task that measures by it; absent otherwise. */
   readonly factors?: FactorFile;
 }
@@ -149,4 +152,6 @@ export type ModelFiles = Readonly<Record<string, ModelFile>>;
 export interface StoredMatrix {
   readonly path: string;
   readonly order: number;
+  /** Numbers before it in the file; 0 where it is alone. */
+  readonly at?: number;
 }

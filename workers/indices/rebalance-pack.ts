@@ -1,3 +1,4 @@
+import { priceSessions } from '#domain/documents/stale-sessions.js';
 import { announcedOn } from '#domain/schedule/index-schedule.js';
 import { rebalanceDates } from '#domain/schedule/schedule.js';
 import type { Composer } from '#domain/books/compositions.js';
@@ -46,7 +47,7 @@ function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskC
     throw new Refusal('NO_DATA_AT_DATE', `as_of ${formatDay(asked)} is before the first date of the store, ${first}.`);
   }
   const composition = compositionFor(composer, { indexId, session, engine, called: question.called });
-  const { max_stale_sessions: maxStaleSessions } = treatmentOf(documents[indexId]!, (id) => documents[id])!; // one that decides
+  const maxStaleSessions = priceSessions(treatmentOf(documents[indexId]!, (id) => documents[id])!); // one that decides
   const { weights } = composition;
   const { columns, accounts, findings } = placedHoldings({ sm, session, maxStaleSessions, weights }, request);
   const placed = { ...question, request: { ...request, accounts } };

@@ -538,7 +538,7 @@ export interface BacktestResultSummary {
   /** Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole. */
   readonly extended_from: string | null;
   /** Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`. */
-  readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'holdings_diverged' | 'breach' | 'overlay' | 'file_rewritten' | 'parted' | 'rewritten' | null;
+  readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'holdings_diverged' | 'breach' | 'member_change' | 'default_changed' | 'overlay' | 'file_rewritten' | 'parted' | 'rewritten' | null;
 }
 
 export interface BacktestRunResult {
@@ -581,7 +581,7 @@ export interface BacktestRunResult {
   /** Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole. */
   readonly extended_from: string | null;
   /** Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`. */
-  readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'holdings_diverged' | 'breach' | 'overlay' | 'file_rewritten' | 'parted' | 'rewritten' | null;
+  readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'holdings_diverged' | 'breach' | 'member_change' | 'default_changed' | 'overlay' | 'file_rewritten' | 'parted' | 'rewritten' | null;
 }
 
 export interface BarChartBlock {
@@ -1963,6 +1963,8 @@ export interface DefinitionFields {
   readonly weighting: readonly ParameterSpec[];
   /** Of `derivation`, beside its objective and constraint rows. */
   readonly derivation: readonly ParameterSpec[];
+  /** Of `events`, changes between reviews. */
+  readonly events: readonly ParameterSpec[];
 }
 
 export interface DeletedIndex {
@@ -2282,6 +2284,40 @@ export interface ErrorEnvelope {
   readonly error: ErrorDetail;
 }
 
+export interface EventsSpec {
+  /** Wait for the next review, or apply after the close before their date (effective): index shares scale and the divisor adjusts. For market-value weightings. */
+  readonly share_changes: 'review' | 'effective';
+  /** Smallest change applied between reviews, measured cumulatively since the counts last adopted. Unit: fraction. */
+  readonly threshold: number;
+  /** A constituent that leaves between reviews is replaced by nobody (none), by the best-ranked security that the last review left out and that still passes the rules (next_ranked), or by the first of a list (reserve). */
+  readonly replacement: 'none' | 'next_ranked' | 'reserve';
+  /** Identifiers in the order in which they enter. */
+  readonly reserve?: readonly string[] | undefined;
+  /** New securities that enter between reviews, each in place of the lowest-ranked constituent. */
+  readonly fast_entry?: FastEntrySpec | undefined;
+  /** Constituents that leave between reviews, each for the best-ranked security that is none. */
+  readonly fast_exit?: FastExitSpec | undefined;
+  /** A security merged into one outside the universe turns into it (convert), or leaves at its last price (remove). */
+  readonly acquirer: 'convert' | 'remove';
+}
+
+export interface EventsSpecInput {
+  /** Wait for the next review, or apply after the close before their date (effective): index shares scale and the divisor adjusts. For market-value weightings. */
+  readonly share_changes?: 'review' | 'effective' | undefined;
+  /** Smallest change applied between reviews, measured cumulatively since the counts last adopted. Unit: fraction. */
+  readonly threshold?: number | undefined;
+  /** A constituent that leaves between reviews is replaced by nobody (none), by the best-ranked security that the last review left out and that still passes the rules (next_ranked), or by the first of a list (reserve). */
+  readonly replacement?: 'none' | 'next_ranked' | 'reserve' | undefined;
+  /** Identifiers in the order in which they enter. */
+  readonly reserve?: readonly string[] | undefined;
+  /** New securities that enter between reviews, each in place of the lowest-ranked constituent. */
+  readonly fast_entry?: FastEntrySpecInput | undefined;
+  /** Constituents that leave between reviews, each for the best-ranked security that is none. */
+  readonly fast_exit?: FastExitSpecInput | undefined;
+  /** A security merged into one outside the universe turns into it (convert), or leaves at its last price (remove). */
+  readonly acquirer?: 'convert' | 'remove' | undefined;
+}
+
 export interface EventsView {
   /** First day. */
   readonly from: string;
@@ -2597,6 +2633,42 @@ export interface FactorModelPayload {
     /** Share of the sessions on which that is above 2; null of a principal component and of an imported model. */
     readonly significant_share: number | null;
   })[];
+}
+
+export interface FastEntrySpec {
+  /** A new security ranked at or above this enters. */
+  readonly rank: number;
+  /** Datapoint, largest first, over constituents and candidates. */
+  readonly field: string;
+  /** Sessions after its first price, at whose close it is ranked. Unit: sessions. */
+  readonly after_sessions: number;
+}
+
+export interface FastEntrySpecInput {
+  /** A new security ranked at or above this enters. */
+  readonly rank: number;
+  /** Datapoint, largest first, over constituents and candidates. */
+  readonly field?: string | undefined;
+  /** Sessions after its first price, at whose close it is ranked. Unit: sessions. */
+  readonly after_sessions?: number | undefined;
+}
+
+export interface FastExitSpec {
+  /** A constituent ranked below this leaves. */
+  readonly rank: number;
+  /** Datapoint, largest first, over constituents and candidates. */
+  readonly field: string;
+  /** Dates on which constituents are ranked, as those of a rebalance. */
+  readonly schedule: RebalanceSpec;
+}
+
+export interface FastExitSpecInput {
+  /** A constituent ranked below this leaves. */
+  readonly rank: number;
+  /** Datapoint, largest first, over constituents and candidates. */
+  readonly field?: string | undefined;
+  /** Dates on which constituents are ranked, as those of a rebalance. */
+  readonly schedule?: RebalanceSpecInput | undefined;
 }
 
 /** A fee a year, taken every day. */
@@ -3699,6 +3771,8 @@ export interface IndexDocument {
   readonly rounding?: RoundingSpec | undefined;
   /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
   readonly pipeline: PipelineSpec | null;
+  /** Changes between reviews; none unless given. */
+  readonly events?: EventsSpec | undefined;
   /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
   readonly derivation: DerivationPayload | null;
   /** Given by an index on another alone. */
@@ -3741,6 +3815,8 @@ export interface IndexDocumentBody {
   readonly rounding?: RoundingSpec | undefined;
   /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
   readonly pipeline?: PipelineBody | null | undefined;
+  /** Changes between reviews; none unless given. */
+  readonly events?: EventsSpecInput | undefined;
   /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
   readonly derivation?: DerivationPayloadInput | null | undefined;
   /** Given by an index on another alone. */
@@ -3767,7 +3843,7 @@ export interface IndexEvent {
   /** Effective date of the rebalance; null for others. */
   readonly effective: string | null;
   /** What calls for the rebalance: the schedule, or a breach of its rule that the newest run knows of; null for others. */
-  readonly cause: 'schedule' | 'breach' | null;
+  readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit' | null;
   /** The rule whose breach calls for the rebalance; null for others. */
   readonly rule: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null;
   /** The event in words. */
@@ -6054,8 +6130,8 @@ export interface RebalancePricingPayload {
 export interface RebalanceRow {
   /** Date the weights took effect. */
   readonly date: string;
-  /** What called for it: the schedule, or a breach that `treatment.on_breach` answers. */
-  readonly cause: 'schedule' | 'breach';
+  /** What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`. */
+  readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit';
   /** Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session. */
   readonly schedule_dates: readonly string[];
   /** Names traded at the price of an earlier session. */
@@ -6111,8 +6187,8 @@ export interface RebalanceSnapshot {
   readonly index_shares: Readonly<Record<string, number>> | null;
   /** Index shares over float-adjusted shares; null for a security without a share count. */
   readonly weighting_factor: Readonly<Record<string, number | null>> | null;
-  /** What called for it: the schedule, or a breach that `treatment.on_breach` answers; null in runs stored before it was recorded. */
-  readonly cause: 'schedule' | 'breach' | null;
+  /** What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`; null in runs stored before it was recorded. */
+  readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit' | null;
 }
 
 export interface RebalanceSpec {
@@ -6172,8 +6248,8 @@ export interface RebalanceView {
   readonly requested_date: string;
   /** Date the weights took effect. */
   readonly date: string;
-  /** What called for it: the schedule, or a breach that `treatment.on_breach` answers. */
-  readonly cause: 'schedule' | 'breach';
+  /** What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`. */
+  readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit';
   /** Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session. */
   readonly schedule_dates: readonly string[];
   /** Names traded at the price of an earlier session. */
@@ -8791,8 +8867,12 @@ export interface TreatmentSpec {
   readonly spin_offs: 'zero_price' | 'drop_after_first_session' | 'ignore';
   /** Carry the last price, leave the name out until the next rebalance, or fail. */
   readonly missing_prices: 'carry' | 'exclude' | 'fail';
-  /** Without a bar for longer on its own calendar, a name leaves. Unit: sessions. */
-  readonly max_stale_sessions: number;
+  /** A constituent without a price for as many sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null where the store has a delisting, an acquisition or a merger. Unit: sessions. */
+  readonly max_stale_sessions?: number | null | undefined;
+  /** A security without a price for as many sessions, or for max_stale_sessions where that is less, is not newly selected. Unit: sessions. */
+  readonly entry_stale_sessions: number;
+  /** A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price. */
+  readonly suspension?: 'last_price' | 'zero' | undefined;
   /** At the carried price, or at the next bar. */
   readonly stale_targets: 'carry' | 'defer';
   /** Rebalance when a limit is passed between reviews, or do nothing (none). */
@@ -8820,8 +8900,12 @@ export interface TreatmentSpecInput {
   readonly spin_offs?: 'zero_price' | 'drop_after_first_session' | 'ignore' | undefined;
   /** Carry the last price, leave the name out until the next rebalance, or fail. */
   readonly missing_prices?: 'carry' | 'exclude' | 'fail' | undefined;
-  /** Without a bar for longer on its own calendar, a name leaves. Unit: sessions. */
-  readonly max_stale_sessions?: number | undefined;
+  /** A constituent without a price for as many sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null where the store has a delisting, an acquisition or a merger. Unit: sessions. */
+  readonly max_stale_sessions?: number | null | undefined;
+  /** A security without a price for as many sessions, or for max_stale_sessions where that is less, is not newly selected. Unit: sessions. */
+  readonly entry_stale_sessions?: number | undefined;
+  /** A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price. */
+  readonly suspension?: 'last_price' | 'zero' | undefined;
   /** At the carried price, or at the next bar. */
   readonly stale_targets?: 'carry' | 'defer' | undefined;
   /** Rebalance when a limit is passed between reviews, or do nothing (none). */
@@ -9418,8 +9502,8 @@ export interface WhatIfSide {
   readonly cap: number | null;
   /** Weight moved off capped names. */
   readonly cap_redistributed: number;
-  /** What calls for a rebalance decided on that date: the schedule, or a breach that `treatment.on_breach` answers; null where none is decided on it. */
-  readonly cause: 'schedule' | 'breach' | null;
+  /** What calls for a rebalance decided on that date: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`; null where none is decided on it. */
+  readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit' | null;
   /** Of an index that rebalances on breaches: the rule that is watched. */
   readonly limits?: PreviewLimits | undefined;
 }

@@ -7,7 +7,8 @@ import { UnfilledOrderPayload } from './record.js';
 const figures = {
   date: z.string().meta({ description: 'Date the weights took effect.' }),
   cause: z.enum(REBALANCE_CAUSES).meta({
-    description: 'What called for it: the schedule, or a breach that `treatment.on_breach` answers.',
+    description:
+      'What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`.',
   }),
   schedule_dates: z.array(z.string()).meta({
     description:

@@ -40,7 +40,7 @@ export const RebalanceSnapshot = z
     }),
     cause: z.enum(REBALANCE_CAUSES).nullable().meta({
       description:
-        'What called for it: the schedule, or a breach that `treatment.on_breach` answers; null in runs stored before it was recorded.',
+        'What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`; null in runs stored before it was recorded.',
     }),
   })
   .meta({ id: 'RebalanceSnapshot' });

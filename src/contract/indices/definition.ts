@@ -73,6 +73,7 @@ export const RuleTypes = z
         treatment: fields('Of `pipeline.treatment`.'),
         weighting: fields('Of `pipeline.weighting`, beside the parameters of its class.'),
         derivation: fields('Of `derivation`, beside its objective and constraint rows.'),
+        events: fields('Of `events`, changes between reviews.'),
       })
       .meta({ id: 'DefinitionFields', description: 'Fields of a definition that no class describes.' }),
   })

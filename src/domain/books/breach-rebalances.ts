@@ -11,6 +11,7 @@ import { decideOne } from './decide-one.js';
 import { hasAnyBar, type DueRebalance } from './due-rebalances.js';
 import { indexTerms } from './index-run.js';
 import { resumeOf, storedAfter, storedBook, type StoredBook } from './resumed-book.js';
+import { shareChangeTerms } from './share-changes.js';
 import { simulateBook } from './simulate-book.js';
 
 /** Sessions simulated at a time: what a breach makes simulate again. */
@@ -157,9 +158,12 @@ function nextBreach(book: Book, { rule, from, to, span, state }: WatchedSpan): n
 function bookOf(composer: Composer, { indexId, first }: WatchInput, { stored, at, to, known }: Span): Book {
   const document = composer.document(indexId);
   const treatment = composer.treatment(indexId);
+  const sm = composer.market(indexId);
   return simulateBook({
     title: `The index ${indexId}`,
-    sm: composer.market(indexId),
+    sm,
+    outside: composer.outsideMergers(indexId),
+    shareChanges: shareChangeTerms({ sm, document, treatment }),
     treatment,
     growth: indexTerms({ treatment, document }),
     from: stored === null ? first : at,

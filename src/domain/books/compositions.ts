@@ -1,3 +1,4 @@
+import type { EventCause } from '../schedule/rebalance-causes.js';
 import type { Day } from '../time/days.js';
 import type { IndexDocument, TreatmentSpec } from '../documents/index-document.js';
 import type { Finding } from '../refusals/findings.js';
@@ -7,6 +8,8 @@ import type { Decider, DecisionMemory } from './decider.js';
 import type { OverlaySpec } from '../overlays/catalogue.js';
 import type { Book } from './book.js';
 import type { DueRebalance } from './due-rebalances.js';
+import type { OutsideMergers } from './merger-key.js';
+import type { SecurityCounts } from './security-counts.js';
 
 /** What an index consists of from one rebalance to the next. */
 export interface Composition {
@@ -32,6 +35,14 @@ export interface Composition {
   readonly targets?: Pick<Composition, 'columns' | 'weights'>;
   /** Money that fixed numbers of shares are worth at the effective close; absent where weights decide. */
   readonly basket?: number;
+  /** Share counts that the weights stand for at the effective close, where the index follows them between reviews. */
+  readonly counts?: SecurityCounts;
+  /** Money that a market value is divided by for a weight that no limit changes, at the effective close. */
+  readonly worth?: number;
+  /** Securities that the decision left out, best ranked first, where they may replace others. */
+  readonly ranking?: Int32Array;
+  /** Market value over that before, where securities enter with the shares of their own. */
+  readonly entered?: number;
   /** Effective maximum weight, null without a cap. */
   readonly cap: number | null;
   /** Columns of the names held at the cap, ascending. */
@@ -41,7 +52,7 @@ export interface Composition {
   /** As its decision had it. */
   readonly trackingError?: number;
   /** What called for it, where that is not the schedule. */
-  readonly cause?: 'breach';
+  readonly cause?: EventCause;
 }
 
 export interface Compositions {
@@ -56,6 +67,8 @@ export interface Compositions {
   readonly findings: readonly Finding[];
   /** State that its decisions carry over to later ones; null where they carry none. */
   readonly memory: DecisionMemory | null;
+  /** Mergers into securities that it does not hold; absent where it holds every acquirer. */
+  readonly outside?: OutsideMergers | undefined;
   /** Of an overlay. */
   readonly overlay?: ComposedOverlay;
   /**
@@ -83,6 +96,10 @@ export interface Composer {
   universe(indexId: string, session: number): Int32Array;
   /** @param amendment position of the text that it follows, 0 by default. */
   decider(indexId: string, amendment?: number): Decider;
+  /** By column, 1 for the members of the universe of an index on a session, priced or not. */
+  members(indexId: string, session: number): Uint8Array;
+  /** Mergers by which securities leave an index; undefined where it holds every acquirer. */
+  outsideMergers(indexId: string): OutsideMergers | undefined;
   /**
    * Every composition effective on or before the composer's last day.
    * @throws Refusal EMPTY_INDEX, NO_DATA_IN_RANGE, CALENDAR_NOT_COVERED, and what deciders refuse

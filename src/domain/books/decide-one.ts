@@ -36,7 +36,12 @@ export function decideOne(composer: Composer, { indexId, rebalance, known }: Dec
   if (decision.kind === 'decided') {
     assertHeld(seat.composer.market(indexId), decision.columns, sm);
     const { document } = textsOf(composer.document(indexId))[rebalance.amendment ?? 0]!;
-    const index = { sm, document, treatment: composer.treatment(indexId) };
+    const index = {
+      sm,
+      document,
+      treatment: composer.treatment(indexId),
+      outside: composer.outsideMergers(indexId),
+    };
     const composition = takeEffect(index, rebalance, decision);
     if (composition) {
       const findings = datedFindings(decision.findings, rebalance.date);

@@ -1,3 +1,4 @@
+import type { EventCause } from '../schedule/rebalance-causes.js';
 import { dayFrom, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
@@ -13,7 +14,7 @@ export interface DueRebalance {
   /** Position of the text that it follows, where that is not the first: see `textsOf`. */
   readonly amendment?: number;
   /** What called for it, where that is not the schedule. */
-  readonly cause?: 'breach';
+  readonly cause?: EventCause;
 }
 
 /**

@@ -5,6 +5,7 @@ import { Refusal } from '../refusals/refusal.js';
 import { rebalanceDates } from '../schedule/schedule.js';
 import { firstAtLeast } from '../numbers/search.js';
 import type { RebalanceCause } from '../schedule/rebalance-causes.js';
+import { changesMembers } from '../documents/events-spec.js';
 import { ruleOf } from './breach-rebalances.js';
 import type { Composer } from './compositions.js';
 
@@ -18,11 +19,12 @@ export function causeOn(composer: Composer, indexId: string, session: number): R
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
   if (isScheduled(document, sm, session)) return 'schedule';
-  if (ruleOf(composer, indexId) === null || sm.sessions[session]! < dayFrom(document.base_date)) return null;
+  const isWatched = ruleOf(composer, indexId) !== null || changesMembers(document.events);
+  if (!isWatched || sm.sessions[session]! < dayFrom(document.base_date)) return null;
   try {
     const { list, called } = composer.compositions(indexId);
-    const isCalled = list.some(({ cause, decision }) => cause === 'breach' && decision === session);
-    return isCalled || called?.session === session ? 'breach' : null;
+    const own = list.find(({ cause, decision }) => cause !== undefined && decision === session)?.cause;
+    return own ?? (called?.session === session ? 'breach' : null);
   } catch (thrown) {
     if (thrown instanceof Refusal) return null;
     throw thrown;

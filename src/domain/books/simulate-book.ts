@@ -1,6 +1,7 @@
 import { roundDivisor, roundShares } from './book-rounding.js';
 import type { Book, BookInput, PendingNames } from './book.js';
-import { closeSession, findGaps } from './book-close.js';
+import { closeSession } from './book-close.js';
+import { findGaps } from './book-gaps.js';
 import { driftTo } from './book-drift.js';
 import { beginHoldingPeriod, endOf, pendingOf, writeRow, type BookState } from './book-state.js';
 import { openBook } from './open-book.js';
@@ -71,6 +72,7 @@ export function simulateBook(input: BookInput): Book {
     pending,
     path: paths,
     unfilled: orders,
+    ...(state.shareCounts === null ? {} : { shareChanges: state.shareCounts.changes }),
     ...earnedBeside(state),
     ...(input.rounding?.shares === undefined ? {} : { shareDecimals: input.rounding.shares }),
   };
@@ -101,7 +103,7 @@ function earnedBeside({
 }: BookState): Pick<Book, 'drift' | 'transfers' | 'reinvested' | 'exactDivisor'> {
   return {
     ...(drift === gross ? {} : { drift }),
-    ...(transfers.at.length === 0
+    ...(transfers.at.length + transfers.keptAt.length === 0
       ? {}
       : {
           transfers: {
@@ -109,6 +111,8 @@ function earnedBeside({
             slot: Int32Array.from(transfers.slot),
             dividends: Float64Array.from(transfers.dividends),
             moved: Float64Array.from(transfers.moved),
+            keptAt: Int32Array.from(transfers.keptAt),
+            kept: Float64Array.from(transfers.kept),
           },
         }),
     ...(reinvested === null ? {} : { reinvested }),

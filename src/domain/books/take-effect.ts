@@ -1,3 +1,4 @@
+import { staleSessions } from '../documents/stale-sessions.js';
 import { formatDay } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
 import { hasLeft } from '../market/has-left.js';
@@ -8,6 +9,7 @@ import type { Decided, Undecided } from './decider.js';
 import { isEqual } from '../numbers/number-types.js';
 import { pendingShares, type PendingInput, type PendingShares } from './pending-shares.js';
 import { takeOver } from './proceeds.js';
+import { countsOn, shareChangeTerms } from './share-changes.js';
 import type { DueRebalance } from './due-rebalances.js';
 import type { Composition } from './compositions.js';
 
@@ -16,31 +18,52 @@ import type { Composition } from './compositions.js';
  * effective close.
  */
 export function takeEffect(index: TakingIndex, timing: DueRebalance, decided: Decided): Composition | undefined {
+  const taken = takeComposition(index, timing, decided);
+  const { ranking, worth } = decided;
+  if (taken === undefined || (ranking === undefined && worth === undefined)) return taken;
+  return {
+    ...(worth === undefined ? {} : { worth }),
+    ...taken,
+    ...(ranking === undefined ? {} : { ranking }),
+  };
+}
+
+function takeComposition(index: TakingIndex, timing: DueRebalance, decided: Decided): Composition | undefined {
   const isPending = index.document.rebalance.weights_as === 'shares' && timing.decision < timing.session;
-  return isPending ? takeShares(index, timing, decided) : takeWeights(index, timing, decided);
+  if (isPending) return takeShares(index, timing, decided);
+  const taken = takeWeights(index, timing, decided);
+  const following = shareChangeTerms(index);
+  if (taken === undefined || following === undefined) return taken;
+  return { ...taken, counts: countsOn(following, timing.session, taken.columns) };
 }
 
 /** An index that takes a composition. */
-export type TakingIndex = Pick<PendingInput, 'sm' | 'document' | 'treatment'>;
+export type TakingIndex = Pick<PendingInput, 'sm' | 'document' | 'treatment' | 'outside'>;
 
 /** Index shares of the pricing session at what they have become by the effective close. */
 function takeShares(index: TakingIndex, timing: DueRebalance, decided: Decided): Composition | undefined {
-  const { columns, weights, uncapped, cap, capped, redistributed, trackingError, basket } = decided;
+  const { columns, weights, uncapped, cap, capped, redistributed, trackingError, basket, worth } = decided;
   const pending = { ...index, pricing: timing.decision, session: timing.session };
-  const taken = pendingShares(pending, { columns, weights });
+  const following = shareChangeTerms(index);
+  const counts = following && countsOn(following, timing.decision, columns);
+  const taken = pendingShares(pending, { columns, weights, ...(counts === undefined ? {} : { counts }) });
   if (taken.columns.length === 0) return undefined;
   const isUncapped = isEqual(weights, uncapped);
   return {
     ...timing,
     columns: taken.columns,
     weights: taken.weights,
-    uncapped: isUncapped ? taken.weights : sameColumns(pendingShares(pending, { columns, weights: uncapped }), taken),
+    uncapped: isUncapped
+      ? taken.weights
+      : sameColumns(pendingShares(pending, { columns, weights: uncapped, ...(counts ? { counts } : {}) }), taken),
     targets: { columns, weights },
     cap,
     capped: capped.filter((column) => taken.columns.includes(column)),
     redistributed,
     ...(trackingError === undefined ? {} : { trackingError }),
     ...(basket === undefined ? {} : { basket: basket * taken.growth }),
+    ...(worth === undefined ? {} : { worth: worth * taken.growth }),
+    ...(taken.counts === undefined ? {} : { counts: taken.counts }),
   };
 }
 
@@ -57,7 +80,7 @@ function takeWeights({ sm, treatment }: TakingIndex, timing: DueRebalance, decid
   const { columns, weights, uncapped, cap, capped, redistributed, trackingError, basket } = decided;
   const forecast = trackingError === undefined ? {} : { trackingError };
   const { session, decision } = timing;
-  const isGone = (column: number): boolean => hasLeft(sm, session, column, treatment.max_stale_sessions);
+  const isGone = (column: number): boolean => hasLeft(sm, session, column, staleSessions(treatment));
   const hasLeavers = decision !== session && columns.some(isGone);
   const staying = hasLeavers ? columns.filter((column) => !isGone(column)) : columns;
   if (staying.length === 0) return undefined;

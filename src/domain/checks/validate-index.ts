@@ -8,6 +8,7 @@ import { didYouMean } from '#base/text/nearest-name.js';
 import { checkShape } from '../schema/shape.js';
 import { SELECTION_CLASSES, selectionClassOf, WEIGHTING_CLASSES, weightingClassOf } from '../rules/catalogue.js';
 import { breachFindings, unkeptFindings } from './breach-findings.js';
+import { eventsFindings, idleEvents } from './events-findings.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';
 import {
   IndexDocument,
@@ -60,6 +61,7 @@ export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
     ...rebalanceFindings(body['rebalance']),
     ...roundingFindings(body),
     ...amendmentFindings(body, (text) => validateIndex(text, context).findings),
+    ...eventsFindings(body['events']),
     ...ofTexts,
     ...calledReferences(body, context.indexOf),
     ...idleDatapoints(body),
@@ -67,7 +69,12 @@ export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
   if (!hasErrors(findings) && shaped.value !== undefined) findings.push(...overlayTermsFindings(shaped.value, context));
   const document = hasErrors(findings) || shaped.value === undefined ? undefined : accepted(shaped.value);
   if (document !== undefined) {
-    findings.push(...inheritanceFindings(document, context), ...blendDefaults(sent), ...unkeptFindings(document));
+    findings.push(
+      ...inheritanceFindings(document, context),
+      ...blendDefaults(sent),
+      ...unkeptFindings(document),
+      ...idleEvents(document, context.market),
+    );
     if (context.market !== undefined)
       findings.push(
         ...baseDateFindings(document, context.market),

@@ -49,6 +49,8 @@ export interface SeriesTerms {
   readonly followed: Int32Array | null;
   /** Sessions that a FREE_FLOAT stays good for. */
   readonly maxStaleSessions: number;
+  /** Sessions for which the latest bar prices a suspended constituent; as many unless given. */
+  readonly suspendedSessions?: number | undefined;
   /** Expressions that a document names: they come before the datapoints of the market. */
   readonly datapoints: ReadonlyMap<string, ExpressionNode>;
 }
@@ -58,6 +60,7 @@ export interface SeriesTable {
   market(name: string): Series;
   reference(name: string): Series;
   derived(name: Exclude<DerivedName, 'VOLATILITY' | 'MOMENTUM' | 'BETA'>): Series;
+  shares(hasFloat: boolean): Series;
   /** Returns that windows read: those between bars on two sessions in a row. */
   returns(name: SessionReturn): Series;
   /** Their growth factors: what a product of returns multiplies. */
@@ -80,6 +83,7 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
     market: (name) => once(`market ${name}`, () => panelSeries(sm, name)),
     reference: (name) => once(`reference ${name}`, () => referenceSeries(sm, name)),
     derived: (name) => once(`derived ${name}`, () => derivedSeries(name)),
+    shares: (hasFloat) => (hasFloat ? product(held('SHARES_OUTSTANDING'), freeFloat()) : held('SHARES_OUTSTANDING')),
     returns: (name) => once(`returns ${name}`, () => betweenBars(sm, growthBehind(name), 1)),
     growth: () => once('growth', () => betweenBars(sm, terms, 0)),
     inIndexCurrency(series) {

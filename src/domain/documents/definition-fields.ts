@@ -1,4 +1,5 @@
 import { parameterSpecs, type ParameterSpec } from '../catalogue/type-spec.js';
+import { EventsSpec } from './events-spec.js';
 import { DerivationPayload, IndexDocument, TreatmentSpec, UniverseSpec } from './index-document.js';
 import { WeightingSpec } from './weighting-spec.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
@@ -11,6 +12,7 @@ export interface DefinitionFields {
   readonly treatment: readonly ParameterSpec[];
   readonly weighting: readonly ParameterSpec[];
   readonly derivation: readonly ParameterSpec[];
+  readonly events: readonly ParameterSpec[];
 }
 
 const identity = IndexDocument.pick({
@@ -35,5 +37,6 @@ export function definitionFields(): DefinitionFields {
     treatment: parameterSpecs(TreatmentSpec),
     weighting: parameterSpecs(WeightingSpec.omit({ type: true, params: true })),
     derivation: parameterSpecs(DerivationPayload.pick({ relax: true })),
+    events: parameterSpecs(EventsSpec.omit({ fast_entry: true, fast_exit: true })),
   };
 }

@@ -7,6 +7,7 @@ import { ConstraintRow } from '../constraints/constraint-row.js';
 import { RelaxEntries } from '../constraints/relax-step.js';
 import { AssetIdentifier, CurrencyCode, Id, IsoDate } from '../schema/shape.js';
 import { optimisationFields } from './optimisation-spec.js';
+import { EventsSpec } from './events-spec.js';
 import { OverlaySpec, blendParts } from '../overlays/catalogue.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { LIMITS } from '../refusals/limits.js';
@@ -185,10 +186,19 @@ export const TreatmentSpec = z
       label: 'Missing prices',
       help: 'Carry the last price, leave the name out until the next rebalance, or fail.',
     }),
-    max_stale_sessions: z.int().min(0).max(60).default(5).meta({
+    max_stale_sessions: z.int().min(0).max(10_000).nullable().optional().meta({
       label: 'Longest gap',
-      help: 'Without a bar for longer on its own calendar, a name leaves.',
+      help: 'A constituent without a price for as many sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null where the store has a delisting, an acquisition or a merger.',
       unit: 'sessions',
+    }),
+    entry_stale_sessions: z.int().min(0).max(60).default(5).meta({
+      label: 'Longest gap of an entry',
+      help: 'A security without a price for as many sessions, or for max_stale_sessions where that is less, is not newly selected.',
+      unit: 'sessions',
+    }),
+    suspension: z.enum(['last_price', 'zero']).optional().meta({
+      label: 'Value of a suspended constituent',
+      help: 'A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price.',
     }),
     stale_targets: z
       .enum(['carry', 'defer'])
@@ -287,6 +297,7 @@ export const IndexDocument = z
       format: 'object',
     }),
     pipeline: PipelineSpec.nullable().default(null),
+    events: EventsSpec.optional().meta({ description: 'Changes between reviews; none unless given.' }),
     derivation: DerivationPayload.nullable().default(null),
     kind: z.literal('overlay').optional().meta({ description: 'Given by an index on another alone.' }),
     source_index_id: Id.optional().meta({ description: 'Index beneath an overlay; a blend names its own.' }),

@@ -18,6 +18,8 @@ export interface BoundPipeline {
   /** Groups that `cap` and `ladder_caps` limit; null for constituents. */
   readonly capBy: FieldUse | null;
   readonly phaseIn: BoundPhaseIn | null;
+  /** Datapoints by which constituents are ranked between reviews. */
+  readonly ranked: readonly PlacedUse[];
   /** Whether any rule or expression looks at the previous composition. */
   readonly remembers: boolean;
   /** Expressions that the document names. */
@@ -42,7 +44,9 @@ export interface BoundPhaseIn {
 }
 
 /** The pipeline of a valid document. A row that its class does not accept is a defect of the caller. */
-export function bindPipeline(document: Pick<RuleDocument, 'pipeline' | 'datapoints'>): BoundPipeline {
+export function bindPipeline(
+  document: Pick<RuleDocument, 'pipeline' | 'datapoints'> & Partial<Pick<RuleDocument, 'events'>>,
+): BoundPipeline {
   const { selection, weighting } = document.pipeline;
   const definitions = definitionsOf(document);
   const rules = selection.map((row) => ({
@@ -57,6 +61,7 @@ export function bindPipeline(document: Pick<RuleDocument, 'pipeline' | 'datapoin
   return {
     rules,
     weighting: bound,
+    ranked: rankedUses(document.events),
     groupCaps: weighting.group_caps.map(({ field, cap, groups }) => ({ use: category(field), cap, groups })),
     cap: boundCap,
     capBy: capBy === undefined ? null : category(capBy),
@@ -67,17 +72,25 @@ export function bindPipeline(document: Pick<RuleDocument, 'pipeline' | 'datapoin
   };
 }
 
+function rankedUses(events: RuleDocument['events']): PlacedUse[] {
+  const fields = { fast_entry: events?.fast_entry?.field, fast_exit: events?.fast_exit?.field };
+  return Object.entries(fields).flatMap(([name, field]) =>
+    field === undefined ? [] : [{ use: numeric(field, 'field'), path: `events.${name}.field`, rowId: null }],
+  );
+}
+
 function known<T>(entry: T | undefined, type: string): T {
   if (entry === undefined) throw new Error(`no class ${type}: documents are validated before they are bound`);
   return entry;
 }
 
 /** Every datapoint that a pipeline reads, at its place in the document. */
-export function readsOf({ rules, weighting, groupCaps, cap, capBy, phaseIn }: BoundPipeline): PlacedUse[] {
+export function readsOf({ rules, weighting, groupCaps, cap, capBy, phaseIn, ranked }: BoundPipeline): PlacedUse[] {
   return [
     ...rules.flatMap(({ id, rule }, i) =>
       rule.reads.map((use) => ({ use, path: join(`pipeline.selection[${i}]`, use.path), rowId: id })),
     ),
+    ...ranked,
     ...weighting.reads.map((use) => ({ use, path: join('pipeline.weighting', use.path), rowId: null })),
     ...groupCaps.map(({ use }, i) => ({ use, path: `pipeline.weighting.group_caps[${i}].field`, rowId: null })),
     ...ofWeighting('cap', cap),

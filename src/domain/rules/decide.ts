@@ -1,10 +1,12 @@
+import { onStore, priceSessions, staleSessions } from '../documents/stale-sessions.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import type { Decided, Decider, Undecided } from '../books/decider.js';
 import type { RuleDocument, TreatmentSpec } from '../documents/index-document.js';
 import { isEqual } from '../numbers/number-types.js';
 import type { Finding } from '../refusals/findings.js';
-import { holdsPrices } from '../documents/share-terms.js';
+import { changesMembers } from '../documents/events-spec.js';
+import { holdsPrices, weighsItself } from '../documents/share-terms.js';
 import { exchangeRates, requireRate } from '../market/exchange-rates.js';
 import { growthOf } from '../index-mathematics/growth.js';
 import { growthTerms } from '../index-mathematics/growth-terms.js';
@@ -19,6 +21,8 @@ import { createCrossSections, type CrossSection, type CrossSections } from '../d
 import { fieldFindings, type PlacedUse } from './field-findings.js';
 import type { StoredModels } from '../risk/stored-model.js';
 import type { Series } from '../datapoints/series.js';
+import { withSuspended } from './suspended.js';
+import { createPool } from './review-pool.js';
 import { chooseOn, type AskedDecision, type Choice, type WaterfallStep } from './choose.js';
 import type { FieldUse } from '../datapoints/field-use.js';
 import type { RawWeights } from './weighting-class.js';
@@ -65,6 +69,8 @@ export interface CreateDeciderInput {
   readonly market: SessionMarket;
   /** Columns of the universe that are priceable on a session, ascending. */
   readonly universe: (session: number) => Int32Array;
+  /** By column, 1 for the members of the universe on a session, priced or not; without it no suspended constituent stays. */
+  readonly members?: (session: number) => Uint8Array;
   /** Another index as it was last decided on or before a session; null before its first composition. */
   readonly indexWeights?: (indexId: string, session: number) => IndexWeights | null;
   /** A stored risk model. */
@@ -99,6 +105,7 @@ export function createDecider({
   document,
   market,
   universe,
+  members,
   indexWeights = noIndices,
   riskModel = noModels,
   engine = referenceEngine,
@@ -109,7 +116,7 @@ export function createDecider({
   assertNoErrors(`index document ${document.id}`, fieldFindings(reads, market.market, 'error', pipeline.definitions));
   const terms = {
     market,
-    treatment: document.pipeline.treatment,
+    treatment: onStore(document.pipeline.treatment, market.market),
     currency: document.currency,
     datapoints: pipeline.definitions,
   };
@@ -119,15 +126,35 @@ export function createDecider({
   // Other indices may be defined otherwise wherever choices are shared.
   const chosen = asksIndices ? notShared.choicesOf(document, terms) : sharing.choicesOf(document, terms);
   const trace = (session: number, incumbents: ArrayLike<number> | null) => {
-    const asked = { session, universe: universeOf(session), incumbents: pipeline.remembers ? incumbents : null };
-    const choice = chosen(asked, () =>
+    const universe = universeOf(session);
+    const whole = withSuspended(market, { session, universe, incumbents, treatment: terms.treatment, members });
+    const asked = { session, universe: whole, incumbents: pipeline.remembers ? incumbents : null };
+    const choiceOf = whole === universe ? chosen : notShared.choicesOf(document, terms);
+    const choice = choiceOf(asked, () =>
       chooseOn({ ...asked, document, pipeline, sections, market, engine, riskModel, indexWeights }),
     );
     return decideOn(choice, { document, pipeline, market });
   };
+  const verdictsOn = (session: number, incumbents: Int32Array | null) => trace(session, incumbents).verdicts;
+  const pool = createPool({
+    pipeline,
+    sections,
+    market,
+    engine,
+    riskModel,
+    universe: universeOf,
+    indexWeights,
+    verdictsOn,
+  });
+  const isRanked = document.events?.replacement === 'next_ranked';
   return {
     remembers: pipeline.remembers,
-    decide: (session, incumbents) => trace(session, incumbents).decision,
+    pool,
+    decide(session, incumbents) {
+      const { decision } = trace(session, incumbents);
+      if (!isRanked || decision.kind !== 'decided') return decision;
+      return { ...decision, ranking: pool.ranking(session, incumbents === null ? null : Int32Array.from(incumbents)) };
+    },
     trace,
   };
 }
@@ -182,7 +209,8 @@ export function crossSectionsOf({
     growth,
     gaps: () => returnGaps(market, growth()),
     price: { growth: priceGrowth, gaps: () => returnGaps(market, priceGrowth()) },
-    maxStaleSessions: treatment.max_stale_sessions,
+    maxStaleSessions: priceSessions(treatment),
+    suspendedSessions: staleSessions(treatment),
     followed: followed ?? null,
     datapoints,
     requireRates(session, columns) {
@@ -230,10 +258,24 @@ function decideOn(choice: Choice, { document, pipeline, market }: DecideInput): 
     ...(holdsPrices(document.pipeline.weighting) && isEqual(capping.weights, uncapped)
       ? { basket: raw.values.reduce((sum, value) => sum + value, 0) }
       : {}),
+    ...(changesMembers(document.events) && columns.length === choice.columns.length
+      ? worthOf(document, raw.values, capping)
+      : {}),
     waterfall,
     unweighted,
   };
   return { ...traced, capping, decision };
+}
+
+/** Money over which a market value, or a price, is the weight of a security that no limit changes. */
+function worthOf(
+  { pipeline: { weighting } }: RuleDocument,
+  values: Float64Array,
+  { capped, scaleOf, weights }: Capped,
+): { readonly worth?: number } {
+  if (!weighsItself(weighting)) return {};
+  const free = weights.findIndex((_, position) => !capped.includes(position));
+  return { worth: values.reduce((sum, value) => sum + value, 0) / (free < 0 ? 1 : scaleOf(free)) };
 }
 
 type Selected = Pick<Trace, 'cross' | 'pipeline' | 'verdicts' | 'survivors'>;

@@ -40,7 +40,7 @@ export function methodologyOf(document: IndexDocument, adjustment: Adjustment | 
       : []),
     ...(isOverlayDocument(document) ? overlaySentences(document) : rebalanceSentences(document.rebalance)),
     ...(isRuleDocument(document)
-      ? treatmentSentences(document.pipeline, adjustment)
+      ? treatmentSentences(document, adjustment)
       : inheritedSentences(adjustment, isOverlayDocument(document) ? 'index beneath' : 'parent index')),
     ...amendmentSentences(document, (text) => methodologyOf(text, adjustment)),
   ];

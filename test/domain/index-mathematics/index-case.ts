@@ -23,6 +23,8 @@ export interface IndexCase extends Omit<MarketSketch, 'dates'> {
   readonly weighting?: object;
   readonly universe?: readonly string[];
   readonly currency?: string;
+  readonly events?: object;
+  readonly selection?: readonly object[];
   readonly request?: RunRequest;
   /** Other members of the document. */
   readonly document?: object;
@@ -37,6 +39,8 @@ export function runIndexCase({
   weighting = { type: 'EqualWeight' },
   universe,
   currency = 'USD',
+  events,
+  selection = [],
   request = {},
   document: others = {},
   market,
@@ -55,7 +59,8 @@ export function runIndexCase({
       kind: 'list',
       identifiers: universe ?? Object.keys(sketch.close).filter((name) => !/^[A-Z]{6}$/.test(name)),
     },
-    pipeline: { treatment, weighting },
+    pipeline: { selection, treatment, weighting },
+    ...(events === undefined ? {} : { events }),
     ...others,
   });
   return runOn(CALENDARS, market ?? buildMarket({ dates, ...sketch }), document, {

@@ -602,7 +602,7 @@ class BacktestResultSummary(t.TypedDict):
     #: Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole.
     extended_from: t.Optional[str]
     #: Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.
-    full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "breach", "overlay", "file_rewritten", "parted", "rewritten"]]
+    full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "breach", "member_change", "default_changed", "overlay", "file_rewritten", "parted", "rewritten"]]
 
 
 class _BacktestRunResult(t.TypedDict):
@@ -643,7 +643,7 @@ class _BacktestRunResult(t.TypedDict):
     #: Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole.
     extended_from: t.Optional[str]
     #: Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.
-    full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "breach", "overlay", "file_rewritten", "parted", "rewritten"]]
+    full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "breach", "member_change", "default_changed", "overlay", "file_rewritten", "parted", "rewritten"]]
 
 
 class BacktestRunResult(_BacktestRunResult, total=False):
@@ -2211,6 +2211,8 @@ class DefinitionFields(t.TypedDict):
     weighting: t.Sequence[ParameterSpec]
     #: Of `derivation`, beside its objective and constraint rows.
     derivation: t.Sequence[ParameterSpec]
+    #: Of `events`, changes between reviews.
+    events: t.Sequence[ParameterSpec]
 
 
 class DeletedIndex(t.TypedDict):
@@ -2565,6 +2567,43 @@ class ErrorEnvelope(t.TypedDict):
     error: ErrorDetail
 
 
+class _EventsSpec(t.TypedDict):
+    #: Wait for the next review, or apply after the close before their date (effective): index shares scale and the divisor adjusts. For market-value weightings.
+    share_changes: t.Literal["review", "effective"]
+    #: Smallest change applied between reviews, measured cumulatively since the counts last adopted. Unit: fraction.
+    threshold: float
+    #: A constituent that leaves between reviews is replaced by nobody (none), by the best-ranked security that the last review left out and that still passes the rules (next_ranked), or by the first of a list (reserve).
+    replacement: t.Literal["none", "next_ranked", "reserve"]
+    #: A security merged into one outside the universe turns into it (convert), or leaves at its last price (remove).
+    acquirer: t.Literal["convert", "remove"]
+
+
+class EventsSpec(_EventsSpec, total=False):
+    #: Identifiers in the order in which they enter.
+    reserve: t.Sequence[str]
+    #: New securities that enter between reviews, each in place of the lowest-ranked constituent.
+    fast_entry: FastEntrySpec
+    #: Constituents that leave between reviews, each for the best-ranked security that is none.
+    fast_exit: FastExitSpec
+
+
+class EventsSpecInput(t.TypedDict, total=False):
+    #: Wait for the next review, or apply after the close before their date (effective): index shares scale and the divisor adjusts. For market-value weightings.
+    share_changes: t.Literal["review", "effective"]
+    #: Smallest change applied between reviews, measured cumulatively since the counts last adopted. Unit: fraction.
+    threshold: float
+    #: A constituent that leaves between reviews is replaced by nobody (none), by the best-ranked security that the last review left out and that still passes the rules (next_ranked), or by the first of a list (reserve).
+    replacement: t.Literal["none", "next_ranked", "reserve"]
+    #: Identifiers in the order in which they enter.
+    reserve: t.Sequence[str]
+    #: New securities that enter between reviews, each in place of the lowest-ranked constituent.
+    fast_entry: FastEntrySpecInput
+    #: Constituents that leave between reviews, each for the best-ranked security that is none.
+    fast_exit: FastExitSpecInput
+    #: A security merged into one outside the universe turns into it (convert), or leaves at its last price (remove).
+    acquirer: t.Literal["convert", "remove"]
+
+
 EventsView = t.TypedDict("EventsView", {
     "from": str,
     "to": str,
@@ -2903,6 +2942,48 @@ class FactorModelPayload(t.TypedDict):
     r_squared: t.Optional[float]
     #: In the order of the model.
     factors: t.Sequence[FactorModelPayloadFactors]
+
+
+class FastEntrySpec(t.TypedDict):
+    #: A new security ranked at or above this enters.
+    rank: int
+    #: Datapoint, largest first, over constituents and candidates.
+    field: str
+    #: Sessions after its first price, at whose close it is ranked. Unit: sessions.
+    after_sessions: int
+
+
+class _FastEntrySpecInput(t.TypedDict):
+    #: A new security ranked at or above this enters.
+    rank: int
+
+
+class FastEntrySpecInput(_FastEntrySpecInput, total=False):
+    #: Datapoint, largest first, over constituents and candidates.
+    field: str
+    #: Sessions after its first price, at whose close it is ranked. Unit: sessions.
+    after_sessions: int
+
+
+class FastExitSpec(t.TypedDict):
+    #: A constituent ranked below this leaves.
+    rank: int
+    #: Datapoint, largest first, over constituents and candidates.
+    field: str
+    #: Dates on which constituents are ranked, as those of a rebalance.
+    schedule: RebalanceSpec
+
+
+class _FastExitSpecInput(t.TypedDict):
+    #: A constituent ranked below this leaves.
+    rank: int
+
+
+class FastExitSpecInput(_FastExitSpecInput, total=False):
+    #: Datapoint, largest first, over constituents and candidates.
+    field: str
+    #: Dates on which constituents are ranked, as those of a rebalance.
+    schedule: RebalanceSpecInput
 
 
 class FeeOverlay(t.TypedDict):
@@ -4183,6 +4264,8 @@ class IndexDocument(_IndexDocument, total=False):
     datapoints: t.Mapping[str, t.Union[str, ExpressionNode]]
     #: Decimals of levels, divisor, index shares and weights, a half away from zero.
     rounding: RoundingSpec
+    #: Changes between reviews; none unless given.
+    events: EventsSpec
     #: Given by an index on another alone.
     kind: t.Literal["overlay"]
     #: Index beneath an overlay; a blend names its own.
@@ -4225,6 +4308,8 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     rounding: RoundingSpec
     #: Rules of a rule-driven index; exactly one of pipeline and derivation.
     pipeline: t.Optional[PipelineBody]
+    #: Changes between reviews; none unless given.
+    events: EventsSpecInput
     #: Optimisation behind a derived index; exactly one of pipeline and derivation.
     derivation: t.Optional[DerivationPayloadInput]
     #: Given by an index on another alone.
@@ -4251,7 +4336,7 @@ class IndexEvent(t.TypedDict):
     #: Effective date of the rebalance; null for others.
     effective: t.Optional[str]
     #: What calls for the rebalance: the schedule, or a breach of its rule that the newest run knows of; null for others.
-    cause: t.Optional[t.Literal["schedule", "breach"]]
+    cause: t.Optional[t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]]
     #: The rule whose breach calls for the rebalance; null for others.
     rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
     #: The event in words.
@@ -6753,8 +6838,8 @@ class RebalancePricingPayload(t.TypedDict):
 class RebalanceRow(t.TypedDict):
     #: Date the weights took effect.
     date: str
-    #: What called for it: the schedule, or a breach that `treatment.on_breach` answers.
-    cause: t.Literal["schedule", "breach"]
+    #: What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`.
+    cause: t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]
     #: Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session.
     schedule_dates: t.Sequence[str]
     #: Names traded at the price of an earlier session.
@@ -6810,8 +6895,8 @@ class RebalanceSnapshot(t.TypedDict):
     index_shares: t.Optional[t.Mapping[str, float]]
     #: Index shares over float-adjusted shares; null for a security without a share count.
     weighting_factor: t.Optional[t.Mapping[str, t.Optional[float]]]
-    #: What called for it: the schedule, or a breach that `treatment.on_breach` answers; null in runs stored before it was recorded.
-    cause: t.Optional[t.Literal["schedule", "breach"]]
+    #: What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`; null in runs stored before it was recorded.
+    cause: t.Optional[t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]]
 
 
 class RebalanceSpec(t.TypedDict):
@@ -6871,8 +6956,8 @@ class RebalanceView(t.TypedDict):
     requested_date: str
     #: Date the weights took effect.
     date: str
-    #: What called for it: the schedule, or a breach that `treatment.on_breach` answers.
-    cause: t.Literal["schedule", "breach"]
+    #: What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`.
+    cause: t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]
     #: Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session.
     schedule_dates: t.Sequence[str]
     #: Names traded at the price of an earlier session.
@@ -9650,8 +9735,8 @@ class _TreatmentSpec(t.TypedDict):
     spin_offs: t.Literal["zero_price", "drop_after_first_session", "ignore"]
     #: Carry the last price, leave the name out until the next rebalance, or fail.
     missing_prices: t.Literal["carry", "exclude", "fail"]
-    #: Without a bar for longer on its own calendar, a name leaves. Unit: sessions.
-    max_stale_sessions: int
+    #: A security without a price for as many sessions, or for max_stale_sessions where that is less, is not newly selected. Unit: sessions.
+    entry_stale_sessions: int
     #: At the carried price, or at the next bar.
     stale_targets: t.Literal["carry", "defer"]
 
@@ -9659,6 +9744,10 @@ class _TreatmentSpec(t.TypedDict):
 class TreatmentSpec(_TreatmentSpec, total=False):
     #: The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only.
     rights: t.Literal["subscribe", "price_only", "constituent"]
+    #: A constituent without a price for as many sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null where the store has a delisting, an acquisition or a merger. Unit: sessions.
+    max_stale_sessions: t.Optional[int]
+    #: A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price.
+    suspension: t.Literal["last_price", "zero"]
     #: Rebalance when a limit is passed between reviews, or do nothing (none).
     on_breach: t.Literal["none", "rebalance"]
     #: Published rule whose breach calls for a rebalance; UCITS_5_10_40 unless given.
@@ -9684,8 +9773,12 @@ class TreatmentSpecInput(t.TypedDict, total=False):
     spin_offs: t.Literal["zero_price", "drop_after_first_session", "ignore"]
     #: Carry the last price, leave the name out until the next rebalance, or fail.
     missing_prices: t.Literal["carry", "exclude", "fail"]
-    #: Without a bar for longer on its own calendar, a name leaves. Unit: sessions.
-    max_stale_sessions: int
+    #: A constituent without a price for as many sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null where the store has a delisting, an acquisition or a merger. Unit: sessions.
+    max_stale_sessions: t.Optional[int]
+    #: A security without a price for as many sessions, or for max_stale_sessions where that is less, is not newly selected. Unit: sessions.
+    entry_stale_sessions: int
+    #: A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price.
+    suspension: t.Literal["last_price", "zero"]
     #: At the carried price, or at the next bar.
     stale_targets: t.Literal["carry", "defer"]
     #: Rebalance when a limit is passed between reviews, or do nothing (none).
@@ -10344,8 +10437,8 @@ class _WhatIfSide(t.TypedDict):
     cap: t.Optional[float]
     #: Weight moved off capped names.
     cap_redistributed: float
-    #: What calls for a rebalance decided on that date: the schedule, or a breach that `treatment.on_breach` answers; null where none is decided on it.
-    cause: t.Optional[t.Literal["schedule", "breach"]]
+    #: What calls for a rebalance decided on that date: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`; null where none is decided on it.
+    cause: t.Optional[t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]]
 
 
 class WhatIfSide(_WhatIfSide, total=False):

@@ -123,6 +123,17 @@ export function Treatment() {
   );
 }
 
+export function Changes() {
+  return (
+    <details class="designer-part">
+      <summary>
+        <h2>Changes between reviews</h2>
+      </summary>
+      <Fields fields={useWorkshop().types.fields.events} within={['events']} />
+    </details>
+  );
+}
+
 export function Schedule() {
   return (
     <Part title="Rebalance">

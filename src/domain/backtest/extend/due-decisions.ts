@@ -1,4 +1,5 @@
 import { textsOf } from '../../documents/amended-texts.js';
+import { priceSessions } from '../../documents/stale-sessions.js';
 import type { Day } from '../../time/days.js';
 import { isDerivedDocument, isRuleDocument, type DerivedDocument } from '../../documents/index-document.js';
 import type { MarketData } from '../../market/market-data.js';
@@ -66,7 +67,7 @@ interface SolveLookInput extends Pick<DueInput, 'marked'>, Pick<BacktestPlan, 'd
 export function solveLook({ documents, marked, document, ...solve }: SolveLookInput): Look {
   const { source_index_id: parentId } = document.derivation;
   const { calendar: code } = documents[parentId]!;
-  const { max_stale_sessions: maxStaleSessions } = treatmentOf(documents, parentId);
+  const maxStaleSessions = priceSessions(treatmentOf(documents, parentId));
   return {
     code,
     lookBack: derivedLookBack({ ...solve, document, maxStaleSessions, sessions: marked.get(code)!.sessions }),

@@ -292,6 +292,7 @@ function checkpointAfter(
     format: CHECKPOINT_FORMAT,
     day: index.sm.sessions[index.to]!,
     since: sinceOf(reached),
+    staleSessions: checkpoint.staleSessions,
     from: checkpoint.from,
     marks: marksOf([...reached, ...shown.flatMap(overlaysOf)], shown.flatMap(simulatedOf)),
     index: storedIndexAfter(checkpoint.index, index.book),

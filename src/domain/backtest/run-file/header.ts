@@ -1,4 +1,6 @@
 import type { RoundingSpec } from '../../documents/rounding.js';
+import type { EventCause } from '../../schedule/rebalance-causes.js';
+import { STALE_SESSIONS } from '../../documents/stale-sessions.js';
 import { breachRuleOf } from '../../compliance/breach-watch.js';
 import { formatDay } from '../../time/days.js';
 import type { ShareTerms } from '../../index-mathematics/adjusted-close.js';
@@ -87,7 +89,7 @@ export interface StoredRebalance {
   /** To the parent of a derived index, annualised, as forecast at the decision; absent without a risk model. */
   readonly tracking_error?: number;
   /** What called for it, where that is not the schedule. */
-  readonly cause?: 'breach';
+  readonly cause?: EventCause;
   /** Day at whose closes its weights became index shares, where that is before the effective one. */
   readonly reference?: string;
 }
@@ -109,7 +111,14 @@ type StoredTreatment = Pick<TreatmentSpec, 'special_dividends' | 'splits' | 'bre
 } & Partial<
     Pick<
       TreatmentSpec,
-      'delisting' | 'max_stale_sessions' | 'withholding_tax' | 'reinvestment' | 'rights' | 'spin_offs'
+      | 'delisting'
+      | 'max_stale_sessions'
+      | 'entry_stale_sessions'
+      | 'suspension'
+      | 'withholding_tax'
+      | 'reinvestment'
+      | 'rights'
+      | 'spin_offs'
     >
   > & {
     readonly split_shares?: 'keep';
@@ -120,7 +129,9 @@ const OLDER = { reinvestment: 'constituent', rights: 'constituent' } as const;
 
 /** The treatment of a run. */
 export function runTreatment({ split_shares: _shares, ...treatment }: StoredTreatment): TreatmentSpec {
-  return TreatmentSpec.parse({ ...OLDER, ...treatment });
+  const { max_stale_sessions: sessions = STALE_SESSIONS } = treatment;
+  const gaps = { max_stale_sessions: sessions, entry_stale_sessions: sessions ?? STALE_SESSIONS };
+  return TreatmentSpec.parse({ ...OLDER, ...gaps, ...treatment });
 }
 
 /** What corporate actions do to the index shares of a run. */
@@ -168,7 +179,8 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
       const { compositions } = run.index;
       const { special_dividends, splits, stale_targets, delisting, max_stale_sessions, withholding_tax } =
         compositions.treatment;
-      const { reinvestment, spin_offs } = compositions.treatment;
+      const { reinvestment, spin_offs, suspension } = compositions.treatment;
+      const { entry_stale_sessions } = compositions.treatment;
       const rule = breachRuleOf(compositions.document.pipeline?.treatment);
       const { rights, splitShares } = indexTerms(compositions);
       return {
@@ -177,7 +189,11 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
         ...(stale_targets === 'defer' ? { stale_targets } : {}),
         ...(rule === null ? {} : { breach_rule: rule }),
         ...(delisting === DEFAULTS.delisting ? {} : { delisting }),
-        ...(max_stale_sessions === DEFAULTS.max_stale_sessions ? {} : { max_stale_sessions }),
+        ...(max_stale_sessions === STALE_SESSIONS ? {} : { max_stale_sessions }),
+        ...(max_stale_sessions === STALE_SESSIONS && entry_stale_sessions === STALE_SESSIONS
+          ? {}
+          : { entry_stale_sessions }),
+        ...(suspension === 'zero' ? { suspension } : {}),
         ...(withholding_tax === DEFAULTS.withholding_tax ? {} : { withholding_tax }),
         ...(reinvestment === OLDER.reinvestment ? {} : { reinvestment }),
         ...(rights === OLDER.rights ? {} : { rights }),

@@ -5,7 +5,8 @@ import { asDecided, inForce, type Composer, type Composition } from './compositi
 import type { Outgoing } from './decider.js';
 import { unkeptLimit } from './unkept-limit.js';
 import type { DueRebalance } from './due-rebalances.js';
-import { emptyIndex, heldFinding, takeEffect } from './take-effect.js';
+import { emptyIndex, heldFinding, takeEffect, type TakingIndex } from './take-effect.js';
+import { beginPhase, continuePhase } from './transition.js';
 
 interface DecideInput {
   readonly indexId: string;
@@ -25,7 +26,29 @@ interface DecidedOne {
  * @throws Refusal NO_DATA_KNOWN; EMPTY_INDEX, or what the decider explains, when nothing was before a rebalance and nothing comes of
  *   it
  */
-export function decideOne(composer: Composer, { indexId, rebalance, known }: DecideInput): DecidedOne {
+export function decideOne(composer: Composer, input: DecideInput): DecidedOne {
+  const { phase, date } = input.rebalance;
+  return phase === undefined || phase.start === date ? decideNew(composer, input) : continued(composer, input);
+}
+
+/** A later close of a phase; nothing where its first one was not carried out or another rebalance has ended it. */
+function continued(composer: Composer, { indexId, rebalance, known }: DecideInput): DecidedOne {
+  const before = inForce(known, rebalance.session - 1);
+  const { transition } = before ?? {};
+  if (before === undefined || transition === undefined || before.phase?.start !== rebalance.phase!.start)
+    return { findings: [] };
+  return { composition: continuePhase(indexIn(composer, indexId), rebalance, { ...before, transition }), findings: [] };
+}
+
+function indexIn(composer: Composer, indexId: string): TakingIndex {
+  return {
+    sm: composer.market(indexId),
+    document: composer.document(indexId),
+    treatment: composer.treatment(indexId),
+  };
+}
+
+function decideNew(composer: Composer, { indexId, rebalance, known }: DecideInput): DecidedOne {
   const sm = composer.market(indexId);
   const incumbents = inForce(known, rebalance.decision - 1)?.columns ?? null;
   const seat = composer.seatOf(indexId, rebalance.decision);
@@ -34,9 +57,11 @@ export function decideOne(composer: Composer, { indexId, rebalance, known }: Dec
   const decision = seat.composer.decider(indexId).decide(seat.session, incumbents, outgoing);
   if (decision.kind === 'decided') {
     assertHeld(seat.composer.market(indexId), decision.columns, sm);
-    const index = { sm, document: composer.document(indexId), treatment: composer.treatment(indexId) };
-    const composition = takeEffect(index, rebalance, decision);
-    if (composition) {
+    const index = indexIn(composer, indexId);
+    const whole = takeEffect(index, rebalance, decision);
+    if (whole) {
+      const isPhased = rebalance.phase !== undefined && before !== undefined;
+      const composition = isPhased ? beginPhase(index, rebalance, { before, whole }) : whole;
       const findings = datedFindings(decision.findings, rebalance.date);
       return { composition, findings: [...findings, ...unkeptLimit(composer, indexId, composition)] };
     }

@@ -6,7 +6,6 @@ import { didYouMean } from '#base/text/nearest-name.js';
 import { checkShape } from '../schema/shape.js';
 import { SELECTION_CLASSES, selectionClassOf, WEIGHTING_CLASSES, weightingClassOf } from '../rules/catalogue.js';
 import { breachFindings, unkeptFindings } from './breach-findings.js';
-import { validateRebalance } from '../schedule/validate-rebalance.js';
 import {
   IndexDocument,
   isDerivedDocument,
@@ -14,7 +13,6 @@ import {
   RESERVED_INDEX_IDS,
   RuleFallback,
 } from '../documents/index-document.js';
-import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { assumptionFindings } from './assumptions.js';
 import { error, isObject, type IndexContext, type Raw } from './index-context.js';
 import type { MarketData } from '../market/market-data.js';
@@ -26,6 +24,7 @@ import { blendDefaults, overlayFindings, overlayTermsFindings, withOverlayCurren
 import { derivationFindings, inheritanceFindings, sourceDropped } from './validate-derivation.js';
 import { documentWithTrees, placedInTexts } from './document-expressions.js';
 import { unknownMembers } from './unknown-members.js';
+import { reviewFindings } from './review-findings.js';
 import { calledReferences } from './validate-reference.js';
 import { universeFindings } from './validate-universe.js';
 
@@ -54,7 +53,7 @@ export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
       : sourceDropped(body, context)),
     ...overlayFindings(body, context),
     ...universeFindings(body, context),
-    ...rebalanceFindings(body['rebalance']),
+    ...reviewFindings(body, context),
     ...ofTexts,
     ...calledReferences(body, context.indexOf),
     ...idleDatapoints(body),
@@ -266,11 +265,4 @@ function repeatedIds(rows: readonly unknown[]): Finding[] {
       ),
     ];
   });
-}
-
-/** Findings about a cadence, as far as its shape is readable. */
-function rebalanceFindings(rebalance: unknown): Finding[] {
-  if (!isObject(rebalance)) return [];
-  const { value } = checkShape(RebalanceSpec, rebalance, { unknownFields: 'warning' });
-  return value === undefined ? [] : validateRebalance(value, 'rebalance');
 }

@@ -153,7 +153,11 @@ function compositionFor(composer: Composer, { indexId, session, engine, called }
   if (resolved === null || decision?.kind !== 'decided')
     throw new Refusal('EMPTY_INDEX', `The index ${indexId} holds nothing as decided on ${formatDay(decided)}.`);
   const timing = { date: day, also: [], session, decision: resolved.session, announced: null };
-  const traded = takeEffect({ sm, document, treatment: composer.treatment(indexId) }, timing, decision);
+  const traded = takeEffect(
+    { sm, document, treatment: composer.treatment(indexId), weightsAs: document.rebalance.weights_as },
+    timing,
+    decision,
+  );
   if (traded === undefined)
     throw new Refusal(
       'EMPTY_INDEX',

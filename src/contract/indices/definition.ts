@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { FunctionSpec } from './datapoints.js';
-import { IndexDocument, PipelineSpec, RuleSpec, WeightingSpec } from '#domain/documents/index-document.js';
+import { IndexDocument, PipelineSpec } from '#domain/documents/index-document.js';
+import { RuleSpec, WeightingSpec } from '#domain/documents/pipeline-rows.js';
 import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { Finding, ParameterSpec, skippedFields, TypeSpec } from '../common.js';
 

@@ -46,10 +46,18 @@ export interface Composition {
   readonly cause?: 'breach';
   /** Reviews that decided it, in their order; absent of the document's own `rebalance`. */
   readonly reviews?: readonly string[];
+  /** Latest selection that it is based on, where reviews have weighted it again since. */
+  readonly selected?: SelectedOn;
   /** Close of a rebalance that is spread over several. */
   readonly phase?: PhaseClose;
   /** Portfolios that the closes to come of the same phase mix; absent after the last. */
   readonly transition?: Transition;
+}
+
+/** A selection: the review that made it, and the session of its reference date. */
+export interface SelectedOn {
+  readonly review: string;
+  readonly decision: number;
 }
 
 /** A portfolio at a close, and its market value beside that of another one. */
@@ -112,7 +120,8 @@ export interface Composer {
   treatment(indexId: string): TreatmentSpec;
   /** Columns of the index's universe that are priceable on a session, ascending. */
   universe(indexId: string, session: number): Int32Array;
-  decider(indexId: string): Decider;
+  /** @param review by its id; the document's own rebalance unless given */
+  decider(indexId: string, review?: string): Decider;
   /**
    * Every composition effective on or before the composer's last day.
    * @throws Refusal EMPTY_INDEX, NO_DATA_IN_RANGE, CALENDAR_NOT_COVERED, and what deciders refuse

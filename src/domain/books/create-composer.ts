@@ -1,6 +1,7 @@
 import type { Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
 import { isOverlayDocument, sourcesOf, type IndexDocument } from '../documents/index-document.js';
+import { reviewOf } from '../documents/reviews.js';
 import { treatmentOver } from '../documents/treatment.js';
 import type { MarketData } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
@@ -77,9 +78,13 @@ export function createComposer({
       return composer.treatment(document.derivation!.source_index_id);
     },
     universe: (indexId, session) => universeOn(composer, membersOf, { indexId, session }),
-    decider(indexId) {
-      let decider = deciders.get(indexId);
-      if (!decider) deciders.set(indexId, (decider = createDecider(composer.document(indexId), composer)));
+    decider(indexId, review) {
+      const key = `${indexId} ${review ?? ''}`;
+      let decider = deciders.get(key);
+      if (!decider) {
+        const { document } = reviewOf(composer.document(indexId), review);
+        deciders.set(key, (decider = createDecider(document, composer)));
+      }
       return decider;
     },
     compositions(indexId) {

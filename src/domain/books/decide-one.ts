@@ -1,8 +1,10 @@
 import { datedFindings, type Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
-import { asDecided, inForce, type Composer, type Composition } from './compositions.js';
-import type { Outgoing } from './decider.js';
+import { reviewOf, type Review } from '../documents/reviews.js';
+import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
+import { inForce, type Composer, type Composition, type SelectedOn } from './compositions.js';
+import { decideReview, hasCounts, type ReviewInput } from './decide-review.js';
 import { unkeptLimit } from './unkept-limit.js';
 import type { DueRebalance } from './due-rebalances.js';
 import { emptyIndex, heldFinding, takeEffect, type TakingIndex } from './take-effect.js';
@@ -26,42 +28,59 @@ interface DecidedOne {
  * @throws Refusal NO_DATA_KNOWN; EMPTY_INDEX, or what the decider explains, when nothing was before a rebalance and nothing comes of
  *   it
  */
-export function decideOne(composer: Composer, input: DecideInput): DecidedOne {
-  const { phase, date } = input.rebalance;
-  return phase === undefined || phase.start === date ? decideNew(composer, input) : continued(composer, input);
+export function decideOne(composer: Composer, { indexId, rebalance, known }: DecideInput): DecidedOne {
+  const { review: reviewId, ...due } = rebalance;
+  const { phase, date } = due;
+  const review = reviewOf(composer.document(indexId), reviewId);
+  const input = { indexId, review, rebalance: due, known };
+  if (phase !== undefined && phase.start !== date) return continued(composer, input);
+  if (review.scope === 'shares' && hasCounts(known, due)) return joined(input);
+  return decideNew(composer, input);
+}
+
+interface DecideDue extends ReviewInput {
+  readonly rebalance: DueRebalance;
 }
 
 /** A later close of a phase; nothing where its first one was not carried out or another rebalance has ended it. */
-function continued(composer: Composer, { indexId, rebalance, known }: DecideInput): DecidedOne {
+function continued(composer: Composer, { indexId, review, rebalance, known }: DecideDue): DecidedOne {
   const before = inForce(known, rebalance.session - 1);
   const { transition } = before ?? {};
   if (before === undefined || transition === undefined || before.phase?.start !== rebalance.phase!.start)
     return { findings: [] };
-  return { composition: continuePhase(indexIn(composer, indexId), rebalance, { ...before, transition }), findings: [] };
+  const index = indexIn(composer, indexId, review);
+  return { composition: continuePhase(index, rebalance, { ...before, transition }), findings: [] };
 }
 
-function indexIn(composer: Composer, indexId: string): TakingIndex {
+/** A review of share counts that the composition has already. */
+function joined({ review, rebalance, known }: DecideDue): DecidedOne {
+  const current = inForce(known, rebalance.session);
+  if (current?.session !== rebalance.session) return { findings: [] };
+  return { composition: { ...current, reviews: [...reviewsIn(current), review.id] }, findings: [] };
+}
+
+function indexIn(composer: Composer, indexId: string, { document }: Review): TakingIndex {
   return {
     sm: composer.market(indexId),
     document: composer.document(indexId),
     treatment: composer.treatment(indexId),
+    weightsAs: document.rebalance.weights_as,
   };
 }
 
-function decideNew(composer: Composer, { indexId, rebalance, known }: DecideInput): DecidedOne {
+function decideNew(composer: Composer, input: DecideDue): DecidedOne {
+  const { indexId, review, rebalance, known } = input;
   const sm = composer.market(indexId);
-  const incumbents = inForce(known, rebalance.decision - 1)?.columns ?? null;
   const seat = composer.seatOf(indexId, rebalance.decision);
-  const before = inForce(known, rebalance.session - 1);
-  const outgoing = before === undefined ? null : outgoingAt(before, rebalance);
-  const decision = seat.composer.decider(indexId).decide(seat.session, incumbents, outgoing);
+  const decision = decideReview(composer, input);
   if (decision.kind === 'decided') {
     assertHeld(seat.composer.market(indexId), decision.columns, sm);
-    const index = indexIn(composer, indexId);
-    const whole = takeEffect(index, rebalance, decision);
+    const index = indexIn(composer, indexId, review);
+    const whole = takeEffect(...termsOf(index, review, rebalance), decision);
     if (whole) {
+      const before = inForce(known, rebalance.session - 1);
       const isPhased = rebalance.phase !== undefined && before !== undefined;
-      const composition = isPhased ? beginPhase(index, rebalance, { before, whole }) : whole;
+      const composition = named(input, isPhased ? beginPhase(index, rebalance, { before, whole }) : whole);
       const findings = datedFindings(decision.findings, rebalance.date);
       return { composition, findings: [...findings, ...unkeptLimit(composer, indexId, composition)] };
     }
@@ -70,9 +89,47 @@ function decideNew(composer: Composer, { indexId, rebalance, known }: DecideInpu
   return { findings: datedFindings([heldFinding(rebalance, decision)], rebalance.date) };
 }
 
-/** A composition before a rebalance: one that takes effect after the decision is known to it as it was decided. */
-function outgoingAt(before: Composition, { decision, session }: DueRebalance): Outgoing {
-  return { ...before, ...(before.session > decision ? asDecided(before) : {}), effective: session };
+/** Share counts are index shares on their reference date. */
+function termsOf(index: TakingIndex, { scope }: Review, rebalance: DueRebalance): [TakingIndex, DueRebalance] {
+  if (scope !== 'shares') return [index, rebalance];
+  const { pricing: _pricing, ...due } = rebalance;
+  return [{ ...index, weightsAs: 'shares' }, due];
+}
+
+/** A composition of an index that has several reviews, with those that ran on its session and the latest selection. */
+function named({ review, rebalance, known }: DecideDue, composition: Composition): Composition {
+  if (review.document.reviews === undefined && review.id === DEFAULT_REVIEW) return composition;
+  const current = inForce(known, rebalance.session);
+  const before = current?.session === composition.session ? current : undefined;
+  const dates = [...new Set([...(before ? [before.date, ...before.also] : []), composition.date, ...composition.also])];
+  const [date, ...also] = dates.toSorted((a, b) => a - b);
+  const selected = {
+    review: review.id,
+    decision: rebalance.decision,
+    ...(review.scope === 'membership' || current === undefined ? {} : selectedIn(current)),
+  };
+  return {
+    ...composition,
+    date: date!,
+    also,
+    selected,
+    reviews: [...(before ? reviewsIn(before) : []), review.id],
+  };
+}
+
+const reviewsIn = ({ reviews = [DEFAULT_REVIEW] }: Composition): readonly string[] => reviews;
+
+/** The latest selection that a composition is based on. */
+export function selectedIn({ selected, decision }: Composition): SelectedOn {
+  return selected ?? { review: DEFAULT_REVIEW, decision };
+}
+
+/** Adds a composition to others, ascending: it takes the place of one that another review of its session made. */
+export function addComposition(list: Composition[], composition: Composition): void {
+  const at = list.findLastIndex(({ session }) => session <= composition.session);
+  const isReviewed = composition.reviews !== undefined && list[at]?.session === composition.session;
+  if (isReviewed) list[at] = composition;
+  else list.splice(at + 1, 0, composition);
 }
 
 /** @throws Refusal NO_DATA_KNOWN where a name was chosen that the content of the run does not have */

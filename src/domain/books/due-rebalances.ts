@@ -1,6 +1,8 @@
 import { dayFrom, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
+import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
+import { reviewsOf } from '../documents/reviews.js';
 import type { Calendar } from '../calendars/calendar.js';
 import { phaseFractions } from '../schedule/phase.js';
 import { rebalanceDates, reviewDays, type RebalanceDate } from '../schedule/schedule.js';
@@ -17,6 +19,8 @@ export interface DueRebalance {
   readonly announced: Day | null;
   /** What called for it, where that is not the schedule. */
   readonly cause?: 'breach';
+  /** Review that is due; absent for the document's own rebalance. */
+  readonly review?: string;
   /** Close of a rebalance that is spread over several; absent where it takes effect at once. */
   readonly phase?: PhaseClose;
 }
@@ -52,8 +56,21 @@ export interface DueSpan {
   readonly last: number;
 }
 
-/** The rebalances that the schedule of an index has after a session, on the axis of the market. */
-export function dueAfter(
+/**
+ * The rebalances that the reviews of an index have after a session, on the axis of the market: ascending, those of one
+ * session in the order of their scopes.
+ */
+export function dueAfter(document: IndexDocument, sm: SessionMarket, span: DueSpan): DueRebalance[] {
+  const reviews = reviewsOf(document);
+  if (reviews.length === 1) return dueOfCadence(document, sm, span);
+  return reviews
+    .flatMap(({ id, document: reviewed }) =>
+      dueOfCadence(reviewed, sm, span).map((due) => (id === DEFAULT_REVIEW ? due : { ...due, review: id })),
+    )
+    .toSorted((a, b) => a.session - b.session);
+}
+
+function dueOfCadence(
   { rebalance, base_date }: Pick<IndexDocument, 'rebalance' | 'base_date'>,
   sm: SessionMarket,
   { first, after, last }: DueSpan,

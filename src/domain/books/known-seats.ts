@@ -2,6 +2,7 @@ import { breachRuleOf } from '../compliance/breach-watch.js';
 import type { Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
+import { reviewOf } from '../documents/reviews.js';
 import type { MarketData } from '../market/market-data.js';
 import { Refusal } from '../refusals/refusal.js';
 import type { Composer, DeciderFactory, DecisionSeat } from './compositions.js';
@@ -67,9 +68,13 @@ export function createSeats({ composer, known, calendars, createDecider }: Seats
       ...composer,
       market: (indexId) => marketOn({ market, calendars, code: composer.document(indexId).calendar }),
       universe: (indexId, session) => universeOn(own, membersOf, { indexId, session }),
-      decider(indexId) {
-        let decider = deciders.get(indexId);
-        if (!decider) deciders.set(indexId, (decider = createDecider(composer.document(indexId), own)));
+      decider(indexId, review) {
+        const key = `${indexId} ${review ?? ''}`;
+        let decider = deciders.get(key);
+        if (!decider) {
+          const { document } = reviewOf(composer.document(indexId), review);
+          deciders.set(key, (decider = createDecider(document, own)));
+        }
         latest.set(indexId, decider);
         return decider;
       },

@@ -1,7 +1,9 @@
 import { dayFrom } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
+import { reviewsOf } from '../documents/reviews.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
+import { noticeSessions } from '../schedule/review-dates.js';
 import { rebalanceDates } from '../schedule/schedule.js';
 import { firstAtLeast } from '../numbers/search.js';
 import type { RebalanceCause } from '../schedule/rebalance-causes.js';
@@ -29,13 +31,15 @@ export function causeOn(composer: Composer, indexId: string, session: number): R
   }
 }
 
-/** Whether the schedule has a rebalance that is decided on a session. */
-function isScheduled({ rebalance, base_date }: IndexDocument, sm: SessionMarket, session: number): boolean {
-  const { calendar } = sm;
-  const day = sm.sessions[session]!;
+/** Whether a review of the schedule is decided on a session. */
+function isScheduled(document: IndexDocument, { calendar, sessions }: SessionMarket, session: number): boolean {
+  const day = sessions[session]!;
   const at = firstAtLeast(calendar.sessions, day);
-  const to = calendar.sessions[Math.min(at + rebalance.effective_lag, calendar.sessions.length - 1)]!;
-  return rebalanceDates({ rebalance, calendar, baseDay: dayFrom(base_date), from: day, to }).some(
-    ({ decision }) => decision === day,
-  );
+  const baseDay = dayFrom(document.base_date);
+  return reviewsOf(document).some(({ document: { rebalance } }) => {
+    const last = Math.min(at + noticeSessions(rebalance), calendar.sessions.length - 1);
+    return rebalanceDates({ rebalance, calendar, baseDay, from: day, to: calendar.sessions[last]! }).some(
+      ({ decision }) => decision === day,
+    );
+  });
 }

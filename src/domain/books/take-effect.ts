@@ -3,6 +3,7 @@ import type { Finding } from '../refusals/findings.js';
 import { hasLeft } from '../market/has-left.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
+import type { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { weightMoved } from './weight-moved.js';
 import type { Decided, Undecided } from './decider.js';
 import { isEqual } from '../numbers/number-types.js';
@@ -17,7 +18,7 @@ import type { Composition } from './compositions.js';
  */
 export function takeEffect(index: TakingIndex, timing: DueRebalance, decided: Decided): Composition | undefined {
   const { decision, pricing = decision, session } = timing;
-  const isPending = index.document.rebalance.weights_as === 'shares' && pricing < session;
+  const isPending = index.weightsAs === 'shares' && pricing < session;
   if (!isPending) {
     const staying = withoutLeavers(index, decided, { decision, session });
     return staying && { ...timing, ...compositionParts(staying) };
@@ -27,7 +28,10 @@ export function takeEffect(index: TakingIndex, timing: DueRebalance, decided: De
 }
 
 /** An index that takes a composition. */
-export type TakingIndex = Pick<PendingInput, 'sm' | 'document' | 'treatment'>;
+export interface TakingIndex extends Pick<PendingInput, 'sm' | 'document' | 'treatment'> {
+  /** Of the review. */
+  readonly weightsAs: RebalanceSpec['weights_as'];
+}
 
 interface Priced {
   readonly decided: Decided;

@@ -48,7 +48,7 @@ export function continuePhase(
 ): Composition {
   const { session: from, transition } = before;
   const { uncapped } = transition;
-  const isFixed = index.document.rebalance.weights_as === 'weights';
+  const isFixed = index.weightsAs === 'weights';
   const advance = ({ held, target }: LegPair): LegPair => {
     const later = advanced(index, held, from, due.session);
     const drifted = advanced(index, target, from, due.session);
@@ -69,8 +69,13 @@ function keepingWeights({ columns, weights }: Leg, { columns: staying }: Leg, va
   return { columns: kept, weights: kept.length === columns.length ? own : own.map((weight) => weight / sum), value };
 }
 
-/** A leg from one close to a later one: corporate actions adjust its shares, and what leaves is distributed. */
-function advanced(index: TakingIndex, { columns, weights, value }: Leg, from: number, to: number): Leg {
+/** A portfolio from one close to a later one: corporate actions adjust its shares, and what leaves is distributed. */
+export function advanced(
+  index: Omit<TakingIndex, 'weightsAs'>,
+  { columns, weights, value }: Leg,
+  from: number,
+  to: number,
+): Leg {
   if (from === to) return { columns, weights, value };
   const { growth, ...taken } = pendingShares({ ...index, pricing: from, session: to }, { columns, weights });
   return { columns: taken.columns, weights: taken.weights, value: value * growth };

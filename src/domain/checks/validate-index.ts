@@ -11,8 +11,8 @@ import {
   isDerivedDocument,
   isOverlayDocument,
   RESERVED_INDEX_IDS,
-  RuleFallback,
 } from '../documents/index-document.js';
+import { RuleFallback } from '../documents/pipeline-rows.js';
 import { assumptionFindings } from './assumptions.js';
 import { error, isObject, type IndexContext, type Raw } from './index-context.js';
 import type { MarketData } from '../market/market-data.js';

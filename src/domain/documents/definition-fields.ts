@@ -1,5 +1,6 @@
 import { parameterSpecs, type ParameterSpec } from '../catalogue/type-spec.js';
-import { IndexDocument, TreatmentSpec, UniverseSpec, WeightingSpec } from './index-document.js';
+import { IndexDocument, TreatmentSpec, UniverseSpec } from './index-document.js';
+import { WeightingSpec } from './pipeline-rows.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 
 /** Parts of a definition that no class describes, each with its fields. */

@@ -3,6 +3,8 @@ import { LIMIT_RULE_NAMES } from '../compliance/rules.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';
 import { AssetIdentifier, CurrencyCode, Id, IsoDate } from '../schema/shape.js';
 import { optimisationFields } from './optimisation-spec.js';
+import { RuleSpec, WeightingSpec } from './pipeline-rows.js';
+import { ReviewSpec, REVIEWS_MAX } from './review-spec.js';
 import { OverlaySpec, blendParts } from '../overlays/catalogue.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { LIMITS } from '../refusals/limits.js';
@@ -107,76 +109,6 @@ export function watchlistsIn(universe: UniverseSpec | undefined): string[] {
 export function listedNames(universe: UniverseSpec | undefined): readonly string[] | undefined {
   return universe?.kind === 'list' || universe?.kind === 'watchlist' ? universe.identifiers : undefined;
 }
-
-/** Steps of one rule. */
-const FALLBACKS_MAX = 8;
-
-export const RuleFallback = z
-  .strictObject({
-    when_fewer_than: z
-      .int()
-      .min(1)
-      .max(20_000)
-      .meta({ description: 'Taken where fewer securities than this are kept by the parameters before.' }),
-    params: z
-      .record(z.string(), z.unknown())
-      .meta({ description: 'Parameters that take the place of those of the rule; the others stay.' }),
-  })
-  .meta({ id: 'RuleFallback' });
-export type RuleFallback = z.infer<typeof RuleFallback>;
-
-export const RuleSpec = z
-  .strictObject({
-    id: z.string().min(1).max(64).meta({ description: 'Client-assigned, unique within the pipeline.' }),
-    type: z.string().min(1).meta({ description: 'Rule class; see /indices/rule-types.' }),
-    params: z.record(z.string(), z.unknown()).default({}),
-    fallback: z
-      .array(RuleFallback)
-      .max(FALLBACKS_MAX)
-      .optional()
-      .meta({ description: 'Parameters that are taken, in order, while the rule keeps too few.' }),
-  })
-  .meta({ id: 'RuleSpec' });
-export type RuleSpec = z.infer<typeof RuleSpec>;
-
-export const GroupCap = z
-  .strictObject({
-    field: z.string().min(1).meta({ label: 'Grouped by', description: 'Reference column.' }),
-    cap: z.number().gt(0).max(1).meta({ label: 'Cap', description: 'Largest weight of a group.', unit: 'fraction' }),
-    groups: z
-      .array(z.string())
-      .nullable()
-      .default(null)
-      .meta({ label: 'Groups', description: 'Those that are capped; each of them unless given.' }),
-  })
-  .meta({ id: 'GroupCap' });
-export type GroupCap = z.infer<typeof GroupCap>;
-
-export const WeightingSpec = z
-  .strictObject({
-    type: z.string().min(1).meta({ description: 'Weighting class; see /indices/rule-types.' }),
-    params: z.record(z.string(), z.unknown()).default({}),
-    cap: z
-      .number()
-      .gt(0)
-      .max(1)
-      .nullable()
-      .default(null)
-      .meta({ label: 'Cap', help: 'Largest weight of a name; none unless given.', unit: 'fraction' }),
-    floor: z
-      .number()
-      .min(0)
-      .max(1)
-      .nullable()
-      .default(null)
-      .meta({ label: 'Floor', help: 'Least weight of a name; none unless given.', unit: 'fraction' }),
-    group_caps: z.array(GroupCap).max(100).default([]).meta({
-      label: 'Caps of groups',
-      help: 'Largest weights of groups.',
-    }),
-  })
-  .meta({ id: 'WeightingSpec' });
-export type WeightingSpec = z.infer<typeof WeightingSpec>;
 
 export const TreatmentSpec = z
   .strictObject({
@@ -305,6 +237,10 @@ export const IndexDocument = z
     }),
     universe: UniverseSpec.optional(),
     rebalance: RebalanceSpec.prefault({}),
+    reviews: z.array(ReviewSpec).max(REVIEWS_MAX).optional().meta({
+      label: 'Further reviews',
+      help: 'Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares.',
+    }),
     datapoints: NamedDatapoints.optional().meta({
       description:
         'Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.',

@@ -1,4 +1,5 @@
-import type { TreatmentSpec, WeightingSpec } from '../documents/index-document.js';
+import type { TreatmentSpec } from './index-document.js';
+import type { WeightingSpec } from './pipeline-rows.js';
 import type { ShareTerms } from '../index-mathematics/adjusted-close.js';
 
 /** The weighting that holds a fixed number of shares of each constituent. */
@@ -18,7 +19,8 @@ export function shareTermsOf(
   };
 }
 
-function isMarketValue(weighting: WeightingSpec | undefined): boolean {
+/** Whether weights are market values, by shares outstanding. */
+export function isMarketValue(weighting: WeightingSpec | undefined): boolean {
   if (weighting?.type === 'MarketCapWeight') return true;
   return weighting?.type === 'FieldWeight' && MARKET_VALUE_FIELDS.includes(weighting.params['field']);
 }

@@ -1,6 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import type { Decided, Decider, Undecided } from '../books/decider.js';
+import type { Decided, Decider, Outgoing, Undecided } from '../books/decider.js';
 import type { RuleDocument, TreatmentSpec } from '../documents/index-document.js';
 import { isEqual } from '../numbers/number-types.js';
 import type { Finding } from '../refusals/findings.js';
@@ -37,9 +37,14 @@ export interface RuleUndecided extends Undecided {
 export interface RuleDecider extends Decider {
   /** Whether the previous composition bears on a decision: when not, incumbents need not be known. */
   readonly remembers: boolean;
-  decide(session: number, incumbents: ArrayLike<number> | null): RuleDecided | RuleUndecided;
+  decide(
+    session: number,
+    incumbents: ArrayLike<number> | null,
+    outgoing?: Outgoing | null,
+    among?: Int32Array | null,
+  ): RuleDecided | RuleUndecided;
   /** The same decision with everything that led to it, for an explanation. */
-  trace(session: number, incumbents: ArrayLike<number> | null): Trace;
+  trace(session: number, incumbents: ArrayLike<number> | null, among?: Int32Array | null): Trace;
 }
 
 export function isRuleDecider(decider: Decider): decider is RuleDecider {
@@ -112,14 +117,16 @@ export function createDecider({
   const asksIndices = reads.some(({ use }) => indicesIn(use.field, pipeline.definitions).length > 0);
   // Other indices may be defined otherwise wherever choices are shared.
   const chosen = asksIndices ? notShared.choicesOf(document, terms) : sharing.choicesOf(document, terms);
-  const trace = (session: number, incumbents: ArrayLike<number> | null) => {
-    const asked = { session, universe: universeOf(session), incumbents: pipeline.remembers ? incumbents : null };
-    const choice = chosen(asked, () => chooseOn({ ...asked, pipeline, sections, market, engine, indexWeights }));
+  const trace = (session: number, incumbents: ArrayLike<number> | null, among: Int32Array | null = null) => {
+    const universe = among ?? universeOf(session);
+    const asked = { session, universe, incumbents: pipeline.remembers ? incumbents : null };
+    const make = (): Choice => chooseOn({ ...asked, pipeline, sections, market, engine, indexWeights });
+    const choice = among === null ? chosen(asked, make) : make();
     return decideOn(choice, { document, pipeline, market });
   };
   return {
     remembers: pipeline.remembers,
-    decide: (session, incumbents) => trace(session, incumbents).decision,
+    decide: (session, incumbents, _outgoing, among) => trace(session, incumbents, among).decision,
     trace,
   };
 }

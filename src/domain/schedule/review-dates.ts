@@ -62,6 +62,18 @@ function ruleDay(rule: DateRule, date: Day): Day {
 
 const LAST_OF_MONTH = 5;
 
+/** Sessions of a month and of a week, at most. */
+const MONTH_SESSIONS = 23;
+const WEEK_SESSIONS = 7;
+
+/** Largest number of sessions from the reference date of a rebalance to its session; a bound where rules count by months. */
+export function noticeSessions({ effective_lag: lag, reference }: DateRules): number {
+  if (reference === undefined) return lag;
+  const { rule, sessions = 0, weeks = 0, months_before: months = 1 } = reference;
+  if (rule === 'sessions_before') return sessions;
+  return rule === 'weekday_before' ? (weeks + 2) * WEEK_SESSIONS : (months + 2) * MONTH_SESSIONS;
+}
+
 /** A document without a parameter of its rule does not pass validation. */
 function needed(rule: DateRule, name: 'sessions' | 'weeks' | 'weekday' | 'day' | 'nth'): number {
   const { [name]: value } = rule;

@@ -20,6 +20,8 @@ export interface IndexCase extends Omit<MarketSketch, 'dates'> {
   readonly treatment?: object;
   readonly rebalance?: object;
   readonly weighting?: object;
+  readonly selection?: readonly object[];
+  readonly reviews?: readonly object[];
   readonly universe?: readonly string[];
   readonly currency?: string;
   readonly request?: RunRequest;
@@ -30,6 +32,8 @@ export function runIndexCase({
   treatment = {},
   rebalance = { frequency: 'none' },
   weighting = { type: 'EqualWeight' },
+  selection = [],
+  reviews,
   universe,
   currency = 'USD',
   request = {},
@@ -48,7 +52,8 @@ export function runIndexCase({
       kind: 'list',
       identifiers: universe ?? Object.keys(sketch.close).filter((name) => !/^[A-Z]{6}$/.test(name)),
     },
-    pipeline: { treatment, weighting },
+    pipeline: { selection, treatment, weighting },
+    ...(reviews === undefined ? {} : { reviews }),
   });
   return runOn(CALENDARS, buildMarket({ dates, ...sketch }), document, { createDecider: indexDecider, ...request });
 }

@@ -2,6 +2,7 @@ import type { Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
 import { isOverlayDocument, sourcesOf, type IndexDocument } from '../documents/index-document.js';
 import { reviewOf } from '../documents/reviews.js';
+import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
 import { treatmentOver } from '../documents/treatment.js';
 import type { MarketData } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
@@ -79,7 +80,7 @@ export function createComposer({
     },
     universe: (indexId, session) => universeOn(composer, membersOf, { indexId, session }),
     decider(indexId, review) {
-      const key = `${indexId} ${review ?? ''}`;
+      const key = `${indexId} ${review ?? DEFAULT_REVIEW}`;
       let decider = deciders.get(key);
       if (!decider) {
         const { document } = reviewOf(composer.document(indexId), review);

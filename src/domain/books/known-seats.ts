@@ -3,6 +3,7 @@ import type { Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { reviewOf } from '../documents/reviews.js';
+import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
 import type { MarketData } from '../market/market-data.js';
 import { Refusal } from '../refusals/refusal.js';
 import type { Composer, DeciderFactory, DecisionSeat } from './compositions.js';
@@ -69,7 +70,7 @@ export function createSeats({ composer, known, calendars, createDecider }: Seats
       market: (indexId) => marketOn({ market, calendars, code: composer.document(indexId).calendar }),
       universe: (indexId, session) => universeOn(own, membersOf, { indexId, session }),
       decider(indexId, review) {
-        const key = `${indexId} ${review ?? ''}`;
+        const key = `${indexId} ${review ?? DEFAULT_REVIEW}`;
         let decider = deciders.get(key);
         if (!decider) {
           const { document } = reviewOf(composer.document(indexId), review);

@@ -79,6 +79,8 @@ export interface Transition {
   readonly applied: LegPair;
   /** The same without caps; absent where neither has any. */
   readonly uncapped?: LegPair;
+  /** Caps of the target, which hold once it is reached. */
+  readonly caps: Pick<Composition, 'cap' | 'capped' | 'redistributed'>;
   /** Fixed numbers of shares: values of the legs are their money, and the mix is a basket. */
   readonly isBasket: boolean;
 }

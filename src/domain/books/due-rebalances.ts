@@ -86,7 +86,8 @@ function dueOfCadence(
   const closes = rebalanceDates({ rebalance, calendar, baseDay, from: earliest, to })
     .filter(({ session }) => session > base)
     .flatMap((date) => closesOf(date, fractions, calendar))
-    .filter(({ session }) => session >= from && session <= to);
+    .filter(({ session }) => session >= from && session <= to)
+    .toSorted((a, b) => a.session - b.session || a.phase.start - b.phase.start);
   return lastOfSessions(closes.map(({ phase, ...date }) => ({ ...placeRebalance(date, sm, first), phase })));
 }
 
@@ -101,14 +102,16 @@ function closesOf(date: RebalanceDate, fractions: readonly number[], { sessions 
   });
 }
 
-/** Of closes that are priced from one session the last, which begins the phase where the first one does. */
+/**
+ * Of closes that are priced from one session the last, which begins the phase where the first one of the same rebalance does;
+ * a rebalance ends the phase of the one before it.
+ */
 function lastOfSessions(due: readonly (DueRebalance & { readonly phase: PhaseClose })[]): DueRebalance[] {
   const kept: (DueRebalance & { readonly phase: PhaseClose })[] = [];
   for (const one of due) {
     const before = kept.at(-1);
-    if (before?.session === one.session && before.phase.start === one.phase.start)
-      kept[kept.length - 1] = { ...before, phase: one.phase };
-    else kept.push(one);
+    if (before?.session !== one.session) kept.push(one);
+    else kept[kept.length - 1] = before.phase.start === one.phase.start ? { ...before, phase: one.phase } : one;
   }
   return kept;
 }

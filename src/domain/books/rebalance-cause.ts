@@ -1,6 +1,7 @@
 import { dayFrom } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { reviewsOf } from '../documents/reviews.js';
+import { reviewsOf, type Review } from '../documents/reviews.js';
+import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import { noticeSessions } from '../schedule/review-dates.js';
@@ -19,7 +20,7 @@ import type { Composer } from './compositions.js';
 export function causeOn(composer: Composer, indexId: string, session: number): RebalanceCause | null {
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
-  if (isScheduled(document, sm, session)) return 'schedule';
+  if (reviewsDecidedOn(document, sm, session).length > 0) return 'schedule';
   if (ruleOf(composer, indexId) === null || sm.sessions[session]! < dayFrom(document.base_date)) return null;
   try {
     const { list, called } = composer.compositions(indexId);
@@ -31,15 +32,20 @@ export function causeOn(composer: Composer, indexId: string, session: number): R
   }
 }
 
-/** Whether a review of the schedule is decided on a session. */
-function isScheduled(document: IndexDocument, { calendar, sessions }: SessionMarket, session: number): boolean {
+/** The reviews of a schedule whose reference date a session is, in their order. */
+export function reviewsDecidedOn(
+  document: IndexDocument,
+  { calendar, sessions }: SessionMarket,
+  session: number,
+): readonly Review[] {
   const day = sessions[session]!;
   const at = firstAtLeast(calendar.sessions, day);
   const baseDay = dayFrom(document.base_date);
-  return reviewsOf(document).some(({ document: { rebalance } }) => {
+  const base = calendar.sessions[firstAtLeast(calendar.sessions, baseDay)];
+  return reviewsOf(document).filter(({ id, document: { rebalance } }) => {
     const last = Math.min(at + noticeSessions(rebalance), calendar.sessions.length - 1);
-    return rebalanceDates({ rebalance, calendar, baseDay, from: day, to: calendar.sessions[last]! }).some(
-      ({ decision }) => decision === day,
-    );
+    const dates = rebalanceDates({ rebalance, calendar, baseDay, from: day, to: calendar.sessions[last]! });
+    // The base rebalance is that of the document.
+    return dates.some(({ decision, session: on }) => decision === day && (id === DEFAULT_REVIEW || on !== base));
   });
 }

@@ -2,6 +2,7 @@ import { isEqual } from '../numbers/number-types.js';
 import type { Composition, Leg, LegPair, Transition } from './compositions.js';
 import type { DueRebalance } from './due-rebalances.js';
 import { pendingShares } from './pending-shares.js';
+import { weightMoved } from './weight-moved.js';
 import { sameColumns, type TakingIndex } from './take-effect.js';
 
 /** A whole rebalance at the first close of its phase. */
@@ -33,6 +34,7 @@ export function beginPhase(index: TakingIndex, due: DueRebalance, { before, whol
   return mixed(whole, due, {
     applied: { held: held(before.weights), target: target(whole.weights) },
     ...(isCapped ? { uncapped: { held: held(before.uncapped), target: target(whole.uncapped) } } : {}),
+    caps: { cap: whole.cap, capped: whole.capped, redistributed: whole.redistributed },
     isBasket,
   });
 }
@@ -94,10 +96,17 @@ function mixed(like: Composition, due: DueRebalance, transition: Transition): Co
     columns,
     weights,
     uncapped: raw,
-    capped: like.capped.filter((column) => columns.includes(column)),
+    ...(fraction === 1 ? capsOn(transition.caps, columns) : { ...UNCAPPED, redistributed: weightMoved(raw, weights) }),
     ...(isBasket ? { basket: value } : {}),
     ...(fraction < 1 ? { transition } : {}),
   };
+}
+
+/** Nothing is capped before the target is reached. */
+const UNCAPPED = { cap: null, capped: new Int32Array(0) };
+
+function capsOn({ capped, ...caps }: Transition['caps'], columns: Int32Array): Transition['caps'] {
+  return { ...caps, capped: capped.filter((column) => columns.includes(column)) };
 }
 
 function mixOf({ held, target }: LegPair, fraction: number): Leg {

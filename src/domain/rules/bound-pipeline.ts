@@ -6,6 +6,7 @@ import { withFallback } from './with-fallback.js';
 import type { Weighting } from './weighting-class.js';
 import { definitionsOf } from '../documents/definitions.js';
 import type { RuleDocument } from '../documents/index-document.js';
+import type { RuleSpec, WeightingSpec } from '../documents/pipeline-rows.js';
 import { readsConstituents, type Definitions } from '../datapoints/expressions/reads.js';
 
 /** A pipeline whose rows are rules ready to decide, in order. */
@@ -35,12 +36,8 @@ export interface BoundGroupCap {
 export function bindPipeline(document: Pick<RuleDocument, 'pipeline' | 'datapoints'>): BoundPipeline {
   const { selection, weighting } = document.pipeline;
   const definitions = definitionsOf(document);
-  const rules = selection.map((row) => ({
-    id: row.id,
-    type: row.type,
-    rule: withFallback(known(selectionClassOf(row.type), row.type), row),
-  }));
-  const bound = known(weightingClassOf(weighting.type), weighting.type).bind(weighting.params);
+  const rules = selection.map((row) => ({ id: row.id, type: row.type, rule: boundRule(row) }));
+  const bound = boundWeighting(weighting);
   const uses = [...rules.flatMap(({ rule }) => rule.reads), ...bound.reads];
   return {
     rules,
@@ -50,6 +47,16 @@ export function bindPipeline(document: Pick<RuleDocument, 'pipeline' | 'datapoin
       rules.some(({ rule }) => rule.remembers) || uses.some(({ field }) => readsConstituents(field, definitions)),
     definitions,
   };
+}
+
+/** A rule of a valid document. */
+export function boundRule(row: RuleSpec): Selection {
+  return withFallback(known(selectionClassOf(row.type), row.type), row);
+}
+
+/** A weighting of a valid document. */
+export function boundWeighting({ type, params }: Pick<WeightingSpec, 'type' | 'params'>): Weighting {
+  return known(weightingClassOf(type), type).bind(params);
 }
 
 function known<T>(entry: T | undefined, type: string): T {

@@ -18,7 +18,7 @@ import { numberText, shareText } from '../catalogue/sentence-numbers.js';
 import { definitionsOf } from '../documents/definitions.js';
 import { isExpressionNode } from '../datapoints/expressions/tree.js';
 import { printExpression } from '../datapoints/expressions/print.js';
-import { rebalanceSentences } from './rebalance-sentences.js';
+import { rebalanceSentences, reviewSentences } from './rebalance-sentences.js';
 import { inheritedSentences, treatmentSentences } from './treatment-sentences.js';
 
 /**
@@ -35,6 +35,7 @@ export function methodologyOf(document: IndexDocument, adjustment: Adjustment | 
       ? [...datapointSentences(document), ...derivationSentences(document.derivation)]
       : []),
     ...(isOverlayDocument(document) ? overlaySentences(document) : rebalanceSentences(document.rebalance)),
+    ...(isRuleDocument(document) ? reviewSentences(document) : []),
     ...(isRuleDocument(document)
       ? treatmentSentences(document.pipeline, adjustment)
       : inheritedSentences(adjustment, isOverlayDocument(document) ? 'index beneath' : 'parent index')),

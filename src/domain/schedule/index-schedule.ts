@@ -26,6 +26,8 @@ export function announcedOn(called: readonly CalledRebalance[], day: Day): Calle
 export interface Cadence {
   readonly rebalance: RebalanceSpec;
   readonly calendar: Calendar;
+  /** Whether it is that of a review beside the rebalance of a document: the base rebalance is none of it. */
+  readonly isFurther?: boolean;
 }
 
 /** What an index is rebalanced by. */
@@ -53,12 +55,13 @@ export interface IndexDate {
 
 /** The effective dates of an index up to the end of its calendars, ascending; each announcement of a date once. */
 export function indexDates({ baseDay, cadences, called }: IndexSchedule): IndexDate[] {
-  const dates = cadences.flatMap(({ rebalance, calendar }) => {
+  const dates = cadences.flatMap(({ rebalance, calendar, isFurther = false }) => {
     const { code, coverage } = calendar;
     const scheduled = { cause: 'schedule', rule: null, calendar: code } as const;
     const base = calendar.sessions[firstAtLeast(calendar.sessions, baseDay)] ?? baseDay;
-    return rebalanceDates({ rebalance, calendar, baseDay, from: coverage.from, to: coverage.to }).flatMap(
-      ({ date, decision, announcement = decision, session, also = [] }): IndexDate[] => [
+    return rebalanceDates({ rebalance, calendar, baseDay, from: coverage.from, to: coverage.to })
+      .filter(({ session }) => !isFurther || session > base)
+      .flatMap(({ date, decision, announcement = decision, session, also = [] }): IndexDate[] => [
         { date, announcement, isAnnounced: announcement < session, ...scheduled },
         ...[...also, ...(session <= base ? [] : phaseCloses(rebalance, session, calendar))].map((day) => ({
           date: day,
@@ -66,8 +69,7 @@ export function indexDates({ baseDay, cadences, called }: IndexSchedule): IndexD
           isAnnounced: false,
           ...scheduled,
         })),
-      ],
-    );
+      ]);
   });
   const [first] = cadences;
   if (first !== undefined)

@@ -92,7 +92,7 @@ function dueOfCadence(
 }
 
 /** The closes of a rebalance: its own session and those after it. */
-function closesOf(date: RebalanceDate, fractions: readonly number[], { sessions }: Calendar) {
+export function closesOf(date: RebalanceDate, fractions: readonly number[], { sessions }: Calendar) {
   const at = firstAtLeast(sessions, date.session);
   return fractions.flatMap((fraction, k): (RebalanceDate & { readonly phase: PhaseClose })[] => {
     const phase = { start: date.date, fraction };

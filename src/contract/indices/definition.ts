@@ -70,6 +70,7 @@ export const RuleTypes = z
         index: fields('Of the document itself.'),
         universe: fields('Of `universe`.'),
         rebalance: fields('Of `rebalance`.'),
+        reviews: fields('The list `reviews` of the document.'),
         treatment: fields('Of `pipeline.treatment`.'),
         weighting: fields('Of `pipeline.weighting`, beside the parameters of its class.'),
       })

@@ -8,6 +8,7 @@ export interface DefinitionFields {
   readonly index: readonly ParameterSpec[];
   readonly universe: readonly ParameterSpec[];
   readonly rebalance: readonly ParameterSpec[];
+  readonly reviews: readonly ParameterSpec[];
   readonly treatment: readonly ParameterSpec[];
   readonly weighting: readonly ParameterSpec[];
 }
@@ -29,6 +30,7 @@ export function definitionFields(): DefinitionFields {
     index: parameterSpecs(identity),
     universe: parameterSpecs(UniverseSpec),
     rebalance: parameterSpecs(RebalanceSpec),
+    reviews: parameterSpecs(IndexDocument.pick({ reviews: true })),
     treatment: parameterSpecs(TreatmentSpec),
     weighting: parameterSpecs(WeightingSpec.pick({ cap: true, floor: true, group_caps: true })),
   };

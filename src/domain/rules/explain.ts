@@ -16,6 +16,7 @@ import type { Day } from '../time/days.js';
 import type { ReferenceValue } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
+import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
 import { compositionDate } from '../schedule/date-in-force.js';
 import { readsOf } from './bound-pipeline.js';
 import type { DatapointRead } from '../datapoints/datapoint-read.js';
@@ -33,6 +34,8 @@ export interface Holding extends Presence {
   readonly rebalance: Day;
   /** Session whose data decided it. */
   readonly decision: Day;
+  /** Reviews that decided it, in their order. */
+  readonly reviews: readonly string[];
   /**
    * Share of the decided weights still there on the effective date: with an effective lag names may go before it, and
    * the applied weight is the decided one over this.
@@ -170,7 +173,12 @@ function explainEmpty(composer: Composer, indexId: string, { column, asOf }: Nam
     stayed: 1,
     decidedWeight: null,
   };
-  const days = { asOf: sm.sessions[sessionWithData(sm, asOf)]!, rebalance: date, decision: sm.sessions[decision]! };
+  const days = {
+    asOf: sm.sessions[sessionWithData(sm, asOf)]!,
+    rebalance: date,
+    decision: sm.sessions[decision]!,
+    reviews: [DEFAULT_REVIEW],
+  };
   return { ...nothing, ...days, ...chain };
 }
 
@@ -213,6 +221,7 @@ export function holdingOf(
     asOf: sm.sessions[session]!,
     rebalance: compositionDate(composition, sm.sessions, sm.sessions[session]!),
     decision: sm.sessions[composition.decision]!,
+    reviews: composition.reviews ?? [DEFAULT_REVIEW],
     stayed: decided === undefined || composition.targets ? 1 : shareStayed(decided, composition, (weight ?? 0) < 0),
     decidedWeight: composition.targets ? weightIn(composition.targets, column) : null,
     weight,

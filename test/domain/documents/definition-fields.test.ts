@@ -22,7 +22,13 @@ describe('the fields of a definition', () => {
       universe: {},
       pipeline: { weighting: { type: 'EqualWeight' } },
     });
-    const parts = { index: stored, universe: stored.universe, rebalance: stored.rebalance, ...stored.pipeline };
+    const parts = {
+      index: stored,
+      universe: stored.universe,
+      rebalance: stored.rebalance,
+      reviews: stored,
+      ...stored.pipeline,
+    };
     for (const [part, specs] of Object.entries(fields) as [keyof typeof fields, readonly ParameterSpec[]][])
       for (const { name, required, default: otherwise = null } of specs.filter((spec) => !spec.required))
         expect([part, name, required, (parts[part] as Record<string, unknown>)[name] ?? null]).toEqual([

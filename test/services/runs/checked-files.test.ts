@@ -48,10 +48,13 @@ const grow = () => finished('/data/stores/m/refresh', { until: DAYS.shift()! });
 /** Bytes that this process, in which the service runs, has read so far from files and connections; of Linux. */
 const readSoFar = (): number => Number(/^rchar: (\d+)/.exec(readFileSync('/proc/self/io', 'utf8'))![1]);
 
+/** Returns the origin of a new run and the bytes that the service read for it. */
 async function extended(id: string) {
   const before = readSoFar();
-  const { extended_from: from, full_run_reason: reason } = await finished(`/analytics/${id}/backtest`, {});
-  return { from, reason, read: readSoFar() - before };
+  const result = await finished(`/analytics/${id}/backtest`, {});
+  // The client reads the result in this process too; those bytes do not count.
+  const received = Buffer.byteLength(JSON.stringify(result));
+  return { from: result.extended_from, reason: result.full_run_reason, read: readSoFar() - before - received };
 }
 
 /** Another last bit of the middle of a file. */

@@ -182,7 +182,6 @@ export function toIndexExplanation(explanation: NameExplanation, context: Explan
     entered,
     left,
     order,
-    reviews,
   } = explanation;
   return {
     index_id: indexId,
@@ -191,7 +190,7 @@ export function toIndexExplanation(explanation: NameExplanation, context: Explan
     as_of: formatDay(asOf),
     rebalance_date: formatDay(rebalance),
     decision_date: formatDay(decision),
-    reviews: [...reviews],
+    reviews: [...explanation.reviews],
     in_universe: inUniverse,
     included: held !== null,
     datapoints: datapoints.map(toExplainedDatapoint),

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { fc } from '../../fast-check.js';
 import type { Run } from '#domain/backtest/run.js';
 import { expectNear, runIndexCase, weekdays, type IndexCase } from './index-case.js';
 
@@ -248,4 +249,63 @@ describe('several reviews', () => {
     });
     expect(weightsOn(run, DAYS[12]!)).toEqual({ A: 0.5, B: 0.5 });
   });
+});
+
+test('no data after the reference date changes members or target weights, on random prices and dates', () => {
+  const factor = fc.double({ min: 0.8, max: 1.25, noNaN: true });
+  const draws = fc.record({
+    steps: fc.array(factor, { minLength: 120, maxLength: 120 }),
+    later: fc.array(factor, { minLength: 120, maxLength: 120 }),
+    reference: fc.integer({ min: 2, max: 8 }),
+    pricing: fc.integer({ min: 0, max: 2 }),
+    scope: fc.constantFrom('membership', 'weights', 'shares'),
+  });
+  const names = ['A', 'B', 'C', 'D'];
+  fc.assert(
+    fc.property(draws, ({ steps, later, reference, pricing, scope }) => {
+      const effective = 20;
+      const runWith = (isChanged: boolean): Run => {
+        const close = Object.fromEntries(
+          names.map((name, n) => {
+            let price = 50 + 10 * n;
+            const path = DAYS.map((_, t) => {
+              const from = isChanged && t > effective - reference ? later : steps;
+              return (price *= from[30 * n + t]!);
+            });
+            return [name, path];
+          }),
+        );
+        const counts = names.map((name, n) => [
+          name,
+          DAYS.map((_, t) => (isChanged && t > effective - reference ? 99 : 1) * (n + 1 + (t > 9 ? n : 0))),
+        ]);
+        return runIndexCase({
+          close,
+          fields: { SHARES_OUTSTANDING: Object.fromEntries(counts) as Record<string, number[]> },
+          selection: [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 3 } }],
+          weighting: { type: 'MarketCapWeight', cap: 0.5 },
+          reviews: [
+            {
+              id: 'later',
+              scope,
+              schedule: {
+                frequency: 'custom',
+                dates: [DAYS[effective]],
+                reference: { rule: 'sessions_before', sessions: reference },
+                pricing_date: { rule: 'sessions_before', sessions: pricing },
+              },
+            },
+          ],
+        });
+      };
+      const decided = (run: Run) => {
+        const one = run.rebalances.find(({ reviews }) => reviews?.includes('later') === true)!;
+        const { columns, weights } = one.targets ?? one;
+        return [one.decision, [...columns], [...weights]];
+      };
+      const [as, otherwise] = [runWith(false), runWith(true)];
+      expect(decided(otherwise)).toEqual(decided(as));
+    }),
+    { numRuns: 40 },
+  );
 });

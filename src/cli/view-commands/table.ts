@@ -8,6 +8,7 @@ import { diff, explain, list, methodology, preview, put, restore, show, versions
 import { actions, fields, names, prices, reference, series } from './market.js';
 import { publish, publishedKeys, rotateKey } from './publication.js';
 import { putStrategy, strategies } from './strategies.js';
+import { create, templates } from './templates.js';
 import { dataDifference, dataVersions, removeIndex, runDifference } from './versions.js';
 import { factorRisk, limits, termStructure } from './watch.js';
 
@@ -20,6 +21,8 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   jobs,
   renders,
   'index list': list,
+  'index templates': templates,
+  'index new': create,
   'index show': show,
   'index put': put,
   'index diff': diff,

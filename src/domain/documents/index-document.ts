@@ -22,6 +22,7 @@ export const RESERVED_INDEX_IDS = [
   'preview',
   'overlay-types',
   'rule-types',
+  'templates',
   'validate',
   'whatif',
   'sweeps',

@@ -81,6 +81,7 @@ export function createJobSystem({ queue, artifacts, pool, clock, limits, log }: 
     find: queue.find,
     list: queue.list,
     cancel: queue.cancel,
+    retry: queue.retry,
     ids: queue.ids,
     isLive: queue.isLive,
     counts: queue.counts,

@@ -8,6 +8,7 @@ import { createMetrics, type Metrics } from '#http/metrics.js';
 import { systemClock } from '#jobs/clock.js';
 import type { ComputePool, ThreadLoss } from '#jobs/compute-pool.js';
 import { createJobSystem } from '#jobs/create-job-system.js';
+import { queuePolicy } from '../job-settings.js';
 import { nodeLimits } from '#jobs/node-limits.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import { createLocalQueue } from '#jobs/local/local-queue.js';
@@ -246,6 +247,7 @@ async function openWork(input: WorkInput): Promise<{ readonly pool: ComputePool;
     memoryBytes,
     places: role === 'worker' ? { heavy: workers, light: 0 } : { heavy: settings.heavyPlaces },
     leaseMs: settings.database === undefined ? undefined : settings.lease * 1000,
+    policy: queuePolicy(settings),
   });
   const clock = systemClock;
   const { documents, shared, artifacts } = store;

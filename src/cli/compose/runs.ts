@@ -49,7 +49,6 @@ export function composeRuns(rooms: RoomsOfJobs, { calendarViews }: { readonly ca
     engineVersion,
     workers: settings.workers,
     estimatedBytes,
-    now: Date.now,
   });
   const simulations = createSimulations({ ...rooms, kind: simulate });
   const rollingRisk = createRollingRisk({ ...rooms, views });

@@ -4069,6 +4069,8 @@ export interface Limits {
   readonly MAX_ADDRESS_CONNECTIONS: number;
   /** Exports that are read at once: each holds 4 MiB. */
   readonly MAX_OPEN_EXPORTS: number;
+  /** Time until a request without an upload is answered or refused: its longest wait, a computation and half a minute. */
+  readonly MAX_REQUEST_SECONDS: number;
   /** Wall time of a computation that is answered at once (previews, what-if). */
   readonly MAX_QUERY_SECONDS: number;
   /** Sessions of a simulated path: ten years. */

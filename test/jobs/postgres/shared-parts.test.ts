@@ -111,7 +111,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     const own = await offered(9);
     const { url, schema, database } = world;
     const said = { version: '1', places: { heavy: 1, light: 0 }, memory_bytes: 100, market: null, stale: 0 };
-    const state = { ...said, role: 'worker', protocol: 3, lacks: [] };
+    const state = { ...said, role: 'worker', protocol: 3, lacks: [], clock_offset_ms: 0 };
     for (const node of ['helper', 'idle', 'own']) {
       const say = createPulse({ database, schema: `"${schema}"`, node, helper: undefined });
       await say({ state, events: undefined, asksSilent: false, asksNodes: false, room: undefined });

@@ -4564,6 +4564,8 @@ class Limits(t.TypedDict):
     MAX_ADDRESS_CONNECTIONS: float
     #: Exports that are read at once: each holds 4 MiB.
     MAX_OPEN_EXPORTS: float
+    #: Time until a request without an upload is answered or refused: its longest wait, a computation and half a minute.
+    MAX_REQUEST_SECONDS: float
     #: Wall time of a computation that is answered at once (previews, what-if).
     MAX_QUERY_SECONDS: float
     #: Sessions of a simulated path: ten years.

@@ -44,6 +44,7 @@ import type { Settings } from '../settings.js';
 import { buildInfo, buildVersion, engineVersion } from '../version.js';
 import { composeMarket, type MarketRooms } from './market.js';
 import { awaitedMarket, readMarket } from './market-checks.js';
+import { databaseFigures } from './database-figures.js';
 import { checksOfStore } from './health-checks.js';
 import { openServiceStore, type Role } from './service-store.js';
 
@@ -198,6 +199,7 @@ function openMetrics({ version, home, settings, store, work }: MetricsInput): Me
     tasks: (lane) => work().pool.load(lane),
     homeBytes: watchSizes(partsOf(home, settings)),
     freeBytes: async () => (await store.freeSpace.measure()).freeBytes,
+    database: shared && databaseFigures(shared),
     shared: shared && watchSharedSizes(() => sharedSizes((text) => shared.database.query(text, []), shared.schema)),
   });
 }

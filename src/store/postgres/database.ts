@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
-import { Refusal } from '#domain/refusals/refusal.js';
+import { isUnavailable, Refusal } from '#domain/refusals/refusal.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 import { createCircuitBreaker } from './circuit-breaker.js';
 import { databaseUrlFault, driverUrl, URL_FILES } from './database-url.js';
@@ -16,6 +16,10 @@ export interface Database {
   close(): Promise<void>;
   /** Whether statements are refused because the server says nothing. */
   isSilent(): boolean;
+  /** Connections that are open, those of them that nobody uses, and statements that wait for one. */
+  connections(): { readonly open: number; readonly idle: number; readonly waiting: number };
+  /** Calls for each statement with its time, the wait for a connection included. */
+  onStatement(call: (seconds: number, isAnswered: boolean) => void): void;
 }
 
 export interface DatabaseOptions {
@@ -77,6 +81,7 @@ export function openDatabase({ url, connectionsMax = CONNECTIONS_MAX, prepare, o
     onSilence: () => new OutcomeUnknown('STORE_UNAVAILABLE', 'The database does not answer.'),
     onChange: onSilence,
   });
+  let observe: (seconds: number, isAnswered: boolean) => void = () => {};
   const underWay = new Set<Promise<unknown>>();
   /** Names under which connections keep what they have parsed; the program has a few dozen statements. */
   const names = new Map<string, string>();
@@ -85,6 +90,19 @@ export function openDatabase({ url, connectionsMax = CONNECTIONS_MAX, prepare, o
     const name = names.get(text) ?? `divisor_${names.size + 1}`;
     names.set(text, name);
     return name;
+  }
+
+  async function timed<T>(work: () => Promise<T>): Promise<T> {
+    const startMs = performance.now();
+    const seconds = (): number => (performance.now() - startMs) / 1000;
+    try {
+      const answer = await work();
+      observe(seconds(), true);
+      return answer;
+    } catch (thrown) {
+      observe(seconds(), !isUnavailable(thrown)); // A refusal of the server is an answer.
+      throw thrown;
+    }
   }
 
   /** @param silence aborted when the server is given up */
@@ -125,11 +143,13 @@ export function openDatabase({ url, connectionsMax = CONNECTIONS_MAX, prepare, o
 
   return {
     query<R extends pg.QueryResultRow>(text: string, values: readonly unknown[]) {
-      const asked = breaker.run((silence) => ask<R>({ text, values }, silence));
+      const asked = timed(() => breaker.run((silence) => ask<R>({ text, values }, silence)));
       underWay.add(asked);
       return asked.finally(() => underWay.delete(asked));
     },
     isSilent: () => breaker.isOpen,
+    connections: () => ({ open: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
+    onStatement: (call) => void (observe = call),
     async close() {
       await Promise.allSettled(underWay);
       breaker.close();

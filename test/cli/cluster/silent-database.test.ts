@@ -80,9 +80,9 @@ describe.skipIf(!hasPostgresql)('a service whose database says nothing', () => {
       `${answers.length} refusals: p99 ${percentile(answers).toFixed(0)} ms, of ${later.length} after the first ` +
         `${NOTICED_MS} ms ${percentile(later).toFixed(1)} ms\n`,
     );
-    expect(later.length).toBeGreaterThan(20);
+    expect(later.length).toBeGreaterThan(5);
     expect(percentile(later, 0.9)).toBeLessThan(100); // Other tests have the processor, too.
-    expect(Math.max(...answers.map(({ ms }) => ms))).toBeLessThan(NOTICED_MS + 500);
+    expect(Math.max(...answers.map(({ ms }) => ms))).toBeLessThan(2 * NOTICED_MS);
     const ready = async () => (await fetch(`${front.url}/health/ready`)).status;
     expect(await ready()).toBe(503);
     proxy.pass();

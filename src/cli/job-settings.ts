@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { parseRetryPolicies, RETRY_DEFAULTS, type RetryPolicies } from '#domain/jobs/retry-policy.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import type { QueueLimits } from '#jobs/queue.js';
-import { declare, whole } from './setting-schemas.js';
+import { databaseUrl, declare, whole } from './setting-schemas.js';
 
 /** Largest of the counts of jobs that a setting may have. */
 const JOBS_MAX = 10_000_000;
@@ -12,8 +12,17 @@ const retryText = z.string().superRefine((text, context) => {
   if (typeof policies === 'string') context.addIssue({ code: 'custom', message: policies });
 });
 
-/** Settings of the queue of jobs. */
+/** Settings of the queue of jobs, and of the way to its database. */
 export const JOB_SETTINGS = {
+  databasePooler: declare({
+    flag: 'database-pooler',
+    variable: 'DATABASE_POOLER_URL',
+    otherwise: () => '',
+    help: 'PgBouncer in transaction mode before --database: postgres://user:password@host:6432/name; statements go through it, one connection a process does not.',
+    schema: databaseUrl,
+    mayHoldSecret: true,
+    needs: { setting: 'database' },
+  }),
   jobsKept: declare({
     flag: 'jobs-kept',
     variable: 'DIVISOR_JOBS_KEPT',

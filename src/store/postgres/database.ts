@@ -25,6 +25,11 @@ export interface Database {
 export interface DatabaseOptions {
   /** Connection URL as libpq reads it, `sslmode` and `sslrootcert` included. */
   readonly url: string;
+  /**
+   * Whether it is the address of a pooler in transaction mode: a statement finds neither parsed statements nor settings
+   * of its session.
+   */
+  readonly isPooled?: boolean;
   /** Connections at a time. */
   readonly connectionsMax?: number;
   /** Makes a new connection ready before its first statement. */
@@ -66,18 +71,30 @@ export function clientOptions(url: string): pg.ClientConfig {
   };
 }
 
-export function openDatabase({ url, connectionsMax = CONNECTIONS_MAX, prepare, onSilence }: DatabaseOptions): Database {
+/** Settings of a connection by a pooler, which accepts none of a session: the client alone gives up a stalled statement. */
+function poolerOptions(url: string): pg.ClientConfig {
+  const { connectionString, application_name, connectionTimeoutMillis, keepAlive } = clientOptions(url);
+  const { query_timeout } = POOLED;
+  return { connectionString, application_name, connectionTimeoutMillis, keepAlive, query_timeout };
+}
+
+export function openDatabase({
+  url,
+  isPooled = false,
+  connectionsMax = CONNECTIONS_MAX,
+  prepare,
+  onSilence,
+}: DatabaseOptions): Database {
   const pool = new pg.Pool({
-    ...clientOptions(url),
-    ...POOLED,
+    ...(isPooled ? poolerOptions(url) : { ...clientOptions(url), ...POOLED }),
     max: connectionsMax,
     idleTimeoutMillis: IDLE_MS,
-    ...(prepare && { onConnect: prepare }),
+    ...(prepare && !isPooled && { onConnect: prepare }),
   });
   // A connection that broke while nobody used it is replaced by the pool; one in use fails its query.
   pool.on('error', () => {});
   const breaker = createCircuitBreaker({
-    probe: () => givesSign(url),
+    probe: () => givesSign(isPooled ? poolerOptions(url) : clientOptions(url)),
     onSilence: () => new OutcomeUnknown('STORE_UNAVAILABLE', 'The database does not answer.'),
     onChange: onSilence,
   });
@@ -131,7 +148,7 @@ export function openDatabase({ url, connectionsMax = CONNECTIONS_MAX, prepare, o
     silence.addEventListener('abort', giveUp, { once: true });
     let isBroken = false;
     try {
-      return (await client.query<R>({ name: nameOf(text), text, values: [...values] })).rows;
+      return (await client.query<R>({ ...(!isPooled && { name: nameOf(text) }), text, values: [...values] })).rows;
     } catch (cause) {
       isBroken = isLost(cause);
       throw refusalOf(cause);
@@ -167,8 +184,8 @@ interface Statement {
 const SIGN_MS = 1000;
 
 /** Whether a server answers a new connection, be it with a refusal. */
-async function givesSign(url: string): Promise<boolean> {
-  const client = new pg.Client({ ...clientOptions(url), connectionTimeoutMillis: SIGN_MS, query_timeout: SIGN_MS });
+async function givesSign(options: pg.ClientConfig): Promise<boolean> {
+  const client = new pg.Client({ ...options, connectionTimeoutMillis: SIGN_MS, query_timeout: SIGN_MS });
   client.on('error', () => {}); // Told by the query as well.
   try {
     await client.connect();

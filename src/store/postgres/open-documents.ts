@@ -13,6 +13,8 @@ import { takeUse, type DatabaseUse } from './database-use.js';
 /** Where documents lie that are not in the home. */
 export interface DatabasePlace {
   readonly url: string;
+  /** A pooler in transaction mode before it, which statements go through; the right to work on it does not. */
+  readonly pooler?: string | undefined;
   /** Schema of the tables; a test brings its own. */
   readonly schema?: string;
   /** Whether to make or upgrade the tables first. */
@@ -62,7 +64,12 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
   });
   const use = { url, schema, isShared: place.isShared === true, isMove: place.moves !== undefined };
   const alone = await takeUse(use, options.onFailure);
-  const database = openDatabase({ url, prepare: preparation(`"${schema}"`) });
+  const { pooler } = place;
+  const database = openDatabase({
+    url: pooler ?? url,
+    isPooled: pooler !== undefined,
+    prepare: preparation(`"${schema}"`),
+  });
   try {
     const clock = await openDatabaseClock({ ask: () => timeOf(database) });
     await clock.measure(); // The first statement of a connection takes longer.

@@ -27,7 +27,7 @@ export const ROOMS = {
       '#bundle',
     ],
   },
-  'src/jobs': { values: ['base', 'domain', 'store'], types: ['market'], packages: ['piscina', 'node:*'] },
+  'src/jobs': { values: ['base', 'domain', 'store'], types: ['market', 'contract'], packages: ['piscina', 'node:*'] },
   'src/views': {
     values: ['base', 'domain', 'kernels'],
     types: ['contract'],
@@ -119,6 +119,7 @@ export const FAMILIES = {
     'derivatives',
     'scenarios',
     'sweeps',
+    'run-views',
     'reports',
     'jobs',
   ],

@@ -33,7 +33,6 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'copied-market': async () => (await import('./market/data-versions.js')).copiedMarket,
   'earlier-market': async () => (await import('./market/data-versions.js')).earlierMarket,
   'data-difference': async () => (await import('./market/data-versions.js')).dataDifference,
-  'rolling-risk': async () => (await import('./views/rolling-risk.js')).rollingRiskOfRun,
   'plan-simulation': async () => (await import('./runs/simulate.js')).planOfSimulation,
   'simulate-paths': async () => (await import('./runs/simulate.js')).simulatePart,
   'sum-simulation': async () => (await import('./runs/simulate.js')).sumSimulation,

@@ -57,6 +57,7 @@ export const rollingRiskRoutes = routes({
         .optional()
         .meta({ description: 'In sessions; instead of a window.' }),
     }),
+    view: { name: 'rolling-risk', needs: ['memory'] },
     success: {
       status: 200,
       description: 'The table; without rows when the run is shorter than the window.',

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '#domain/refusals/refusal.js';
+import type { RunViewTerms } from '#domain/run-views/terms.js';
 
 /** What a key must be allowed to do; `open` routes need no key. */
 export const SCOPES = ['read', 'write', 'run', 'data', 'publish', 'admin'] as const;
@@ -37,6 +38,8 @@ export interface Route {
   readonly success: Success;
   /** Answers from documents alone, whichever market is active: it is answered without a look at that. */
   readonly withoutMarket?: true;
+  /** A view of the stored run that `index_id` names: its handler derives from these terms. */
+  readonly view?: RunViewTerms;
   /** Starts jobs and answers something else than one. */
   readonly startsJobs?: boolean;
   /** What is answered instead where a request asks only for what has changed, and nothing has. */

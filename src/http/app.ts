@@ -3,7 +3,7 @@ import { getPath } from 'hono/utils/url';
 import type { Logger } from 'pino';
 import type { Route } from '#contract/route.js';
 import { ERRORS, Refusal } from '#domain/refusals/refusal.js';
-import { AnswerHeaders, commonHeaders, type Headers } from './answer-headers.js';
+import { AnswerHeaders, type Headers as HeadersByName } from './answer-headers.js';
 import { noCallbacks, type AssertCallback } from './callbacks.js';
 import type { Authenticate } from './authentication.js';
 import { clientAddress } from './client-addresses.js';
@@ -15,7 +15,6 @@ import { createKeyRates, type KeyRates } from './key-rates.js';
 import type { Handlers, Principal, Reply } from './handler.js';
 import { createPaths, noParams, type FoundPath } from './paths.js';
 import type { Exchange, Operation, OperationOptions } from './pipeline.js';
-import type { Asked, HeadersRead } from './plain-read.js';
 import { requestIdOf } from './request-id.js';
 import { errorAnswer, responseOf, successAnswer, type Answer } from './reply.js';
 import { traceContextOf, traceResponse, type TraceContext } from './trace-context.js';
@@ -64,7 +63,8 @@ export interface Answered {
 }
 
 export interface App {
-  answer(asked: Asked): Answer | Promise<Answer>;
+  /** @param address of the client, as its socket tells */
+  answer(request: Request, address: () => string | undefined): Answer | Promise<Answer>;
   /** The answer to a request that no socket brought. */
   fetch(request: Request, address?: string): Response | Promise<Response>;
   /** From now on every answer asks its client to close the connection. */
@@ -74,7 +74,7 @@ export interface App {
 }
 
 /** Nothing of an answer may be sniffed, framed, cached by intermediaries or run as a page. */
-const SECURE_HEADERS: Headers = {
+const SECURE_HEADERS: HeadersByName = {
   'X-Content-Type-Options': 'nosniff',
   'Cache-Control': 'no-store',
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
@@ -83,7 +83,7 @@ const SECURE_HEADERS: Headers = {
 };
 
 /** A year, as browsers want it. */
-const HTTPS_ONLY: Headers = { 'Strict-Transport-Security': 'max-age=31536000' };
+const HTTPS_ONLY: HeadersByName = { 'Strict-Transport-Security': 'max-age=31536000' };
 
 const LEVELS = ['error', 'warn', 'info', 'debug'] as const;
 const loggedLevels = (log: Logger) =>
@@ -116,8 +116,8 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     deadlines = createDeadlines(),
     keyRates = createKeyRates({ monotonicMs: () => performance.now() }),
   } = dependencies;
-  const always: Headers = { 'X-Engine-Version': version, ...SECURE_HEADERS, ...(isSecure && HTTPS_ONLY) };
-  let common = commonHeaders(always);
+  const always: HeadersByName = { 'X-Engine-Version': version, ...SECURE_HEADERS, ...(isSecure && HTTPS_ONLY) };
+  let common = always;
   const headersFor = (requestId: string): AnswerHeaders => new AnswerHeaders(requestId, common);
 
   // Its fields are none of those in `redact`; keys and passwords in their values are still taken out.
@@ -131,16 +131,17 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   return {
     answer,
     fetch(request, address) {
-      const answered = answer(askedOf(request, () => address));
+      const answered = answer(request, () => address);
       return answered instanceof Promise ? answered.then(responseOf) : responseOf(answered);
     },
-    drain: () => void (common = commonHeaders({ ...always, Connection: 'close' })),
+    drain: () => void (common = { ...always, Connection: 'close' }),
     headersFor,
   };
 
-  function answer(asked: Asked): Answer | Promise<Answer> {
-    const found = find(asked.path);
-    const call = openCall(asked, found, isTrustedProxy);
+  function answer(request: Request, address: () => string | undefined): Answer | Promise<Answer> {
+    const path = getPath(request);
+    const found = find(path);
+    const call = openCall({ request, path, address }, found, isTrustedProxy);
     const refuse = (failure: unknown) => refused(call, failure);
     try {
       const principal = call.isOpen ? recognised(call, authenticate) : authenticate(call);
@@ -158,10 +159,10 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   /** Has a request answered whose client is known. @throws Refusal */
   function admit(call: Call, found: FoundPath | undefined, principal: Principal): Answer | Promise<Answer> {
     call.principal = principal;
-    const { path, head, operation } = call;
+    const { path, request, operation } = call;
     if (principal.keyId !== null) keyRates.take(principal.keyId);
     if (found === undefined) throw new Refusal('ROUTE_NOT_FOUND', `No route has the path ${path.slice(0, 200)}.`);
-    if (operation === undefined) throw notAllowed(head.method, found.operations.allowed);
+    if (operation === undefined) throw notAllowed(request.method, found.operations.allowed);
     const reply = operation.answer(call, principal);
     return reply instanceof Promise
       ? inTime(operation, reply, deadlines)
@@ -171,7 +172,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   }
 
   function refused(call: Call, failure: unknown): Answer | Promise<Answer> {
-    const isKey = isRefusedKey(failure, call.head.headers);
+    const isKey = isRefusedKey(failure, call.request.headers);
     const address = isKey ? (call.address() ?? '') : '';
     if (isKey) notes?.refusedKey({ address, requestId: call.requestId });
     const delayMs = isKey ? failedKeys.note(address) : 0;
@@ -179,18 +180,18 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   }
 
   function succeed(call: Call, reply: Reply): Answer {
-    const { operation, head, path, requestId, principal } = call;
+    const { operation, request, path, requestId, principal } = call;
     if (operation !== undefined) notes?.read({ operation: operation.id, path, requestId, ...principal });
     const headers = headersOf(call);
     const { status = 200, media = [] } = operation?.route.success ?? {};
     if (media.length > 0) headers.set('Vary', 'Accept');
-    const { method } = head;
-    const ifNoneMatch = head.headers.get('if-none-match') ?? undefined;
+    const { method } = request;
+    const ifNoneMatch = request.headers.get('if-none-match') ?? undefined;
     return record(call, successAnswer(reply, { method, status, headers, ifNoneMatch }));
   }
 
   function fail(call: Call, failure: unknown): Answer {
-    return record(call, errorAnswer(refusalOf(call, failure), call.head.method, headersOf(call)));
+    return record(call, errorAnswer(refusalOf(call, failure), call.request.method, headersOf(call)));
   }
 
   function headersOf({ requestId, trace }: Call): AnswerHeaders {
@@ -201,11 +202,11 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
 
   /** One line in the log and one observation for every answer. */
   function record(
-    { head, requestId, trace, path, operation, isOpen, principal, startedMs }: Call,
+    { request, requestId, trace, path, operation, isOpen, principal, startedMs }: Call,
     answered: Answer,
   ): Answer {
     const { status } = answered;
-    const { method } = head;
+    const { method } = request;
     const ms = performance.now() - startedMs;
     const level = status >= 500 && status !== 503 ? 'error' : status >= 400 ? 'warn' : isOpen ? 'debug' : 'info';
     if (isLogged[level]) {
@@ -228,7 +229,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   }
 
   /** A defect becomes INTERNAL; so does a code that only jobs carry, for no route declares it. */
-  function refusalOf({ head, requestId, trace }: Call, failure: unknown): Refusal {
+  function refusalOf({ request, requestId, trace }: Call, failure: unknown): Refusal {
     if (failure instanceof Refusal && ERRORS[failure.code].status !== null) {
       const { code, cause } = failure;
       // Of an outage, which every request meets, a line says enough.
@@ -236,8 +237,11 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
       if (cause !== undefined) log.warn({ request_id: requestId, ...spanOf(trace), code, err }, 'refusal with a cause');
       return failure;
     }
-    if (head.signal.aborted) return new Refusal('MALFORMED_REQUEST', 'The client left before the answer.');
-    log.error({ request_id: requestId, ...spanOf(trace), method: head.method, url: head.url, err: failure }, 'defect');
+    if (request.signal.aborted) return new Refusal('MALFORMED_REQUEST', 'The client left before the answer.');
+    log.error(
+      { request_id: requestId, ...spanOf(trace), method: request.method, url: request.url, err: failure },
+      'defect',
+    );
     return new Refusal('INTERNAL', 'The service failed on this request.', { request_id: requestId });
   }
 }
@@ -261,11 +265,6 @@ function recognised(call: Call, authenticate: Authenticate): Principal | Promise
   }
 }
 
-/** A request with all that it brings. */
-export function askedOf(request: Request, address: () => string | undefined): Asked {
-  return { head: request, body: request, path: getPath(request), search: searchOf(request.url), address };
-}
-
 function searchOf(url: string): string {
   const at = url.indexOf('?');
   return at === -1 ? '' : url.slice(at + 1);
@@ -283,18 +282,21 @@ interface Call extends Exchange {
   readonly startedMs: number;
 }
 
-function openCall(asked: Asked, found: FoundPath | undefined, isTrustedProxy: IsAddressOf): Call {
-  const { head, body, path, search } = asked;
+function openCall(
+  { request, path, address }: Pick<Call, 'request' | 'path' | 'address'>,
+  found: FoundPath | undefined,
+  isTrustedProxy: IsAddressOf,
+): Call {
+  const { headers } = request;
   const operations = found?.operations;
-  const operation = operations?.byMethod.get(head.method === 'HEAD' ? 'GET' : head.method);
-  const trace = traceContextOf(head.headers.get('traceparent'));
+  const operation = operations?.byMethod.get(request.method === 'HEAD' ? 'GET' : request.method);
+  const trace = traceContextOf(headers.get('traceparent'));
   return {
-    head,
-    body,
-    search,
+    request,
+    search: searchOf(request.url),
     param: found?.param ?? noParams,
-    address: () => clientAddress(asked.address(), head.headers.get('x-forwarded-for'), isTrustedProxy),
-    requestId: requestIdOf(head.headers.get('x-request-id')),
+    address: () => clientAddress(address(), headers.get('x-forwarded-for'), isTrustedProxy),
+    requestId: requestIdOf(headers.get('x-request-id')),
     trace,
     traceId: trace === null ? null : trace.traceId,
     path,
@@ -311,7 +313,7 @@ function spanOf(trace: TraceContext | null): object {
 }
 
 /** A request without a key is refused at once: it cannot be a guess. */
-function isRefusedKey(failure: unknown, headers: HeadersRead): boolean {
+function isRefusedKey(failure: unknown, headers: Headers): boolean {
   return (
     failure instanceof Refusal &&
     failure.code === 'UNAUTHENTICATED' &&

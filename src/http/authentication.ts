@@ -4,11 +4,10 @@ import type { Keys } from '#services/operations/keys.js';
 import type { Principal } from './handler.js';
 import { cookieIn, isRepeated, principalIn, type Sessions } from './oidc/sessions.js';
 import { isToken, type Tokens } from './oidc/tokens.js';
-import type { Asked, HeadersRead } from './plain-read.js';
 
 /** A request as far as it says who sends it. */
 export interface Sender {
-  readonly head: Pick<Asked['head'], 'method' | 'headers'>;
+  readonly request: Pick<Request, 'method' | 'headers'>;
   address(): string | undefined;
 }
 
@@ -32,7 +31,7 @@ export interface SignedIn {
  * that are no foreign web page.
  */
 export function createAuthenticate(keys: Pick<Keys, 'verify' | 'areConfigured'>, signedIn?: SignedIn): Authenticate {
-  return ({ head: { method, headers }, address }) => {
+  return ({ request: { method, headers }, address }) => {
     if (!keys.areConfigured() && signedIn?.tokens === undefined) {
       assertOwnClient(method, headers);
       return ANYBODY;
@@ -49,7 +48,7 @@ export function createAuthenticate(keys: Pick<Keys, 'verify' | 'areConfigured'>,
 }
 
 /** The client of a session: its writes repeat what only pages of the service can have read. */
-function browserOf({ sessions, cookie }: SignedIn, method: string, headers: HeadersRead): Principal {
+function browserOf({ sessions, cookie }: SignedIn, method: string, headers: Headers): Principal {
   const session = sessions.find(cookieIn(headers.get('cookie'), cookie));
   if (session === undefined) throw unauthenticated('No key, token or session came with the request.');
   if (method !== 'GET' && method !== 'HEAD') {
@@ -62,7 +61,7 @@ function browserOf({ sessions, cookie }: SignedIn, method: string, headers: Head
   return principalIn(session);
 }
 
-function credentialOf(headers: HeadersRead): string {
+function credentialOf(headers: Headers): string {
   const authorization = headers.get('authorization');
   const bearer = authorization === null ? null : (/^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? '');
   const apiKey = headers.get('x-api-key');
@@ -78,7 +77,7 @@ const unauthenticated = (message: string) => new Refusal('UNAUTHENTICATED', mess
  * A web page may send requests to this machine, by its own origin or by a name it made to point here, and a proxy may
  * hand on those of others: all show in headers that a page cannot write.
  */
-function assertOwnClient(method: string, headers: HeadersRead): void {
+function assertOwnClient(method: string, headers: Headers): void {
   const host = headers.get('host');
   if (host !== null && !isLoopbackName(host.replace(/:\d+$/, '')))
     throw foreign(`answers to loopback names only, not to ${shown(host)}`);

@@ -2,7 +2,6 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import type { EndedJob, JobCounts, LaneLoad, LaneLoads } from '#jobs/queue.js';
 import type { Lane, ThreadLoss } from '#jobs/compute-pool.js';
 import type { Answered } from './app.js';
-import { createRequestTimes } from './request-times.js';
 
 export interface Metrics {
   /** An answered request. */
@@ -39,6 +38,8 @@ export interface MetricsSources {
   readonly shared?: (() => SharedSizes | undefined) | undefined;
 }
 
+/** From an answer out of memory to the longest poll. */
+const REQUEST_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 /** From a render to the longest job. */
 const JOB_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
 const LANES: readonly Lane[] = ['heavy', 'light'];
@@ -53,7 +54,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
   const gauge = gaugesOf(registers);
-  const requests = createRequestTimes();
+  const requests = requestTimes(registers);
   const ended = new Histogram({
     name: 'divisor_job_seconds',
     help: 'Time of the last attempt of a job, by its outcome.',
@@ -95,7 +96,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
   addBuildInfo(registers, { version, commit });
 
   return {
-    observe: requests.observe,
+    observe: ({ operation = 'none', status, seconds }) => requests.observe({ operation, status }, seconds),
     jobEnded({ kind, outcome, seconds, waitSeconds }) {
       if (seconds !== null) ended.observe({ kind, outcome }, seconds);
       if (waitSeconds !== null) waited.observe({ kind }, waitSeconds);
@@ -103,7 +104,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
     threadLost: (cause) => lost.inc({ cause }),
     staleFinish: () => stale.inc(),
     takenOver: () => taken.inc(),
-    expose: async () => ({ text: `${requests.expose()}\n${await registry.metrics()}`, type: registry.contentType }),
+    expose: async () => ({ text: await registry.metrics(), type: registry.contentType }),
   };
 }
 
@@ -163,6 +164,15 @@ function addDatabaseMetrics(
     nodes,
   );
 }
+
+const requestTimes = (registers: Registry[]) =>
+  new Histogram({
+    name: 'divisor_http_request_seconds',
+    help: 'Time from the headers of a request to the head of its answer.',
+    labelNames: ['operation', 'status'],
+    buckets: REQUEST_SECONDS,
+    registers,
+  });
 
 function addBuildInfo(registers: Registry[], build: Pick<MetricsSources, 'version' | 'commit'>): void {
   const instrument = new Gauge({

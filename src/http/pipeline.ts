@@ -15,15 +15,12 @@ import type { AssertCallback } from './callbacks.js';
 import { readBody, uploadOf } from './body.js';
 import type { Handler, Principal, Reply, RouteRequest, Upload } from './handler.js';
 import { negotiate } from './negotiate.js';
-import type { RequestHead } from './plain-read.js';
 import { assertReach } from './route-access.js';
 import { queryReader, type QueryReader } from './query.js';
 
 /** The HTTP request as an operation sees it, before any check. */
 export interface Exchange {
-  readonly head: RequestHead;
-  /** Carries the body; undefined of a read, which has none. */
-  readonly body: Request | undefined;
+  readonly request: Request;
   /** What comes behind the question mark. */
   readonly search: string;
   readonly requestId: string;
@@ -95,7 +92,7 @@ export function createOperation(
     // A format in the query counts before what the header says.
     const { format } = query;
     const named = typeof format === 'string' ? formats.get(format) : undefined;
-    const accept = format === undefined ? (exchange.head.headers.get('accept') ?? undefined) : undefined;
+    const accept = format === undefined ? (exchange.request.headers.get('accept') ?? undefined) : undefined;
     const media = named ?? (offered.length === 0 ? '' : negotiate(accept, offered));
     return handler(
       new AskedRequest(
@@ -138,10 +135,10 @@ export function createOperation(
 
   function answerAll(exchange: Exchange, principal: Principal): Reply | Promise<Reply> {
     const { body } = route;
-    if (body === undefined || exchange.body === undefined) return runSettled(exchange, principal, undefined);
-    const upload = uploadOf(exchange.body, body);
+    if (body === undefined) return runSettled(exchange, principal, undefined);
+    const upload = uploadOf(exchange.request, body);
     return upload === undefined
-      ? readBody(exchange.body, body).then((json) => runSettled(exchange, principal, json))
+      ? readBody(exchange.request, body).then((json) => runSettled(exchange, principal, json))
       : runSettled(exchange, principal, { upload });
   }
 
@@ -232,7 +229,7 @@ class AskedRequest implements RouteRequest<Route> {
   }
 
   get header() {
-    const { headers } = this.#exchange.head;
+    const { headers } = this.#exchange.request;
     return (name: string) => headers.get(name) ?? undefined;
   }
 
@@ -281,7 +278,7 @@ class AskedRequest implements RouteRequest<Route> {
   }
 
   get signal() {
-    return this.#exchange.head.signal;
+    return this.#exchange.request.signal;
   }
 }
 

@@ -6,11 +6,9 @@ import type { App } from './app.js';
 import { UPLOAD_MS } from './body.js';
 import { limitConnections } from './client-addresses.js';
 import type { IsAddressOf } from '#services/operations/address-ranges.js';
-import { plainRead, type PlainRead } from './plain-read.js';
 import { rawErrorResponse } from './reply.js';
 import { newRequestId } from './request-id.js';
-import { KEEP_ALIVE_MS, sendAnswer } from './send-answer.js';
-import { holdTickShape } from './tick-shape.js';
+import { KEEP_ALIVE_MS } from './send-answer.js';
 import { followTls, readTls, type TlsFiles } from './tls.js';
 
 /** Time for the headers of a request; a client that needs longer holds a socket open on purpose. */
@@ -59,7 +57,6 @@ export interface Server {
 export async function listen(options: ServerOptions): Promise<Server> {
   const { app, host, port, headersTimeoutMs = HEADERS_TIMEOUT_MS, isTrustedProxy = () => false, tls } = options;
   const answerAny = fullReader(app);
-  holdTickShape();
   const secrets = tls === undefined ? undefined : await readTls(tls);
   const settings = {
     headersTimeout: headersTimeoutMs,
@@ -75,9 +72,7 @@ export async function listen(options: ServerOptions): Promise<Server> {
     socket[REQUESTS] = count;
     // node's own maxRequestsPerSocket leaves the socket open and answers what still comes on it with an empty 503.
     if (count >= REQUESTS_PER_SOCKET_MAX) outgoing.shouldKeepAlive = false;
-    const read = plainRead(incoming, outgoing);
-    if (read === undefined) answerAny(incoming, outgoing);
-    else answerRead(app, read, outgoing);
+    answerAny(incoming, outgoing);
   };
   const secure = secrets && createSecureServer({ ...settings, ...secrets }, onRequest);
   const server = secure ?? createServer(settings, onRequest);
@@ -113,13 +108,6 @@ export async function listen(options: ServerOptions): Promise<Server> {
   };
 }
 
-/** Answers what needs no `Request`, in the same words. */
-function answerRead(app: App, read: PlainRead, outgoing: ServerResponse): void {
-  const answered = app.answer(read);
-  if (answered instanceof Promise) void answered.then((answer) => sendAnswer(answer, outgoing));
-  else void sendAnswer(answered, outgoing);
-}
-
 type Reader = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown;
 
 /**
@@ -128,7 +116,8 @@ type Reader = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown;
  */
 function fullReader(app: App): Reader {
   let reader: Reader | undefined;
-  const load = async (): Promise<Reader> => (reader ??= (await import('./full-read.js')).createFullReader(app));
+  const load = async (): Promise<Reader> =>
+    (reader ??= (await import('./request-listener.js')).createRequestListener(app));
   setTimeout(() => void load(), READER_LOADED_MS).unref();
   return (incoming, outgoing) =>
     reader === undefined ? load().then((loaded) => loaded(incoming, outgoing)) : reader(incoming, outgoing);

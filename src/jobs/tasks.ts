@@ -55,7 +55,7 @@ import type {
   EarlierMarketInput,
 } from './tasks/data-versions.js';
 import type { CompareLevelsInput, CompareLevelsOutput, TotalReturnInput } from './tasks/run-differences.js';
-import type { RollingRiskInput, RunViewInput } from './tasks/views.js';
+import type { RunViewInput } from './tasks/views.js';
 import type {
   BacktestOrder,
   EstimateRiskModelOrder,
@@ -96,7 +96,7 @@ export interface Tasks {
   /** All variants of a sweep ranked: a SweepView as JSON. */
   'sum-sweep': { order: OnMarket<SumSweepInput>; input: SumSweepInput; output: WrittenView };
   /** A view of stored runs as JSON. */
-  'view-run': { input: RunViewInput; output: AnswerBytes };
+  'view-run': { input: RunViewInput; output: HashedBytes };
   /** The record of a stored run: a BacktestResultSummary as JSON. */
   'run-record': { input: RunRecordInput; output: AnswerBytes };
   /** The record as a file of its own. */
@@ -153,8 +153,6 @@ export interface Tasks {
   'audit-market': { input: { readonly market: MarketHandle }; output: MarketAudit };
   /** A market with repairs applied, written as a store of its own. */
   'repair-market': { input: RepairMarketInput; output: RepairMarketOutput };
-  /** How risk moved along a stored run: a RollingRiskView as JSON. */
-  'rolling-risk': { input: RollingRiskInput; output: HashedBytes };
   /** The common inputs of all parts of a simulation. */
   'plan-simulation': { order: PlanSimulationOrder; input: PlanSimulationInput; output: SimulationStart };
   /** One part of the paths, drawn into shared memory. */

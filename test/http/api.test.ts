@@ -15,7 +15,7 @@ const app = createApp({
   handlers: idle,
   version: '0.0.0',
   log: pino({ level: 'silent' }),
-  authenticate({ head: { headers } }) {
+  authenticate({ request: { headers } }) {
     const scope = headers.get('x-api-key');
     if (scope === null) throw new Refusal('UNAUTHENTICATED', 'No key.');
     return { keyId: scope, name: 'reader', scopes: new Set([scope as Scope]) };

@@ -243,7 +243,7 @@ export function createSample(
     log: pino({ level: 'trace' }, { write: (line: string) => void log.push(JSON.parse(line)) }),
     observe: (answer) => void answered.push(answer),
     ...options,
-    authenticate({ head: { headers } }) {
+    authenticate({ request: { headers } }) {
       const key = headers.get('x-api-key');
       if (key === null) throw new Refusal('UNAUTHENTICATED', 'No key.');
       return {

@@ -95,8 +95,8 @@ export async function openWorld(): Promise<World> {
   const app = createApp({
     api: jobRoutes,
     handlers: jobHandlers(createJobsService({ system: engine, artifacts: store.artifacts, stopping: stopping.signal })),
-    authenticate({ head }) {
-      const keyId = head.headers.get('x-api-key');
+    authenticate({ request }) {
+      const keyId = request.headers.get('x-api-key');
       if (keyId !== null && ended.has(keyId)) throw new Refusal('UNAUTHENTICATED', 'The key has ended.');
       return { keyId, name: keyId, scopes: new Set(SCOPES) };
     },

@@ -38,8 +38,6 @@ interface Asked {
   readonly market: MarketHandle;
 }
 
-const WHOLE = { start: null, end: null } as const;
-
 const STATISTICAL = { model: 'statistical', factors: 2, estimator: null, findings: [] } as const;
 
 /** What idle threads ask. */
@@ -47,21 +45,17 @@ const QUESTIONS: Readonly<Record<string, (of: Asked) => RunViewInput>> = {
   'weights with their risk': (of) => ({
     ...of,
     view: 'weights',
-    asOf: null,
     risk: true,
     isMarketOfRun: true,
     benchmark,
   }),
-  'risk by factors': (of) => ({ ...of, view: 'factor-risk', asOf: null, measure: STATISTICAL, benchmark }),
+  'risk by factors': (of) => ({ ...of, view: 'factor-risk', measure: STATISTICAL, benchmark }),
   limits: (of) => ({
     ...of,
-    ...WHOLE,
     view: 'limits',
     limits: { rule: null },
     by: 'IDENTIFIER',
     findings: [],
-    format: 'json',
-    table: 'state',
   }),
   reconciliation: (of) => ({ ...of, view: 'reconcile', files: [], cells: newHashCells(0), benchmark: null }),
 };

@@ -1,14 +1,15 @@
 import { marketOn } from '#domain/books/market-on.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import type { DividendPointsViewInput } from '#jobs/tasks/views.js';
+import type { InputOfView } from '#jobs/tasks/views.js';
 import { dividendPointsView } from '#views/dividends/dividend-points-view.js';
 import { runFractions } from '#views/report/market-figures.js';
 import { openedCalendars } from '../input/opened-calendars.js';
 import { openedMarket } from '../input/open-markets.js';
 import { withRunFile } from '../run-files/run-file.js';
+import { windowOf } from './run-view.js';
 
 /** Dividend points of a stored run. @throws Refusal NO_DATA_IN_RANGE, VARIANT_NOT_AVAILABLE */
-export function showDividendPoints({ columns, start, end, market: handle }: DividendPointsViewInput): object {
+export function showDividendPoints({ columns, market: handle, ...asked }: InputOfView<'dividend-points'>): object {
   const market = openedMarket(handle);
   if (market.adjustment === 'total')
     throw new Refusal(
@@ -17,6 +18,6 @@ export function showDividendPoints({ columns, start, end, market: handle }: Divi
     );
   return withRunFile(columns, (run) => {
     const sm = marketOn({ market, calendars: openedCalendars(), code: run.header.calendar });
-    return dividendPointsView(run, { window: { start, end }, ...runFractions(run, sm) });
+    return dividendPointsView(run, { window: windowOf(asked), ...runFractions(run, sm) });
   });
 }

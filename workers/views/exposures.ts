@@ -6,13 +6,14 @@ import type { SessionMarket } from '#domain/market/session-market.js';
 import type { CrossSection } from '#domain/datapoints/cross-section.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
 import { lastAtMost } from '#domain/numbers/search.js';
-import type { ExposuresViewInput } from '#jobs/tasks/views.js';
+import type { InputOfView } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { exposuresOf, type Exposures } from '#views/exposures/exposures-view.js';
 import type { FieldReader, HeldNames, SideName } from '#views/exposures/field-series.js';
 import { bookHoldings, storedHoldings } from '#views/exposures/sides.js';
 import { comparedWith } from './compared.js';
+import { windowOf } from './run-view.js';
 import { groupSpells, ownGroup } from '#domain/market/market-groups.js';
 import { indexUniverse, type UniverseOn } from './index-universe.js';
 import { figuresOf } from '../run-files/kept-figures.js';
@@ -32,7 +33,7 @@ const OWN_GROUPS = 'IDENTIFIER';
  * @throws Refusal as `exposuresOf`, and what running the benchmark refuses
  * @throws CancelledError where it is asked to stop; figures of dates that were worked out stay
  */
-export function showExposures(input: ExposuresViewInput, { report }: TaskControl): Promise<Exposures> {
+export function showExposures(input: InputOfView<'exposures'>, { report }: TaskControl): Promise<Exposures> {
   const { benchmarkColumns: stored } = input;
   const onDate = (): void => report(0);
   return onEngine((engine) =>
@@ -52,7 +53,7 @@ interface OpenRuns {
 
 function exposuresBeside(
   engine: Engine,
-  { columns, market: handle, ...input }: ExposuresViewInput,
+  { columns, market: handle, ...input }: InputOfView<'exposures'>,
   { run, stored, onDate }: OpenRuns,
 ): Exposures {
   const served = handle && openedMarket(handle);
@@ -65,7 +66,7 @@ function exposuresBeside(
       : storedHoldings(stored, order!);
   const isAlike = stored !== null && order!.every((place, i) => place === i) && haveSameAxes(run, stored);
   return exposuresOf(run, {
-    window: { start: input.start, end: input.end },
+    window: windowOf(input),
     by: input.by,
     groups: input.groups,
     interval: input.interval,

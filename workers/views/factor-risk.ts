@@ -4,7 +4,7 @@ import { factorRiskOf } from '#domain/risk/factor-risk.js';
 import { modelFactorRisk } from '#domain/risk/model-factor-risk.js';
 import { activeByName } from '#domain/risk/model-shares.js';
 import { packedFactors } from '#domain/risk/packed-factors.js';
-import type { FactorMeasure, FactorModelFile, FactorRiskInput } from '#jobs/tasks/views.js';
+import type { FactorMeasure, FactorModelFile, InputOfView } from '#jobs/tasks/views.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { riskDecomposition, type MeasuredFactors } from '#views/risk-decomposition.js';
@@ -29,12 +29,13 @@ import { storedDoubles } from '../input/stored-matrix.js';
 
 /** The active variance of a run by factors. @throws Refusal NO_DATA_AT_DATE, RISK_INSUFFICIENT_DATA, MODEL_LACKS_NAMES */
 export function showFactorRisk(
-  { columns, asOf, benchmark, market: handle, measure }: FactorRiskInput,
+  { columns, as_of, benchmark, market: handle, measure }: InputOfView<'factor-risk'>,
   { report }: TaskControl,
 ): Promise<object> {
+  const asOf = as_of ?? null;
   const onPart = (): void => report(0);
   const held = withRunFile(columns, (run) => readHeld(run, asOf));
-  const other = comparedWith({ ...benchmark, onPart }, openedMarket(handle), held.header);
+  const other = comparedWith({ ...benchmark!, onPart }, openedMarket(handle), held.header);
   return onEngine((engine) => {
     const weights = {
       held,

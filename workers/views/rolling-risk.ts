@@ -3,33 +3,25 @@ import type { RunHeader } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { lastAtMost } from '#domain/numbers/search.js';
-import type { Task } from '#jobs/tasks.js';
-import type { ComparedWith } from '#jobs/tasks/views.js';
-import { createJsonWriter } from '#views/json-writer.js';
+import type { ComparedWith, InputOfView } from '#jobs/tasks/views.js';
 import { runLevels } from '#views/run-levels.js';
 import { writeRollingRisk } from '#views/rolling-risk-view.js';
 import { comparedWith } from './compared.js';
-import { hashedBytes } from '../output/hand-over.js';
 import { assertPriced } from './held-risk.js';
 import { onEngine } from '../input/numerics.js';
 import { openedMarket } from '../input/open-markets.js';
 import { withRunFile } from '../run-files/run-file.js';
+import type { Shown } from './run-view.js';
 
 /** Bytes of a row: a date and five numbers. */
 const ROW_BYTES = 120;
 
 /**
- * A RollingRiskView of a stored run as JSON.
+ * Rolling risk of a stored run.
  * @throws Refusal RISK_INSUFFICIENT_DATA when the market has no price of what it holds
  */
-export const rollingRiskOfRun: Task<'rolling-risk'> = async ({
-  columns,
-  runId,
-  memory,
-  against,
-  benchmark,
-  market,
-}) => {
+export async function showRollingRisk(asked: InputOfView<'rolling-risk'>): Promise<Shown> {
+  const { columns, runId, memory, against, benchmark, market } = asked;
   const read = withRunFile(columns, (run) => ({
     header: run.header,
     benchmarkId: against === 'benchmark' ? (run.header.benchmark?.id ?? null) : null,
@@ -39,11 +31,12 @@ export const rollingRiskOfRun: Task<'rolling-risk'> = async ({
   const { benchmarkId, days, level, reference } =
     benchmark === null ? read : { benchmarkId: benchmark.indexId, ...(await namedLevels(read, benchmark, market!)) };
   if (market && days.length > 0) assertPriced(openedMarket(market), { names, first: days[0]!, last: days.at(-1)! });
-  const json = createJsonWriter(ROW_BYTES * days.length);
   const risk = rollingRisk(level, reference, memory);
-  writeRollingRisk(json, { runId, memory, against, benchmarkId, days, risk });
-  return hashedBytes(json.bytes());
-};
+  return {
+    bytes: ROW_BYTES * days.length,
+    write: (json) => writeRollingRisk(json, { runId, memory, against, benchmarkId, days, risk }),
+  };
+}
 
 /** Levels of a run and of what it is measured against, on the dates of both, [T] each. */
 interface Levels {

@@ -1,6 +1,6 @@
 import { formatDay } from '#domain/time/days.js';
 import { scenarioMarket, scenarioOf } from '#domain/scenarios/scenario-market.js';
-import type { ScenariosViewInput } from '#jobs/tasks/views.js';
+import type { InputOfView } from '#jobs/tasks/views.js';
 import { marketOn } from '#domain/books/market-on.js';
 import type { ScenariosShown } from '#views/scenarios/scenarios-file.js';
 import { readHeld } from './held-risk.js';
@@ -9,7 +9,7 @@ import { openedMarket } from '../input/open-markets.js';
 import { withRunFile } from '../run-files/run-file.js';
 
 /** The composition of a run in other circumstances. @throws Refusal NO_DATA_AT_DATE, VALIDATION_FAILED */
-export function showScenarios({ columns, request, market: handle }: ScenariosViewInput): ScenariosShown {
+export function showScenarios({ columns, request, market: handle }: InputOfView<'scenarios'>): ScenariosShown {
   const { header, weights } = withRunFile(columns, (run) => readHeld(run, request.as_of));
   const { by } = request;
   const sm = marketOn({ market: openedMarket(handle), calendars: openedCalendars(), code: header.calendar });

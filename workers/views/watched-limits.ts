@@ -13,7 +13,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { datapointsOf } from '#domain/optimisation/datapoints.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
 import { lastAtMost } from '#domain/numbers/search.js';
-import type { LimitsViewInput } from '#jobs/tasks/views.js';
+import type { InputOfView } from '#jobs/tasks/views.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { groupsByDay, type GroupOfDay } from '#domain/market/groups-by-day.js';
 import { limitsView } from '#views/limits/limits-view.js';
@@ -22,15 +22,16 @@ import { figuresOf } from '../run-files/kept-figures.js';
 import { openedCalendars } from '../input/opened-calendars.js';
 import { openedMarket } from '../input/open-markets.js';
 import { withRunFile } from '../run-files/run-file.js';
+import { windowOf } from './run-view.js';
 
 /** Limits over a stored run. @throws Refusal NO_DATA_IN_RANGE, VALIDATION_FAILED for a row that is not of holdings */
-export function showLimits(input: LimitsViewInput, { report }: TaskControl): ReturnType<typeof limitsView> {
-  const { columns, start, end, limits, by, market: handle } = input;
+export function showLimits(input: InputOfView<'limits'>, { report }: TaskControl): ReturnType<typeof limitsView> {
+  const { columns, limits, by, market: handle } = input;
   const market = handle && openedMarket(handle);
   return withRunFile(columns, (run) => {
     const issuers = market !== null && 'rule' in limits ? issuerSpells(market, by) : null;
     return limitsView(run, {
-      window: { start, end },
+      window: windowOf(input),
       limits: 'rule' in limits ? limits : { rowsOn: rowsByDay(limits.rows, run.header, market) },
       by,
       issuersOn: issuers && groupsByDay(run.header.names, issuers),

@@ -1,8 +1,8 @@
+import { runViewRoutes } from '#contract/analytics/run-view-routes.js';
 import { analyticsHandlers } from '#http/routes/analytics.js';
 import { derivativeHandlers } from '#http/routes/derivatives.js';
 import { exportHandlers } from '#http/routes/exports.js';
 import { replayHandlers } from '#http/routes/replays.js';
-import { rollingRiskHandlers } from '#http/routes/rolling-risk.js';
 import { runViewHandlers } from '#http/routes/run-views.js';
 import { runDifferenceHandlers, runHandlers } from '#http/routes/runs.js';
 import { simulationHandlers } from '#http/routes/simulations.js';
@@ -15,7 +15,6 @@ import { createBacktestBatches } from '#services/runs/backtest-batches.js';
 import { createBacktestJob } from '#services/runs/backtest-job.js';
 import { createExports } from '#services/runs/exports.js';
 import { createReplayJob, createReplays } from '#services/runs/replays.js';
-import { createRollingRisk } from '#services/runs/rolling-risk.js';
 import { createRunViews } from '#services/runs/run-views.js';
 import { createSimulationJob, createSimulations } from '#services/runs/simulations.js';
 import { createRunDifferenceJob, createRunDifferences } from '#services/runs/run-differences.js';
@@ -51,10 +50,9 @@ export function composeRuns(rooms: RoomsOfJobs, { calendarViews }: { readonly ca
     estimatedBytes,
   });
   const simulations = createSimulations({ ...rooms, kind: simulate });
-  const rollingRisk = createRollingRisk({ ...rooms, views });
   const derivatives = createDerivatives({
     levelsOf: analytics.levelsOf,
-    announcedDividends: announcedDividends(runViews),
+    announcedDividends: announcedDividends(runViews, runViewRoutes.getDividendPoints.view),
     calendars: rooms.calendars,
   });
 
@@ -70,7 +68,6 @@ export function composeRuns(rooms: RoomsOfJobs, { calendarViews }: { readonly ca
       ...replayHandlers(replays),
       ...sweepHandlers(sweeps),
       ...simulationHandlers(simulations),
-      ...rollingRiskHandlers(rollingRisk),
       ...derivativeHandlers(derivatives),
     },
   };

@@ -1,5 +1,6 @@
 import type { JobCommand } from '../job-command.js';
 import { attribution, compare, levels, performance, rebalances, rolling, runs, weights } from './analytics.js';
+import { view } from './any-view.js';
 import { activate, jobs, refresh, putWatchlist, renders, repair, stores, watchlists } from './data.js';
 import { actions as indexActions, events, rebalancePack } from './desk.js';
 import { deleteDocument, documentDifference, restoreDocument, versionsOf } from './documents.js';
@@ -42,6 +43,7 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   attribution,
   rolling,
   performance,
+  view,
   'watchlist list': watchlists,
   'watchlist put': putWatchlist,
   compare,

@@ -1,4 +1,5 @@
 import type { analyticsRoutes } from '#contract/analytics/routes.js';
+import type { ViewRoutes } from '#contract/analytics/run-view-questions.js';
 import type { Analytics } from '#services/runs/analytics.js';
 import type { BacktestBatches } from '#services/runs/backtest-batches.js';
 import type { StoredBytes } from '#services/stored/stored-bytes.js';
@@ -6,9 +7,11 @@ import type { Handlers, Reply } from '../handler.js';
 import { CSV_CONTENT_TYPE, CSV_TYPE } from '#views/csv-table.js';
 import { askedRun } from '../asked-run.js';
 import { namesEtag } from '../reply.js';
-import { viewReply } from '../view-reply.js';
 
-export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches): Handlers<typeof analyticsRoutes> {
+/** The routes that are no views of one run. */
+type OwnRoutes = Omit<typeof analyticsRoutes, keyof ViewRoutes<typeof analyticsRoutes>>;
+
+export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches): Handlers<OwnRoutes> {
   return {
     async startBacktest({ params, body, origin }) {
       await analytics.assertSubject(params.index_id);
@@ -43,21 +46,6 @@ export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches
       const overview = await analytics.overview(askedRun(request));
       return 'bytes' in overview ? overview : storedReply(overview);
     },
-    getAttribution: async ({ params, query, signal }) =>
-      viewReply(await analytics.attribution(askedRun({ params, query }), query, signal)),
-    getGroupAttribution: async ({ params, query, signal }) =>
-      viewReply(await analytics.groups(askedRun({ params, query }), query, signal)),
-    reconcileRun: async (request) => viewReply(await analytics.reconcile(askedRun(request), request.signal)),
-    getRunAsset: async ({ params, query, signal }) =>
-      viewReply(await analytics.asset(askedRun({ params, query }), params.identifier, signal)),
-    getWeights: async ({ params, query, signal }) =>
-      viewReply(await analytics.weights(askedRun({ params, query }), query, signal)),
-    getFactorRisk: async ({ params, query, signal }) =>
-      viewReply(await analytics.factorRisk(askedRun({ params, query }), query, signal)),
-    getFactorAttribution: async ({ params, query, signal }) =>
-      viewReply(await analytics.factorAttribution(askedRun({ params, query }), query, signal)),
-    getLevels: async ({ params, query, signal }) =>
-      viewReply(await analytics.levels(askedRun({ params, query }), query, signal)),
   };
 }
 

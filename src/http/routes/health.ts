@@ -2,7 +2,6 @@ import type { Health, healthRoutes } from '#contract/health.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import type { HealthRead, HealthService } from '#services/operations/health.js';
 import type { Handlers, Principal, Reply } from '../handler.js';
-import { keptText } from '../kept-text.js';
 
 const live = { text: JSON.stringify({ status: 'live' }) };
 
@@ -11,7 +10,7 @@ export function healthHandlers(
   health: HealthService,
   limits: Health['limits'] = LIMITS,
 ): Handlers<typeof healthRoutes> {
-  const replyOf = (read: HealthRead): Reply => ({ text: keptText(read, (whole) => withLimits(whole, limits)) });
+  const replyOf = (read: HealthRead): Reply => ({ json: { ...read, limits } });
   return {
     getHealth({ principal }) {
       if (isStranger(principal)) return { json: { status: 'live', version: health.version } };
@@ -28,8 +27,3 @@ export function healthHandlers(
 
 /** Whether nothing is known of who asks. */
 const isStranger = ({ scopes }: Principal): boolean => scopes.size === 0;
-
-/** The limits are two thirds of the text and always the same. */
-function withLimits(health: HealthRead, limits: Health['limits']): string {
-  return `${JSON.stringify(health).slice(0, -1)},"limits":${keptText(limits)}}`;
-}

@@ -7,7 +7,6 @@ import type { IndexQuestions } from '#services/indices/index-questions.js';
 import type { Indices } from '#services/indices/indices.js';
 import { contentTypeOf, exportFormat } from '../export-format.js';
 import type { Handlers } from '../handler.js';
-import { keptText } from '../kept-text.js';
 import type { Removals } from '../removals.js';
 
 export function indexHandlers(
@@ -17,12 +16,12 @@ export function indexHandlers(
   removals: Removals,
 ): Handlers<typeof indexRoutes> {
   return {
-    listIndices: async ({ query }) => ({ text: keptText(await indices.list(query)) }),
+    listIndices: async ({ query }) => ({ json: await indices.list(query) }),
     async createIndex({ body, authorship }) {
       const { saved, etag } = await indices.create(body(), authorship());
       return { json: saved, etag };
     },
-    listRuleTypes: () => ({ text: keptText(indices.ruleTypes()) }),
+    listRuleTypes: () => ({ json: indices.ruleTypes() }),
     listOverlayTypes: () => ({ json: indices.overlayTypes() }),
     validateIndex: async ({ body }) => ({ json: await indices.validate(body()) }),
     evaluateDatapoint: async ({ body, signal }) => ({ json: await datapoints.evaluate(body(), signal) }),

@@ -1,3 +1,4 @@
+import type { RunViewQuestion } from '#contract/analytics/run-view-questions.js';
 import type { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
 import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
@@ -5,143 +6,117 @@ import type { Estimator } from '#domain/risk/risk-model-document.js';
 import type { RiskMemory, RiskReference } from '#domain/analytics/rolling-risk.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { RunState } from '#domain/backtest/stale.js';
-import type { ExposureTable } from '#domain/exports/exposure-tables.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
-import type { LimitTable } from '#domain/exports/limit-tables.js';
-import type { ScenarioTable } from '#domain/exports/scenario-tables.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
-import type { ReturnVariant } from '#domain/market/market-data.js';
-import type { AttributionModel } from '#domain/risk/factors/factor-attribution.js';
 import type { FactorEstimator } from '#domain/risk/factor-model.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
 import type { HashCells } from '../thread-messages.js';
 import type { ModelFile, ModelFiles } from './indices.js';
 
-/** Views of stored runs; `columns` are paths of column files. Dates are YYYY-MM-DD, null when not asked for. */
-export type RunViewInput =
-  | {
-      readonly view: 'attribution';
-      readonly columns: string;
-      readonly start: string | null;
-      readonly end: string | null;
-    }
-  | { readonly view: 'asset'; readonly columns: string; readonly identifier: string }
-  | { readonly view: 'summary'; readonly columns: string }
-  | { readonly view: 'metrics'; readonly columns: string }
-  | { readonly view: 'closes'; readonly columns: string }
-  | {
-      readonly view: 'performance';
-      readonly columns: string;
-      readonly of: 'portfolio' | 'index';
-      /** Of the index; its own where null. */
-      readonly variant: ReturnVariant | null;
-      readonly start: string | null;
-      readonly end: string | null;
-    }
-  | { readonly view: 'rebalances'; readonly columns: string }
-  | { readonly view: 'rebalance'; readonly columns: string; readonly date: string }
-  | ActionsViewInput
-  | DividendPointsViewInput
-  | ExposuresViewInput
-  | LimitsViewInput
-  | ScenariosViewInput
-  | CompareViewInput
-  | {
-      readonly view: 'levels';
-      readonly columns: string;
-      readonly variant: ReturnVariant | null;
-      readonly start: string | null;
-      readonly end: string | null;
-    }
-  | WeightsViewInput
-  | FactorRiskInput
-  | FactorAttributionInput
-  | GroupsViewInput
-  | ReconcileInput;
+/** What each need of a view adds to its input. */
+interface Needed {
+  readonly window: object;
+  readonly market: { readonly market: MarketHandle };
+  readonly 'own-market': { readonly market: MarketHandle | null };
+  readonly 'same-store': object;
+  readonly benchmark: { readonly benchmark: ComparedWith | null };
+  readonly 'run-benchmark': { readonly benchmark: ComparedWith | null };
+  readonly 'group-column': object;
+  readonly risk: NeededRisk;
+  readonly factors: { readonly measure: FactorMeasure };
+  readonly exposures: NeededExposures;
+  readonly issuers: NeededLimits;
+  readonly 'watched-rows': NeededLimits;
+  readonly scenarios: { readonly request: ScenarioRequest; readonly market: MarketHandle };
+  readonly memory: NeededMemory;
+  readonly files: NeededFiles;
+}
 
-export interface ReconcileInput {
-  readonly view: 'reconcile';
-  readonly columns: string;
-  /** Stored files of the run with the hashes recorded when they were written. */
-  readonly files: readonly { readonly name: string; readonly path: string; readonly sha256: string }[];
-  /** Shared cells for the present hashes of the files, in their order. */
-  readonly cells: HashCells;
-  /** The served market and the index the run was compared with, null when there is none: the source of risk figures. */
+export interface NeededRisk {
+  readonly risk: boolean;
+  /** The stored model that risk is measured by; by default it is estimated over the run's window. */
+  readonly model?: MeasuringModel | null;
+  /** Estimator of that covariance, with its defaults; the sample covariance by default. */
+  readonly estimator?: Estimator;
+  readonly benchmark: ComparedWith | null;
+  /** The served market, null when there is none. */
   readonly market: MarketHandle | null;
-  readonly benchmark: WeightsViewInput['benchmark'];
+  /** The market has the content that the run was made on, by which its share counts are those of the run. */
+  readonly isMarketOfRun: boolean;
 }
 
-export interface ActionsViewInput {
-  readonly view: 'actions';
-  /** Of CSV: the actions, or the index behind each of those that are coming. */
-  readonly table: 'actions' | 'constituents';
-  readonly columns: string;
-  readonly start: string | null;
-  readonly end: string | null;
-  readonly market: MarketHandle;
-  readonly format: 'json' | 'csv';
-}
-
-export interface DividendPointsViewInput {
-  readonly view: 'dividend-points';
-  readonly columns: string;
-  readonly start: string | null;
-  readonly end: string | null;
-  readonly market: MarketHandle;
-}
-
-export interface ExposuresViewInput {
-  readonly view: 'exposures';
-  readonly columns: string;
-  readonly start: string | null;
-  readonly end: string | null;
+export interface NeededExposures {
   /** Reference column, or IDENTIFIER. */
   readonly by: string;
-  readonly groups: number;
-  readonly interval: 'native' | 'weekly' | 'monthly';
-  /** Numeric datapoints. */
+  /** Numeric datapoints as canonical texts. */
   readonly fields: readonly string[];
   /** The index on whose universe BETA is measured, with every document it reaches; null where none is needed or known. */
   readonly universe: ComparedWith | null;
   readonly benchmark: ComparedWith | null;
-  /**
-   * Columns of the benchmark's stored run, where that is of its whole history on the market: it need not be run again.
-   */
+  /** Columns of the benchmark's stored run, where that is of its whole history on the market: it is not run again. */
   readonly benchmarkColumns: string | null;
-  /** Null where names are groups themselves, no datapoint is read and nothing is compared with. */
+  /** Null where securities are groups themselves, no datapoint is read and nothing is compared with. */
   readonly market: MarketHandle | null;
-  readonly format: 'json' | 'csv' | 'arrow';
-  /** Of what is not JSON. */
-  readonly table: ExposureTable;
 }
 
-export interface LimitsViewInput {
-  readonly view: 'limits';
-  readonly columns: string;
-  readonly start: string | null;
-  readonly end: string | null;
+export interface NeededLimits {
   /** A published rule, or rows of the optimiser. */
   readonly limits: { readonly rule: LimitRuleName | null } | { readonly rows: readonly ConstraintRow[] };
   /** Reference column of issuers, or IDENTIFIER. */
   readonly by: string;
   readonly findings: readonly Finding[];
-  /** Null where names are their own issuers and no row reads a datapoint. */
+  /** Null where securities are their own issuers and no row reads a datapoint. */
   readonly market: MarketHandle | null;
-  readonly format: ExportFormat;
-  /** Which table a file has. */
-  readonly table: LimitTable;
 }
 
-export interface ScenariosViewInput {
-  readonly view: 'scenarios';
-  readonly columns: string;
-  readonly request: ScenarioRequest;
-  readonly market: MarketHandle;
-  readonly format: ExportFormat;
-  /** Table of a file. */
-  readonly table: ScenarioTable;
+export interface NeededMemory {
+  readonly runId: string;
+  readonly memory: RiskMemory;
+  /** The run has a benchmark where it is measured against that, unless another is named. */
+  readonly against: RiskReference;
+  /** With a market. */
+  readonly benchmark: ComparedWith | null;
+  /** The served market, in which one of the run's securities is to have a price; null when there is none. */
+  readonly market: MarketHandle | null;
 }
+
+export interface NeededFiles {
+  /** Stored files of the run with the hashes recorded when they were written. */
+  readonly files: readonly { readonly name: string; readonly path: string; readonly sha256: string }[];
+  /** Shared cells for the present hashes of the files, in their order. */
+  readonly cells: HashCells;
+}
+
+type AllOf<N extends keyof Needed> = [N] extends [never]
+  ? object
+  : { readonly [K in N]: (needed: Needed[K]) => void }[N] extends (needed: infer All) => void
+    ? All
+    : never;
+
+/** The input of a view that a route asks for: its parameters, and what was looked up. */
+type InputOf<Q> = Q extends RunViewQuestion
+  ? {
+      readonly view: Q['view'];
+      /** Path of the column file of the run. */
+      readonly columns: string;
+      /** JSON where it is absent. */
+      readonly format?: ExportFormat;
+    } & Omit<Q['asked'], keyof AllOf<Q['need']>> &
+      AllOf<Q['need']>
+  : never;
+
+/** A view of stored runs. Dates are YYYY-MM-DD. */
+export type RunViewInput =
+  | InputOf<RunViewQuestion>
+  /** Views that services read themselves. */
+  | { readonly view: 'summary' | 'metrics' | 'closes'; readonly columns: string; readonly format?: never }
+  | CompareViewInput;
+
+export type RunViewName = RunViewInput['view'];
+
+/** The input of one view. */
+export type InputOfView<N extends RunViewName> = Extract<RunViewInput, { readonly view: N }>;
 
 export interface CompareViewInput {
   readonly view: 'compare';
@@ -161,29 +136,6 @@ export interface CompareViewInput {
   readonly format: 'json' | 'csv';
 }
 
-export interface RollingRiskInput {
-  readonly columns: string;
-  readonly runId: string;
-  readonly memory: RiskMemory;
-  /** The run has a benchmark where it is measured against that, unless another is named. */
-  readonly against: RiskReference;
-  /** With a market. */
-  readonly benchmark: ComparedWith | null;
-  /** The served market, in which one of the run's names is to have a price; null when there is none. */
-  readonly market: MarketHandle | null;
-}
-
-export interface GroupsViewInput {
-  readonly view: 'groups';
-  readonly columns: string;
-  readonly start: string | null;
-  readonly end: string | null;
-  /** Reference column. */
-  readonly by: string;
-  readonly benchmark: WeightsViewInput['benchmark'];
-  readonly market: MarketHandle;
-}
-
 /**
  * An index that a run is compared with, and every document it reaches; without its own document an identifier: a name
  * of the market or a series.
@@ -198,40 +150,6 @@ export interface ComparedWith {
 export interface MeasuringModel extends ModelFile {
   readonly modelId: string;
   readonly observedStart: string;
-}
-
-export interface WeightsViewInput {
-  readonly view: 'weights';
-  readonly columns: string;
-  readonly asOf: string | null;
-  readonly risk: boolean;
-  /** The stored model that risk is measured by; by default it is estimated over the run's window. */
-  readonly model?: MeasuringModel | null;
-  /** Estimator of that covariance, with its defaults; the sample covariance by default. */
-  readonly estimator?: Estimator;
-  readonly benchmark: ComparedWith | null;
-  /** The served market, null when there is none. */
-  readonly market: MarketHandle | null;
-  /** Whether it has the content that the run was made on, by which its share counts are those of the run. */
-  readonly isMarketOfRun: boolean;
-}
-
-export interface FactorAttributionInput {
-  readonly view: 'factor-attribution';
-  readonly columns: string;
-  readonly market: MarketHandle;
-  readonly model: AttributionModel;
-  readonly start: string | null;
-  readonly end: string | null;
-}
-
-export interface FactorRiskInput {
-  readonly view: 'factor-risk';
-  readonly columns: string;
-  readonly asOf: string | null;
-  readonly benchmark: NonNullable<WeightsViewInput['benchmark']>;
-  readonly market: MarketHandle;
-  readonly measure: FactorMeasure;
 }
 
 /** What the factors of a view are: those of a stored model, or estimated over the window of the run. */

@@ -1,15 +1,23 @@
 import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
 import { dayFrom } from '#domain/time/days.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import type { RunViewTerms } from '#domain/run-views/terms.js';
 import type { RunViews } from '../runs/run-views.js';
 import type { AnnouncedDividends } from './futures-dividends.js';
 
-/** Dividends to come of an index whose level loses them, from its latest run. */
+/**
+ * Dividends to come of an index whose level loses them, from its latest run.
+ * @param terms of the view of dividend points
+ */
 export function announcedDividends(
-  views: Pick<RunViews, 'dividendPoints'>,
+  views: Pick<RunViews, 'show'>,
+  terms: RunViewTerms,
 ): (indexId: string) => Promise<AnnouncedDividends> {
   return async (indexId) => {
-    const { bytes } = await views.dividendPoints(indexId, {}, AbortSignal.timeout(ANSWER_MS));
+    const { bytes } = await views.show(
+      { terms, name: indexId, query: {}, format: 'json', body: () => undefined },
+      AbortSignal.timeout(ANSWER_MS),
+    );
     const { variant, withholding_tax, as_of, announced } = JSON.parse(
       new TextDecoder().decode(bytes),
     ) as DividendPointsView; // As the view wrote it.

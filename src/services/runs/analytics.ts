@@ -1,19 +1,14 @@
 import type { BacktestRequest } from '#contract/analytics/request.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
 import { canonicalJson } from '#domain/json/canonical-json.js';
-import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import type { ReturnVariant } from '#domain/market/market-data.js';
-import { newHashCells } from '#jobs/hash-cells.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
-import type { ComparedWith } from '#jobs/tasks/views.js';
 import type { RunLevels } from '#jobs/tasks/runs.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
-import type { Markets, ServedMarket } from '#market/serving/markets.js';
+import type { Markets } from '#market/serving/markets.js';
 import {
   type ArtifactRef,
   type ArtifactStore,
@@ -25,11 +20,10 @@ import type { BacktestPayload } from '#domain/jobs/payloads.js';
 import { assertRunnable, createBacktestPlans, estimatedBytes } from './backtest-plans.js';
 import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import type { Precondition } from '../shared/preconditions.js';
-import { assertReferenceColumn } from './reference-column.js';
 import { forgetRuns } from '../stored/kept-runs.js';
 import { isAnyDamaged } from '../stored/damaged-runs.js';
 import { createRunList, type RunList } from './run-list.js';
-import { assertSubject, columnsFile, findRun, namedFiles, requireRun, type RunName } from '../stored/run-documents.js';
+import { assertSubject, findRun, requireRun, type RunName } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import type { CheckedBytes, RunRecordReader, StoredBytes } from '../stored/stored-bytes.js';
 import { assertRecordNamed, createRunRecords, recordEtag } from './run-records.js';
@@ -39,9 +33,7 @@ import { assertFirstKnown } from './known-decisions.js';
 import { versionedPlan, type AskedBacktest, type RunnablePlan } from './versioned-plan.js';
 import type { ViewMaker } from './view-maker.js';
 import { assertComparable, comparedRun, contentFindings } from './compared-runs.js';
-import { factorMeasure } from './factor-measure.js';
-import { modelFiles, riskMeasure } from '../stored/used-models.js';
-import type { DateWindow, FactorAttributionQuery, FactorRiskQuery, GroupsQuery, WeightsQuery } from './view-queries.js';
+import { comparedOf } from './need.js';
 
 export interface AnalyticsDependencies {
   readonly documents: DocumentStore;
@@ -79,22 +71,15 @@ export interface Analytics {
   overview(name: RunName): Promise<StoredBytes | CheckedBytes>;
   /** @throws Refusal PRECONDITION_FAILED */
   remove(runId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
-  attribution(name: RunName, window: DateWindow, signal: AbortSignal): Promise<AnswerBytes>;
-  groups(name: RunName, query: GroupsQuery, signal: AbortSignal): Promise<AnswerBytes>;
-  reconcile(name: RunName, signal: AbortSignal): Promise<AnswerBytes>;
-  asset(name: RunName, identifier: string, signal: AbortSignal): Promise<AnswerBytes>;
   /** @param names ids, or ID@RUN for one run @throws Refusal NO_COMMON_DATES, BENCHMARK_NOT_FOUND */
   compare(
     names: readonly string[],
-    query: DateWindow & { readonly benchmark?: string | undefined; readonly format: 'json' | 'csv' },
-    signal: AbortSignal,
-  ): Promise<AnswerBytes>;
-  weights(name: RunName, query: WeightsQuery, signal: AbortSignal): Promise<AnswerBytes>;
-  factorRisk(name: RunName, query: FactorRiskQuery, signal: AbortSignal): Promise<AnswerBytes>;
-  factorAttribution(name: RunName, query: FactorAttributionQuery, signal: AbortSignal): Promise<AnswerBytes>;
-  levels(
-    name: RunName,
-    query: DateWindow & { readonly variant?: ReturnVariant | undefined },
+    query: {
+      readonly start?: string | undefined;
+      readonly end?: string | undefined;
+      readonly benchmark?: string | undefined;
+      readonly format: 'json' | 'csv';
+    },
     signal: AbortSignal,
   ): Promise<AnswerBytes>;
   /** Largest memory a backtest on the served market needs. @throws Refusal NO_DATA_SOURCE */
@@ -117,24 +102,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     open: () => artifacts.stream(ref),
   });
   const records = createRunRecords({ artifacts, jobs });
-  const { columnsOf, headOf, make, held, stamped } = maker;
-
-  /** An index, else an identifier of the store that the run is of. */
-  const comparedOf = (run: RunDocument, benchmark: string): Promise<ComparedWith> =>
-    plans
-      .comparedWith(benchmark, async () => {
-        markets.current(); // the store of before a restart may be on its way
-        return (await states.servedMarket(run))?.market;
-      })
-      .then(withModels);
-  /** What a run is compared with, and the stored risk models that it uses. */
-  const withModels = async (compared: ComparedWith): Promise<ComparedWith> => ({
-    ...compared,
-    ...(await modelFiles(documents, artifacts, compared.documents)),
-  });
-  /** The served market for a view that shows less without it; undefined where the run is of another store. */
-  const ownMarket = async (run: RunDocument, market: ServedMarket | undefined): Promise<ServedMarket | undefined> =>
-    (await states.isOtherDataset(run, market)) ? undefined : market;
+  const { columnsOf, headOf, held } = maker;
 
   /** The resolved request, after every check that needs no run. */
   async function runnable(runId: string, { request: given, asKnownOn }: AskedBacktest): Promise<RunnablePlan> {
@@ -209,54 +177,6 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       await documents.transaction(forget, { by });
     },
 
-    async attribution(name, { start = null, end = null }, signal) {
-      const run = await requireRun(documents, name);
-      assertOrder({ start, end });
-      return stamped(run, held({ view: 'attribution', columns: await columnsOf(run), start, end }, signal));
-    },
-    async groups(name, { by, benchmark = null, start = null, end = null }, signal) {
-      const run = await requireRun(documents, name);
-      assertOrder({ start, end });
-      const compared = benchmark === null ? null : await comparedOf(run, benchmark);
-      const { handle, market } = await states.requireMarket(run);
-      assertReferenceColumn(market, by);
-      return stamped(
-        run,
-        held(
-          { view: 'groups', columns: await columnsOf(run), start, end, by, benchmark: compared, market: handle },
-          signal,
-        ),
-      );
-    },
-    async reconcile(name, signal) {
-      const run = await requireRun(documents, name);
-      const { benchmark } = BacktestFields.parse(run.request);
-      const isIndex = benchmark?.kind === 'index' && (await documents.get('index', benchmark.id)) !== undefined;
-      const files = await namedFiles(artifacts, run);
-      const cells = newHashCells(files.length);
-      const compared = isIndex
-        ? await withModels({ indexId: benchmark.id, documents: await plans.benchmarkDocuments(benchmark.id) })
-        : null;
-      // Told from the files as they are now. Their hashes take as long as everything else: another thread may take them.
-      const view = make(
-        {
-          view: 'reconcile',
-          columns: await columnsFile(artifacts, run), // What is damaged is what it reports.
-          files,
-          cells,
-          market: (await ownMarket(run, markets.current()))?.handle ?? null,
-          benchmark: compared,
-        },
-        signal,
-      );
-      jobs.help('hash-files', { paths: files.map(({ path }) => path), cells });
-      return stamped(run, view);
-    },
-    async asset(name, identifier, signal) {
-      const run = await requireRun(documents, name);
-      await states.servedMarket(run);
-      return stamped(run, held({ view: 'asset', columns: await columnsOf(run), identifier }, signal));
-    },
     async compare(names, { benchmark = null, start = null, end = null, format }, signal) {
       assertOrder({ start, end });
       assertComparable(names, benchmark);
@@ -265,57 +185,16 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
         runs.map(async (run) => ({ run_id: runIdOf(run), ...(await stateOf(states, run)) })),
       );
       const findings = contentFindings(runs);
-      const compared = benchmark === null ? null : await comparedOf(runs[0]!, benchmark);
+      const compared =
+        benchmark === null
+          ? null
+          : await comparedOf({ documents, artifacts, markets, states, plans }, runs[0]!, benchmark);
       const market = compared && (await states.requireMarket(runs[0]!)).handle;
       const columns = await Promise.all(runs.map(columnsOf));
       return held(
         { view: 'compare', names, columns, benchmark: compared, market, start, end, states: of, findings, format },
         signal,
       );
-    },
-    async weights(name, query, signal) {
-      const { as_of: asOf = null, benchmark = null } = query;
-      const run = await requireRun(documents, name);
-      const measure = await riskMeasure(documents, artifacts, query);
-      const compared = benchmark === null ? null : await comparedOf(run, benchmark);
-      const served =
-        compared || measure.risk ? await states.requireMarket(run) : await ownMarket(run, markets.served());
-      return stamped(
-        run,
-        held(
-          {
-            view: 'weights',
-            columns: await columnsOf(run),
-            asOf,
-            ...measure,
-            benchmark: compared,
-            market: served?.handle ?? null,
-            isMarketOfRun: served?.handle.contentHash === run.store_content_hash,
-          },
-          signal,
-        ),
-      );
-    },
-    async factorRisk(name, query, signal) {
-      const { as_of: asOf = null, benchmark } = query;
-      const run = await requireRun(documents, name);
-      const measure = await factorMeasure(documents, artifacts, query);
-      const compared = await comparedOf(run, benchmark);
-      const { handle: market } = await states.requireMarket(run);
-      const columns = await columnsOf(run);
-      return stamped(run, held({ view: 'factor-risk', columns, asOf, benchmark: compared, market, measure }, signal));
-    },
-    async factorAttribution(name, { model, start = null, end = null }, signal) {
-      const run = await requireRun(documents, name);
-      assertOrder({ start, end });
-      const { handle: market } = await states.requireMarket(run);
-      const columns = await columnsOf(run);
-      return stamped(run, held({ view: 'factor-attribution', columns, market, model, start, end }, signal));
-    },
-    async levels(name, { variant = null, start = null, end = null }, signal) {
-      const run = await requireRun(documents, name);
-      assertOrder({ start, end });
-      return stamped(run, held({ view: 'levels', columns: await columnsOf(run), variant, start, end }, signal));
     },
     estimatedBytes: () => estimatedBytes(markets.require().market),
     async levelsOf(runId) {

@@ -2,13 +2,14 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import { marketKey } from '#domain/market/handle.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { RunViewInput } from '#jobs/tasks/views.js';
-import type { AnswerBytes } from '#jobs/tasks/files.js';
+import type { HashedBytes } from '#jobs/tasks/files.js';
 import type { ArtifactStore } from '#store/port.js';
 import { assertUndamaged } from '../stored/damaged-runs.js';
 import { columnsFile } from '../stored/run-documents.js';
 import { stateOf } from './run-states.js';
 import type { RunStates } from './run-states.js';
 import { stateHead, withHead, type StateHead } from '../stored/stamped-json.js';
+import type { CheckedBytes } from '../stored/stored-bytes.js';
 import type { ViewCache } from './view-cache.js';
 
 export interface ViewMakerDependencies {
@@ -24,15 +25,15 @@ export interface ViewMaker {
   columnsOf(run: RunDocument): Promise<string>;
   /** The state of a run, as its views begin with. */
   headOf(run: RunDocument): Promise<StateHead>;
-  make(input: RunViewInput, signal: AbortSignal): Promise<AnswerBytes>;
+  make(input: RunViewInput, signal: AbortSignal): Promise<HashedBytes>;
   /** The same, unless it is still held. */
-  held(input: RunViewInput, signal: AbortSignal): Promise<AnswerBytes>;
+  held(input: RunViewInput, signal: AbortSignal): Promise<HashedBytes>;
   /** A view with the state of its run before it: the view may be held, the state is that of this moment. */
-  stamped(run: RunDocument, view: Promise<AnswerBytes>): Promise<AnswerBytes>;
+  stamped(run: RunDocument, view: Promise<HashedBytes>): Promise<CheckedBytes>;
 }
 
 export function createViewMaker({ artifacts, jobs, views, states }: ViewMakerDependencies): ViewMaker {
-  const make = (input: RunViewInput, signal: AbortSignal): Promise<AnswerBytes> =>
+  const make = (input: RunViewInput, signal: AbortSignal): Promise<HashedBytes> =>
     jobs.query('view-run', input, signal);
   const headOf = async (run: RunDocument): Promise<StateHead> => stateHead(await stateOf(states, run));
   return {
@@ -46,8 +47,9 @@ export function createViewMaker({ artifacts, jobs, views, states }: ViewMakerDep
     async stamped(run, view) {
       const head = headOf(run); // Of a database both are asked for at once.
       head.catch(() => {}); // Told below, unless the view is refused.
-      const { bytes } = await view;
-      return { bytes: withHead(await head, bytes) };
+      const { bytes, sha256 } = await view;
+      const { etagOf } = await head;
+      return { bytes: withHead(await head, bytes), etag: etagOf(sha256) };
     },
   };
 }

@@ -35,7 +35,7 @@ const OWN_GROUPS = 'IDENTIFIER';
 
 /** Tasks whose code a thread of a lane loads; those that are left out are rarer, or take longer than their code. */
 const CODE: Readonly<Record<Lane, readonly TaskName[]>> = {
-  light: ['view-run', 'preview', 'explain', 'whatIf', 'rolling-risk', 'run-levels', 'write-record'],
+  light: ['view-run', 'preview', 'explain', 'whatIf', 'run-levels', 'write-record'],
   heavy: ['backtest', 'hash-files'],
 };
 
@@ -118,7 +118,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
         yield exposed(`${name} ${field} ${start ?? ''} ${end ?? ''}`, async () => {
           const columns = await columnsFile(artifacts, run);
           const universe = await universeOfRun({ documents, artifacts }, run, [field]);
-          return { ...EXPOSURES, universe, columns, by, market: handle, start, end, fields: [field] };
+          return { ...EXPOSURES, universe, columns, by, market: handle, ...rangeOf(start, end), fields: [field] };
         });
     }
   }
@@ -137,7 +137,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
         yield exposed(`${name} ${field}`, async () => {
           const columns = await columnsFile(artifacts, run);
           const universe = await universeOfRun({ documents, artifacts }, run, [field]);
-          return { ...EXPOSURES, universe, columns, by, market: handle, start: null, end: null, fields: [field] };
+          return { ...EXPOSURES, universe, columns, by, market: handle, fields: [field] };
         });
       const other = await benchmarkOf(run);
       const compared = other && (await runOf(other.id));
@@ -147,7 +147,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
         const benchmark = { indexId: other.id, documents: await reachedBy(documents, other) };
         const beside = { benchmark, benchmarkColumns: await columnsFile(artifacts, compared) };
         const universe = await universeOfRun({ documents, artifacts }, run, fields);
-        return { ...EXPOSURES, universe, ...beside, columns, by, market: handle, start: null, end: null, fields };
+        return { ...EXPOSURES, universe, ...beside, columns, by, market: handle, fields };
       });
     }
   }
@@ -172,22 +172,23 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
   async function* viewsOf(run: RunDocument, { handle, market }: ServedMarket): AsyncGenerator<Step> {
     const columns = await columnsFile(artifacts, run);
     const lastYear = `${Number(run.end.slice(0, 4)) - 1}-12-01`;
-    const window = { start: lastYear < run.start ? null : lastYear, end: null };
+    const window = rangeOf(lastYear < run.start ? null : lastYear, null);
     const by = market.reference.columns.length > 0 ? groupColumnOf(market) : undefined;
     const isMarketOfRun = handle.contentHash === run.store_content_hash;
-    const weights = { view: 'weights', columns, asOf: null, risk: true, market: handle, isMarketOfRun } as const;
+    const weights = { view: 'weights', columns, risk: true, market: handle, isMarketOfRun } as const;
     const view = (key: string, input: () => RunViewInput | Promise<RunViewInput>): Step =>
       query(key, 'view-run', input);
     const returns = await returnsKey(run);
     yield view(`risk ${returns}`, () => ({ ...weights, benchmark: null }));
     yield view(`${OF_THREAD}attribution`, () => ({ view: 'attribution', columns, ...window }));
-    yield view(`${OF_THREAD}levels`, () => ({ view: 'levels', columns, variant: null, start: null, end: null }));
-    yield query(`${OF_THREAD}rolling risk`, 'rolling-risk', () => ({
+    yield view(`${OF_THREAD}levels`, () => ({ view: 'levels', columns }));
+    yield view(`${OF_THREAD}rolling risk`, () => ({
+      view: 'rolling-risk',
       columns,
       runId: run.run_id,
       memory: { window: ROLLING_WINDOW },
       benchmark: null,
-      against: 'index' as const,
+      against: 'index',
       market: null,
     }));
     yield view(`${OF_THREAD}compare`, () => ({
@@ -214,7 +215,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
       yield view('groups', () => ({ view: 'groups', columns, ...window, by, benchmark: null, market: handle }));
     // By date, the figures of all of them stay with the thread; a datapoint that every market has.
     const exposures = { ...EXPOSURES, columns, by: groupColumnOf(market), market: handle } as const;
-    const whole = { ...exposures, start: null, end: null, fields: ['DIVIDEND_YIELD'] };
+    const whole = { ...exposures, fields: ['DIVIDEND_YIELD'] };
     yield query('exposures', 'view-run', () => whole);
     const weekly = { ...exposures, ...window, interval: 'weekly', fields: ['BETA'] } as const;
     yield query('datapoints', 'view-run', async () => ({
@@ -229,8 +230,6 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
       by: OWN_GROUPS,
       findings: [],
       market: null,
-      format: 'json',
-      table: 'state',
     }));
     const compared = await benchmarkOf(run);
     if (compared === undefined) return;
@@ -240,7 +239,6 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     yield view(`factor risk ${key}`, async () => ({
       view: 'factor-risk',
       columns,
-      asOf: null,
       benchmark: await benchmark(),
       market: handle,
       measure: { model: 'market_sector', factors: DEFAULT_COMPONENTS, estimator: null, findings: [] },
@@ -248,7 +246,6 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     yield view(`statistical risk ${key}`, async () => ({
       view: 'factor-risk',
       columns,
-      asOf: null,
       benchmark: await benchmark(),
       market: handle,
       measure: { model: 'statistical', factors: DEFAULT_COMPONENTS, estimator: null, findings: [] },
@@ -323,6 +320,12 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
   };
 }
 
+/** Parameters of a range that may be open. */
+const rangeOf = (start: string | null, end: string | null) => ({
+  ...(start === null ? {} : { start }),
+  ...(end === null ? {} : { end }),
+});
+
 /** What all questions about exposures have in common. */
 const EXPOSURES = {
   view: 'exposures',
@@ -331,8 +334,6 @@ const EXPOSURES = {
   universe: null,
   benchmark: null,
   benchmarkColumns: null,
-  format: 'json',
-  table: 'groups',
 } as const;
 
 /** The column that names are grouped by, where a market has one. */

@@ -9,7 +9,7 @@ import { canonicalJson } from '#domain/json/canonical-json.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
 import type { ModelReferences } from '#jobs/tasks/references.js';
-import type { WeightsViewInput } from '#jobs/tasks/views.js';
+import type { NeededRisk } from '#jobs/tasks/views.js';
 import type { ArtifactRef, ArtifactStore, DocumentReader, StoredDocument } from '#store/port.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
@@ -119,7 +119,7 @@ export async function riskMeasure(
   reader: Reader,
   artifacts: ModelArtifacts,
   { risk, risk_model: modelId, risk_estimator: estimator }: AskedMeasure,
-): Promise<Pick<WeightsViewInput, 'risk' | 'model' | 'estimator'>> {
+): Promise<Pick<NeededRisk, 'risk' | 'model' | 'estimator'>> {
   if (modelId === undefined) return estimator === undefined ? { risk } : { risk: true, estimator };
   if (estimator !== undefined) {
     const message = `risk_estimator is not read beside risk_model: risk is measured by the model ${modelId} or by ${estimator}.`;

@@ -205,6 +205,8 @@ export function describeAgainstAService(): void {
         ['attribution', 'EVEN'],
         ['rolling', 'EVEN', '--window', '20'],
         ['performance', 'EVEN'],
+        ['view', 'rolling-risk', 'EVEN', '--with', 'window=20'],
+        ['view', 'rebalance', 'EVEN', '--with', 'date=2022-12-01'],
         ['compare', 'EVEN', '--benchmark', 'A', '--start', '2022-12-01'],
         ['watchlist', 'list'],
         ['audit', 'desk'],

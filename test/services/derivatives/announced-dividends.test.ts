@@ -23,6 +23,8 @@ const price = (rest: object) =>
     FuturesPriceRequest.parse({ index_id: 'X', expiry: '2025-05-26', risk_free_rate: 0.05, ...rest }),
   );
 
+const TERMS = { name: 'dividend-points', needs: [] };
+
 test('announced dividends up to the expiry, discounted to today, lower the forward', async () => {
   const { fair_value, dividend_points, basis } = await price({ dividend_source: 'announced' });
   // 73 and 146 days are a fifth and two fifths of a year; the dividend of day 200 is behind the expiry on day 146.
@@ -78,8 +80,9 @@ test('they are known on the last date alone, and take the place of what else is 
 
 test('an index that reinvests its dividends loses none of them, one that does so net what is withheld', async () => {
   const view = (variant: string, withholding_tax = 0) => ({
-    dividendPoints: () =>
+    show: () =>
       Promise.resolve({
+        etag: '',
         bytes: new TextEncoder().encode(
           JSON.stringify({
             variant,
@@ -90,11 +93,11 @@ test('an index that reinvests its dividends loses none of them, one that does so
         ),
       }),
   });
-  await expect(announcedDividends(view('total'))('X')).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
-  await expect(announcedDividends(view('net'))('X')).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+  await expect(announcedDividends(view('total'), TERMS)('X')).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+  await expect(announcedDividends(view('net'), TERMS)('X')).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
   const lost = (points: number) => ({ asOf, dividends: [{ exDay: dayFrom('2025-01-15'), points }] });
-  expect(await announcedDividends(view('price', 0.25))('X')).toEqual(lost(2));
-  expect(await announcedDividends(view('net', 0.25))('X')).toEqual(lost(0.5));
+  expect(await announcedDividends(view('price', 0.25), TERMS)('X')).toEqual(lost(2));
+  expect(await announcedDividends(view('net', 0.25), TERMS)('X')).toEqual(lost(0.5));
 });
 
 test('an expiry of a term structure that is named twice is refused where it stands again', () => {

@@ -31,7 +31,7 @@ test('the other datapoints follow for the latest run of a service by itself, the
   expect(after!.slice(0, before!.length)).toEqual(before);
   const whole = (fields: string) => [
     { fields, start: '2010-01-04', end: '2010-10-27' },
-    { fields, start: null, end: null },
+    { fields, start: undefined, end: undefined },
   ];
   const OTHERS = ['AGE', 'FREE_FLOAT_MARKET_CAP', 'RETURN', 'SHARES_OUTSTANDING', 'MOMENTUM', 'VOLATILITY', 'BETA'];
   expect(askedOf(alone.inputs.slice(before!.length), 'CAP2')).toEqual(OTHERS.flatMap(whole));

@@ -65,7 +65,7 @@ test('the views of the latest run and the preview of its index are asked of the 
     'light view-run weights',
     'light view-run attribution',
     'light view-run levels',
-    'light rolling-risk',
+    'light view-run rolling-risk',
     'light view-run compare',
     'light view-run reconcile',
     'light view-run groups',
@@ -83,15 +83,15 @@ test('the views of the latest run and the preview of its index are asked of the 
   expect(views[0]).toEqual({
     view: 'weights',
     columns: '/home/columns of CORE',
-    asOf: null,
     risk: true,
     market: market.handle,
     isMarketOfRun: false,
     benchmark: null,
   });
-  expect(views[1]).toEqual({ view: 'attribution', columns: '/home/columns of CORE', start: '2019-12-01', end: null });
-  expect(views[6]).toMatchObject({ view: 'exposures', start: null, end: null, by: 'SECTOR', market: market.handle });
-  expect(views[9]).toMatchObject({ view: 'weights', risk: true, benchmark: { indexId: 'OLD' } });
+  expect(views[1]).toEqual({ view: 'attribution', columns: '/home/columns of CORE', start: '2019-12-01' });
+  expect(views[7]).toMatchObject({ view: 'exposures', by: 'SECTOR', market: market.handle });
+  expect(views[7]).not.toHaveProperty('start');
+  expect(views[10]).toMatchObject({ view: 'weights', risk: true, benchmark: { indexId: 'OLD' } });
 });
 
 test('a run that has been stored is asked for what was not made for another one on the same terms', async () => {

@@ -2,16 +2,19 @@ import type { ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { askedOf, type App } from './app.js';
+import type { App } from './app.js';
 import { errorAnswer, responseOf, type Answer } from './reply.js';
 import { newRequestId } from './request-id.js';
 import { sendAnswer } from './send-answer.js';
 
-/** Answers requests that are read as a `Request` of fetch. */
-export const createFullReader = (app: App): ReturnType<typeof getRequestListener> =>
+/** Answers requests of `node:http` through the adapter of `Request`. */
+export const createRequestListener = (app: App): ReturnType<typeof getRequestListener> =>
   getRequestListener(
     (request, { incoming, outgoing }) =>
-      sent(app.answer(askedOf(request, () => incoming.socket.remoteAddress)), outgoing as ServerResponse),
+      sent(
+        app.answer(request, () => incoming.socket.remoteAddress),
+        outgoing as ServerResponse,
+      ),
     {
       errorHandler: (failure) => {
         const refusal = new Refusal(

@@ -1,0 +1,31 @@
+import type { z } from 'zod';
+import type { RunViewTerms } from '#domain/run-views/terms.js';
+import type { Route } from '../route.js';
+import type { rollingRiskRoutes } from '../rolling-risk.js';
+import type { analyticsRoutes } from './routes.js';
+import type { runViewRoutes } from './run-view-routes.js';
+
+type Routes = typeof analyticsRoutes & typeof runViewRoutes & typeof rollingRiskRoutes;
+
+/** The routes of a table that are views of a stored run. */
+export type ViewRoutes<T> = {
+  readonly [K in keyof T as T[K] extends { readonly view: RunViewTerms } ? K : never]: Extract<T[K], ViewRoute>;
+};
+
+export type ViewRoute = Route & { readonly view: RunViewTerms };
+
+type Output<S> = S extends z.ZodType ? z.output<S> : object;
+
+/** What names the run, or is replaced by what a need looks up. */
+type LookedUp = 'index_id' | 'run_id' | 'benchmark';
+
+type QuestionOf<R> = R extends ViewRoute
+  ? {
+      readonly view: R['view']['name'];
+      readonly need: R['view']['needs'][number];
+      readonly asked: Omit<Output<R['params']> & Output<R['query']>, LookedUp>;
+    }
+  : never;
+
+/** A question for each route: its view, the needs that are looked up, and the parameters that reach the view. */
+export type RunViewQuestion = QuestionOf<ViewRoutes<Routes>[keyof ViewRoutes<Routes>]>;

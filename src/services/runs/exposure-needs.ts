@@ -1,0 +1,59 @@
+import { assertNoErrors } from '#domain/refusals/refusal.js';
+import type { NeededExposures } from '#jobs/tasks/views.js';
+import { findRun, isWholeHistory } from '../stored/run-documents.js';
+import { assertReferenceColumn } from './reference-column.js';
+import { readFields } from './run-fields.js';
+import { universeOfRun } from './run-universe.js';
+import { comparedOf, type Asked, type NeedRooms } from './need.js';
+
+/** Column of groups where none is asked for: without it all securities are one group. */
+const DEFAULT_GROUPS = 'SECTOR';
+
+/** Groups of which every security is one by itself. */
+export const OWN_GROUPS = 'IDENTIFIER';
+
+interface ExposuresQuery {
+  readonly by?: string | undefined;
+  readonly fields: readonly string[];
+  readonly benchmark?: string | undefined;
+}
+
+/**
+ * Groups, datapoints, universe and benchmark of exposures.
+ * @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND; STORE_MISMATCH, NO_DATA_SOURCE unless securities are their own
+ *   groups and nothing else is asked for
+ */
+export async function exposures(rooms: NeedRooms, { run, query }: Asked): Promise<NeededExposures> {
+  const { states, onExposures } = rooms;
+  const { by = DEFAULT_GROUPS, fields: sent, benchmark: other } = query as unknown as ExposuresQuery;
+  const readsMarket = by !== OWN_GROUPS || sent.length > 0 || other !== undefined;
+  const served = readsMarket ? await states.requireMarket(run) : null;
+  const isNamed = query.by !== undefined && by !== OWN_GROUPS;
+  if (served !== null && isNamed) assertReferenceColumn(served.market, by);
+  const fields = served === null ? [] : readFields(sent, served.market);
+  if (query.table === 'fields') assertHasFields(fields);
+  const benchmark = other === undefined ? null : await comparedOf(rooms, run, other);
+  onExposures(run.run_id);
+  return {
+    by,
+    fields,
+    universe: await universeOfRun(rooms, run, fields),
+    benchmark,
+    benchmarkColumns: benchmark === null ? null : await columnsOfWhole(rooms, benchmark.indexId),
+    market: served && served.handle,
+  };
+}
+
+/** The table of datapoints has some. @throws Refusal VALIDATION_FAILED */
+function assertHasFields(fields: readonly string[]): void {
+  if (fields.length > 0) return;
+  const message = 'fields is required by the table fields: datapoints as DIVIDEND_YIELD,BETA.';
+  assertNoErrors('query', [{ severity: 'error', code: 'REQUIRED', path: 'fields', message }]);
+}
+
+/** Columns of the stored run of an index where it is current and of its whole history, null where there is none. */
+async function columnsOfWhole({ documents, states, maker }: NeedRooms, indexId: string): Promise<string | null> {
+  const run = await findRun(documents, indexId);
+  if (run === undefined || run.index_id !== indexId) return null;
+  return isWholeHistory(run) && (await states.staleOf(run)) === null ? maker.columnsOf(run) : null;
+}

@@ -1,0 +1,61 @@
+import type { LimitsRequest } from '#contract/analytics/limits.js';
+import type { LimitRuleName } from '#domain/compliance/rules.js';
+import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
+import { validateConstraints } from '#domain/constraints/validate.js';
+import { readRows } from '#domain/documents/constraint-set.js';
+import { statedRows } from '#domain/documents/row-settings.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { assertNoErrors } from '#domain/refusals/refusal.js';
+import type { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
+import type { NeededLimits } from '#jobs/tasks/views.js';
+import { OWN_GROUPS } from './exposure-needs.js';
+import { assertReferenceColumn } from './reference-column.js';
+import type { Asked, NeedRooms } from './need.js';
+
+/** Column of proxies of scenarios that a market may lack. */
+const DEFAULT_PROXIES = 'SECTOR';
+
+/** @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE unless securities are their own issuers */
+export async function issuers({ states }: NeedRooms, { run, query }: Asked): Promise<NeededLimits> {
+  const { rule = null, by: asked } = query as { readonly rule?: LimitRuleName; readonly by: string };
+  const served = asked === OWN_GROUPS ? null : await states.requireMarket(run);
+  const { by, findings } = issuersBy(asked, served && served.market);
+  const market = by === OWN_GROUPS || served === null ? null : served.handle;
+  return { limits: { rule }, by, findings, market };
+}
+
+/** The column of issuers. Without ISSUER, the default, each security is its own issuer. */
+function issuersBy(
+  asked: string,
+  market: MarketData | null,
+): { readonly by: string; readonly findings: readonly Finding[] } {
+  if (market === null) return { by: asked, findings: [] };
+  if (asked !== 'ISSUER' || market.reference.columns.includes(asked)) {
+    assertReferenceColumn(market, asked);
+    return { by: asked, findings: [] };
+  }
+  const message = 'The served store has no reference column ISSUER: each name counts as its own issuer.';
+  return { by: OWN_GROUPS, findings: [{ severity: 'warning', code: 'UNKNOWN_FIELD_NAME', message, path: 'by' }] };
+}
+
+/** @throws Refusal VALIDATION_FAILED; STORE_MISMATCH, NO_DATA_SOURCE where a row reads a datapoint */
+export async function watchedRows({ states }: NeedRooms, { run, body }: Asked): Promise<NeededLimits> {
+  const { rows: sent } = body() as LimitsRequest;
+  const { rows: read, findings } = readRows(sent, 'rows');
+  const rows: readonly ConstraintRow[] = statedRows(read as typeof sent, 'today'); // Of the same shape, but for their expressions.
+  assertNoErrors('body', [...findings, ...validateConstraints(rows, { path: 'rows', areWatched: true })]);
+  const served = rows.some(({ params }) => 'field' in params) ? await states.requireMarket(run) : null;
+  if (served !== null)
+    assertNoErrors('body', constraintFieldFindings(rows, served.market, { path: 'rows', severity: 'error' }));
+  return { limits: { rows }, by: OWN_GROUPS, findings: [], market: served && served.handle };
+}
+
+/** @throws Refusal VALIDATION_FAILED, STORE_MISMATCH, NO_DATA_SOURCE */
+export async function scenarios({ states }: NeedRooms, { run, body }: Asked) {
+  const request = body() as ScenarioRequest;
+  const { handle, market } = await states.requireMarket(run);
+  if (request.by !== DEFAULT_PROXIES) assertReferenceColumn(market, request.by);
+  return { request, market: handle };
+}

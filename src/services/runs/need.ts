@@ -1,0 +1,62 @@
+import type { RunDocument } from '#domain/documents/run-document.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { ComparedWith } from '#jobs/tasks/views.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import { modelFiles } from '../stored/used-models.js';
+import type { BacktestPlans } from './backtest-plans.js';
+import type { RunStates } from './run-states.js';
+import type { ViewMaker } from './view-maker.js';
+
+/** What needs are looked up in. */
+export interface NeedRooms {
+  readonly documents: DocumentStore;
+  readonly artifacts: ArtifactStore;
+  readonly jobs: Pick<Jobs, 'help'>;
+  readonly markets: Markets;
+  readonly states: RunStates;
+  readonly maker: ViewMaker;
+  readonly plans: BacktestPlans;
+  /** A run was asked about its exposures. */
+  readonly onExposures: (runId: string) => void;
+}
+
+/** A question about a run, as its route parsed it. */
+export interface Asked {
+  readonly run: RunDocument;
+  /** Parameters of the path and the query. */
+  readonly query: Readonly<Record<string, unknown>>;
+  /** @throws Refusal VALIDATION_FAILED */
+  body(): unknown;
+  /** Called when a thread has begun with the view. */
+  afterwards(help: () => void): void;
+}
+
+/** Members that a need adds to the input of a view. */
+export type LookUp = (rooms: NeedRooms, asked: Asked) => object | Promise<object>;
+
+/** An index that a run is compared with, else an identifier of the store that the run is of; with its risk models. */
+export async function comparedOf(
+  {
+    documents,
+    artifacts,
+    markets,
+    states,
+    plans,
+  }: Pick<NeedRooms, 'documents' | 'artifacts' | 'markets' | 'states' | 'plans'>,
+  run: RunDocument,
+  benchmark: string,
+): Promise<ComparedWith> {
+  const compared = await plans.comparedWith(benchmark, async () => {
+    markets.current(); // The store of before a restart may be loading.
+    return (await states.servedMarket(run))?.market;
+  });
+  return withModels({ documents, artifacts }, compared);
+}
+
+export async function withModels(
+  { documents, artifacts }: Pick<NeedRooms, 'documents' | 'artifacts'>,
+  compared: ComparedWith,
+): Promise<ComparedWith> {
+  return { ...compared, ...(await modelFiles(documents, artifacts, compared.documents)) };
+}

@@ -1,0 +1,51 @@
+import { DEFAULT_RISK_WINDOW, type RiskReference } from '#domain/analytics/rolling-risk.js';
+import { BacktestFields } from '#domain/documents/backtest-fields.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { refuseWithFindings, type Refusal } from '#domain/refusals/refusal.js';
+import type { NeededMemory } from '#jobs/tasks/views.js';
+import { comparedOf, type Asked, type NeedRooms } from './need.js';
+
+interface RollingQuery {
+  readonly window?: number | undefined;
+  readonly half_life?: number | undefined;
+  readonly against?: RiskReference | undefined;
+  /** Name of a benchmark instead. */
+  readonly benchmark?: string | undefined;
+}
+
+/** @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND, STORE_MISMATCH */
+export async function rollingMemory(rooms: NeedRooms, { run, query }: Asked): Promise<NeededMemory> {
+  const { window, half_life: halfLife, against: asked, benchmark: named } = query as RollingQuery;
+  if (window !== undefined && halfLife !== undefined) throw bothGiven('half_life', halfLife, { window });
+  if (asked !== undefined && named !== undefined) throw bothGiven('benchmark', named, { against: asked });
+  const against = named === undefined ? (asked ?? 'index') : 'benchmark';
+  if (named === undefined && against === 'benchmark') assertBenchmark(run);
+  return {
+    runId: run.run_id,
+    memory: halfLife === undefined ? { window: window ?? DEFAULT_RISK_WINDOW } : { halfLife },
+    against,
+    benchmark: named === undefined ? null : await comparedOf(rooms, run, named),
+    market: (await rooms.states.servedMarket(run))?.handle ?? null,
+  };
+}
+
+function bothGiven(path: string, value: string | number, other: Readonly<Record<string, unknown>>): Refusal {
+  const [[name, given]] = Object.entries(other) as [[string, unknown]]; // of one member
+  const message = `${name} ${String(given)} and ${path} ${value} were both given; give one of them.`;
+  return refuseWithFindings('query', [{ severity: 'error', code: 'NOT_IN_CHOICES', message, path, value }]);
+}
+
+/** @throws Refusal VALIDATION_FAILED */
+function assertBenchmark({ run_id: runId, request }: RunDocument): void {
+  if (BacktestFields.parse(request).benchmark !== null) return;
+  throw refuseWithFindings('query', [
+    {
+      severity: 'error',
+      code: 'NOT_IN_CHOICES',
+      message: `The run of ${runId} has no benchmark; backtest it with one, or measure it against its index.`,
+      path: 'against',
+      accepted: ['index'],
+      value: 'benchmark',
+    },
+  ]);
+}

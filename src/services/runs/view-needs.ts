@@ -1,0 +1,73 @@
+import { BacktestFields } from '#domain/documents/backtest-fields.js';
+import type { RunViewNeed } from '#domain/run-views/terms.js';
+import { assertOrder } from '#domain/schema/assert-order.js';
+import { newHashCells } from '#jobs/hash-cells.js';
+import type { ComparedWith } from '#jobs/tasks/views.js';
+import { namedFiles } from '../stored/run-documents.js';
+import { riskMeasure, type AskedMeasure } from '../stored/used-models.js';
+import { comparedOf, withModels, type Asked, type LookUp, type NeedRooms } from './need.js';
+import { factorMeasure } from './factor-measure.js';
+import { issuers, scenarios, watchedRows } from './holding-needs.js';
+import { exposures } from './exposure-needs.js';
+import { assertReferenceColumn } from './reference-column.js';
+import { rollingMemory } from './rolling-needs.js';
+
+const benchmarkOf = async (rooms: NeedRooms, { run, query }: Asked): Promise<ComparedWith | null> =>
+  query.benchmark === undefined ? null : comparedOf(rooms, run, query.benchmark as string);
+
+/** How each need is looked up. Parameters are of the types that the routes declare. */
+export const NEEDS: Readonly<Record<RunViewNeed, LookUp>> = {
+  window(_rooms, { query }) {
+    const { start, end, from, to } = query as Readonly<Record<string, string | undefined>>;
+    assertOrder({ start: start ?? null, end: end ?? null });
+    assertOrder({ start: from ?? null, end: to ?? null }, ['from', 'to']);
+    return {};
+  },
+  market: async ({ states }, { run }) => ({ market: (await states.requireMarket(run)).handle }),
+  async 'own-market'({ states, markets }, { run }) {
+    const market = markets.current();
+    return { market: (await states.isOtherDataset(run, market)) ? null : (market?.handle ?? null) };
+  },
+  async 'same-store'({ states }, { run }) {
+    await states.servedMarket(run);
+    return {};
+  },
+  benchmark: async (rooms, asked) => ({ benchmark: await benchmarkOf(rooms, asked) }),
+  async 'run-benchmark'({ documents, artifacts, plans }, { run }) {
+    const { benchmark } = BacktestFields.parse(run.request);
+    const isIndex = benchmark?.kind === 'index' && (await documents.get('index', benchmark.id)) !== undefined;
+    if (!isIndex) return { benchmark: null };
+    const compared = { indexId: benchmark.id, documents: await plans.benchmarkDocuments(benchmark.id) };
+    return { benchmark: await withModels({ documents, artifacts }, compared) };
+  },
+  async 'group-column'({ states }, { run, query }) {
+    assertReferenceColumn((await states.requireMarket(run)).market, query.by as string);
+    return {};
+  },
+  async risk(rooms, asked) {
+    const { documents, artifacts, states, markets } = rooms;
+    const { run, query } = asked;
+    const measure = await riskMeasure(documents, artifacts, query as unknown as AskedMeasure);
+    const benchmark = await benchmarkOf(rooms, asked);
+    const served = markets.served();
+    const own = (await states.isOtherDataset(run, served)) ? undefined : served;
+    const market = benchmark !== null || measure.risk ? await states.requireMarket(run) : own;
+    const isMarketOfRun = market?.handle.contentHash === run.store_content_hash;
+    return { ...measure, benchmark, market: market?.handle ?? null, isMarketOfRun };
+  },
+  factors: async ({ documents, artifacts }, { query }) => ({
+    measure: await factorMeasure(documents, artifacts, query),
+  }),
+  exposures,
+  issuers,
+  'watched-rows': watchedRows,
+  scenarios,
+  memory: rollingMemory,
+  async files({ artifacts, jobs }, { run, afterwards }) {
+    const files = await namedFiles(artifacts, run);
+    const cells = newHashCells(files.length);
+    // Hashes take as long as everything else together: another thread may compute some.
+    afterwards(() => jobs.help('hash-files', { paths: files.map(({ path }) => path), cells }));
+    return { files, cells };
+  },
+};

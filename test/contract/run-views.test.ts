@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { API } from '#contract/api.js';
+import type { Route } from '#contract/route.js';
+import { RUN_VIEW_NEEDS, type RunViewNeed } from '#domain/run-views/terms.js';
+import { RUN_VIEWS } from '#workers/views/catalogue.js';
+
+/** Parameters or a body that a need reads; every route that declares the need has them. */
+const READ: Partial<Record<RunViewNeed, readonly string[]>> = {
+  benchmark: ['benchmark'],
+  'group-column': ['by'],
+  risk: ['risk', 'risk_model', 'risk_estimator', 'benchmark'],
+  factors: ['model', 'risk_model', 'risk_estimator', 'factors'],
+  exposures: ['by', 'fields', 'benchmark'],
+  issuers: ['rule', 'by'],
+  'watched-rows': ['body'],
+  scenarios: ['body'],
+  memory: ['window', 'half_life', 'against', 'benchmark'],
+};
+
+const views = Object.entries<Route>(API).flatMap(([id, route]) =>
+  route.view ? [{ id, route, view: route.view }] : [],
+);
+
+test.each(views)('$id has what its needs read, and an entry that computes it', ({ route, view }) => {
+  const has = [...Object.keys(route.query?.shape ?? {}), ...(route.body ? ['body'] : [])];
+  expect(view.needs.flatMap((need) => (READ[need] ?? []).filter((name) => !has.includes(name)))).toEqual([]);
+  const isDated = 'start' in (route.query?.shape ?? {}) || 'from' in (route.query?.shape ?? {});
+  expect(view.needs.includes('window')).toBe(isDated);
+  expect(Object.keys(route.params?.shape ?? {})).toContain('index_id');
+  const { file } = RUN_VIEWS[view.name as keyof typeof RUN_VIEWS];
+  expect(file !== undefined).toBe(route.success.media !== undefined);
+});
+
+test('every need is declared by a route, and described', () => {
+  const declared = new Set(views.flatMap(({ view }) => view.needs));
+  expect(Object.keys(RUN_VIEW_NEEDS).filter((need) => !declared.has(need as RunViewNeed))).toEqual([]);
+});
+
+test('the steps for a new view name files that are there', () => {
+  const [, steps = ''] = readFileSync('docs/CONTRIBUTING.md', 'utf8').split('**A view of a stored run.**');
+  const files = steps.split('**A field of the record.**')[0]!.match(/`(src|workers)\/[\w/-]+\.ts`/g) ?? [];
+  expect(files.length).toBeGreaterThan(2);
+  for (const file of files) expect(readFileSync(file.slice(1, -1), 'utf8').length).toBeGreaterThan(0);
+});

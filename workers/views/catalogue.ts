@@ -1,0 +1,101 @@
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunViewName } from '#jobs/tasks/views.js';
+import { actionsCsv } from '#views/actions/actions-view.js';
+import { assetView } from '#views/asset-view.js';
+import { attributionView } from '#views/attribution-view.js';
+import { closesView } from '#views/closes-view.js';
+import { comparisonBytes, comparisonCsv, writeComparison } from '#views/compare-view.js';
+import { exposuresFile } from '#views/exposures/exposures-file.js';
+import { exposuresBytes, writeExposures } from '#views/exposures/exposures-json.js';
+import { indexLevels, writeLevels } from '#views/levels-view.js';
+import { limitsFile } from '#views/limits/limits-file.js';
+import { metricsView, performanceView } from '#views/performance-view.js';
+import { rebalancesView, rebalanceView } from '#views/rebalances-view.js';
+import { scenariosFile } from '#views/scenarios/scenarios-file.js';
+import { summaryView } from '#views/summary-view.js';
+import { withRunFile } from '../run-files/run-file.js';
+import { showActions, showProForma } from './actions.js';
+import { showComparison } from './comparison.js';
+import { showDividendPoints } from './dividend-points.js';
+import { showExposures } from './exposures.js';
+import { showFactorAttribution } from './factor-attribution.js';
+import { showFactorRisk } from './factor-risk.js';
+import { showGroups } from './groups.js';
+import { measuredOf } from './measured.js';
+import { showReconciliation } from './reconciliation.js';
+import { showRollingRisk } from './rolling-risk.js';
+import { windowOf, written, type RunView } from './run-view.js';
+import { showScenarios } from './scenarios.js';
+import { showLimits } from './watched-limits.js';
+import { showWeights } from './weights.js';
+
+/**
+ * Every view of a stored run by its name. A route that names a view without an entry does not compile; see
+ * "Adding a view" in docs/CONTRIBUTING.md.
+ */
+export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
+  attribution: { show: (asked) => ofRun(asked, (run) => attributionView(run, windowOf(asked))) },
+  asset: { show: (asked) => ofRun(asked, (run) => assetView(run, asked.identifier)) },
+  summary: { show: (asked) => ofRun(asked, summaryView) },
+  metrics: { show: (asked) => ofRun(asked, metricsView) },
+  closes: { show: (asked) => ofRun(asked, closesView) },
+  performance: {
+    show: (asked) => ofRun(asked, (run) => performanceView(run, { ...measuredOf(asked), ...windowOf(asked) })),
+  },
+  rebalances: { show: (asked) => ofRun(asked, rebalancesView) },
+  rebalance: { show: (asked) => ofRun(asked, (run) => rebalanceView(run, asked.date)) },
+  levels: {
+    show(asked) {
+      const levels = withRunFile(asked.columns, (run) =>
+        indexLevels(run, { variant: asked.variant ?? null, ...windowOf(asked) }),
+      );
+      return { write: (json) => writeLevels(json, levels) };
+    },
+  },
+  actions: {
+    show: (asked) => written(showActions(asked)),
+    file: (asked) => encoded(asked.table === 'constituents' ? showProForma(asked) : actionsCsv(showActions(asked))),
+  },
+  'dividend-points': { show: (asked) => written(showDividendPoints(asked)) },
+  exposures: {
+    async show(asked, control) {
+      const exposures = await showExposures(asked, control);
+      return { bytes: exposuresBytes(exposures), write: (json) => writeExposures(json, exposures) };
+    },
+    async file(asked, control) {
+      const table = asked.table ?? (asked.fields.length > 0 ? 'fields' : 'groups');
+      return exposuresFile(await showExposures(asked, control), table, asked.format === 'arrow' ? 'arrow' : 'csv');
+    },
+  },
+  limits: {
+    show: (asked, control) => written(showLimits(asked, control)),
+    file: (asked, control) => limitsFile(showLimits(asked, control), asked.table ?? 'state', formatOf(asked)),
+  },
+  scenarios: {
+    show: (asked) => written(showScenarios(asked)),
+    file: (asked) => scenariosFile(showScenarios(asked), asked.table ?? 'scenarios', formatOf(asked)),
+  },
+  compare: {
+    async show(asked) {
+      const comparison = await showComparison(asked);
+      return { bytes: comparisonBytes(comparison), write: (json) => writeComparison(json, comparison, asked) };
+    },
+    file: async (asked) => encoded(comparisonCsv(await showComparison(asked))),
+  },
+  weights: { show: async (asked, control) => written(await showWeights(asked, control)) },
+  'factor-risk': { show: async (asked, control) => written(await showFactorRisk(asked, control)) },
+  'factor-attribution': { show: (asked) => written(showFactorAttribution(asked)) },
+  groups: { show: async (asked) => written(await showGroups(asked)) },
+  reconcile: { show: async (asked, control) => written(await showReconciliation(asked, control)) },
+  'rolling-risk': { show: showRollingRisk },
+};
+
+const ofRun = ({ columns }: { readonly columns: string }, view: (run: RunColumns) => object) =>
+  written(withRunFile(columns, view));
+
+const encoded = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+/** Format of a file. */
+function formatOf<F extends string>({ format }: { readonly format?: F | 'json' | undefined }): Exclude<F, 'json'> {
+  return format as Exclude<F, 'json'>; // A file is asked for.
+}

@@ -1,0 +1,31 @@
+import { groupOf } from '#domain/market/market-groups.js';
+import { referenceAt } from '#domain/market/market-data.js';
+import type { InputOfView } from '#jobs/tasks/views.js';
+import { groupsView } from '#views/groups-view.js';
+import { openedMarket } from '../input/open-markets.js';
+import { onEngine } from '../input/numerics.js';
+import { withRunFile } from '../run-files/run-file.js';
+import { comparedWith } from './compared.js';
+import { windowOf } from './run-view.js';
+
+/** Contributions by group, beside a benchmark where one is asked for. */
+export function showGroups({
+  columns,
+  by,
+  benchmark,
+  market: handle,
+  ...asked
+}: InputOfView<'groups'>): Promise<object> {
+  const market = openedMarket(handle);
+  return onEngine((engine) =>
+    withRunFile(columns, (run) => {
+      const other = benchmark && comparedWith(benchmark, market, run.header);
+      return groupsView(run, {
+        window: windowOf(asked),
+        by,
+        groupOf: (name, day) => groupOf(referenceAt(market.reference, name, by, day)),
+        benchmark: other && { ...other, book: other.bookTo(engine, run.i32('days').at(-1)!) },
+      });
+    }),
+  );
+}

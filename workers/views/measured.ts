@@ -1,0 +1,15 @@
+import { assertNoErrors } from '#domain/refusals/refusal.js';
+import type { InputOfView } from '#jobs/tasks/views.js';
+
+/**
+ * The subject of a performance: the index where a variant is asked for, else the portfolio.
+ * @throws Refusal VALIDATION_FAILED for a variant of the portfolio
+ */
+export function measuredOf({ of, variant }: Pick<InputOfView<'performance'>, 'of' | 'variant'>) {
+  if (of === 'portfolio' && variant !== undefined) {
+    const message = `The portfolio has the return of its run alone; variant ${variant} is one of the index.`;
+    const finding = { severity: 'error', code: 'NOT_IN_CHOICES', message, path: 'of', accepted: ['index'] } as const;
+    assertNoErrors('query', [finding]);
+  }
+  return { of: of ?? (variant === undefined ? 'portfolio' : 'index'), variant: variant ?? null } as const;
+}

@@ -1,0 +1,44 @@
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { InputOfView } from '#jobs/tasks/views.js';
+import type { TaskControl } from '#jobs/thread-messages.js';
+import { reconcileView, type StoredFile } from '#views/reconcile/reconcile-view.js';
+import type { MeasuredRisk } from '#views/reconcile/risk-checks.js';
+import { openedMarket } from '../input/open-markets.js';
+import { onEngine } from '../input/numerics.js';
+import { sharedHashes } from '../run-files/hash-files.js';
+import { withRunFile } from '../run-files/run-file.js';
+import { benchmarkWeights } from './benchmark-books.js';
+import { heldByName, measureRisk, readHeld } from './held-risk.js';
+
+type ReconcileInput = InputOfView<'reconcile'>;
+
+/** The identities of a stored run computed again, and its files as they are now. */
+export async function showReconciliation(input: ReconcileInput, { report }: TaskControl): Promise<object> {
+  const risk = await riskOfLast(input);
+  const onDate = (): void => report(0);
+  return withRunFile(input.columns, (run) => reconcileView(run, () => storedFiles(input), { risk, onDate }));
+}
+
+function storedFiles({ files, cells }: ReconcileInput): StoredFile[] {
+  const found = sharedHashes({ paths: files.map(({ path }) => path), cells });
+  return files.map(({ name, sha256 }, k) => ({ name, recorded: sha256, found: found[k]! }));
+}
+
+/** Risk of what a run holds last, null where the served market does not tell. */
+async function riskOfLast({ columns, market: handle, benchmark }: ReconcileInput): Promise<MeasuredRisk | null> {
+  if (!handle) return null;
+  try {
+    const held = withRunFile(columns, (run) => readHeld(run, null));
+    const market = openedMarket(handle);
+    return await onEngine((engine) => {
+      const weights = benchmark && benchmarkWeights(engine, { ...benchmark, market, day: held.weights.day });
+      return {
+        names: [...heldByName(held.weights.names, held.weights.held).keys()],
+        ...measureRisk(engine, { held, market, benchmark: benchmark && { id: benchmark.indexId, weights: weights! } }),
+      };
+    });
+  } catch (thrown) {
+    if (thrown instanceof Refusal) return null;
+    throw thrown;
+  }
+}

@@ -1,0 +1,59 @@
+import type { Day } from '#domain/time/days.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { lastAtMost } from '#domain/numbers/search.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { InputOfView } from '#jobs/tasks/views.js';
+import type { TaskControl } from '#jobs/thread-messages.js';
+import { weightsView } from '#views/weights-view.js';
+import { openedMarket } from '../input/open-markets.js';
+import { onEngine } from '../input/numerics.js';
+import { withRunFile } from '../run-files/run-file.js';
+import { comparedWith } from './compared.js';
+import { measureRisk, readHeld } from './held-risk.js';
+import { measureByEstimate, measureByModel } from './model-risk.js';
+
+/** Weights of a run on a date, and their risk where it is asked for. */
+export async function showWeights(input: InputOfView<'weights'>, { report }: TaskControl): Promise<object> {
+  const onPart = (): void => report(0);
+  const { columns, as_of: asOf = null, risk, model = null, estimator, benchmark, market: handle } = input;
+  const held = withRunFile(columns, (run) => readHeld(run, asOf));
+  const market = handle && openedMarket(handle);
+  const { compared, measured } = await onEngine((engine) => {
+    const other = benchmark && comparedWith({ ...benchmark, onPart }, requireMarket(market), held.header);
+    const compared = other && other.weightsOn(engine, held.weights.day);
+    const against = other && { id: other.id, weights: compared! };
+    if (model !== null) return { compared, measured: measureByModel(model, held.weights, against) };
+    if (!risk) return { compared, measured: null };
+    const measured = { held, market: other?.market ?? market!, benchmark: against, onPart };
+    return {
+      compared,
+      measured: estimator ? measureByEstimate(engine, estimator, measured) : measureRisk(engine, measured),
+    };
+  });
+  return weightsView({
+    runId: held.header.run_id,
+    requestedAsOf: asOf,
+    weights: held.weights,
+    benchmark: compared,
+    sharesOf: (name) => (market && input.isMarketOfRun ? sharesOutstanding(market, name, held.weights.day) : null),
+    risk: measured?.risk ?? null,
+    activeRisk: measured?.active ?? null,
+  });
+}
+
+function requireMarket(market: MarketData | null): MarketData {
+  if (!market) throw new Refusal('NO_DATA_SOURCE', 'No data store is active to run the benchmark on.');
+  return market;
+}
+
+/** Latest shares outstanding of a name on or before a day, null where the market does not tell. */
+function sharesOutstanding(market: MarketData, name: string, day: Day): number | null {
+  const shares = market.fields.get('SHARES_OUTSTANDING');
+  const column = market.identifiers.indexOf(name);
+  if (!shares || column < 0) return null;
+  for (let row = lastAtMost(market.dates, day); row >= 0; row--) {
+    const value = shares[row * market.identifiers.length + column]!;
+    if (value === value) return value;
+  }
+  return null;
+}

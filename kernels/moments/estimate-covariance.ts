@@ -98,6 +98,26 @@ export function estimateStructured(
   return looked(engine, out, { assets, range: rangeOf(engine, out, assets), repair: true, tell });
 }
 
+/**
+ * Looks at the eigenvalues of a covariance, and repairs it where that is asked for.
+ *
+ * @param engine   Engine that computes.
+ * @param matrix   [assets x assets] row-major, exactly symmetric, finite; changed by a repair alone.
+ * @param request  Whether to clip negative eigenvalues if the matrix is not positive semi-definite.
+ * @returns        Diagnostics of the matrix.
+ * @throws         Error when an entry is not finite.
+ * @cost           4/3 assets^3.
+ * @source         Definition.
+ */
+export function diagnosedCovariance(
+  engine: Engine,
+  matrix: Float64Array,
+  { repair }: Pick<CovarianceRequest, 'repair'>,
+): Omit<CovarianceDiagnostics, 'intensity'> {
+  const assets = Math.sqrt(matrix.length);
+  return looked(engine, matrix, { assets, range: rangeOf(engine, matrix, assets), repair, tell: () => {} });
+}
+
 /** Loadings and specific variances of a covariance. */
 export interface FactoredCovariance {
   /** [assets x factors] */

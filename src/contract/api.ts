@@ -17,6 +17,7 @@ import { publicationRoutes } from './publication.js';
 import { principalRoutes } from './principal.js';
 import { replayRoutes } from './replays.js';
 import { reportRoutes } from './reports.js';
+import { riskModelImportRoutes } from './risk-model-imports.js';
 import { riskModelRoutes } from './risk-models.js';
 import { rollingRiskRoutes } from './rolling-risk.js';
 import { simulationRoutes } from './simulations.js';
@@ -51,6 +52,7 @@ export const API = {
   ...exportRoutes,
   ...optimiseRoutes,
   ...riskModelRoutes,
+  ...riskModelImportRoutes,
   ...replayRoutes,
   ...sweepRoutes,
   ...simulationRoutes,

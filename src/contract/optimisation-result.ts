@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ESTIMATORS } from '#domain/risk/risk-model-document.js';
+import { MODEL_SOURCES } from '#domain/risk/risk-model-document.js';
 import { FRONTIER_RISKS } from '#domain/optimisation/frontier-risks.js';
 import { Finding } from './common.js';
 
@@ -176,7 +176,9 @@ const WorstCase = z
 const MeasuringRisk = z
   .strictObject({
     model_id: z.string().nullable().meta({ description: 'The stored risk model; null of an estimate of the run.' }),
-    estimator: z.enum(ESTIMATORS).meta({ description: 'By which the covariance was estimated.' }),
+    estimator: z
+      .enum(MODEL_SOURCES)
+      .meta({ description: 'By which the covariance was estimated; `imported` of a model from outside.' }),
     settings: z
       .record(z.string(), z.union([z.string(), z.number()]).nullable())
       .meta({ description: 'Those that the estimator reads, as asked for or by default.' }),

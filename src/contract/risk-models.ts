@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import {
-  ESTIMATORS,
   FactorModelPayload,
+  ImportedModelPayload,
+  MODEL_SOURCES,
   RiskDiagnosticsPayload,
   RiskModelRequest,
 } from '#domain/risk/risk-model-document.js';
 import { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
-import { Id } from '#domain/schema/shape.js';
+import { Id, IsoDate } from '#domain/schema/shape.js';
 import { Finding, listingQuery, skippedFields, TableFrame } from './common.js';
 import { jobStatus } from './jobs.js';
 import { RiskValidationJobStatus } from './risk-validation.js';
@@ -25,12 +26,18 @@ export const RiskModelView = z
     factor_model: FactorModelPayload.optional().meta({
       description: 'Factors of the estimators statistical, industries and styles; absent of others.',
     }),
+    imported: ImportedModelPayload.optional().meta({
+      description: 'Terms and dates of an imported model; absent of others.',
+    }),
+    date: z.string().optional().meta({ description: 'Date of the model that is served; absent of an estimated one.' }),
     start: z.string().nullable().meta({ description: "The request's bound, echoed." }),
     end: z.string().nullable().meta({ description: "The request's bound, echoed." }),
     excluded: z.record(z.string(), z.string()).meta({ description: 'Names left out, with the reason.' }),
-    findings: z.array(Finding).meta({ description: 'Settings of the request that nothing read (`NO_EFFECT`).' }),
-    observed_start: z.string().meta({ description: 'First date of the returns used.' }),
-    observed_end: z.string().meta({ description: 'Last date of the returns used.' }),
+    findings: z
+      .array(Finding)
+      .meta({ description: 'Settings of the request that nothing read (`NO_EFFECT`), and warnings of an import.' }),
+    observed_start: z.string().meta({ description: 'First date of the returns used, or of an imported model.' }),
+    observed_end: z.string().meta({ description: 'Last date of the returns used, or of an imported model.' }),
     content_hash: z.string().meta({ description: 'SHA-256 over names and matrix.' }),
     precision: z
       .enum(['float64', 'float32'])
@@ -42,7 +49,9 @@ export type RiskModelView = z.infer<typeof RiskModelView>;
 export const RiskModelSummary = z
   .strictObject({
     model_id: z.string(),
-    estimator: z.enum(ESTIMATORS).meta({ description: 'That it was estimated by.' }),
+    estimator: z
+      .enum(MODEL_SOURCES)
+      .meta({ description: 'That it was estimated by; `imported` of a model from outside.' }),
     assets: z.int(),
     average_correlation: z.number().meta({ description: 'Mean off-diagonal correlation; 0 of one name.' }),
     observations: z.int(),
@@ -80,13 +89,18 @@ export const riskModelRoutes = routes({
     description:
       'With `Accept: application/vnd.apache.arrow.stream` an Arrow stream of the covariance, a column `asset_id` and one a name, whose schema metadata carries the other fields under `body`. Past 2,000 names `correlation` is null there: it follows from the covariance.',
     params,
+    query: z.strictObject({
+      date: IsoDate.optional().meta({
+        description: 'Of an imported model: the one in force on this day is served, the newest by default.',
+      }),
+    }),
     success: {
       status: 200,
       description: 'The model.',
       schema: RiskModelView,
       media: ['application/vnd.apache.arrow.stream'],
     },
-    errors: ['RISK_MODEL_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+    errors: ['RISK_MODEL_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NO_DATA_AT_DATE'],
   },
   estimateRiskModel: {
     method: 'POST',

@@ -121,7 +121,7 @@ const malformed = (message: string) => new Refusal('MALFORMED_REQUEST', message)
 /** @param upload how the route takes what is larger */
 function tooLarge(came: string, bytesMax: number, upload?: Body['upload']): Refusal {
   const larger =
-    upload === undefined
+    upload === undefined || upload.bytesMax <= bytesMax
       ? ''
       : ` Up to ${upload.bytesMax} are accepted with the content type ${upload.media.join(' or ')}: a table as a Parquet file or an Arrow stream.`;
   return new Refusal('BODY_TOO_LARGE', `The body has ${came} bytes; at most ${bytesMax} are accepted.${larger}`, {

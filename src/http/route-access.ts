@@ -18,7 +18,15 @@ const DOCUMENTS: Readonly<Record<string, string>> = {
 const LOOKED_UP: ReadonlySet<string> = new Set(['run_id', 'render_id', 'job_id', 'kind', 'document_id']);
 
 /** Parameters that name no document: data and documentation are everybody's. */
-const SHARED: ReadonlySet<string> = new Set(['identifier', 'date', 'table', 'version', 'page', 'picture']);
+const SHARED: ReadonlySet<string> = new Set([
+  'identifier',
+  'date',
+  'table',
+  'version',
+  'page',
+  'picture',
+  'methodology_id',
+]);
 
 /**
  * Operations without a parameter that names a document: those that concern everybody's data and catalogues, and those
@@ -27,7 +35,7 @@ const SHARED: ReadonlySet<string> = new Set(['identifier', 'date', 'table', 'ver
  */
 const OPEN: ReadonlySet<string> = new Set(
   `getHealth getLiveness getReadiness getChangelog getPrincipal getOpenApi getDocumentation getGuide
-  listCalendars listRuleTypes listOverlayTypes listConstraintTypes listObjectiveTypes
+  listCalendars listRuleTypes listOverlayTypes listMethodologyTemplates listConstraintTypes listObjectiveTypes
   getAssetReferences getCoverage getCoverageHistory getDataSource listFields listSeries searchIdentifiers getImportTemplate
   priceFutures priceTrs
   listJobs followJobs listEvents getAudit

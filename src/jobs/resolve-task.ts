@@ -115,15 +115,11 @@ async function onModels<I extends { readonly market: MarketIdentity } & WithMode
   return { ...located, models: Object.fromEntries(await Promise.all(files)) satisfies ModelFiles };
 }
 
-async function modelFile(
-  { artifact, names, observedEnd, factors }: ModelReference,
-  { file }: TaskResources,
-): Promise<ModelFile> {
+async function modelFile({ artifact, factors, ...model }: ModelReference, { file }: TaskResources): Promise<ModelFile> {
   const [path, factorPath] = await Promise.all([file({ artifact }), factors && file(factors)]);
   return {
     path,
-    names,
-    observedEnd,
+    ...model,
     ...(factors === undefined ? {} : { factors: { path: factorPath!, names: factors.names } }),
   };
 }

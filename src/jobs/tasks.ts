@@ -1,6 +1,7 @@
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
+import type { ExportRiskModelInput, ImportRiskModelInput, ImportRiskModelOutput } from './tasks/risk-models.js';
 import type { SimulationPlan } from '#domain/simulation/simulation.js';
 import type { MarketAudit } from '#market/audit/audit-market.js';
 import type { ArtifactRef } from '#store/port.js';
@@ -24,6 +25,8 @@ import type {
   WhatIfQuestion,
   DatapointQuestion,
   EvaluatedDatapoint,
+  LevelSketch,
+  LevelSketchQuestion,
 } from './tasks/indices.js';
 import type {
   PricesInput,
@@ -111,6 +114,8 @@ export interface Tasks {
   preview: { input: IndexQuestion & { readonly asOf: string | null }; output: AnswerBytes };
   /** Values of an expression for a few securities, on the store's last day when none is given. */
   'evaluate-datapoint': { input: DatapointQuestion; output: EvaluatedDatapoint };
+  /** The level of an index that is not stored, on a few of its sessions. */
+  'sketch-level': { input: LevelSketchQuestion; output: LevelSketch };
   /** The weights that an optimisation comes to: a PreviewResponse as JSON. */
   'preview-optimisation': { input: OptimisationQuestion; output: AnswerBytes };
   /** The chain behind one weight, on the store's last day when none is given: an IndexExplanation as JSON. */
@@ -176,6 +181,10 @@ export interface Tasks {
     input: OptimiseInput;
     output: { readonly result: ArtifactRef; readonly message: string };
   };
+  /** A risk model from outside as numbers to store, or what is wrong with it. */
+  'import-risk-model': { input: ImportRiskModelInput; output: ImportRiskModelOutput };
+  /** A stored model of one date as a member of an import. */
+  'export-risk-model': { input: ExportRiskModelInput; output: AnswerBytes };
   /** A part of a stored model's JSON. */
   'risk-model-part': { input: StoredMatrix & { readonly part: RiskModelPart }; output: AnswerBytes };
   /** A share of the hashes that a reconciliation needs: of the files that no thread has taken yet. */

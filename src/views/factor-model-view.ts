@@ -1,5 +1,20 @@
 import type { FactorModelPayload } from '#domain/risk/risk-model-document.js';
+import type { FactorModel } from '#domain/risk/factor-model.js';
 import type { EstimatedFactors } from '#domain/risk/factors/estimate-factors.js';
+
+/** What an imported model says of its factors. */
+export function importedFactors({ factors, covariance }: FactorModel): FactorModelPayload {
+  const K = factors.length;
+  return {
+    r_squared: null,
+    factors: factors.map((factor, k) => ({
+      factor,
+      volatility: Math.sqrt(covariance[k * (K + 1)]!),
+      mean_t_statistic: null,
+      significant_share: null,
+    })),
+  };
+}
 
 /** What is told of the factors of a risk model. */
 export function factorModelPayload({ model, fit }: EstimatedFactors): FactorModelPayload {

@@ -76,7 +76,7 @@ export function toPreviewResponse(
 
 /** The preview of an overlay on the wire. @param asOf YYYY-MM-DD; null for its first session, which is then reported */
 export function toOverlayPreview(
-  { document, sm, session, columns, weights }: OverlayPreview,
+  { document, sm, session, columns, weights, exposure }: OverlayPreview,
   asOf: string | null,
 ): Served<PreviewResponse> {
   const assets = Array.from(columns, (column, i): Asset => ({
@@ -100,7 +100,7 @@ export function toOverlayPreview(
     cap_redistributed: 0,
     steps: null,
     solve: null,
-    overlay: { type: document.overlay.type, index_ids: [...sourcesOf(document)] },
+    overlay: { type: document.overlay.type, index_ids: [...sourcesOf(document)], ...(exposure ? { exposure } : {}) },
     findings: [],
   };
 }

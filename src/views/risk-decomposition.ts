@@ -8,7 +8,7 @@ const RECONCILES_WITHIN = 1e-12;
 
 /** An active variance by factors, and what it is measured by. */
 export interface MeasuredFactors extends FactorSplit {
-  readonly model: FactorModelName;
+  readonly model: FactorModelName | 'imported';
   readonly coveredWeight: number;
   readonly uncovered: readonly string[];
   /** Id of a stored model; null of an estimate over the window of the run. */

@@ -14,7 +14,8 @@ import {
 import { canonicalJson } from '#domain/json/canonical-json.js';
 import { correlationRow, unpackRow, volatilitiesOf, type PackedMatrix } from '#domain/risk/packed-matrix.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
-import { createJsonWriter } from './json-writer.js';
+import type { FactorModel } from '#domain/risk/factor-model.js';
+import { createJsonWriter, type JsonWriter } from './json-writer.js';
 
 /**
  * Names beyond which the body of an Arrow stream leaves the correlation to its reader: its text would be longer than
@@ -39,6 +40,53 @@ export function writeRiskModelPart(matrix: PackedMatrix, part: RiskModelPart): U
     json.raw(']');
   }
   return json.bytes();
+}
+
+interface ExportedModel {
+  readonly date: string;
+  readonly names: readonly string[];
+  readonly matrix: () => PackedMatrix;
+  /** Null of covariances without factors. */
+  readonly factors: FactorModel | null;
+}
+
+/** A model of one date as a member of an import. */
+export function writeExportedModel({ date, names, matrix, factors }: ExportedModel): Uint8Array<ArrayBuffer> {
+  const json = createJsonWriter();
+  json.raw(`{"date":${JSON.stringify(date)}`);
+  if (factors === null) {
+    const packed = matrix();
+    const row = new Float64Array(packed.order);
+    writeFrame(json, { name: 'covariance', index: names, columns: names }, (i) => {
+      unpackRow(packed, i, row);
+      return row;
+    });
+  } else {
+    const { factors: own, exposures, covariance, specific } = factors;
+    const K = own.length;
+    const rowOf = (of: Float64Array) => (i: number) => of.subarray(i * K, (i + 1) * K);
+    writeFrame(json, { name: 'exposures', index: names, columns: own }, rowOf(exposures));
+    writeFrame(json, { name: 'factor_covariance', index: own, columns: own }, rowOf(covariance));
+    json.raw(`,"specific_variances":${canonicalJson(byName(names, specific))}`);
+  }
+  json.raw('}');
+  return json.bytes();
+}
+
+interface FrameTerms {
+  readonly name: string;
+  readonly index: readonly string[];
+  readonly columns: readonly string[];
+}
+
+function writeFrame(json: JsonWriter, { name, index, columns }: FrameTerms, rowAt: (i: number) => Float64Array): void {
+  json.raw(`,"${name}":{"index":${JSON.stringify(index)},"columns":${JSON.stringify(columns)},"data":[`);
+  index.forEach((_, i) => {
+    json.raw(i === 0 ? '[' : ',[');
+    json.numbers(rowAt(i));
+    json.raw(']');
+  });
+  json.raw(']}');
 }
 
 /**

@@ -53,6 +53,24 @@ print(json.dumps([[(row["index_id"], row["outcome"]) for row in rows + again], r
     ]);
   });
 
+  test('imports a risk model that the service has exported', async () => {
+    const said = await outputOf(`
+import pathlib, tempfile
+names = [row["identifier"] for row in d.request("GET", "/data/identifiers", query={"limit": 2})["identifiers"]]
+d.run("/risk-models/inside/estimate", {"identifiers": names})
+exported = d.request("GET", "/risk-models/inside/export")
+with tempfile.TemporaryDirectory() as folder:
+    file = pathlib.Path(folder, "model.json")
+    file.write_text(json.dumps(exported))
+    first = d.import_risk_file("outside", file)
+    file = pathlib.Path(folder, "model.csv")
+    file.write_text("identifier,{0},{1}\\n{0},0.04,0.01\\n{1},0.01,0.09\\n".format(*names))
+    second = d.import_risk_file("csv", file, units="annual", date="2020-06-30")
+again = d.request("GET", "/risk-models/outside/export")
+print(json.dumps([first["assets"], again == exported, second["imported"]["dates"][0]["date"]]))`);
+    expect(said).toEqual([2, true, '2020-06-30']);
+  });
+
   test('reads prices, reference data and weights', async () => {
     const said = await outputOf(`
 name = d.request("GET", "/data/identifiers", query={"limit": 1})["identifiers"][0]["identifier"]

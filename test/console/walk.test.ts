@@ -12,6 +12,7 @@ import { describeOperations } from './walk/operations.js';
 import { describePages } from './walk/pages.js';
 import { describeRecord } from './walk/record.js';
 import { describeStudies } from './walk/studies.js';
+import { describeTemplates } from './walk/templates.js';
 
 // A test waits for several states.
 vi.setConfig({ testTimeout: 10 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
@@ -43,6 +44,7 @@ describe.skipIf('why' in tried)('the console', () => {
   describeRecord(desk);
   describeOperations(desk);
   describePages(desk);
+  describeTemplates(desk);
   describeData(desk);
   describeCrowd(desk);
   describeKeys(desk);

@@ -127,6 +127,8 @@ export function createTeller(service: LiveService): Teller {
       };
     // Its default is an hour.
     if (id === 'followJobs') return { ...request, path: `${request.path}?seconds=0` };
+    // Other examples read the model that they estimate.
+    if (id === 'importRiskModel') return { ...request, path: request.path.replace(/[^/]+(?=[/]import$)/, 'vendor') };
     const store = OTHER_STORES[id];
     if (store !== undefined) return { ...request, path: request.path.replace('two-names', store) };
     return request;

@@ -17,6 +17,9 @@ import { CHART_LINES } from '#domain/reports/blocks/chart.js';
 import { STATS } from '#domain/reports/blocks/stat-grid.js';
 import { TABLE_SOURCES } from '#domain/reports/blocks/table.js';
 import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
+import { readMethodologies } from '#cli/methodology-files.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { createMethodologyTemplates } from '#services/indices/methodology-templates.js';
 
 /** Tables of the guide that the code knows better than any writer, as Markdown by name. */
 const TABLES: Readonly<Record<string, () => string>> = {
@@ -27,6 +30,7 @@ const TABLES: Readonly<Record<string, () => string>> = {
       ['function', 'is', 'example'],
       FUNCTIONS.map(({ signature, help, example }) => [`\`${signature}\``, help, `\`${example}\``]),
     ),
+  methodologies: () => methodologySections(),
   constraints: () => classTable(CONSTRAINT_CLASSES),
   objectives: () => classTable(OBJECTIVE_CLASSES),
   returns: () => classTable(RETURNS_CLASSES),
@@ -88,6 +92,32 @@ const TABLES: Readonly<Record<string, () => string>> = {
       ]),
     ),
 };
+
+function nothingServed(): never {
+  throw new Error('the guide serves no market');
+}
+
+/** A section for each published methodology: its source, what it reads, and what was chosen. */
+function methodologySections(): string {
+  const templates = createMethodologyTemplates({
+    read: readMethodologies,
+    calendars: openCalendars(),
+    markets: { current: () => undefined, require: nothingServed },
+    jobs: { query: nothingServed },
+  });
+  return templates
+    .list()
+    .templates.map(({ id }) => templates.get(id, {}))
+    .map(({ id, title, style, source, index_ids: ids, needs, choices }) =>
+      [
+        `\n### ${title}\n`,
+        `\`${id}\`. ${style} After ${source.publisher}, *${source.title}*, ${source.date}.\n`,
+        `Documents: ${ids.map((own) => `\`${own}\``).join(', ')}. Reads ${needs.map(({ kind, name, meaning }) => `\`${name}\` (${kind}: ${meaning.replace(/\.$/, '')})`).join(', ')}.\n`,
+        choices.map((choice) => `- ${choice}`).join('\n'),
+      ].join('\n'),
+    )
+    .join('\n');
+}
 
 const MARKED = /(<!-- generated: ([a-z]+) -->\n).*?(<!-- end -->)/gs;
 

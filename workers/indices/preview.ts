@@ -51,7 +51,7 @@ export const preview: Task<'preview'> = ({ market: handle, documents, models, in
     const foreseen = lookAheadFindings(composer.document(indexId), {
       calendar: openedCalendars().get(composer.document(indexId).calendar)!, // The index was composed on it.
       firstDay: market.dates[0] ?? null,
-      observedEndOf: (modelId) => models?.[modelId]?.observedEnd,
+      observedEndOf: (modelId) => models?.[modelId]?.dates?.[0]?.date ?? models?.[modelId]?.observedEnd,
     });
     const findings = orderFindings([...late, ...assumptions, ...foreseen, ...answer.findings]);
     return answerBytes(JSON.stringify({ ...answer, findings }));

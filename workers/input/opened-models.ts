@@ -2,6 +2,9 @@ import { dayFrom } from '#domain/time/days.js';
 import { packedFactors } from '#domain/risk/packed-factors.js';
 import type { StoredModel, StoredModels } from '#domain/risk/stored-model.js';
 import type { ModelFile, ModelFiles } from '#jobs/tasks/indices.js';
+import { once } from '#base/once.js';
+import { partsByDate } from '#domain/risk/imported/model-dates.js';
+import { packedMatrix } from '#domain/risk/packed-matrix.js';
 import { storedDoubles, storedMatrix } from './stored-matrix.js';
 
 /** The stored risk models of a task, each read when it is first asked for. */
@@ -19,7 +22,9 @@ export function openedModels(files: ModelFiles = {}): StoredModels {
 }
 
 /** Its numbers are read when they are first asked for: who measures by factors leaves the matrix where it lies. */
-function openedModel(modelId: string, { path, names, observedEnd, factors }: ModelFile): StoredModel {
+function openedModel(modelId: string, file: ModelFile): StoredModel {
+  const { path, names, observedEnd, factors, dates } = file;
+  if (dates !== undefined) return importedModel(modelId, { ...file, dates });
   return {
     modelId,
     names,
@@ -27,4 +32,30 @@ function openedModel(modelId: string, { path, names, observedEnd, factors }: Mod
     covariance: () => storedMatrix({ path, order: names.length }),
     ...(factors && { factors: () => packedFactors(storedDoubles(factors.path), factors.names, names.length) }),
   };
+}
+
+/** The newest model of an imported one, with those of earlier dates. */
+function importedModel(
+  modelId: string,
+  { path, names, factors, dates }: ModelFile & Required<Pick<ModelFile, 'dates'>>,
+): StoredModel {
+  const K = factors?.names.length ?? 0;
+  const numbers = once(() => storedDoubles(path));
+  const ofFactors = once(() => storedDoubles(factors!.path)); // Asked of a model with factors.
+  const models = partsByDate(names, dates, K).map(({ date, names: own, at, factorsAt }): StoredModel => {
+    const n = own.length;
+    const factorsEnd = factorsAt + n * K + K * K + n;
+    return {
+      modelId,
+      names: own,
+      observedEnd: dayFrom(date),
+      isImported: true,
+      covariance: once(() => packedMatrix(numbers().subarray(at, at + (n * (n + 1)) / 2), n)),
+      ...(factors && {
+        factors: once(() => packedFactors(ofFactors().subarray(factorsAt, factorsEnd), factors.names, n)),
+      }),
+    };
+  });
+  const [newest, ...earlier] = models.toReversed();
+  return { ...newest!, earlier }; // An imported model has a date.
 }

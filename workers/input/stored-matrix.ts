@@ -7,11 +7,16 @@ import type { StoredMatrix } from '#jobs/tasks/indices.js';
  * The matrix read last: a long body is asked for part by part. Files are never written again, so a path names its
  * content.
  */
-let latest: { readonly path: string; readonly matrix: PackedMatrix } | undefined;
+let latest: { readonly path: string; readonly at: number; readonly matrix: PackedMatrix } | undefined;
 
 /** @throws Refusal DOCUMENT_UNREADABLE */
-export function storedMatrix({ path, order }: StoredMatrix): PackedMatrix {
-  if (latest?.path !== path) latest = { path, matrix: packedMatrix(storedDoubles(path), order) };
+export function storedMatrix({ path, order, at }: StoredMatrix): PackedMatrix {
+  const from = at ?? 0;
+  if (latest?.path === path && latest.at === from && latest.matrix.order === order) return latest.matrix;
+  const numbers = storedDoubles(path);
+  // A file of several matrices has more numbers than one.
+  const own = at === undefined ? numbers : numbers.slice(at, at + (order * (order + 1)) / 2);
+  latest = { path, at: from, matrix: packedMatrix(own, order) };
   return latest.matrix;
 }
 

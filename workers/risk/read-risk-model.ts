@@ -1,11 +1,30 @@
 import type { Task } from '#jobs/tasks.js';
-import { encodeRiskModel, writeRiskModelPart } from '#views/risk-model-view.js';
+import type { ExportRiskModelInput } from '#jobs/tasks/risk-models.js';
+import type { FactorModel } from '#domain/risk/factor-model.js';
+import { packedFactors } from '#domain/risk/packed-factors.js';
+import { encodeRiskModel, writeExportedModel, writeRiskModelPart } from '#views/risk-model-view.js';
 import { answerBytes } from '../output/hand-over.js';
-import { storedMatrix } from '../input/stored-matrix.js';
+import { storedDoubles, storedMatrix } from '../input/stored-matrix.js';
 
 /** Rows of a frame, or the volatilities, as JSON. */
 export const riskModelPart: Task<'risk-model-part'> = ({ part, ...stored }) =>
   answerBytes(writeRiskModelPart(storedMatrix(stored), part));
+
+/** A model of one date as a member of an import. */
+export const exportedModel: Task<'export-risk-model'> = ({ date, names, factors, ...stored }) =>
+  answerBytes(
+    writeExportedModel({
+      date,
+      names,
+      matrix: () => storedMatrix(stored),
+      factors: factors && factorsAt(factors, names.length),
+    }),
+  );
+
+function factorsAt({ path, at, names }: NonNullable<ExportRiskModelInput['factors']>, n: number): FactorModel {
+  const K = names.length;
+  return packedFactors(storedDoubles(path).subarray(at, at + n * K + K * K + n), names, n);
+}
 
 /** The covariance as an Arrow stream with all else in its metadata. */
 export const riskModelArrow: Task<'risk-model-arrow'> = ({ assetIds, body, ...stored }) =>

@@ -1,5 +1,6 @@
 import { marketOn } from '#domain/books/market-on.js';
 import { canonicalJson } from '#domain/json/canonical-json.js';
+import { currencyOfSecurities } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
 import { LIMITS } from '#domain/refusals/limits.js';
@@ -59,12 +60,12 @@ interface RunHistory {
 
 function readRun({ columns }: PlanSimulationInput): RunHistory {
   return withRunFile(columns, (run: RunColumns) => {
-    const { names, dates, currency } = run.header;
+    const { names, dates } = run.header;
     const weights = run.f64('weights', (dates - 1) * names.length, dates * names.length);
     return {
       days: run.i32('days').slice(),
       level: run.f64('level').slice(),
-      currency,
+      currency: currencyOfSecurities(run.header),
       weights: heldByName(names, weights),
     };
   });

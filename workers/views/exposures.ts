@@ -1,6 +1,6 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { marketOn } from '#domain/books/market-on.js';
-import { runTreatment, type RunHeader } from '#domain/backtest/run-file/header.js';
+import { currencyOfSecurities, runTreatment, type RunHeader } from '#domain/backtest/run-file/header.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import type { CrossSection } from '#domain/datapoints/cross-section.js';
@@ -133,7 +133,7 @@ function fieldReader(
   // What BETA is relative to comes and goes among all names.
   const followed =
     universeOn === null ? Int32Array.from(heldAtAll).sort() : Int32Array.from({ length: sm.names }, (_, i) => i);
-  const sections = crossSectionsOf({ market: sm, treatment, currency: header.currency, followed });
+  const sections = crossSectionsOf({ market: sm, treatment, currency: currencyOfSecurities(header), followed });
   const asked = fields.map((field) => fieldOfText(field, market));
   const latestOf = asked.map((field) => (isField(field) && isPlain(field) ? sections.latest(field.name) : null));
   return {

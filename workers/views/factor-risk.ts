@@ -1,6 +1,7 @@
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import { compareText, type Finding } from '#domain/refusals/findings.js';
 import { factorRiskOf } from '#domain/risk/factor-risk.js';
+import { partOn, partsByDate } from '#domain/risk/imported/model-dates.js';
 import { modelFactorRisk } from '#domain/risk/model-factor-risk.js';
 import { activeByName } from '#domain/risk/model-shares.js';
 import { packedFactors } from '#domain/risk/packed-factors.js';
@@ -83,19 +84,37 @@ function estimated(
   };
 }
 
-function byStored(stored: FactorModelFile, { own, compared }: ComparedRun): MeasuredFactors {
-  const { modelId, names, estimator, observedStart, observedEnd } = stored;
-  assertKnown(stored, own);
-  const model = packedFactors(storedDoubles(stored.path), stored.factors, names.length);
+function byStored(stored: FactorModelFile, { held, own, compared }: ComparedRun): MeasuredFactors {
+  const { modelId, factors, estimator } = stored;
+  const { names, numbers, window } = factorsOn(stored, formatDay(held.weights.day));
+  assertKnown({ modelId, names }, own);
+  const model = packedFactors(numbers, factors, names.length);
   const risk = modelFactorRisk(model, names, activeByName(own, compared));
   return {
     ...risk,
     model: estimator,
     riskModel: modelId,
     estimator: null,
-    window: { window_start: observedStart, window_end: observedEnd },
+    window,
     findings: lacking(modelId, risk.uncovered),
   };
+}
+
+interface FactorsOnDate extends Pick<FactorModelFile, 'names'>, Pick<MeasuredFactors, 'window'> {
+  readonly numbers: Float64Array;
+}
+
+/** The packed factors of a date: of an imported model those in force on it, the oldest before them. */
+function factorsOn({ path, names, factors, dates, ...span }: FactorModelFile, date: string): FactorsOnDate {
+  const numbers = storedDoubles(path);
+  if (dates === undefined)
+    return { names, numbers, window: { window_start: span.observedStart, window_end: span.observedEnd } };
+  const K = factors.length;
+  const parts = partsByDate(names, dates, K);
+  const part = partOn(parts, date) ?? parts[0]!; // An imported model has a date.
+  const end = part.factorsAt + part.names.length * (K + 1) + K * K;
+  const window = { window_start: part.date, window_end: part.date };
+  return { names: part.names, numbers: numbers.subarray(part.factorsAt, end), window };
 }
 
 /** Names listed in a finding. */

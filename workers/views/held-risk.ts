@@ -1,5 +1,5 @@
 import { marketOn } from '#domain/books/market-on.js';
-import { runTreatment, type RunHeader } from '#domain/backtest/run-file/header.js';
+import { currencyOfSecurities, runTreatment, type RunHeader } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
@@ -50,13 +50,13 @@ export function riskWindow(
   const sm = marketOn({ market, calendars, code: header.calendar });
   onPart();
   const { special_dividends: specialDividends, splits } = header.treatment;
-  const growth = growthOf(sm, { ...securityTerms('total', header.currency), specialDividends, splits });
+  const growth = growthOf(sm, { ...securityTerms('total', currencyOfSecurities(header)), specialDividends, splits });
   return { sm, growth, from: firstAtLeast(sm.sessions, first), to: lastAtMost(sm.sessions, last) };
 }
 
 /** Datapoints on the terms of a run. */
-export function heldDatapoints({ sm }: ReturnWindow, { treatment, currency }: RunHeader): CrossSections {
-  return datapointsOf(sm, { treatment: runTreatment(treatment), currency });
+export function heldDatapoints({ sm }: ReturnWindow, header: RunHeader): CrossSections {
+  return datapointsOf(sm, { treatment: runTreatment(header.treatment), currency: currencyOfSecurities(header) });
 }
 
 /** The span the returns are asked for, whatever of it the store holds. */

@@ -4,7 +4,8 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
 import { activeByName, modelShares } from '#domain/risk/model-shares.js';
 import { packedMatrix, packUpper } from '#domain/risk/packed-matrix.js';
-import type { StoredModel } from '#domain/risk/stored-model.js';
+import { modelInForce, type StoredModel } from '#domain/risk/stored-model.js';
+import { formatDay } from '#domain/time/days.js';
 import type { MeasuringModel } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { ActiveRisk, HeldRisk, HeldWeights } from '#views/weights-view.js';
@@ -27,11 +28,12 @@ import { openedModels } from '../input/opened-models.js';
  */
 export function measureByModel(
   measuring: MeasuringModel,
-  { names, held }: Pick<HeldWeights, 'names' | 'held'>,
+  { names, held, day }: Pick<HeldWeights, 'names' | 'held' | 'day'>,
   benchmark: ComparedWeights | null,
 ): MeasuredHoldings {
   const { modelId } = measuring;
-  const model = openedModels({ [modelId]: measuring })(modelId);
+  const model = modelInForce(openedModels({ [modelId]: measuring })(modelId), day);
+  const dated = formatDay(model.observedEnd);
   const own = heldByName(names, held);
   assertKnown(model, own);
   return measuredBy(model, {
@@ -40,8 +42,8 @@ export function measureByModel(
     span: {
       risk_model: modelId,
       risk_estimator: null,
-      window_start: measuring.observedStart,
-      window_end: measuring.observedEnd,
+      window_start: model.isImported === true ? dated : measuring.observedStart,
+      window_end: dated,
     },
   });
 }

@@ -1,5 +1,5 @@
 import { marketOn } from '#domain/books/market-on.js';
-import { runTreatment, type RunHeader } from '#domain/backtest/run-file/header.js';
+import { currencyOfSecurities, runTreatment, type RunHeader } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { limitRowsOf, type WatchedContext } from '#domain/compliance/constraint-rows.js';
 import type { LimitRow } from '#domain/compliance/limit-row.js';
@@ -126,7 +126,7 @@ function rowsByDay(
   }
   const sm = marketOn({ market, calendars: openedCalendars(), code: header.calendar });
   const treatment = runTreatment(header.treatment);
-  const sections = crossSectionsOf({ market: sm, treatment, currency: header.currency });
+  const sections = crossSectionsOf({ market: sm, treatment, currency: currencyOfSecurities(header) });
   const placed = header.names
     .map((name, position) => ({ position, column: sm.columnOf(name) }))
     .filter(({ column }) => column >= 0)

@@ -10,15 +10,18 @@ import { createEvents } from '#services/indices/events.js';
 import { createDatapointQuestions } from '#services/indices/datapoint-questions.js';
 import { createIndexQuestions } from '#services/indices/index-questions.js';
 import { createIndexSchedules } from '#services/indices/index-schedules.js';
+import { createMethodologyTemplates } from '#services/indices/methodology-templates.js';
 import { createIndices } from '#services/indices/indices.js';
 import { requireIndex } from '#services/stored/stored-indices.js';
 import { createStrategies } from '#services/indices/strategies.js';
 import { createOptimise } from '#services/optimisation/optimise.js';
 import { createOptimisationJob } from '#services/optimisation/optimise-job.js';
 import { findRun } from '#services/stored/run-documents.js';
+import { createRiskModelImports } from '#services/risk/import-risk-model.js';
 import { createRiskModelJob } from '#services/risk/risk-model-job.js';
 import { createRiskValidationJob } from '#services/risk/risk-validation-job.js';
 import { createRiskModels } from '#services/risk/risk-models.js';
+import { readMethodologies } from '../methodology-files.js';
 import type { RoomsOfJobs } from './documents-of-jobs.js';
 
 const MS_PER_DAY = 86_400_000;
@@ -58,11 +61,12 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
         indices,
         createIndexQuestions({ ...rooms, scheduleOf }),
         createDatapointQuestions(rooms),
+        createMethodologyTemplates({ ...rooms, read: readMethodologies }),
         removals,
       ),
       ...strategyHandlers(strategies, removals),
       ...optimiseHandlers(optimisations, indices, removals),
-      ...riskModelHandlers(riskModels),
+      ...riskModelHandlers(riskModels, createRiskModelImports(rooms)),
     },
   };
 }

@@ -2,6 +2,7 @@ import type { JobCommand } from '../job-command.js';
 import { backtest } from './backtest.js';
 import { backtests } from './backtests.js';
 import { importMarket } from './import.js';
+import { importRisk } from './import-risk.js';
 import { inspectData } from './inspect.js';
 import { optimise } from './optimise.js';
 import { report } from './report.js';
@@ -18,6 +19,7 @@ export const JOB_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   sweep,
   optimise,
   risk,
+  'import-risk': importRisk,
   'validate-risk': validateRisk,
   report,
 };

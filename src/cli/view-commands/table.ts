@@ -9,6 +9,7 @@ import { actions, fields, names, prices, reference, series } from './market.js';
 import { publish, publishedKeys, rotateKey } from './publication.js';
 import { retryJobs } from './retry-jobs.js';
 import { putStrategy, strategies } from './strategies.js';
+import { create, templates } from './templates.js';
 import { dataDifference, dataVersions, removeIndex, runDifference } from './versions.js';
 import { factorRisk, limits, termStructure } from './watch.js';
 
@@ -22,6 +23,8 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   'jobs retry': retryJobs,
   renders,
   'index list': list,
+  'index templates': templates,
+  'index new': create,
   'index show': show,
   'index put': put,
   'index diff': diff,

@@ -2523,17 +2523,17 @@ export interface FactorExposureRow {
 }
 
 export interface FactorModelPayload {
-  /** Mean share of the cross-sectional variance that the factors explain; of principal components their share of all variances. */
-  readonly r_squared: number;
+  /** Mean share of the cross-sectional variance that the factors explain; of principal components their share of all variances. Null of an imported model. */
+  readonly r_squared: number | null;
   /** In the order of the model. */
   readonly factors: readonly ({
-    /** MARKET, a sector, a style or a principal component. */
+    /** MARKET, a sector, a style or a principal component; as it was imported. */
     readonly factor: string;
     /** Annualised, of the return of the factor. */
     readonly volatility: number;
-    /** Mean magnitude over the sessions; null of a principal component. */
+    /** Mean magnitude over the sessions; null of a principal component and of an imported model. */
     readonly mean_t_statistic: number | null;
-    /** Share of the sessions on which that is above 2; null of a principal component. */
+    /** Share of the sessions on which that is above 2; null of a principal component and of an imported model. */
     readonly significant_share: number | null;
   })[];
 }
@@ -3416,6 +3416,62 @@ export interface ImportResult {
   readonly findings: readonly Finding[];
 }
 
+export interface ImportedModelDate {
+  /** Day from which the model is in force, ascending. */
+  readonly date: string;
+  /** Covariances of the securities; as GET /risk-models/{model_id} answers them. */
+  readonly covariance?: {
+    /** Securities. */
+    readonly index: readonly string[];
+    /** The same securities. */
+    readonly columns: readonly string[];
+    /** Rows of numbers. */
+    readonly data: readonly (readonly unknown[])[];
+  } | undefined;
+  /** B: exposures of the securities to the factors, with factor_covariance and specific_variances. */
+  readonly exposures?: {
+    /** Securities. */
+    readonly index: readonly string[];
+    /** Factors. */
+    readonly columns: readonly string[];
+    /** Rows of numbers. */
+    readonly data: readonly (readonly unknown[])[];
+  } | undefined;
+  /** F: covariances of the factors. */
+  readonly factor_covariance?: {
+    /** Factors. */
+    readonly index: readonly string[];
+    /** The same factors. */
+    readonly columns: readonly string[];
+    /** Rows of numbers. */
+    readonly data: readonly (readonly unknown[])[];
+  } | undefined;
+  /** D: specific variance by security. */
+  readonly specific_variances?: Readonly<Record<string, unknown>> | undefined;
+}
+
+export interface ImportedModelPayload {
+  /** Period of variances and covariances: a year, or a session, which is multiplied by `annualisation`. */
+  readonly units: 'annual' | 'daily';
+  /** Sessions of a year. Read with daily units. */
+  readonly annualisation: number;
+  /** Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Both are errors otherwise. */
+  readonly repair: boolean;
+  /** Ascending. */
+  readonly dates: readonly {
+    /** Day from which the model is in force. */
+    readonly date: string;
+    /** Securities of the date. */
+    readonly assets: number;
+    /** Whether negative eigenvalues were clipped. */
+    readonly repaired: boolean;
+    /** Of the matrix as served. */
+    readonly smallest_eigenvalue: number;
+    /** Securities of other dates without a covariance. */
+    readonly lacks: readonly string[];
+  }[];
+}
+
 /** Keeps only the names of a list. */
 export interface IncludeListParams {
   /** Asset identifiers. */
@@ -4101,6 +4157,14 @@ export interface Limits {
   readonly MAX_EXPRESSION_READS: number;
   /** Datapoints that a document defines: one a selection rule. */
   readonly MAX_DATAPOINTS: number;
+  /** Dates of an imported risk model: fifty years of months. */
+  readonly MAX_MODEL_DATES: number;
+  /** Securities of an imported risk model: a matrix of 72 MB, and its eigenvalues. */
+  readonly MAX_MODEL_SECURITIES: number;
+  /** Factors of an imported risk model. */
+  readonly MAX_MODEL_FACTORS: number;
+  /** Covariances of an imported risk model over all of its dates: 400 MB. */
+  readonly MAX_MODEL_NUMBERS: number;
   /** Blocks of a report template. */
   readonly MAX_REPORT_BLOCKS: number;
   /** Pages of a rendered report. */
@@ -4534,8 +4598,8 @@ export interface MaxUtilityObjective {
 export interface MeasuringRisk {
   /** The stored risk model; null of an estimate of the run. */
   readonly model_id: string | null;
-  /** By which the covariance was estimated. */
-  readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles';
+  /** By which the covariance was estimated; `imported` of a model from outside. */
+  readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | 'imported';
   /** Those that the estimator reads, as asked for or by default. */
   readonly settings: Readonly<Record<string, string | number | null>>;
   /** Date of the first return. */
@@ -4601,6 +4665,53 @@ export interface Methodology {
     /** The sentence. */
     readonly text: string;
   }[];
+}
+
+export interface MethodologyTemplateCollection {
+  readonly templates: readonly MethodologyTemplateSummary[];
+}
+
+export interface MethodologyTemplateDetail {
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  readonly id: string;
+  readonly title: string;
+  /** The published index that it resembles. */
+  readonly style: string;
+  readonly source: TemplateSource;
+  /** Columns, series and universes that it reads beside closes. */
+  readonly needs: readonly TemplateNeed[];
+  /** Whether the served store has all that it reads; null where none is served. */
+  readonly can_run: boolean | null;
+  /** Ids of its documents, in the order in which they are stored. */
+  readonly index_ids: readonly string[];
+  /** Where the public document leaves room or asks for more, and what was chosen. */
+  readonly choices: readonly string[];
+  /** Bodies as PUT accepts them, those beneath others first. */
+  readonly documents: readonly Readonly<Record<string, unknown>>[];
+  /** What else the served store lacks, such as exchange rates. */
+  readonly findings: readonly Finding[];
+}
+
+export interface MethodologyTemplateLevel {
+  /** Document whose level it is: the last of the template. */
+  readonly index_id: string;
+  /** Level on a few sessions of the last three years of the served store. */
+  readonly level: SeriesPayload;
+}
+
+export interface MethodologyTemplateSummary {
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  readonly id: string;
+  readonly title: string;
+  /** The published index that it resembles. */
+  readonly style: string;
+  readonly source: TemplateSource;
+  /** Columns, series and universes that it reads beside closes. */
+  readonly needs: readonly TemplateNeed[];
+  /** Whether the served store has all that it reads; null where none is served. */
+  readonly can_run: boolean | null;
+  /** Ids of its documents, in the order in which they are stored. */
+  readonly index_ids: readonly string[];
 }
 
 /** The least average of the worst drawdowns: the conditional drawdown at risk of historical returns, added up session by session. */
@@ -5028,9 +5139,9 @@ export interface OverlayPart {
   readonly contribution: number;
 }
 
-export type OverlaySpec = CurrencyOverlay | CurrencyHedgedOverlay | RiskControlOverlay | LeverageOverlay | DecrementOverlay | ExcessReturnOverlay | BlendOverlay | FeeOverlay;
+export type OverlaySpec = CurrencyOverlay | CurrencyHedgedOverlay | QuantoOverlay | RiskControlOverlay | LeverageOverlay | DecrementOverlay | ExcessReturnOverlay | BlendOverlay | FeeOverlay;
 
-export type OverlaySpecInput = CurrencyOverlay | CurrencyHedgedOverlayInput | RiskControlOverlayInput | LeverageOverlayInput | DecrementOverlayInput | ExcessReturnOverlayInput | BlendOverlayInput | FeeOverlayInput;
+export type OverlaySpecInput = CurrencyOverlay | CurrencyHedgedOverlayInput | QuantoOverlay | RiskControlOverlayInput | LeverageOverlayInput | DecrementOverlayInput | ExcessReturnOverlayInput | BlendOverlayInput | FeeOverlayInput;
 
 export interface OverlayTypeSpec {
   /** Class name. */
@@ -5377,6 +5488,19 @@ export interface PreviewOverlay {
   readonly type: string;
   /** Indices beneath it. */
   readonly index_ids: readonly string[];
+  /** How a risk control came to its exposure; absent of other types. */
+  readonly exposure?: {
+    /** After the close of resolved_date. */
+    readonly exposure: number;
+    /** Exposure that it aims at. */
+    readonly target: number;
+    /** After the close before; null on the first session. */
+    readonly before: number | null;
+    /** Volatility a year behind the target; null before the first return is known. */
+    readonly volatility: number | null;
+    /** target: it is the target; max_change: the target is further away than the largest change; within_tolerance: the target is within the tolerance of the exposure before; no_review: the session is no review */
+    readonly reason: 'target' | 'max_change' | 'within_tolerance' | 'no_review';
+  } | undefined;
 }
 
 export interface PreviewRequest {
@@ -5609,6 +5733,13 @@ export interface PublishRequest {
 export interface PublishedLog {
   /** In the order of the log. */
   readonly entries: readonly PublicationEntry[];
+}
+
+/** The return of the index in its own currency, paid in another: no exchange rate counts. */
+export interface QuantoOverlay {
+  readonly type: 'quanto';
+  /** Currency in which the return is paid: that of the overlay. */
+  readonly to: string;
 }
 
 /** Keeps a number of securities of each group, the best by a field; groups without a quota are excluded. */
@@ -6526,6 +6657,12 @@ export interface RiskControlOverlay {
   readonly max_leverage: number;
   /** Sessions from the last return used to the exposure. */
   readonly lag: number;
+  /** Distance of the target exposure from the exposure beyond which the exposure changes: 0.05 is 5 percentage points; 0 where not given. */
+  readonly tolerance?: number | undefined;
+  /** Largest change of the exposure at one review: 0.1 is 10 percentage points; unlimited where not given. */
+  readonly max_change?: number | undefined;
+  /** When the exposure may change: after every close, or after the last one of a month; daily where not given. */
+  readonly review?: 'daily' | 'monthly' | undefined;
   /** Series of the store with the rate that cash earns, percent a year; null for none. */
   readonly cash: string | null;
   /** Over the rate, for what is borrowed at an exposure above 1; 0 where not given. */
@@ -6549,6 +6686,12 @@ export interface RiskControlOverlayInput {
   readonly max_leverage?: number | undefined;
   /** Sessions from the last return used to the exposure. */
   readonly lag?: number | undefined;
+  /** Distance of the target exposure from the exposure beyond which the exposure changes: 0.05 is 5 percentage points; 0 where not given. */
+  readonly tolerance?: number | undefined;
+  /** Largest change of the exposure at one review: 0.1 is 10 percentage points; unlimited where not given. */
+  readonly max_change?: number | undefined;
+  /** When the exposure may change: after every close, or after the last one of a month; daily where not given. */
+  readonly review?: 'daily' | 'monthly' | undefined;
   /** Series of the store with the rate that cash earns, percent a year; null for none. */
   readonly cash?: string | null | undefined;
   /** Over the rate, for what is borrowed at an exposure above 1; 0 where not given. */
@@ -6580,8 +6723,8 @@ export interface RiskDecomposition {
   readonly residual: number;
   /** Whether the residual is within its tolerance. */
   readonly reconciles: boolean;
-  /** Whose factors; of a stored model its estimator. */
-  readonly model: 'market_sector' | 'statistical' | 'industries' | 'styles';
+  /** Whose factors; of a stored model its estimator, or imported. */
+  readonly model: 'market_sector' | 'statistical' | 'industries' | 'styles' | 'imported';
   /** Its factors. */
   readonly factors: readonly string[];
   /** Active exposure to each factor. */
@@ -6611,7 +6754,7 @@ export interface RiskDecomposition {
 export interface RiskDiagnosticsPayload {
   /** Number of names. */
   readonly assets: number;
-  /** Sessions used after dropping incomplete ones; of a model by identifiers, days of the store. */
+  /** Sessions used after dropping incomplete ones; of a model by identifiers, days of the store. 0 of an imported model. */
   readonly observations: number;
   /** Mean off-diagonal correlation of the served matrix; 0 of one name, which has none. */
   readonly average_correlation: number;
@@ -6684,6 +6827,43 @@ export interface RiskModelCollection {
   readonly skipped: number;
   /** The same documents by cause. */
   readonly skipped_causes: SkippedCauses;
+}
+
+export interface RiskModelImport {
+  /** Period of variances and covariances: a year, or a session, which is multiplied by `annualisation`. */
+  readonly units: 'annual' | 'daily';
+  /** Sessions of a year. Read with daily units. */
+  readonly annualisation: number;
+  /** Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Both are errors otherwise. */
+  readonly repair: boolean;
+  /** One model a date, ascending: all covariances, or all factor models of the same factors. */
+  readonly models: readonly ImportedModelDate[];
+}
+
+export interface RiskModelImportInput {
+  /** Period of variances and covariances: a year, or a session, which is multiplied by `annualisation`. */
+  readonly units: 'annual' | 'daily';
+  /** Sessions of a year. Read with daily units. */
+  readonly annualisation?: number | undefined;
+  /** Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Both are errors otherwise. */
+  readonly repair?: boolean | undefined;
+  /** One model a date, ascending: all covariances, or all factor models of the same factors. */
+  readonly models: readonly ImportedModelDate[];
+}
+
+export interface RiskModelImportResult {
+  /** The risk model. */
+  readonly model_id: string;
+  /** Securities of all dates. */
+  readonly assets: number;
+  /** In the order of the model; empty of covariances. */
+  readonly factors: readonly string[];
+  /** Terms and dates. */
+  readonly imported: ImportedModelPayload;
+  /** SHA-256 over securities, dates and matrices. */
+  readonly content_hash: string;
+  /** Warnings, which do not block an import. */
+  readonly findings: readonly Finding[];
 }
 
 export interface RiskModelJobStatus {
@@ -6762,8 +6942,8 @@ export interface RiskModelRequest {
 export interface RiskModelSummary {
   /** The risk model. */
   readonly model_id: string;
-  /** That it was estimated by. */
-  readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles';
+  /** That it was estimated by; `imported` of a model from outside. */
+  readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | 'imported';
   /** Number of names. */
   readonly assets: number;
   /** Mean off-diagonal correlation; 0 of one name. */
@@ -6789,17 +6969,21 @@ export interface RiskModelView {
   readonly diagnostics: RiskDiagnosticsPayload;
   /** Factors of the estimators statistical, industries and styles; absent of others. */
   readonly factor_model?: FactorModelPayload | undefined;
+  /** Terms and dates of an imported model; absent of others. */
+  readonly imported?: ImportedModelPayload | undefined;
+  /** Date of the model that is served; absent of an estimated one. */
+  readonly date?: string | undefined;
   /** The request's bound, echoed. */
   readonly start: string | null;
   /** The request's bound, echoed. */
   readonly end: string | null;
   /** Names left out, with the reason. */
   readonly excluded: Readonly<Record<string, string>>;
-  /** Settings of the request that nothing read (`NO_EFFECT`). */
+  /** Settings of the request that nothing read (`NO_EFFECT`), and warnings of an import. */
   readonly findings: readonly Finding[];
-  /** First date of the returns used. */
+  /** First date of the returns used, or of an imported model. */
   readonly observed_start: string;
-  /** Last date of the returns used. */
+  /** Last date of the returns used, or of an imported model. */
   readonly observed_end: string;
   /** SHA-256 over names and matrix. */
   readonly content_hash: string;
@@ -8138,6 +8322,26 @@ export interface TailOutcome {
   readonly largest: number;
 }
 
+export interface TemplateNeed {
+  /** What it is. */
+  readonly kind: 'column' | 'series' | 'universe';
+  /** Display name. */
+  readonly name: string;
+  /** What it holds. */
+  readonly meaning: string;
+  /** Absent from the served store; false where none is served. */
+  readonly missing: boolean;
+}
+
+export interface TemplateSource {
+  /** Title of the public document. */
+  readonly title: string;
+  /** Its publisher. */
+  readonly publisher: string;
+  /** Year, month or day of the edition that was followed. */
+  readonly date: string;
+}
+
 export interface TermPoint {
   /** Expiry of the contract. */
   readonly expiry: string;
@@ -9157,6 +9361,21 @@ export interface Operations {
     request: Readonly<Record<never, never>>;
     answer: OverlayTypes;
   };
+  /** Published methodologies as templates, with what each reads and whether the served store can run it. */
+  listMethodologyTemplates: {
+    request: Readonly<Record<never, never>>;
+    answer: MethodologyTemplateCollection;
+  };
+  /** One published methodology as index documents, ready to be stored. */
+  getMethodologyTemplate: {
+    request: { readonly params: { readonly methodology_id: string }; readonly query?: { readonly index_id?: string | undefined; readonly base_date?: string | undefined } | undefined };
+    answer: MethodologyTemplateDetail;
+  };
+  /** A published methodology on the served store: its level over the last three years; nothing is stored. */
+  getMethodologyTemplateLevel: {
+    request: { readonly params: { readonly methodology_id: string } };
+    answer: MethodologyTemplateLevel;
+  };
   /** Everything there is to say about a definition; nothing is stored. */
   validateIndex: {
     request: { readonly body: IndexDocumentBody };
@@ -9420,7 +9639,7 @@ export interface Operations {
   };
   /** A risk model with its matrices. */
   getRiskModel: {
-    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly format?: 'json' | 'arrow' | undefined } | undefined };
+    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly date?: string | undefined; readonly format?: 'json' | 'arrow' | undefined } | undefined };
     answer: RiskModelView;
   };
   /** Forget a risk model. */
@@ -9437,6 +9656,16 @@ export interface Operations {
   validateRiskModel: {
     request: { readonly params: { readonly model_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: RiskValidationRequest | null | undefined };
     answer: RiskValidationJobStatus;
+  };
+  /** Store a risk model from outside. */
+  importRiskModel: {
+    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly units?: 'annual' | 'daily' | undefined; readonly annualisation?: number | undefined; readonly repair?: boolean | undefined; readonly date?: string | undefined } | undefined; readonly body: RiskModelImportInput };
+    answer: RiskModelImportResult;
+  };
+  /** A risk model as an import reads it. */
+  exportRiskModel: {
+    request: { readonly params: { readonly model_id: string } };
+    answer: RiskModelImport;
   };
   /** Run a stored run again, as a job, and say whether it comes out equal. */
   replayRun: {
@@ -9883,6 +10112,9 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   createIndex: 'POST /indices',
   listRuleTypes: 'GET /indices/rule-types',
   listOverlayTypes: 'GET /indices/overlay-types',
+  listMethodologyTemplates: 'GET /indices/templates',
+  getMethodologyTemplate: 'GET /indices/templates/{methodology_id}',
+  getMethodologyTemplateLevel: 'GET /indices/templates/{methodology_id}/level',
   validateIndex: 'POST /indices/validate',
   evaluateDatapoint: 'POST /indices/datapoints/evaluate',
   previewDocument: 'POST /indices/preview',
@@ -9939,6 +10171,8 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   deleteRiskModel: 'DELETE /risk-models/{model_id}',
   estimateRiskModel: 'POST /risk-models/{model_id}/estimate',
   validateRiskModel: 'POST /risk-models/{model_id}/validate',
+  importRiskModel: 'POST /risk-models/{model_id}/import',
+  exportRiskModel: 'GET /risk-models/{model_id}/export',
   replayRun: 'POST /analytics/{index_id}/replay',
   startSweep: 'POST /analytics/sweeps',
   simulateIndex: 'POST /analytics/{index_id}/simulate',

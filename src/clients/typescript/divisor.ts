@@ -52,8 +52,8 @@ type CurrentOperation = {
   [K in OperationId]: Operations[K] extends { readonly unchanged: unknown } ? K : never;
 }[OperationId];
 
-/** Operations whose body may be a table. */
-type UploadOperation = 'importStore';
+/** Operations whose body may be a file. */
+type UploadOperation = 'importStore' | 'importRiskModel';
 
 /** Operations that answer a stream of events. */
 type EventOperation = 'followJob' | 'followJobs';
@@ -90,7 +90,7 @@ export interface DivisorClient {
     type: string,
     ...[request]: Arguments<K>
   ): Promise<{ readonly headers: Headers; readonly bytes: AsyncGenerator<Uint8Array> }>;
-  /** A body that is no JSON: a table of an import, as its media type. */
+  /** A body that is no JSON: a file of an import, as its media type. */
   upload<K extends UploadOperation>(
     operation: K,
     type: string,

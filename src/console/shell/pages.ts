@@ -15,6 +15,10 @@ export const PAGES: readonly Page[] = [
     load: async () => (await import('../pages/designer/designer-page.js')).DesignerPage,
   },
   {
+    path: '/console/indices/templates',
+    load: async () => (await import('../pages/templates/templates-page.js')).TemplatesPage,
+  },
+  {
     path: '/console/indices/:id/edit',
     load: async () => (await import('../pages/designer/designer-page.js')).DesignerPage,
   },

@@ -2,7 +2,14 @@ import { count, figure, inMoney, percent } from './numbers.js';
 
 /** Money of the index, whatever a name is quoted in. */
 const MONEY: ReadonlySet<string> = new Set(['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'VALUE_TRADED']);
-const FRACTIONS: ReadonlySet<string> = new Set(['VOLATILITY', 'MOMENTUM', 'RETURN', 'DIVIDEND_YIELD', 'FREE_FLOAT']);
+const FRACTIONS: ReadonlySet<string> = new Set([
+  'VOLATILITY',
+  'MOMENTUM',
+  'RETURN',
+  'PRICE_RETURN',
+  'DIVIDEND_YIELD',
+  'FREE_FLOAT',
+]);
 const SHARES: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING']);
 
 /**

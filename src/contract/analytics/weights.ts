@@ -87,7 +87,9 @@ export const RiskDecomposition = z
     tracking_error: z.number(),
     residual: z.number(),
     reconciles: z.boolean(),
-    model: z.enum(FACTOR_MODELS).meta({ description: 'Whose factors; of a stored model its estimator.' }),
+    model: z
+      .enum([...FACTOR_MODELS, 'imported'])
+      .meta({ description: 'Whose factors; of a stored model its estimator, or imported.' }),
     factors: z.array(z.string()),
     exposures: z.record(z.string(), z.number()).meta({ description: 'Active exposure to each factor.' }),
     benchmark: z.string().meta({ description: 'Index or identifier compared with.' }),

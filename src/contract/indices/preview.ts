@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { AsKnownOn } from '#domain/schema/as-known-on.js';
 import { LIMIT_RULE_NAMES } from '#domain/compliance/rules.js';
+import { EXPOSURE_REASONS } from '#domain/overlays/overlay-type.js';
 import { IsoDate } from '#domain/schema/shape.js';
 import { Finding } from '../common.js';
 import { definitionRun } from '../run-state.js';
@@ -79,10 +80,28 @@ export const PreviewSolve = z
   })
   .meta({ id: 'PreviewSolve' });
 
+type ExposureReason = keyof typeof EXPOSURE_REASONS; // Object.keys returns plain strings.
+
 export const PreviewOverlay = z
   .strictObject({
     type: z.string().meta({ description: 'Type of the overlay.' }),
     index_ids: z.array(z.string()).meta({ description: 'Indices beneath it.' }),
+    exposure: z
+      .strictObject({
+        exposure: z.number().meta({ description: 'After the close of resolved_date.' }),
+        target: z.number().meta({ description: 'Exposure that it aims at.' }),
+        before: z.number().nullable().meta({ description: 'After the close before; null on the first session.' }),
+        volatility: z.number().nullable().meta({
+          description: 'Volatility a year behind the target; null before the first return is known.',
+        }),
+        reason: z.enum(Object.keys(EXPOSURE_REASONS) as [ExposureReason, ...ExposureReason[]]).meta({
+          description: Object.entries(EXPOSURE_REASONS)
+            .map(([reason, help]) => `${reason}: ${help}`)
+            .join('; '),
+        }),
+      })
+      .optional()
+      .meta({ description: 'How a risk control came to its exposure; absent of other types.' }),
   })
   .meta({ id: 'PreviewOverlay' });
 

@@ -22,6 +22,7 @@ import { WhatIfResponse, WhatIfRequest } from './what-if.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { RebalancePack } from './rebalance-pack.js';
 import { Methodology } from './methodology.js';
+import { TemplateCollection, TemplateDetail, TemplateLevel, templatePath, templateQuery } from './templates.js';
 
 const indexPath = z.strictObject({ index_id: Id });
 
@@ -67,6 +68,38 @@ export const indexRoutes = routes({
     summary: 'Every kind of overlay: formula, where it is published, parameters.',
     success: { status: 200, description: 'The catalogue.', schema: OverlayTypes },
     errors: [],
+  },
+  listMethodologyTemplates: {
+    method: 'GET',
+    path: '/indices/templates',
+    scope: 'read',
+    tag: 'indices',
+    summary: 'Published methodologies as templates, with what each reads and whether the served store can run it.',
+    success: { status: 200, description: 'The templates by id.', schema: TemplateCollection },
+    errors: [],
+  },
+  getMethodologyTemplate: {
+    method: 'GET',
+    path: '/indices/templates/{methodology_id}',
+    scope: 'read',
+    tag: 'indices',
+    summary: 'One published methodology as index documents, ready to be stored.',
+    description: 'Documents refer to each other by the ids that they have in the answer.',
+    params: templatePath,
+    query: templateQuery,
+    success: { status: 200, description: 'The template.', schema: TemplateDetail },
+    errors: ['TEMPLATE_NOT_FOUND'],
+  },
+  getMethodologyTemplateLevel: {
+    method: 'GET',
+    path: '/indices/templates/{methodology_id}/level',
+    scope: 'read',
+    tag: 'indices',
+    summary: 'A published methodology on the served store: its level over the last three years; nothing is stored.',
+    description: 'Computed once for each version of the store.',
+    params: templatePath,
+    success: { status: 200, description: 'The level.', schema: TemplateLevel },
+    errors: ['TEMPLATE_NOT_FOUND', ...compositionErrors],
   },
   validateIndex: {
     method: 'POST',

@@ -2,7 +2,7 @@ import { keptFloats, keptMemory } from '#base/memory/kept-memory.js';
 import { exchangeRates } from '../market/exchange-rates.js';
 import { effectOn, effectTable } from '../index-mathematics/session-effects.js';
 import { shortTerms } from '../index-mathematics/growth-terms.js';
-import type { Book, BookEvent, Gap } from '../books/book.js';
+import { securitiesIn, type Book, type BookEvent, type Gap } from '../books/book.js';
 import type { Compositions } from '../books/compositions.js';
 import { eventsOn, type EventTerms } from '../books/book-events.js';
 import { indexTerms } from '../books/index-run.js';
@@ -43,7 +43,7 @@ export function latestPositions(
     session: new Int32Array(memory, 32 * count, count),
     slot: new Int32Array(memory, 36 * count, count),
   };
-  const priceOf = pricesIn(portfolio, document.currency);
+  const priceOf = pricesIn(portfolio, securitiesIn(portfolio, document));
   let row = count;
   for (let t = length - 1; row > 0; t--) {
     for (let slot = columns.length - 1; slot >= 0 && row > 0; slot--) {
@@ -74,8 +74,8 @@ export interface TradedRun extends Pick<Run, 'portfolio' | 'document' | 'trades'
  */
 export function tradePrices({ portfolio, index, document, trades }: TradedRun, first = 0): Float64Array {
   const { sm, from, columns, events } = portfolio;
-  const rates = exchangeRates(sm, document.currency);
-  const priceOf = pricesIn(portfolio, document.currency);
+  const rates = exchangeRates(sm, securitiesIn(portfolio, document));
+  const priceOf = pricesIn(portfolio, securitiesIn(portfolio, document));
   const terms = { sm, rates, treatment: index.compositions.treatment, growth: indexTerms(index.compositions) };
   const price = keptFloats(trades.count - first);
   let e = 0;

@@ -2,7 +2,7 @@ import type { TreatmentSpec } from '../documents/index-document.js';
 import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { ReturnVariant } from '../market/market-data.js';
-import type { PartName } from '../overlays/overlay-type.js';
+import type { ExposureStep, PartName } from '../overlays/overlay-type.js';
 import { firstAtLeast } from '../numbers/search.js';
 
 /** Weights that a book takes at the close of a session. */
@@ -217,10 +217,17 @@ export function driftOf({ drift, overlay, gross }: Pick<Book, 'drift' | 'overlay
   return overlay?.drift ?? drift ?? gross;
 }
 
+/** Currency that the securities of a book are valued in. */
+export function securitiesIn({ overlay }: Pick<Book, 'overlay'>, { currency }: { readonly currency: string }): string {
+  return overlay?.securitiesIn ?? currency;
+}
+
 /** What an overlay earns beside its names. */
 export interface BookOverlay {
   /** Books of what lies beneath. */
   readonly beneath: readonly Book[];
+  /** Currency that its securities are valued in, where that is not its own: of a quanto that of the index beneath. */
+  readonly securitiesIn?: string;
   /** Whether the exchange rate on cash beneath is one of its parts. */
   readonly hasCurrencyPart: boolean;
   /**
@@ -229,6 +236,8 @@ export interface BookOverlay {
    */
   readonly drift: Float64Array;
   readonly parts: readonly BookPart[];
+  /** Why its exposure is what it is after a close, by position from its first session; absent where it follows no target. */
+  readonly explain?: (t: number) => ExposureStep;
   /** Weights beneath by currency, where its type asks for them, from its first session on, [T] each. */
   readonly shares: Readonly<Record<string, Float64Array>>;
 }

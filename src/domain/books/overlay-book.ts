@@ -1,7 +1,8 @@
 import type { OverlayPath } from '../overlays/overlay-type.js';
-import { overlayTypeOf } from '../overlays/catalogue.js';
-import { driftOf, type Book, type BookEvent, type BookOverlay, type BookPart, type Transfers } from './book.js';
+import { overlayTypeOf, type OverlaySpec } from '../overlays/catalogue.js';
+import { driftOf, securitiesIn, type Book, type BookEvent, type BookOverlay, type Transfers } from './book.js';
 import { ordersOf, type EarlierOrders, type Layer } from './overlay-orders.js';
+import { partsOf } from './overlay-parts.js';
 import type { Compositions } from './compositions.js';
 import { overlayContext, sharesIn } from './overlay-context.js';
 
@@ -30,13 +31,34 @@ export function overlayBook({ compositions, to, isBrief, bookOf }: OverlayBookIn
   const shares = overlay.book?.overlay?.shares ?? sharesIn({ book: beneath[0]!, currency, codes, first: from, to });
   const context = overlayContext({ sm, first: from, document, currency }, { beneath, shares, to });
   const path = type.path(overlay.spec, context);
-  return pathBook({ path, beneath, shares, sm, from, level: document.base_value, isBrief, indexId: document.id });
+  const valued = valuedIn(overlay.spec, beneath[0]!, currency);
+  return pathBook({
+    path,
+    beneath,
+    shares,
+    valued,
+    sm,
+    from,
+    level: document.base_value,
+    isBrief,
+    indexId: document.id,
+  });
+}
+
+/** Currency that the securities of an overlay are valued in; undefined where that is its own. */
+export function valuedIn(spec: OverlaySpec, beneath: Book, currency: string): string | undefined {
+  const type = overlayTypeOf(spec);
+  const into = type.currency(spec);
+  if (into === null) return beneath.overlay?.securitiesIn;
+  return type.converts ? undefined : securitiesIn(beneath, { currency });
 }
 
 export interface PathBookInput {
   readonly path: OverlayPath;
   readonly beneath: readonly Book[];
   readonly shares: BookOverlay['shares'];
+  /** Currency that its securities are valued in, where that is not its own. */
+  readonly valued: string | undefined;
   readonly sm: Book['sm'];
   /** First session. */
   readonly from: number;
@@ -50,7 +72,7 @@ export interface PathBookInput {
 
 /** What an overlay holds and earns along its path. */
 export function pathBook(input: PathBookInput): Book {
-  const { path, beneath, shares, sm, from, level, isBrief, indexId, resumed } = input;
+  const { path, beneath, shares, valued, sm, from, level, isBrief, indexId, resumed } = input;
   const length = path.growth.length;
   const value = new Float64Array(length);
   for (let t = 0; t < length; t++) value[t] = t === 0 ? level : value[t - 1]! * path.growth[t]!;
@@ -80,10 +102,12 @@ export function pathBook(input: PathBookInput): Book {
     end: { stretchValue: value.at(-1)!, value: value.at(-1)! },
     overlay: {
       beneath,
+      ...(valued === undefined ? {} : { securitiesIn: valued }),
       hasCurrencyPart,
       drift: driftAlong(path, first, rows.events),
       shares,
       parts: isBrief ? [] : partsOf(layers, path, { indexId, hasCurrencyPart }),
+      ...(path.explain ? { explain: path.explain } : {}),
     },
   };
 }
@@ -280,46 +304,6 @@ function transfersOf(layers: readonly Layer[], length: number): Pick<Book, 'tran
     moved: Float64Array.from(sorted, ({ moved }) => moved),
   };
   return { transfers };
-}
-
-/** Parts of the overlay, and those of overlays beneath it by what is held of them. */
-function partsOf(
-  layers: readonly Layer[],
-  path: OverlayPath,
-  { indexId, hasCurrencyPart }: { readonly indexId: string; readonly hasCurrencyPart: boolean },
-): BookPart[] {
-  const own = path.parts.map(({ part, contributions }) => ({ indexId, part, contributions }));
-  const inherited = layers.flatMap((layer) =>
-    (layer.book.overlay?.parts ?? []).map((part) => ({
-      ...part,
-      contributions: path.growth.map((_, t) =>
-        t === 0 ? 0 : layer.exposure[t - 1]! * (layer.exchange?.[t] ?? 1) * part.contributions[t + layer.shift]!,
-      ),
-    })),
-  );
-  const { exchange } = path;
-  if (exchange === null) return joined([...own, ...inherited]);
-  const currency = path.growth.map((_, t) => {
-    if (t === 0) return 0;
-    return layers.reduce(
-      (sum, { book, shift, exposure }) => sum + exposure[t - 1]! * book.cash[t - 1 + shift]! * (exchange[t]! - 1),
-      0,
-    );
-  });
-  const converted = hasCurrencyPart ? [{ indexId, part: 'currency' as const, contributions: currency }] : [];
-  return joined([...own, ...converted, ...inherited]);
-}
-
-/** Each part once: an overlay may lie beneath another by several ways. */
-function joined(parts: readonly BookPart[]): BookPart[] {
-  const byKey = new Map<string, BookPart>();
-  for (const part of parts) {
-    const key = `${part.indexId} ${part.part}`;
-    const same = byKey.get(key);
-    const contributions = same?.contributions.map((sum, t) => sum + part.contributions[t]!) ?? part.contributions;
-    byKey.set(key, { ...part, contributions });
-  }
-  return [...byKey.values()];
 }
 
 function hasCash(layers: readonly Layer[]): boolean {

@@ -36,6 +36,7 @@ function strategyBook(book: Book, span: StrategySpan): Book {
     path,
     beneath: [book],
     shares: {},
+    valued: book.overlay?.securitiesIn,
     sm: book.sm,
     from,
     level,

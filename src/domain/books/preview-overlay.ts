@@ -4,6 +4,7 @@ import { sessionWithData } from './due-rebalances.js';
 import type { Composer } from './compositions.js';
 import { heldAt } from './index-run.js';
 import { knownCompositions, noRebalanceUntil } from './known-compositions.js';
+import type { ExposureStep } from '../overlays/overlay-type.js';
 import type { SessionMarket } from '../market/session-market.js';
 
 /** Securities that an overlay holds after the close of a session, by way of the indices beneath it. */
@@ -15,6 +16,8 @@ export interface OverlayPreview {
   readonly columns: Int32Array;
   /** Fractions of the overlay: what their sum leaves of 1 is cash, or borrowed. */
   readonly weights: Float64Array;
+  /** How it came to its exposure; absent of an overlay whose exposure follows no target. */
+  readonly exposure?: ExposureStep;
 }
 
 /** @throws Refusal NO_DATA_AT_DATE before the overlay begins, and what the indices beneath refuse */
@@ -24,7 +27,9 @@ export function previewOverlay(composer: Composer, document: OverlayDocument, as
   const session = sessionWithData(sm, asOf);
   if (compositions === undefined || session < compositions.first)
     throw noRebalanceUntil(`The overlay ${document.id}`, document, asOf);
-  return { document, sm, session, ...heldAt(compositions.overlay!.book!, session) }; // composed as an overlay
+  const book = compositions.overlay!.book!; // composed as an overlay
+  const exposure = book.overlay?.explain?.(session - book.from);
+  return { document, sm, session, ...heldAt(book, session), ...(exposure ? { exposure } : {}) };
 }
 
 export interface FirstOverlayPreview {

@@ -105,7 +105,7 @@ function missingPairs(document: OverlayDocument, { market, indexOf, severity }: 
 export function currenciesInto(document: OverlayDocument, indexOf: IndexContext['indexOf']): string[] {
   const { overlay } = document;
   const type = overlayTypeOf(overlay);
-  if (type.currency(overlay) === null) return [];
+  if (type.currency(overlay) === null || !type.converts) return [];
   const beneath = sourcesOf(document).flatMap((source) => indexOf(source)?.currency ?? []);
   return [...new Set([...beneath, ...type.weighed(overlay)])];
 }

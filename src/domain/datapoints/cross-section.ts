@@ -220,7 +220,7 @@ function crossSection(
     if (source.kind === 'beta') {
       const rolled = shared.rolling?.betas({ ...window, columns, universe });
       if (rolled) return rolled;
-      const of = { returns: shared.windowsOf(table.returns(), session), from, end };
+      const of = { returns: shared.windowsOf(table.returns('RETURN'), session), from, end };
       return betas(of, { market: shared.marketReturns(of, universe), length, columns });
     }
     if (source.kind === 'windowed') {

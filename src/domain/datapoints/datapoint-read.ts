@@ -68,7 +68,7 @@ function datapointRead(
     const at = latestSession({ sm, series, end, column, maxStaleSessions: terms.maxStaleSessions });
     return at < 0 ? nothing : { from: dateOf(at), to: dateOf(at), observations: 1, knownFrom: null };
   }
-  const trailing = source.kind === 'series' ? source.trailing : shared.table.returns();
+  const trailing = source.kind === 'series' ? source.trailing : shared.table.returns('RETURN');
   const length = field.window ?? DEFAULT_WINDOW;
   const cell = new Float64Array(1);
   const one = Int32Array.of(column);

@@ -5,7 +5,7 @@ import type { SessionMarket } from '../market/session-market.js';
 import { deviation, product, type Statistic } from './aggregates.js';
 import type { MarketReturns } from './beta.js';
 import type { DividendHistory } from './dividends.js';
-import type { DerivedName, FieldRequest } from './field-request.js';
+import { isSessionReturn, type DerivedName, type FieldRequest } from './field-request.js';
 import type { DatedGroups } from './groups.js';
 import type { WindowReader } from './laid-out.js';
 import { resolve, type ValueKind } from './resolution.js';
@@ -75,7 +75,7 @@ const MONEY: ReadonlySet<string> = new Set(['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP
 export const isMoney = (name: string): boolean => MONEY.has(name);
 
 /** Datapoints made of growth factors, which are in index currency. */
-export const GROWTH_BASED: ReadonlySet<string> = new Set(['RETURN', 'VOLATILITY', 'MOMENTUM', 'BETA']);
+export const GROWTH_BASED: ReadonlySet<string> = new Set(['RETURN', 'PRICE_RETURN', 'VOLATILITY', 'MOMENTUM', 'BETA']);
 
 const annualised: Statistic = (windows, out) => {
   deviation(windows, out);
@@ -96,7 +96,7 @@ export function sourceOf({ sm, table }: Shared, field: FieldRequest): Source {
   if (name === 'VOLATILITY') return { kind: 'windowed', statistic: annualised, isWhole: false };
   if (name === 'MOMENTUM') return { kind: 'windowed', statistic: product, isWhole: true };
   const series = table.derived(name);
-  return { kind: 'series', series, trailing: name === 'RETURN' ? table.returns() : series, isClose: false };
+  return { kind: 'series', series, trailing: isSessionReturn(name) ? table.returns(name) : series, isClose: false };
 }
 
 /** Series for windows over a datapoint that is not a statistic itself. */

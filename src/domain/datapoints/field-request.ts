@@ -22,6 +22,7 @@ export const DERIVED_NAMES = [
   'FREE_FLOAT_MARKET_CAP',
   'VALUE_TRADED',
   'RETURN',
+  'PRICE_RETURN',
   'VOLATILITY',
   'MOMENTUM',
   'DIVIDEND_YIELD',
@@ -29,6 +30,10 @@ export const DERIVED_NAMES = [
   'AGE',
 ] as const;
 export type DerivedName = (typeof DERIVED_NAMES)[number];
+
+/** Returns of one session, with dividends and without: no statistics over a window. */
+export type SessionReturn = 'RETURN' | 'PRICE_RETURN';
+export const isSessionReturn = (name: string): name is SessionReturn => name === 'RETURN' || name === 'PRICE_RETURN';
 
 /**
  * Whether the value of a datapoint depends on the universe that it is asked for in, unless the store has a column of its

@@ -4,8 +4,11 @@ import { DERIVED_NAMES, type Dataset, type DerivedName, type FieldRequest } from
 /** Source of a datapoint in one market, or the column that the market lacks. */
 export type Resolution = { readonly dataset: Dataset } | { readonly missing: string };
 
+/** Columns that a market has. */
+export type Columns = Pick<MarketData, 'fields' | 'reference'>;
+
 /** Market first, then reference, then derived, unless the request names its dataset. @cost O(reference columns) */
-export function resolve(market: MarketData, { name, dataset }: Pick<FieldRequest, 'name' | 'dataset'>): Resolution {
+export function resolve(market: Columns, { name, dataset }: Pick<FieldRequest, 'name' | 'dataset'>): Resolution {
   const asks = (candidate: Dataset) => dataset === null || dataset === candidate;
   if (asks('market') && market.fields.has(name)) return { dataset: 'market' };
   if (asks('reference') && market.reference.columns.includes(name)) return { dataset: 'reference' };
@@ -24,6 +27,7 @@ const COLUMNS_NEEDED: Readonly<Record<DerivedName, readonly string[]>> = {
   FREE_FLOAT_MARKET_CAP: ['MARKET_CAP'],
   VALUE_TRADED: ['VOLUME'],
   RETURN: [],
+  PRICE_RETURN: [],
   VOLATILITY: [],
   MOMENTUM: [],
   DIVIDEND_YIELD: [],
@@ -31,7 +35,11 @@ const COLUMNS_NEEDED: Readonly<Record<DerivedName, readonly string[]>> = {
   AGE: [],
 };
 
-function isHeld(market: MarketData, column: string): boolean {
+/** The column that has to be there for a derived datapoint to have values; any other name itself. */
+export const columnBehind = (name: string): string =>
+  isDerived(name) && COLUMNS_NEEDED[name].length > 0 ? columnBehind(COLUMNS_NEEDED[name][0]!) : name;
+
+function isHeld(market: Columns, column: string): boolean {
   if (market.fields.has(column) || market.reference.columns.includes(column)) return true;
   return column === 'MARKET_CAP' && isHeld(market, 'SHARES_OUTSTANDING');
 }

@@ -49,7 +49,7 @@ export function createRollingStatistics(
   const placesOf = placesAmong(followed);
   const ofVolatility = createRolling(followed);
   const ofGrowth = createRolling(followed);
-  const returnsOn = rowsOf(() => table.returns());
+  const returnsOn = rowsOf(() => table.returns('RETURN'));
   let squares: Folding | undefined;
   let factors: Folding | undefined;
   const betas = new Map<number, RollingBetas>();
@@ -70,7 +70,7 @@ export function createRollingStatistics(
       const placesOfUniverse = placesOf(universe);
       if (places === null || placesOfUniverse === null || BETA_CELLS * followed.length * length > CELLS_MAX)
         return null;
-      const rolling = betas.get(length) ?? createRollingBetas(table.returns(), followed, length);
+      const rolling = betas.get(length) ?? createRollingBetas(table.returns('RETURN'), followed, length);
       betas.set(length, rolling);
       return rolling({ ...window, places, universe: placesOfUniverse });
     },

@@ -5,7 +5,7 @@ import type { ReturnGaps } from '../market/return-gaps.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { lastAtMost } from '../numbers/search.js';
 import { dividendHistory, type DividendHistory } from './dividends.js';
-import type { DerivedName } from './field-request.js';
+import type { DerivedName, SessionReturn } from './field-request.js';
 import { resolve } from './resolution.js';
 import type { ExpressionNode } from './expressions/tree.js';
 
@@ -43,6 +43,8 @@ export interface SeriesTerms {
   readonly growth: () => Float64Array;
   /** Where they are no returns between two bars; computed at the first use. */
   readonly gaps: () => ReturnGaps;
+  /** Both without dividends. */
+  readonly price: Pick<SeriesTerms, 'growth' | 'gaps'>;
   /** Names whose VOLATILITY, MOMENTUM and BETA are summed as their windows roll on, ascending; null where none are. */
   readonly followed: Int32Array | null;
   /** Sessions that a FREE_FLOAT stays good for. */
@@ -56,8 +58,8 @@ export interface SeriesTable {
   market(name: string): Series;
   reference(name: string): Series;
   derived(name: Exclude<DerivedName, 'VOLATILITY' | 'MOMENTUM' | 'BETA'>): Series;
-  /** Returns of the total variant that windows read: those between bars on two sessions in a row. */
-  returns(): Series;
+  /** Returns that windows read: those between bars on two sessions in a row. */
+  returns(name: SessionReturn): Series;
   /** Their growth factors: what a product of returns multiplies. */
   growth(): Series;
   /** The value as stored, in the currency of the name: CLOSE times the exchange rate is its price in index currency. */
@@ -78,7 +80,7 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
     market: (name) => once(`market ${name}`, () => panelSeries(sm, name)),
     reference: (name) => once(`reference ${name}`, () => referenceSeries(sm, name)),
     derived: (name) => once(`derived ${name}`, () => derivedSeries(name)),
-    returns: () => once('returns', () => betweenBars(sm, terms, 1)),
+    returns: (name) => once(`returns ${name}`, () => betweenBars(sm, growthBehind(name), 1)),
     growth: () => once('growth', () => betweenBars(sm, terms, 0)),
     inIndexCurrency(series) {
       if (terms.exchange === null) return series;
@@ -87,6 +89,7 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
       return known;
     },
   };
+  const growthBehind = (name: SessionReturn) => (name === 'RETURN' ? terms : terms.price);
   const held = (name: string): Series => (sm.market.fields.has(name) ? table.market(name) : table.reference(name));
 
   function derivedSeries(name: Exclude<DerivedName, 'VOLATILITY' | 'MOMENTUM' | 'BETA'>): Series {
@@ -98,7 +101,8 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
       case 'VALUE_TRADED':
         return table.inIndexCurrency(product(table.market('CLOSE'), held('VOLUME')));
       case 'RETURN':
-        return returnSeries(sm, terms.growth());
+      case 'PRICE_RETURN':
+        return returnSeries(sm, growthBehind(name).growth());
       case 'DIVIDEND_YIELD':
         return yieldSeries(sm, dividendHistory(sm.market));
       case 'AGE':
@@ -259,7 +263,7 @@ function returnSeries(sm: SessionMarket, growth: Float64Array): Series {
 }
 
 /** Growth over the sessions that have a bar as the one before has, each less a number: 1 for returns, 0 for factors. */
-function betweenBars(sm: SessionMarket, terms: SeriesTerms, less: number): Series {
+function betweenBars(sm: SessionMarket, terms: Pick<SeriesTerms, 'growth' | 'gaps'>, less: number): Series {
   const growth = terms.growth();
   const { lastBar, names } = sm;
   return {

@@ -20,6 +20,7 @@ export const RESERVED_INDEX_IDS = [
   'preview',
   'overlay-types',
   'rule-types',
+  'templates',
   'validate',
   'whatif',
   'sweeps',

@@ -1,6 +1,7 @@
 import { compareText } from '../refusals/findings.js';
 import type { IndexDocument } from './index-document.js';
 import type { OptimisationSpec } from './optimisation-spec.js';
+import type { ModelDate } from '../risk/imported/model-dates.js';
 import type { RiskModelDocument } from '../risk/risk-model-document.js';
 
 /** All of a stored risk model that has a bearing on a result. */
@@ -11,13 +12,23 @@ export interface PlannedModel {
   readonly observed_end: string;
   /** SHA-256 of its matrix. */
   readonly covariance: string;
+  /** Of an imported model, ascending; absent of an estimated one. */
+  readonly dates?: readonly ModelDate[];
 }
 
 /** By id of the model. */
 export type PlannedModels = Readonly<Record<string, PlannedModel>>;
 
-export function plannedModel({ asset_ids, observed_end, covariance }: RiskModelDocument): PlannedModel {
-  return { asset_ids, observed_end, covariance: covariance.sha256 };
+export function plannedModel({ asset_ids, observed_end, covariance, imported }: RiskModelDocument): PlannedModel {
+  const planned = { asset_ids, observed_end, covariance: covariance.sha256 };
+  return imported === undefined
+    ? planned
+    : { ...planned, dates: imported.dates.map(({ date, lacks }) => ({ date, lacks })) };
+}
+
+/** The first day whose decisions may use a model. */
+export function knownFrom({ observed_end: end, dates }: Pick<PlannedModel, 'observed_end' | 'dates'>): string {
+  return dates?.[0]?.date ?? end;
 }
 
 /** Id of the stored model that an optimisation is measured by; undefined without one. */

@@ -8,10 +8,11 @@ import { decrement } from './types/decrement.js';
 import { excessReturn } from './types/excess-return.js';
 import { fee } from './types/fee.js';
 import { leverage } from './types/leverage.js';
+import { quanto } from './types/quanto.js';
 import { riskControl } from './types/risk-control.js';
 
 /** Every kind of overlay, in the order of forms. */
-const ENTRIES = [currency, currencyHedged, riskControl, leverage, decrement, excessReturn, blend, fee] as const;
+const ENTRIES = [currency, currencyHedged, quanto, riskControl, leverage, decrement, excessReturn, blend, fee] as const;
 
 export const OVERLAY_TYPES: readonly OverlayType[] = ENTRIES as unknown as readonly OverlayType[]; // Each is asked with its own spec alone.
 
@@ -20,6 +21,7 @@ export const OverlaySpec = z
   .discriminatedUnion('type', [
     currency.schema.meta({ id: 'CurrencyOverlay', description: currency.help }),
     currencyHedged.schema.meta({ id: 'CurrencyHedgedOverlay', description: currencyHedged.help }),
+    quanto.schema.meta({ id: 'QuantoOverlay', description: quanto.help }),
     riskControl.schema.meta({ id: 'RiskControlOverlay', description: riskControl.help }),
     leverage.schema.meta({ id: 'LeverageOverlay', description: leverage.help }),
     decrement.schema.meta({ id: 'DecrementOverlay', description: decrement.help }),

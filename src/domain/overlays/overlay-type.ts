@@ -44,6 +44,28 @@ export interface OverlayPath {
   readonly parts: readonly OverlayPart[];
   /** 1 where exposures are set anew at the close by a schedule, [T]; null where none is. */
   readonly resets: Uint8Array | null;
+  /** Why the exposure after a close is what it is; absent of a type whose exposure follows no target. */
+  readonly explain?: (t: number) => ExposureStep;
+}
+
+/** Reasons for an exposure. */
+export const EXPOSURE_REASONS = {
+  target: 'it is the target',
+  max_change: 'the target is further away than the largest change',
+  within_tolerance: 'the target is within the tolerance of the exposure before',
+  no_review: 'the session is no review',
+} as const;
+
+/** How an overlay came to its exposure after a close. */
+export interface ExposureStep {
+  readonly exposure: number;
+  /** Exposure that it aims at. */
+  readonly target: number;
+  /** Exposure after the close before; null on the first session. */
+  readonly before: number | null;
+  /** Volatility a year behind the target; null before the first return is known. */
+  readonly volatility: number | null;
+  readonly reason: keyof typeof EXPOSURE_REASONS;
 }
 
 export interface OverlayPart {
@@ -88,6 +110,8 @@ export interface OverlayType<S extends z.ZodObject = z.ZodObject> {
   readonly series: (spec: z.output<S>) => readonly SeriesUse[];
   /** Currency that it leads into, null where it stays in that beneath. */
   readonly currency: (spec: z.output<S>) => string | null;
+  /** Whether it needs the exchange rate into that currency. */
+  readonly converts: boolean;
   /** Currencies whose weights in the index beneath it asks for. */
   readonly weighed: (spec: z.output<S>) => readonly string[];
   readonly sentences: (spec: z.output<S>) => readonly string[];
@@ -97,11 +121,11 @@ export interface OverlayType<S extends z.ZodObject = z.ZodObject> {
   readonly path: (spec: z.output<S>, context: OverlayContext) => OverlayPath;
 }
 
-type Optional = 'series' | 'currency' | 'weighed' | 'remarks';
+type Optional = 'series' | 'currency' | 'converts' | 'weighed' | 'remarks';
 
 /** Keeps the parameter types of an entry for its behaviour. */
 export function overlayType<S extends z.ZodObject>(
   entry: Omit<OverlayType<S>, Optional> & Partial<Pick<OverlayType<S>, Optional>>,
 ): OverlayType<S> {
-  return { series: () => [], currency: () => null, weighed: () => [], remarks: () => [], ...entry };
+  return { series: () => [], currency: () => null, converts: true, weighed: () => [], remarks: () => [], ...entry };
 }

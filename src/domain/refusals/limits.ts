@@ -115,6 +115,16 @@ export const LIMIT_SPECS = {
     help: 'Datapoints that an expression reads, each with its lag and window, through those that it names: four a leaf.',
   },
   MAX_DATAPOINTS: { value: 64, help: 'Datapoints that a document defines: one a selection rule.' },
+  MAX_MODEL_DATES: { value: 600, help: 'Dates of an imported risk model: fifty years of months.' },
+  MAX_MODEL_SECURITIES: {
+    value: 3000,
+    help: 'Securities of an imported risk model: a matrix of 72 MB, and its eigenvalues.',
+  },
+  MAX_MODEL_FACTORS: { value: 500, help: 'Factors of an imported risk model.' },
+  MAX_MODEL_NUMBERS: {
+    value: 50_000_000,
+    help: 'Covariances of an imported risk model over all of its dates: 400 MB.',
+  },
   MAX_REPORT_BLOCKS: { value: 100, help: 'Blocks of a report template.' },
   MAX_REPORT_PAGES: { value: 200, help: 'Pages of a rendered report.' },
   MAX_REPORT_POINTS: {

@@ -30,7 +30,7 @@ export const ERRORS = {
   CONSTRAINT_SET_NOT_FOUND: { status: 404, help: 'No constraint set is stored under the id.' },
   RISK_MODEL_NOT_FOUND: { status: 404, help: 'No risk model is stored under the id.' },
   STRATEGY_NOT_FOUND: { status: 404, help: 'No strategy is stored under the id.' },
-  TEMPLATE_NOT_FOUND: { status: 404, help: 'No report template has the id.' },
+  TEMPLATE_NOT_FOUND: { status: 404, help: 'No report template, or published methodology, has the id.' },
   RENDER_NOT_FOUND: { status: 404, help: 'No finished render has the id.' },
   NOTHING_PUBLISHED: { status: 404, help: 'No close of the index was ever published.' },
   VERSION_NOT_FOUND: { status: 404, help: 'The document has no version of the number, or it is a deletion.' },

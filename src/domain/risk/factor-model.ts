@@ -2,6 +2,9 @@
 export const FACTOR_ESTIMATORS = ['statistical', 'industries', 'styles'] as const;
 export type FactorEstimator = (typeof FACTOR_ESTIMATORS)[number];
 
+/** What made a stored factor model. */
+export type FactorSource = FactorEstimator | 'imported';
+
 export function isFactorEstimator(estimator: string): estimator is FactorEstimator {
   return (FACTOR_ESTIMATORS as readonly string[]).includes(estimator);
 }

@@ -1,10 +1,10 @@
-import type { Estimator } from './risk-model-document.js';
+import type { ModelSource } from './risk-model-document.js';
 import { ESTIMATOR_SETTINGS } from './estimator-settings.js';
 
 /** A stored risk model in the result of an optimisation. */
 export interface MeasuringModel {
   readonly modelId: string;
-  readonly estimator: Estimator;
+  readonly estimator: ModelSource;
   readonly settings: SettingsRead;
   /** Dates of its first and last return, YYYY-MM-DD, and their number. */
   readonly start: string;

@@ -3,12 +3,18 @@ import { STRUCTURED_ESTIMATORS } from '#kernels/moments/estimators/structured-co
 import { SHRINKAGE_TARGETS } from '#kernels/moments/shrinkage-target.js';
 import { ESTIMATOR_SETTINGS, settingHelp } from './estimator-settings.js';
 import { FACTOR_ESTIMATORS } from './factor-model.js';
+import type { Finding } from '../refusals/findings.js';
+import { ImportTerms } from './imported/import-terms.js';
 import { AsKnownOn } from '../schema/as-known-on.js';
 import { AssetIdentifier, Id, IsoDate } from '../schema/shape.js';
 
 /** Estimators by their names on the wire. */
 export const ESTIMATORS = ['shrinkage', ...STRUCTURED_ESTIMATORS, ...FACTOR_ESTIMATORS] as const;
 export type Estimator = (typeof ESTIMATORS)[number];
+
+/** What made a stored model: an estimator, or an import. */
+export const MODEL_SOURCES = [...ESTIMATORS, 'imported'] as const;
+export type ModelSource = (typeof MODEL_SOURCES)[number];
 
 /** Most autocovariances that an estimate takes. */
 const LAGS_MAX = 20;
@@ -102,7 +108,8 @@ export const RiskDiagnosticsPayload = z
   .strictObject({
     assets: z.int(),
     observations: z.int().meta({
-      description: 'Sessions used after dropping incomplete ones; of a model by identifiers, days of the store.',
+      description:
+        'Sessions used after dropping incomplete ones; of a model by identifiers, days of the store. 0 of an imported model.',
     }),
     average_correlation: z.number().meta({
       description: 'Mean off-diagonal correlation of the served matrix; 0 of one name, which has none.',
@@ -125,20 +132,23 @@ export type RiskDiagnosticsPayload = z.infer<typeof RiskDiagnosticsPayload>;
 
 export const FactorModelPayload = z
   .strictObject({
-    r_squared: z.number().meta({
+    r_squared: z.number().nullable().meta({
       description:
-        'Mean share of the cross-sectional variance that the factors explain; of principal components their share of all variances.',
+        'Mean share of the cross-sectional variance that the factors explain; of principal components their share of all variances. Null of an imported model.',
     }),
     factors: z
       .array(
         z.strictObject({
-          factor: z.string().meta({ description: 'MARKET, a sector, a style or a principal component.' }),
+          factor: z
+            .string()
+            .meta({ description: 'MARKET, a sector, a style or a principal component; as it was imported.' }),
           volatility: z.number().meta({ description: 'Annualised, of the return of the factor.' }),
           mean_t_statistic: z.number().nullable().meta({
-            description: 'Mean magnitude over the sessions; null of a principal component.',
+            description: 'Mean magnitude over the sessions; null of a principal component and of an imported model.',
           }),
           significant_share: z.number().nullable().meta({
-            description: 'Share of the sessions on which that is above 2; null of a principal component.',
+            description:
+              'Share of the sessions on which that is above 2; null of a principal component and of an imported model.',
           }),
         }),
       )
@@ -146,6 +156,25 @@ export const FactorModelPayload = z
   })
   .meta({ id: 'FactorModelPayload' });
 export type FactorModelPayload = z.infer<typeof FactorModelPayload>;
+
+/** What an import said of its model, and its dates. */
+export const ImportedModelPayload = z
+  .strictObject({
+    ...ImportTerms.shape,
+    dates: z
+      .array(
+        z.strictObject({
+          date: z.string().meta({ description: 'Day from which the model is in force.' }),
+          assets: z.int().meta({ description: 'Securities of the date.' }),
+          repaired: z.boolean(),
+          smallest_eigenvalue: z.number(),
+          lacks: z.array(z.string()).meta({ description: 'Securities of other dates without a covariance.' }),
+        }),
+      )
+      .meta({ description: 'Ascending.' }),
+  })
+  .meta({ id: 'ImportedModelPayload' });
+export type ImportedModelPayload = z.infer<typeof ImportedModelPayload>;
 
 const storedArtifact = z.strictObject({ name: z.string(), bytes: z.int().min(0), sha256: z.string() });
 
@@ -157,7 +186,12 @@ export const RiskModelDocument = z.strictObject({
   diagnostics: RiskDiagnosticsPayload,
   /** Absent of an estimator without factors. */
   factor_model: FactorModelPayload.optional(),
-  request: RiskModelRequest,
+  /** Absent of an imported model. */
+  request: RiskModelRequest.optional(),
+  /** Absent of an estimated model; its matrices follow each other by date, as its factors do. */
+  imported: ImportedModelPayload.optional(),
+  /** Warnings of the import. */
+  findings: z.array(z.custom<Finding>()).optional(),
   /** Names left out, with the reason. */
   excluded: z.record(z.string(), z.string()),
   /** First and last date of the returns used. */
@@ -171,3 +205,8 @@ export const RiskModelDocument = z.strictObject({
   factors: storedArtifact.optional(),
 });
 export type RiskModelDocument = z.infer<typeof RiskModelDocument>;
+
+/** What made a stored model. */
+export function sourceOfModel({ request }: Pick<RiskModelDocument, 'request'>): ModelSource {
+  return request?.estimator ?? 'imported';
+}

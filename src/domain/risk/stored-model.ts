@@ -9,12 +9,24 @@ export interface StoredModel {
   readonly modelId: string;
   /** Names with an estimate, in the order of the matrix. */
   readonly names: readonly string[];
-  /** Last day of the returns it was estimated on. */
+  /** Last day of the returns it was estimated on; the date of an imported one. */
   readonly observedEnd: Day;
   /** Annualised. @throws Refusal DOCUMENT_UNREADABLE */
   readonly covariance: () => PackedMatrix;
   /** What the covariance is made of; absent without factors. @throws Refusal DOCUMENT_UNREADABLE */
   readonly factors?: () => FactorModel;
+  readonly isImported?: boolean;
+  /** The models of earlier dates of an imported one, the newest first; absent of an estimated one. */
+  readonly earlier?: readonly StoredModel[];
+}
+
+/**
+ * The model of a day: of an imported one the newest dated on or before it, the oldest where there is none, which
+ * decisions of that day refuse.
+ */
+export function modelInForce(model: StoredModel, day: Day): StoredModel {
+  const { earlier = [] } = model;
+  return [model, ...earlier].find(({ observedEnd }) => observedEnd <= day) ?? earlier.at(-1) ?? model;
 }
 
 /** Stored models by their id. */
@@ -35,7 +47,8 @@ export interface NamesOfDecision {
  * @throws Refusal LOOK_AHEAD where the model knows returns after the day, MODEL_LACKS_NAMES, DOCUMENT_UNREADABLE
  * @cost N of the rows of the model
  */
-export function modelCovariance(model: StoredModel, { identifiers, day }: NamesOfDecision): Float64Array {
+export function modelCovariance(stored: StoredModel, { identifiers, day }: NamesOfDecision): Float64Array {
+  const model = modelInForce(stored, day);
   const places = placesIn(model, { identifiers, day });
   const covariance = model.covariance();
   const n = identifiers.length;
@@ -61,7 +74,8 @@ export interface FactoredNames {
  * @throws Refusal LOOK_AHEAD where the model knows returns after the day, MODEL_LACKS_NAMES, DOCUMENT_UNREADABLE
  * @cost N K^2 / 2 multiply-adds; the matrix is not read
  */
-export function modelFactors(model: StoredModel, { identifiers, day }: NamesOfDecision): FactoredNames | undefined {
+export function modelFactors(stored: StoredModel, { identifiers, day }: NamesOfDecision): FactoredNames | undefined {
+  const model = modelInForce(stored, day);
   if (model.factors === undefined) return undefined;
   const places = placesIn(model, { identifiers, day });
   const { exposures, covariance, specific, factors } = model.factors();
@@ -76,11 +90,14 @@ export function modelFactors(model: StoredModel, { identifiers, day }: NamesOfDe
 }
 
 /** Where names stand in a model. @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES */
-function placesIn({ modelId, names, observedEnd }: StoredModel, { identifiers, day }: NamesOfDecision): Int32Array {
+function placesIn(
+  { modelId, names, observedEnd, isImported }: StoredModel,
+  { identifiers, day }: NamesOfDecision,
+): Int32Array {
   if (observedEnd > day)
     throw new Refusal(
       'LOOK_AHEAD',
-      `The risk model ${modelId} is estimated on returns up to ${formatDay(observedEnd)}, after the decision of ${formatDay(day)}.`,
+      `The risk model ${modelId} ${isImported === true ? 'is dated' : 'is estimated on returns up to'} ${formatDay(observedEnd)}, after the decision of ${formatDay(day)}.`,
       { model_id: modelId, observed_end: formatDay(observedEnd), decision_date: formatDay(day) },
     );
   const placeOf = new Map(names.map((name, place) => [name, place]));

@@ -163,11 +163,13 @@ export function crossSectionsOf({
       for (let i = 0; i < columns.length; i++) out[i] = rates.rateAt(session, columns[i]!);
     },
   };
-  const growth = () => growthOf(market, growthTerms(treatment, currency, 'total'));
+  const growthWith = (variant: 'total' | 'price') => () => growthOf(market, growthTerms(treatment, currency, variant));
+  const [growth, priceGrowth] = [growthWith('total'), growthWith('price')];
   return createCrossSections(market, {
     exchange: isForeign ? exchange : null,
     growth,
     gaps: () => returnGaps(market, growth()),
+    price: { growth: priceGrowth, gaps: () => returnGaps(market, priceGrowth()) },
     maxStaleSessions: treatment.max_stale_sessions,
     followed: followed ?? null,
     datapoints,

@@ -2,7 +2,14 @@ import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { unknownField } from '../refusals/unknown-field.js';
 import { kindFits } from '../datapoints/expressions/sentences.js';
-import { namesOf, referenceKind, resolve, type ValueKind } from '../datapoints/resolution.js';
+import {
+  columnBehind,
+  namesOf,
+  referenceKind,
+  resolve,
+  type Columns,
+  type ValueKind,
+} from '../datapoints/resolution.js';
 import { readsOfExpression, type Definitions } from '../datapoints/expressions/reads.js';
 import { isField, requestOf, type ComparisonNode } from '../datapoints/expressions/tree.js';
 import type { FieldUse } from '../datapoints/field-use.js';
@@ -37,6 +44,17 @@ export function fieldFindings(
       return [{ severity, path, row_id: rowId, ...problem }];
     });
   });
+}
+
+/** Columns that a market lacks for the datapoints of a document, sorted; those behind derived ones. */
+export function columnsMissing(uses: readonly PlacedUse[], market: Columns, definitions = NO_DEFINITIONS): string[] {
+  const missing = uses.flatMap(({ use }) =>
+    needsOf(use, definitions).flatMap(({ field }) => {
+      const found = resolve(market, field);
+      return 'missing' in found ? [columnBehind(found.missing)] : [];
+    }),
+  );
+  return [...new Set(missing)].sort();
 }
 
 type Problem = Pick<Finding, 'code' | 'message' | 'accepted' | 'value'>;

@@ -2,7 +2,7 @@ import { addMonths, civilOf, dayOf, type Day } from '../time/days.js';
 import type { RuleDocument } from '../documents/index-document.js';
 import { bindPipeline, readsOf } from './bound-pipeline.js';
 import { GROWTH_BASED } from '../datapoints/datapoint-sources.js';
-import { DEFAULT_WINDOW, type FieldRequest } from '../datapoints/field-request.js';
+import { DEFAULT_WINDOW, isSessionReturn, type FieldRequest } from '../datapoints/field-request.js';
 import { YEARS_OF_GROWTH_MAX } from '../datapoints/dividends.js';
 import { readsDividendYears, readsOfExpression, type Definitions } from '../datapoints/expressions/reads.js';
 import type { DatapointExpression } from '../datapoints/expressions/tree.js';
@@ -90,6 +90,6 @@ function reachOf(field: FieldRequest, stale: number): number {
 
 /** Sessions that a datapoint is read over, or back to which its latest value is looked for. */
 function spanOf({ name, window, aggregate }: FieldRequest, stale: number): number {
-  const isStatistic = aggregate !== 'last' || (GROWTH_BASED.has(name) && name !== 'RETURN');
+  const isStatistic = aggregate !== 'last' || (GROWTH_BASED.has(name) && !isSessionReturn(name));
   return Math.max(stale, window ?? (isStatistic ? DEFAULT_WINDOW : 0));
 }

@@ -1,4 +1,4 @@
-import type { RunHeader } from '../backtest/run-file/header.js';
+import { currencyOfSecurities, type RunHeader } from '../backtest/run-file/header.js';
 import type { Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
 import { growthOf } from '../index-mathematics/growth.js';
@@ -24,7 +24,7 @@ export function scenarioMarket(
   { header, weights, by }: { readonly header: RunHeader; readonly weights: HeldOnDate; readonly by: string },
 ): ScenarioMarket {
   const { special_dividends: specialDividends, splits } = header.treatment;
-  const terms = { ...securityTerms('total', header.currency), specialDividends, splits };
+  const terms = { ...securityTerms('total', currencyOfSecurities(header)), specialDividends, splits };
   const groupOf = groupSpells(sm.market, by);
   const held = weights.names.flatMap((identifier, i): HeldName[] =>
     weights.held[i] === 0

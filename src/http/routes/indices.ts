@@ -4,6 +4,7 @@ import type { IndexDeletion } from '#contract/indices/definition.js';
 import type { PurgedDocument } from '#services/history/versions.js';
 import type { DatapointQuestions } from '#services/indices/datapoint-questions.js';
 import type { IndexQuestions } from '#services/indices/index-questions.js';
+import type { MethodologyTemplates } from '#services/indices/methodology-templates.js';
 import type { Indices } from '#services/indices/indices.js';
 import { contentTypeOf, exportFormat } from '../export-format.js';
 import type { Handlers } from '../handler.js';
@@ -13,6 +14,7 @@ export function indexHandlers(
   indices: Indices,
   questions: IndexQuestions,
   datapoints: DatapointQuestions,
+  templates: MethodologyTemplates,
   removals: Removals,
 ): Handlers<typeof indexRoutes> {
   return {
@@ -23,6 +25,11 @@ export function indexHandlers(
     },
     listRuleTypes: () => ({ json: indices.ruleTypes() }),
     listOverlayTypes: () => ({ json: indices.overlayTypes() }),
+    listMethodologyTemplates: () => ({ json: templates.list() }),
+    getMethodologyTemplate: ({ params, query }) => ({ json: templates.get(params.methodology_id, query) }),
+    getMethodologyTemplateLevel: async ({ params, signal }) => ({
+      json: await templates.level(params.methodology_id, signal),
+    }),
     validateIndex: async ({ body }) => ({ json: await indices.validate(body()) }),
     evaluateDatapoint: async ({ body, signal }) => ({ json: await datapoints.evaluate(body(), signal) }),
     previewDocument: async ({ body, signal }) => ({ bytes: await questions.previewDocument(body(), signal) }),

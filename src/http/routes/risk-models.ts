@@ -1,17 +1,35 @@
 import type { riskModelRoutes } from '#contract/risk-models.js';
+import type { riskModelImportRoutes } from '#contract/risk-model-imports.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import { ImportTerms, MODEL_FILES } from '#domain/risk/imported/import-terms.js';
+import { checkShape } from '#domain/schema/shape.js';
+import type { ImportedModelBody, RiskModelImports } from '#services/risk/import-risk-model.js';
 import type { RiskModels } from '#services/risk/risk-models.js';
 import { ARROW_TYPE } from '#views/arrow-type.js';
-import type { Handlers } from '../handler.js';
+import type { Handlers, RouteRequest } from '../handler.js';
 
-export function riskModelHandlers(riskModels: RiskModels): Handlers<typeof riskModelRoutes> {
+export function riskModelHandlers(
+  riskModels: RiskModels,
+  imports: RiskModelImports,
+): Handlers<typeof riskModelRoutes & typeof riskModelImportRoutes> {
   return {
     listRiskModels: async ({ query }) => ({ json: await riskModels.list(query) }),
-    async getRiskModel({ params, media, signal }) {
-      const model = await riskModels.get(params.model_id);
+    async getRiskModel({ params, query, media, signal }) {
+      const model = await riskModels.get(params.model_id, query.date);
       if (media !== ARROW_TYPE) return { stream: model.json(signal), etag: model.etag };
       const { bytes } = await model.arrow(signal);
       return { bytes, type: ARROW_TYPE, etag: `${model.etag}-arrow` };
     },
+    async exportRiskModel({ params, signal }) {
+      const { etag, json } = await riskModels.exported(params.model_id, signal);
+      return { stream: json, etag: `${etag}-export` };
+    },
+    importRiskModel: async (request) => ({
+      json: await imports.importModel(request.params.model_id, importedBody(request), {
+        asker: { client: request.principal.keyId, signal: request.signal },
+        by: request.authorship(),
+      }),
+    }),
     async estimateRiskModel({ params, body, origin }) {
       const status = await riskModels.estimate(params.model_id, body(), origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
@@ -25,4 +43,24 @@ export function riskModelHandlers(riskModels: RiskModels): Handlers<typeof riskM
       return {};
     },
   };
+}
+
+/** The body of an import: JSON that says all, or a file whose query says the rest. @throws Refusal VALIDATION_FAILED */
+function importedBody({
+  query,
+  body,
+  upload,
+}: RouteRequest<(typeof riskModelImportRoutes)['importRiskModel']>): ImportedModelBody {
+  const file = upload();
+  const { date, ...asked } = query;
+  if (file !== undefined) {
+    const { value: terms, findings } = checkShape(ImportTerms, asked);
+    if (terms === undefined) throw refuseWithFindings('query', findings);
+    const format = MODEL_FILES[file.media as keyof typeof MODEL_FILES]; // The route takes no other type.
+    return { kind: 'file', format, terms, date: date ?? null, bytes: file.bytes };
+  }
+  const [name] = Object.keys(query);
+  if (name === undefined) return { kind: 'json', bytes: body() };
+  const message = `${name} is in the body where that is JSON.`;
+  throw refuseWithFindings('query', [{ severity: 'error', code: 'UNKNOWN_FIELD', message, path: name }]);
 }

@@ -8,6 +8,7 @@ import type { FactorModelPayload, RiskDiagnosticsPayload, RiskModelRequest } fro
 import type { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
+import type { ModelDate } from '#domain/risk/imported/model-dates.js';
 import type { MeasuringModel } from '#domain/risk/measuring-model.js';
 import type { ArtifactRef } from '#store/port.js';
 import type { TaskOutputs } from './files.js';
@@ -31,6 +32,18 @@ export interface DatapointQuestion extends Omit<IndexQuestion, 'models'> {
   readonly identifiers: readonly string[];
   /** Values that are answered at most. */
   readonly most: number;
+}
+
+/** The level of a definition that is not stored. */
+export interface LevelSketchQuestion extends Omit<IndexQuestion, 'models'> {
+  /** Sessions that are answered at most. */
+  readonly points: number;
+}
+
+export interface LevelSketch {
+  /** YYYY-MM-DD, ascending. */
+  readonly dates: readonly string[];
+  readonly levels: readonly number[];
 }
 
 export interface EvaluatedDatapoint {
@@ -132,6 +145,8 @@ export interface ModelFile {
   readonly path: string;
   readonly names: readonly string[];
   readonly observedEnd: string;
+  /** Dates of an imported model, whose matrices follow each other in the file; absent of an estimated one. */
+  readonly dates?: readonly ModelDate[];
   /** The factor model that the matrix is made of, for a task that measures by it; absent otherwise. */
   readonly factors?: FactorFile;
 }
@@ -149,4 +164,6 @@ export type ModelFiles = Readonly<Record<string, ModelFile>>;
 export interface StoredMatrix {
   readonly path: string;
   readonly order: number;
+  /** Numbers before it in the file; 0 where it is alone. */
+  readonly at?: number;
 }

@@ -9,7 +9,8 @@ import type { RunState } from '#domain/backtest/stale.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
-import type { FactorEstimator } from '#domain/risk/factor-model.js';
+import type { FactorEstimator, FactorSource } from '#domain/risk/factor-model.js';
+import type { ModelDate } from '#domain/risk/imported/model-dates.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
 import type { HashCells } from '../thread-messages.js';
 import type { ModelFile, ModelFiles } from './indices.js';
@@ -169,9 +170,11 @@ export type FactorMeasure =
 export interface FactorModelFile {
   readonly modelId: string;
   readonly path: string;
-  readonly estimator: FactorEstimator;
+  readonly estimator: FactorSource;
   readonly factors: readonly string[];
   readonly names: readonly string[];
   readonly observedStart: string;
   readonly observedEnd: string;
+  /** Dates of an imported model, whose factors follow each other in the file; absent of an estimated one. */
+  readonly dates?: readonly ModelDate[];
 }

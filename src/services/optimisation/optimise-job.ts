@@ -1,6 +1,7 @@
 import type { OptimisationDocument } from '#domain/documents/optimisation-document.js';
 import type { OptimisationRequest } from '#domain/documents/optimisation-request.js';
 import { storedModelOf } from '#domain/documents/used-models.js';
+import { sourceOfModel } from '#domain/risk/risk-model-document.js';
 import { settingsRead, type MeasuringModel } from '#domain/risk/measuring-model.js';
 import type { OptimisationPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
@@ -57,12 +58,8 @@ async function measuringModel(
 ): Promise<MeasuringModel | null> {
   const modelId = storedModelOf(asked);
   if (modelId === undefined) return null;
-  const {
-    request,
-    diagnostics,
-    observed_start: start,
-    observed_end: end,
-  } = (await requireModel(stored, modelId)).document;
-  const { estimator } = request;
-  return { modelId, estimator, settings: settingsRead(request), start, end, sessions: diagnostics.observations };
+  const { document } = await requireModel(stored, modelId);
+  const { request, diagnostics, observed_start: start, observed_end: end } = document;
+  const settings = request === undefined ? {} : settingsRead(request);
+  return { modelId, estimator: sourceOfModel(document), settings, start, end, sessions: diagnostics.observations };
 }

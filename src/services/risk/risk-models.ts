@@ -1,11 +1,10 @@
-import type { RiskModelCollection, RiskModelView } from '#contract/risk-models.js';
+import type { RiskModelCollection } from '#contract/risk-models.js';
 import { assertOrder, assertHeld } from '#domain/schema/assert-order.js';
-import { unreadFindings } from '#domain/documents/idle-settings.js';
 import { referencesOf } from '#domain/checks/validate-reference.js';
 import { RiskModelRequest, type RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import type { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
 import { canonicalJson } from '#domain/json/canonical-json.js';
-import { compareText, orderFindings, type Finding } from '#domain/refusals/findings.js';
+import { compareText, type Finding } from '#domain/refusals/findings.js';
 import type { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Authorship } from '#domain/documents/version-document.js';
@@ -24,6 +23,16 @@ import { requireRun } from '../stored/run-documents.js';
 import type { RunStates } from '../runs/run-states.js';
 import { findIndex } from '../stored/stored-indices.js';
 import { withUnreadable } from '../shared/skipped.js';
+import {
+  exportTerms,
+  piecesOf,
+  servedModels,
+  servedOn,
+  smallFields,
+  streamOf,
+  summaryOf,
+  type ServedModel,
+} from './risk-model-views.js';
 import { assertNumbers, hasNumbers, modelNotFound, readModel, requireModel } from '../stored/used-models.js';
 
 export interface RiskModelsDependencies {
@@ -50,8 +59,16 @@ export interface RiskModels {
     readonly limit?: number | undefined;
     readonly after?: string | undefined;
   }): Promise<RiskModelCollection>;
-  /** @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
-  get(modelId: string): Promise<RiskModelReading>;
+  /**
+   * @param date of an imported model: the one in force on it, the newest by default
+   * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE, NO_DATA_AT_DATE, VALIDATION_FAILED
+   */
+  get(modelId: string, date?: string): Promise<RiskModelReading>;
+  /** A model as an import reads it. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
+  exported(
+    modelId: string,
+    signal?: AbortSignal,
+  ): Promise<{ readonly etag: string; readonly json: ReadableStream<Uint8Array> }>;
   /**
    * Queues an estimate after every check that needs no returns.
    * @throws Refusal UNIVERSE_REQUIRED, INVALID_RANGE, VALIDATION_FAILED, DOCUMENT_UNREADABLE, NO_DATA_SOURCE,
@@ -70,9 +87,6 @@ export interface RiskModels {
   result(value: unknown): Promise<ReadableStream<Uint8Array>>;
 }
 
-/** Numbers written at a time: a part of about 2 MB. */
-const NUMBERS_PER_PART = 100_000;
-
 /** The request of an absent body. */
 const DEFAULTS = canonicalJson(RiskModelRequest.parse({}));
 
@@ -87,31 +101,51 @@ export function createRiskModels({
 }: RiskModelsDependencies): RiskModels {
   const stored = (modelId: string) => requireModel(documents, modelId);
 
-  const matrixOf = async ({ covariance, asset_ids: assetIds }: RiskModelDocument) => ({
+  const matrixOf = async ({ covariance }: RiskModelDocument, { assetIds, at }: ServedModel) => ({
     path: await artifacts.file(covariance),
     order: assetIds.length,
+    ...(at === undefined ? {} : { at }),
   });
 
-  function json(document: RiskModelDocument, signal?: AbortSignal): ReadableStream<Uint8Array> {
+  function json(document: RiskModelDocument, served: ServedModel, signal?: AbortSignal): ReadableStream<Uint8Array> {
     const write = async (part: RiskModelPart) =>
-      (await jobs.query('risk-model-part', { ...(await matrixOf(document)), part }, signal)).bytes;
-    const pieces = piecesOf(document, write);
-    return new ReadableStream<Uint8Array>({
-      async pull(controller) {
-        const { done, value } = await pieces.next();
-        if (done) controller.close();
-        else controller.enqueue(value);
-      },
-      cancel: () => void pieces.return(undefined),
-    });
+      (await jobs.query('risk-model-part', { ...(await matrixOf(document, served)), part }, signal)).bytes;
+    return streamOf(piecesOf(document, served, write));
+  }
+
+  /** A model as an import reads it, date by date. */
+  async function* importPieces(
+    document: RiskModelDocument,
+    signal?: AbortSignal,
+  ): AsyncGenerator<Uint8Array, undefined> {
+    const { factors, factor_model: told } = document;
+    const encoder = new TextEncoder();
+    yield encoder.encode(`${canonicalJson(exportTerms(document)).slice(0, -1)},"models":[`);
+    for (const [k, served] of servedModels(document).entries()) {
+      const own =
+        factors === undefined || told === undefined
+          ? null
+          : {
+              path: await artifacts.file(factors),
+              at: served.factorsAt,
+              names: told.factors.map(({ factor }) => factor),
+            };
+      const input = { ...(await matrixOf(document, served)), date: served.date, names: served.assetIds, factors: own };
+      if (k > 0) yield encoder.encode(',');
+      yield (await jobs.query('export-risk-model', input, signal)).bytes;
+    }
+    yield encoder.encode(']}');
+    return undefined;
   }
 
   /** A new request without names repeats the stored one, unless it differs otherwise. */
   async function settled(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest> {
     if (request.identifiers.length > 0 || request.index_id !== null) return request;
     const isAbsent = canonicalJson(request) === DEFAULTS;
-    if (isAbsent && (await documents.get('risk-model', modelId)) !== undefined)
-      return (await stored(modelId)).document.request;
+    if (isAbsent && (await documents.get('risk-model', modelId)) !== undefined) {
+      const { request: earlier } = (await stored(modelId)).document;
+      if (earlier !== undefined) return earlier;
+    }
     throw new Refusal(
       'UNIVERSE_REQUIRED',
       `The risk model ${modelId} needs identifiers or an index_id (--identifiers or --index).`,
@@ -169,19 +203,25 @@ export function createRiskModels({
       const lost = page.length - readable.length;
       return { risk_models: readable.map(summaryOf), ...withUnreadable({ skipped, skipped_causes }, lost) };
     },
-    async get(modelId) {
+    async get(modelId, date) {
       const { document, etag } = await stored(modelId);
+      const served = servedOn(document, date);
       await assertNumbers(artifacts, document); // Before the first byte is out.
       return {
         etag,
-        json: (signal) => json(document, signal),
+        json: (signal) => json(document, served, signal),
         arrow: async (signal) =>
           jobs.query(
             'risk-model-arrow',
-            { ...(await matrixOf(document)), assetIds: document.asset_ids, body: smallFields(document) },
+            { ...(await matrixOf(document, served)), assetIds: served.assetIds, body: smallFields(document, served) },
             signal,
           ),
       };
+    },
+    async exported(modelId, signal) {
+      const { document, etag } = await stored(modelId);
+      await assertNumbers(artifacts, document);
+      return { etag, json: streamOf(importPieces(document, signal)) };
     },
     async estimate(modelId, asked, origin) {
       const request = await settled(modelId, asked);
@@ -203,21 +243,22 @@ export function createRiskModels({
       const { start, end } = request;
       assertOrder({ start, end });
       const { document } = await stored(modelId);
-      const { identifiers, index_id: ownIndex } = document.request;
+      const settings = estimatedBy(document);
+      const { identifiers, index_id: ownIndex } = settings;
       const estimatedOn = identifiers.length > 0 ? null : ownIndex;
       const indexId = request.index_id ?? estimatedOn;
       if (indexId !== null && indexId !== estimatedOn) await indexOfRun(indexId);
-      const known = await dataVersions.at(document.request.as_known_on);
+      const known = await dataVersions.at(settings.as_known_on);
       assertHeld(known.served.market, { start, end });
       return jobs.submit({
         kind: validation,
         payload: {
           model_id: modelId,
           request,
-          model: { asset_ids: document.asset_ids, request: document.request },
+          model: { asset_ids: document.asset_ids, request: settings },
           terms: estimatedOn === null ? null : await termsOf(estimatedOn),
           index_id: indexId,
-          ...versionOf(document.request, known),
+          ...versionOf(settings, known),
         },
         request,
         estimatedBytes: estimatedBytes(known.served.market, document.asset_ids.length),
@@ -235,18 +276,18 @@ export function createRiskModels({
       const document = readModel(value);
       if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', 'The result of the job cannot be read.');
       await assertNumbers(artifacts, document);
-      return json(document);
+      return json(document, servedOn(document));
     },
   };
 }
 
-function summaryOf({
-  model_id,
-  request: { estimator },
-  diagnostics,
-}: RiskModelDocument): RiskModelCollection['risk_models'][number] {
-  const { assets, average_correlation, observations, positive_semi_definite } = diagnostics;
-  return { model_id, estimator, assets, average_correlation, observations, positive_semi_definite };
+/** Settings that an estimated model can be estimated by again. @throws Refusal VALIDATION_FAILED of an imported one */
+function estimatedBy({ model_id: modelId, request }: RiskModelDocument): RiskModelRequest {
+  if (request !== undefined) return request;
+  const message = `The risk model ${modelId} was imported; a validation needs settings of an estimate.`;
+  throw refuseWithFindings('request', [
+    { severity: 'error', code: 'NOT_IN_CHOICES', path: 'model_id', message, value: modelId },
+  ]);
 }
 
 /** @throws Refusal VALIDATION_FAILED with one finding for each name that the store does not hold */
@@ -265,64 +306,6 @@ function assertKnown(market: MarketData, identifiers: readonly string[]): void {
     ];
   });
   if (findings.length > 0) throw refuseWithFindings('request', findings);
-}
-
-/** Members of the view that are written piece by piece. */
-type Streamed = 'asset_ids' | 'correlation' | 'covariance' | 'volatilities';
-
-/** Findings are those of the domain, which the wire shows as they are. */
-type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
-
-/** The other members of the view. */
-function smallFields({
-  model_id,
-  diagnostics,
-  factor_model: factorModel,
-  request,
-  excluded,
-  observed_start,
-  observed_end,
-  content_hash,
-  precision,
-}: RiskModelDocument): Served<Omit<RiskModelView, Streamed>> {
-  return {
-    model_id,
-    diagnostics,
-    ...(factorModel === undefined ? {} : { factor_model: factorModel }),
-    start: request.start,
-    end: request.end,
-    excluded,
-    findings: orderFindings(unreadFindings(request)),
-    observed_start,
-    observed_end,
-    content_hash,
-    precision,
-  };
-}
-
-/** The view as pieces of JSON text: head, rows of both frames, tail. */
-async function* piecesOf(
-  document: RiskModelDocument,
-  write: (part: RiskModelPart) => Promise<Uint8Array>,
-): AsyncGenerator<Uint8Array, undefined> {
-  const encoder = new TextEncoder();
-  const { asset_ids: assetIds } = document;
-  const ids = JSON.stringify(assetIds);
-  const step = Math.max(1, Math.floor(NUMBERS_PER_PART / assetIds.length));
-  yield encoder.encode(`{"model_id":${JSON.stringify(document.model_id)},"asset_ids":${ids}`);
-  for (const part of ['correlation', 'covariance'] as const) {
-    yield encoder.encode(`,"${part}":{"index":${ids},"columns":${ids},"data":[`);
-    for (let from = 0; from < assetIds.length; from += step) {
-      if (from > 0) yield encoder.encode(',');
-      yield await write({ part, from, to: Math.min(from + step, assetIds.length) });
-    }
-    yield encoder.encode(']}');
-  }
-  yield encoder.encode(',"volatilities":');
-  yield await write({ part: 'volatilities', assetIds });
-  const { model_id: _, ...rest } = smallFields(document);
-  yield encoder.encode(`,${canonicalJson(rest).slice(1)}`);
-  return undefined;
 }
 
 /** Panel and its reading, matrix, its packed copy and the workspace of its eigenvalues. */

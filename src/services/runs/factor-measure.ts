@@ -1,4 +1,4 @@
-import type { RiskModelDocument } from '#domain/risk/risk-model-document.js';
+import { sourceOfModel, type RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { FACTOR_ESTIMATORS, isFactorEstimator, type FactorEstimator } from '#domain/risk/factor-model.js';
@@ -54,14 +54,16 @@ function assertOne(ways: Readonly<Record<string, string | undefined>>): void {
 
 async function storedFactors(
   artifacts: Pick<ArtifactStore, 'file'>,
-  { model_id: modelId, request, factor_model: told, factors: file, ...document }: RiskModelDocument,
+  { model_id: modelId, request, imported, factor_model: told, factors: file, ...document }: RiskModelDocument,
 ): Promise<FactorModelFile> {
-  const { estimator } = request;
-  if (!isFactorEstimator(estimator) || told === undefined)
+  const source = sourceOfModel({ request });
+  if ((source !== 'imported' && !isFactorEstimator(source)) || told === undefined)
     throw refused(
       'NOT_IN_CHOICES',
       'risk_model',
-      `The risk model ${modelId} is estimated by ${estimator}, which has no factors; ${FACTOR_ESTIMATORS.join(', ')} have.`,
+      source === 'imported'
+        ? `The risk model ${modelId} was imported as covariances, without factors.`
+        : `The risk model ${modelId} is estimated by ${source}, which has no factors; ${FACTOR_ESTIMATORS.join(', ')} have.`,
     );
   if (file === undefined)
     throw refused(
@@ -72,11 +74,12 @@ async function storedFactors(
   return {
     modelId,
     path: await artifacts.file(file),
-    estimator,
+    estimator: source,
     factors: told.factors.map(({ factor }) => factor),
     names: document.asset_ids,
     observedStart: document.observed_start,
     observedEnd: document.observed_end,
+    ...(imported === undefined ? {} : { dates: imported.dates.map(({ date, lacks }) => ({ date, lacks })) }),
   };
 }
 

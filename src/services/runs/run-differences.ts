@@ -22,6 +22,7 @@ import { effectsOf, type Causes, type Inputs, type Side, type Unknown } from './
 import { assertUndamaged } from '../stored/damaged-runs.js';
 import { columnsFile, requireRun } from '../stored/run-documents.js';
 import type { RunStates } from './run-states.js';
+import { contentOf } from '../stored/used-models.js';
 import { storedPlan, withDefaults } from '../stored/stored-plans.js';
 
 export interface RunDifferenceJobDependencies {
@@ -76,12 +77,12 @@ export function createRunDifferenceJob({
   async function modelsOf(plan: BacktestPlan, sides: readonly Side[]): Promise<{ readonly models?: ModelFiles }> {
     if (plan.models === undefined) return {};
     const files: Record<string, ModelFiles[string]> = {};
-    for (const [id, { asset_ids: names, observed_end: observedEnd }] of Object.entries(plan.models)) {
+    for (const [id, model] of Object.entries(plan.models)) {
       const side = sides.find(
         (each) => canonicalJson(each.plan.models?.[id] ?? null) === canonicalJson(plan.models![id]),
       );
       const file = side?.run.artifacts.models?.[id];
-      if (file !== undefined) files[id] = { path: await artifacts.file(file), names, observedEnd };
+      if (file !== undefined) files[id] = { path: await artifacts.file(file), ...contentOf(model) };
     }
     return { models: files };
   }

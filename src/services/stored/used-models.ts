@@ -1,6 +1,12 @@
 import { RiskModelDocument, type Estimator } from '#domain/risk/risk-model-document.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { plannedModel, usedModels, type PlannedModel, type PlannedModels } from '#domain/documents/used-models.js';
+import {
+  knownFrom,
+  plannedModel,
+  usedModels,
+  type PlannedModel,
+  type PlannedModels,
+} from '#domain/documents/used-models.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -204,8 +210,9 @@ export function modelReferences(
   return { models: Object.fromEntries(references) as ModelReferences };
 }
 
-function contentOf({ asset_ids: names, observed_end: observedEnd }: PlannedModel) {
-  return { names, observedEnd };
+/** What a task is told of a planned model beside its files. */
+export function contentOf({ asset_ids: names, observed_end: observedEnd, dates }: PlannedModel) {
+  return { names, observedEnd, ...(dates === undefined ? {} : { dates }) };
 }
 
 /** By id, the stored models that documents use. @throws Refusal VALIDATION_FAILED */
@@ -243,7 +250,11 @@ export async function lookAheadOf(
   const found = await reader.get('risk-model', used);
   const model = found === undefined || 'unreadable' in found ? undefined : readModel(found.body);
   const firstDay = market?.dates[0] ?? null;
-  return lookAheadFindings(document, { calendar, firstDay, observedEndOf: () => model?.observed_end });
+  return lookAheadFindings(document, {
+    calendar,
+    firstDay,
+    observedEndOf: () => model && knownFrom(plannedModel(model)),
+  });
 }
 
 function notStored(modelId: string, indexId: string): Finding {

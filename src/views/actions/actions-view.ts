@@ -1,5 +1,5 @@
 import type { ActionsView } from '#contract/analytics/actions.js';
-import { runShareTerms, runTreatment } from '#domain/backtest/run-file/header.js';
+import { currencyOfSecurities, runShareTerms, runTreatment } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import {
   offerChoices,
@@ -169,7 +169,7 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: 
   const isFixed = isDivisorFixed(columns);
   const isTotal = sm.market.adjustment === 'total';
   const shareTerms = runShareTerms(columns.header.treatment);
-  const growth = { ...growthTerms(treatment, columns.header.currency, variant), ...shareTerms };
+  const growth = { ...growthTerms(treatment, currencyOfSecurities(columns.header), variant), ...shareTerms };
   const terms = { sm, rates, treatment, growth };
   /** Worth of a share of one name in shares of another, of shares as they are on the ex-date. */
   const worthIn =

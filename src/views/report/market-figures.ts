@@ -1,4 +1,5 @@
 import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
+import { currencyOfSecurities } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
 import { dividendsPaid, dividendsToCome } from '#domain/dividends/dividend-fractions.js';
@@ -57,7 +58,7 @@ export function rebalanceOrders(columns: RunColumns, sm: SessionMarket, aum: num
   const target = columns.f64('targets', (header.rebalances.length - 1) * H, header.rebalances.length * H);
   const session = sm.sessionAt(columns.i32('days', at, at + 1)[0]!);
   const request = RebalancePackRequest.parse({ aum });
-  const rates = exchangeRates(sm, header.currency);
+  const rates = exchangeRates(sm, currencyOfSecurities(header));
   const names = header.names.flatMap((identifier, i): (KnownName & { readonly held: number })[] => {
     const column = sm.columnOf(identifier);
     if (column < 0 || (before[i] === 0 && target[i] === 0)) return [];

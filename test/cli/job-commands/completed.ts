@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 
 /** Lines as far as they are typed, and what is offered for their last word. */
 export const COMPLETED: readonly (readonly [line: string, words: readonly string[]])[] = [
-  ['impor', ['import']],
+  ['impor', ['import', 'import-risk']],
   ['index sho', ['show']],
   ['backtest EVEN --if-', ['--if-stale']],
   ['weights EVEN --c', ['--csv']],

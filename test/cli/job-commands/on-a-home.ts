@@ -124,6 +124,17 @@ export function describeOnAHome(): void {
       expect([risk.status, linesOf(risk.out).at(-1)]).toMatchObject([0, { result: { diagnostics: { assets: 4 } } }]);
       const denoised = await onHome(['risk', 'clean', '--index', 'EVEN', '--estimator', 'denoised']);
       expect(denoised.status).toBe(0);
+      const ids = linesOf(risk.out).at(-1)!['result'] as { readonly asset_ids: readonly [string, string] };
+      const [a, b] = ids.asset_ids;
+      await writeFile(file('outside.csv'), `identifier,${a},${b}\n${a},0.0004,0.0001\n${b},0.0001,0.0003\n`);
+      const outside = ['import-risk', 'outside', file('outside.csv'), '--units', 'daily'];
+      const imported = await onHome([...outside, '--date', '2020-12-31']);
+      expect([imported.status, linesOf(imported.out).at(-1)]).toMatchObject([
+        0,
+        { result: { model_id: 'outside', assets: 2, imported: { units: 'daily', dates: [{ date: '2020-12-31' }] } } },
+      ]);
+      const undated = await onHome(outside);
+      expect([undated.status, undated.err]).toMatchObject([2, expect.stringContaining('query date says it')]);
       const words = ['validate-risk', 'clean', '--sessions', '60', '--horizon', '10', '--random', '3'];
       const validated = await onHome([...words, '--eigenportfolios', '2']);
       expect([validated.status, linesOf(validated.out).at(-1)]).toMatchObject([

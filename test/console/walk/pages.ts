@@ -54,6 +54,7 @@ async function addresses({ service }: Desk): Promise<readonly string[]> {
     `${index}/edit`,
     `${index}-OPT/edit`,
     `${index}?tab=versions&version=1`,
+    '/console/indices/templates',
     '/console/calendar',
     '/console/risk-models',
     '/console/risk-models/daily',

@@ -113,6 +113,27 @@ export function describeStudies(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
+  test('a risk model from a file is imported, and what is wrong with one is shown at its place', async () => {
+    const { complaints, page, service } = desk();
+    const { body: exported } = await service.ask<{ readonly models: readonly object[] }>(
+      'GET',
+      '/risk-models/daily/export',
+    );
+    const file = (name: string, text: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) });
+    await page.getByRole('link', { name: 'Optimise' }).first().click();
+    await page.getByRole('link', { name: 'Risk models' }).click();
+    await page.getByLabel('Id of the import *').fill('vendor');
+    const files = page.getByRole('form', { name: 'Import a model' }).locator('input[type=file]');
+    await files.setInputFiles(file('broken.csv', 'date,identifier,AAA\n2024-01-31,AAA,x\n'));
+    await page.getByText('The cell is x; a finite number is needed.').waitFor();
+    await files.setInputFiles(file('model.json', JSON.stringify(exported)));
+    const figures = page.getByLabel('Figures of the model');
+    await figures.waitFor();
+    expect(await figures.textContent()).toContain('Dates1');
+    expect((await service.ask('GET', '/risk-models/vendor/export')).body).toEqual(exported);
+    expect(complaints.filter((text) => !text.includes('422'))).toEqual([]);
+  });
+
   test('runs are compared on their common dates, and variants swept over a parameter', async () => {
     const { complaints, page, service } = desk();
     await page.getByRole('link', { name: 'Compare' }).click();

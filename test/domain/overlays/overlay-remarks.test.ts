@@ -75,6 +75,14 @@ const IDLE: readonly (readonly [Spec, readonly string[], Spec, object])[] = [
     {},
   ],
   [{ ...risk, target: 0.4, max_leverage: 0.2 }, ['overlay.target'], { ...risk, target: 2, max_leverage: 0.2 }, {}],
+  [{ ...risk, max_change: 1.5 }, ['overlay.max_change'], risk, {}],
+  [
+    { ...risk, max_leverage: 0.4, tolerance: 0.4, max_change: 0.1, review: 'monthly' },
+    ['overlay.max_change', 'overlay.review', 'overlay.tolerance'],
+    { ...risk, max_leverage: 0.4, tolerance: 0.4 },
+    {},
+  ],
+  [{ type: 'quanto', to: 'USD' }, ['overlay.to'], { type: 'fee', percent: 0 }, {}],
   [
     { type: 'leverage', factor: 1, financing: 'DOMESTIC', spread_bps: 30, cost_bps: 5, basis: 365 },
     ['overlay.basis', 'overlay.cost_bps', 'overlay.factor', 'overlay.financing', 'overlay.spread_bps'],

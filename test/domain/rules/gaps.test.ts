@@ -83,7 +83,10 @@ const FIELDS: readonly Partial<FieldRequest>[] = [
   { name: 'VOLATILITY' },
   { name: 'MOMENTUM' },
   { name: 'BETA' },
-  ...AGGREGATES.filter((aggregate) => aggregate !== 'last').map((aggregate) => ({ name: 'RETURN', aggregate })),
+  ...AGGREGATES.filter((aggregate) => aggregate !== 'last').flatMap((aggregate) => [
+    { name: 'RETURN', aggregate },
+    { name: 'PRICE_RETURN', aggregate },
+  ]),
 ];
 
 const STATISTICS: Readonly<Record<string, (values: number[]) => number | null>> = {
@@ -102,7 +105,8 @@ function byDefinition(slow: SlowMarket, field: FieldRequest, session: number, na
   if (t < 0) return null;
   if (field.name === 'VOLATILITY') return slow.volatility(name, t, window);
   if (field.name === 'MOMENTUM') return slow.momentum(name, session, window, field.lag);
-  if (field.name === 'RETURN') return slow.over('RETURN', name, t, window, STATISTICS[field.aggregate]!);
+  if (field.name === 'RETURN' || field.name === 'PRICE_RETURN')
+    return slow.over(field.name, name, t, window, STATISTICS[field.aggregate]!);
   const sessions = Array.from({ length: window }, (_, k) => t - window + 1 + k).filter((s) => s >= 0);
   const pairs = sessions.flatMap((s) => {
     const all = slow.identifiers.map((other) => slow.betweenBars(other, s)).filter((value) => value !== null);

@@ -61,6 +61,7 @@ describe('a history that is too short for a datapoint', () => {
     ['BETA', { window: 41, lag: 1 }],
     ['CLOSE', { window: 21, aggregate: 'mean' }],
     ['RETURN', { lag: 3 }],
+    ['PRICE_RETURN', { lag: 3 }],
     ['CLOSE', { lag: 30 }],
   ] as const)('ends for %s %o on the session that is told, and not before', (name, request) => {
     const { pipeline, currency } = documentOf(RANKED);

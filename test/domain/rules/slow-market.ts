@@ -48,6 +48,8 @@ export function slowMarket(market: MarketData, staleMax = 5) {
         return times(cell('CLOSE', name, t), cell('VOLUME', name, t));
       case 'RETURN':
         return growth(name, t) === null ? null : growth(name, t)! - 1;
+      case 'PRICE_RETURN':
+        return growth(name, t, false) === null ? null : growth(name, t, false)! - 1;
       case 'AGE': {
         const first = dates.findIndex((_, s) => cell('CLOSE', name, s) !== null);
         return first < 0 || first > t ? null : t - first;
@@ -75,8 +77,8 @@ export function slowMarket(market: MarketData, staleMax = 5) {
     }
   };
 
-  /** Total growth from the session before: splits, then cash on the new share basis. */
-  const growth = (name: string, t: number): number | null => {
+  /** Growth from the session before: splits, then cash on the new share basis; without dividends, other cash alone. */
+  const growth = (name: string, t: number, hasDividends = true): number | null => {
     if (t < 1) return null;
     const before = carriedClose(name, t - 1);
     if (before === null) return null;
@@ -85,7 +87,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
       .filter(({ type }) => ACTION_KINDS[type] === 'ratio')
       .reduce((product, { value }) => product * value, 1);
     const cash = today
-      .filter(({ type }) => ACTION_KINDS[type] === 'cash')
+      .filter(({ type }) => ACTION_KINDS[type] === 'cash' && (hasDividends || type !== 'DIVIDEND'))
       .reduce((total, { value }) => total + value, 0);
     const price = cell('CLOSE', name, t) ?? before / ratio;
     return (ratio * (price + cash)) / before;
@@ -101,13 +103,14 @@ export function slowMarket(market: MarketData, staleMax = 5) {
   };
 
   /** The return of a session as windows read it: between two bars on sessions in a row. */
-  const betweenBars = (name: string, t: number): number | null =>
-    cell('CLOSE', name, t) === null || cell('CLOSE', name, t - 1) === null ? null : growth(name, t)! - 1;
+  const betweenBars = (name: string, t: number, hasDividends = true): number | null =>
+    cell('CLOSE', name, t) === null || cell('CLOSE', name, t - 1) === null ? null : growth(name, t, hasDividends)! - 1;
 
   const windowValues = (field: string, name: string, t: number, window: number): number[] => {
     const values: number[] = [];
     for (let s = Math.max(0, t - window + 1); s <= t; s++) {
-      const value = field === 'RETURN' ? betweenBars(name, s) : own(field, name, s);
+      const isReturn = field === 'RETURN' || field === 'PRICE_RETURN';
+      const value = isReturn ? betweenBars(name, s, field === 'RETURN') : own(field, name, s);
       if (value !== null) values.push(value);
     }
     return values;

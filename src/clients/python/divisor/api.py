@@ -174,6 +174,22 @@ class Operations:
         """Every kind of overlay: formula, where it is published, parameters."""
         return cast("c.OverlayTypes", self._transport.json("GET", "/indices/overlay-types"))
 
+    def list_methodology_templates(self) -> c.MethodologyTemplateCollection:
+        """Published methodologies as templates, with what each reads and whether the served store can run it."""
+        return cast("c.MethodologyTemplateCollection", self._transport.json("GET", "/indices/templates"))
+
+    def get_methodology_template(self, methodology_id: str, *, index_id: Optional[str] = None, base_date: Optional[c.Date] = None) -> c.MethodologyTemplateDetail:
+        """One published methodology as index documents, ready to be stored.
+
+        :param index_id: Id of the index; those of further documents begin with it. Default: the ids of the template.
+        :param base_date: Base date of every document. Default: a year into the served store, or that of the template.
+        """
+        return cast("c.MethodologyTemplateDetail", self._transport.json("GET", f"/indices/templates/{word(methodology_id)}", query={"index_id": index_id, "base_date": base_date}))
+
+    def get_methodology_template_level(self, methodology_id: str) -> c.MethodologyTemplateLevel:
+        """A published methodology on the served store: its level over the last three years; nothing is stored."""
+        return cast("c.MethodologyTemplateLevel", self._transport.json("GET", f"/indices/templates/{word(methodology_id)}/level"))
+
     def validate_index(self, body: c.IndexDocumentBody) -> c.ValidationReport:
         """Everything there is to say about a definition; nothing is stored."""
         return cast("c.ValidationReport", self._transport.json("POST", "/indices/validate", body=body))
@@ -684,22 +700,24 @@ class Operations:
         """
         return cast("c.RiskModelCollection", self._transport.json("GET", "/risk-models", query={"limit": limit, "after": after}))
 
-    def get_risk_model(self, model_id: str, *, format: Optional[Literal["json", "arrow"]] = None) -> c.RiskModelView:
+    def get_risk_model(self, model_id: str, *, date: Optional[c.Date] = None, format: Optional[Literal["json", "arrow"]] = None) -> c.RiskModelView:
         """A risk model with its matrices.
 
         :param model_id: Id of the risk model.
+        :param date: Of an imported model: the one in force on this day is served, the newest by default.
         :param format: Instead of `Accept`.
         """
-        return cast("c.RiskModelView", self._transport.json("GET", f"/risk-models/{word(model_id)}", query={"format": format}))
+        return cast("c.RiskModelView", self._transport.json("GET", f"/risk-models/{word(model_id)}", query={"date": date, "format": format}))
 
-    def get_risk_model_content(self, model_id: str, media: Literal["application/vnd.apache.arrow.stream"], *, format: Optional[Literal["json", "arrow"]] = None) -> bytes:
+    def get_risk_model_content(self, model_id: str, media: Literal["application/vnd.apache.arrow.stream"], *, date: Optional[c.Date] = None, format: Optional[Literal["json", "arrow"]] = None) -> bytes:
         """A risk model with its matrices.
 
         :param model_id: Id of the risk model.
         :param media: What is wanted instead of JSON.
+        :param date: Of an imported model: the one in force on this day is served, the newest by default.
         :param format: Instead of `Accept`.
         """
-        return self._transport.content("GET", f"/risk-models/{word(model_id)}", query={"format": format}, accept=media)
+        return self._transport.content("GET", f"/risk-models/{word(model_id)}", query={"date": date, "format": format}, accept=media)
 
     def delete_risk_model(self, model_id: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
         """Forget a risk model.
@@ -725,6 +743,24 @@ class Operations:
         :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
         """
         return Job(self._transport, self._transport.json("POST", f"/risk-models/{word(model_id)}/validate", body=body, query={"callback": callback}))
+
+    def import_risk_model(self, model_id: str, body: c.RiskModelImportInput, *, units: Optional[Literal["annual", "daily"]] = None, annualisation: Optional[int] = None, repair: Optional[bool] = None, date: Optional[c.Date] = None) -> c.RiskModelImportResult:
+        """Store a risk model from outside.
+
+        :param model_id: Id of the risk model.
+        :param units: As in the body of JSON. Needed with a file.
+        :param annualisation: As in the body of JSON.
+        :param repair: As in the body of JSON.
+        :param date: Date of a file without a column `date`.
+        """
+        return cast("c.RiskModelImportResult", self._transport.json("POST", f"/risk-models/{word(model_id)}/import", body=body, query={"units": units, "annualisation": annualisation, "repair": repair, "date": date}))
+
+    def export_risk_model(self, model_id: str) -> c.RiskModelImport:
+        """A risk model as an import reads it.
+
+        :param model_id: Id of the risk model.
+        """
+        return cast("c.RiskModelImport", self._transport.json("GET", f"/risk-models/{word(model_id)}/export"))
 
     def replay_run(self, index_id: str, body: Optional[Mapping[str, Any]] = None, *, run_id: Optional[str] = None, callback: Optional[str] = None) -> Job[c.ReplayView]:
         """Run a stored run again, as a job, and say whether it comes out equal.

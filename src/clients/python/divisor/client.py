@@ -198,6 +198,22 @@ class Divisor:
         kept = "xlsx" if file.suffix == ".xlsx" else "csv.zip"
         return self.request("POST", "/data/import", {"name": file.stem, "format": kept, "content": content, **fields})
 
+    def import_risk_file(self, model_id: str, path: Union[str, Path], **fields: Any) -> Any:
+        """Stores a risk model from outside: a .json file as `GET /risk-models/{model_id}/export` answers it, or a .csv or
+        .arrow file with `units="annual"` or `"daily"`, and `date`, `annualisation` and `repair` where they are needed.
+
+        :raises ValueError: for a file of another kind
+        """
+        file = Path(path)
+        address = f"/risk-models/{word(model_id)}/import"
+        if file.suffix == ".json":
+            return self.request("POST", address, {**json.loads(file.read_text("utf-8")), **fields})
+        kind = {".csv": "text/csv", ".arrow": ARROW}.get(file.suffix)
+        if kind is None:
+            raise ValueError(f"{file} must be one of .json, .csv, .arrow.")
+        file.stat()  # a file that is not there is no lost connection
+        return self.transport.upload(address, lambda: _pieces(file), kind, fields)
+
     def serve(self, store_id: str) -> Any:
         """Serves a store, reading it afresh; one that is served already stays as it is."""
         try:

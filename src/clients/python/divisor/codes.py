@@ -72,7 +72,7 @@ class StrategyNotFound(DivisorError):
 
 
 class TemplateNotFound(DivisorError):
-    """No report template has the id."""
+    """No report template, or published methodology, has the id."""
 
 
 class RenderNotFound(DivisorError):

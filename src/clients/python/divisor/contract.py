@@ -2822,19 +2822,19 @@ class FactorExposureRow(_FactorExposureRow, total=False):
 
 
 class FactorModelPayloadFactors(t.TypedDict):
-    #: MARKET, a sector, a style or a principal component.
+    #: MARKET, a sector, a style or a principal component; as it was imported.
     factor: str
     #: Annualised, of the return of the factor.
     volatility: float
-    #: Mean magnitude over the sessions; null of a principal component.
+    #: Mean magnitude over the sessions; null of a principal component and of an imported model.
     mean_t_statistic: t.Optional[float]
-    #: Share of the sessions on which that is above 2; null of a principal component.
+    #: Share of the sessions on which that is above 2; null of a principal component and of an imported model.
     significant_share: t.Optional[float]
 
 
 class FactorModelPayload(t.TypedDict):
-    #: Mean share of the cross-sectional variance that the factors explain; of principal components their share of all variances.
-    r_squared: float
+    #: Mean share of the cross-sectional variance that the factors explain; of principal components their share of all variances. Null of an imported model.
+    r_squared: t.Optional[float]
     #: In the order of the model.
     factors: t.Sequence[FactorModelPayloadFactors]
 
@@ -3869,6 +3869,73 @@ class ImportResult(t.TypedDict):
     findings: t.Sequence[Finding]
 
 
+class ImportedModelDateCovariance(t.TypedDict):
+    #: Securities.
+    index: t.Sequence[str]
+    #: The same securities.
+    columns: t.Sequence[str]
+    #: Rows of numbers.
+    data: t.Sequence[t.Sequence[t.Any]]
+
+
+class ImportedModelDateExposures(t.TypedDict):
+    #: Securities.
+    index: t.Sequence[str]
+    #: Factors.
+    columns: t.Sequence[str]
+    #: Rows of numbers.
+    data: t.Sequence[t.Sequence[t.Any]]
+
+
+class ImportedModelDateFactorCovariance(t.TypedDict):
+    #: Factors.
+    index: t.Sequence[str]
+    #: The same factors.
+    columns: t.Sequence[str]
+    #: Rows of numbers.
+    data: t.Sequence[t.Sequence[t.Any]]
+
+
+class _ImportedModelDate(t.TypedDict):
+    #: Day from which the model is in force, ascending.
+    date: str
+
+
+class ImportedModelDate(_ImportedModelDate, total=False):
+    #: Covariances of the securities; as GET /risk-models/{model_id} answers them.
+    covariance: ImportedModelDateCovariance
+    #: B: exposures of the securities to the factors, with factor_covariance and specific_variances.
+    exposures: ImportedModelDateExposures
+    #: F: covariances of the factors.
+    factor_covariance: ImportedModelDateFactorCovariance
+    #: D: specific variance by security.
+    specific_variances: t.Mapping[str, t.Any]
+
+
+class ImportedModelPayloadDates(t.TypedDict):
+    #: Day from which the model is in force.
+    date: str
+    #: Securities of the date.
+    assets: int
+    #: Whether negative eigenvalues were clipped.
+    repaired: bool
+    #: Of the matrix as served.
+    smallest_eigenvalue: float
+    #: Securities of other dates without a covariance.
+    lacks: t.Sequence[str]
+
+
+class ImportedModelPayload(t.TypedDict):
+    #: Period of variances and covariances: a year, or a session, which is multiplied by `annualisation`.
+    units: t.Literal["annual", "daily"]
+    #: Sessions of a year. Read with daily units.
+    annualisation: int
+    #: Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Both are errors otherwise.
+    repair: bool
+    #: Ascending.
+    dates: t.Sequence[ImportedModelPayloadDates]
+
+
 class IncludeListParams(t.TypedDict):
     """Keeps only the names of a list."""
 
@@ -4596,6 +4663,14 @@ class Limits(t.TypedDict):
     MAX_EXPRESSION_READS: float
     #: Datapoints that a document defines: one a selection rule.
     MAX_DATAPOINTS: float
+    #: Dates of an imported risk model: fifty years of months.
+    MAX_MODEL_DATES: float
+    #: Securities of an imported risk model: a matrix of 72 MB, and its eigenvalues.
+    MAX_MODEL_SECURITIES: float
+    #: Factors of an imported risk model.
+    MAX_MODEL_FACTORS: float
+    #: Covariances of an imported risk model over all of its dates: 400 MB.
+    MAX_MODEL_NUMBERS: float
     #: Blocks of a report template.
     MAX_REPORT_BLOCKS: float
     #: Pages of a rendered report.
@@ -5084,8 +5159,8 @@ class MeasuringRisk(t.TypedDict):
 
     #: The stored risk model; null of an estimate of the run.
     model_id: t.Optional[str]
-    #: By which the covariance was estimated.
-    estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
+    #: By which the covariance was estimated; `imported` of a model from outside.
+    estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles", "imported"]
     #: Those that the estimator reads, as asked for or by default.
     settings: t.Mapping[str, t.Optional[t.Union[str, float]]]
     #: Date of the first return.
@@ -5161,6 +5236,53 @@ class Methodology(t.TypedDict):
     name: str
     #: In the order in which they are applied.
     sentences: t.Sequence[MethodologySentences]
+
+
+class MethodologyTemplateCollection(t.TypedDict):
+    templates: t.Sequence[MethodologyTemplateSummary]
+
+
+class MethodologyTemplateDetail(t.TypedDict):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    title: str
+    #: The published index that it resembles.
+    style: str
+    source: TemplateSource
+    #: Columns, series and universes that it reads beside closes.
+    needs: t.Sequence[TemplateNeed]
+    #: Whether the served store has all that it reads; null where none is served.
+    can_run: t.Optional[bool]
+    #: Ids of its documents, in the order in which they are stored.
+    index_ids: t.Sequence[str]
+    #: Where the public document leaves room or asks for more, and what was chosen.
+    choices: t.Sequence[str]
+    #: Bodies as PUT accepts them, those beneath others first.
+    documents: t.Sequence[t.Mapping[str, t.Any]]
+    #: What else the served store lacks, such as exchange rates.
+    findings: t.Sequence[Finding]
+
+
+class MethodologyTemplateLevel(t.TypedDict):
+    #: Document whose level it is: the last of the template.
+    index_id: str
+    #: Level on a few sessions of the last three years of the served store.
+    level: SeriesPayload
+
+
+class MethodologyTemplateSummary(t.TypedDict):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    title: str
+    #: The published index that it resembles.
+    style: str
+    source: TemplateSource
+    #: Columns, series and universes that it reads beside closes.
+    needs: t.Sequence[TemplateNeed]
+    #: Whether the served store has all that it reads; null where none is served.
+    can_run: t.Optional[bool]
+    #: Ids of its documents, in the order in which they are stored.
+    index_ids: t.Sequence[str]
 
 
 class _MinCdarObjective(t.TypedDict):
@@ -5639,9 +5761,9 @@ class OverlayPart(t.TypedDict):
     contribution: float
 
 
-OverlaySpec = t.Union["CurrencyOverlay", "CurrencyHedgedOverlay", "RiskControlOverlay", "LeverageOverlay", "DecrementOverlay", "ExcessReturnOverlay", "BlendOverlay", "FeeOverlay"]
+OverlaySpec = t.Union["CurrencyOverlay", "CurrencyHedgedOverlay", "QuantoOverlay", "RiskControlOverlay", "LeverageOverlay", "DecrementOverlay", "ExcessReturnOverlay", "BlendOverlay", "FeeOverlay"]
 
-OverlaySpecInput = t.Union["CurrencyOverlay", "CurrencyHedgedOverlayInput", "RiskControlOverlayInput", "LeverageOverlayInput", "DecrementOverlayInput", "ExcessReturnOverlayInput", "BlendOverlayInput", "FeeOverlayInput"]
+OverlaySpecInput = t.Union["CurrencyOverlay", "CurrencyHedgedOverlayInput", "QuantoOverlay", "RiskControlOverlayInput", "LeverageOverlayInput", "DecrementOverlayInput", "ExcessReturnOverlayInput", "BlendOverlayInput", "FeeOverlayInput"]
 
 class OverlayTypeSpec(t.TypedDict):
     #: Class name.
@@ -6009,11 +6131,29 @@ class PreviewLimits(t.TypedDict):
     headroom: float
 
 
-class PreviewOverlay(t.TypedDict):
+class PreviewOverlayExposure(t.TypedDict):
+    #: After the close of resolved_date.
+    exposure: float
+    #: Exposure that it aims at.
+    target: float
+    #: After the close before; null on the first session.
+    before: t.Optional[float]
+    #: Volatility a year behind the target; null before the first return is known.
+    volatility: t.Optional[float]
+    #: target: it is the target; max_change: the target is further away than the largest change; within_tolerance: the target is within the tolerance of the exposure before; no_review: the session is no review
+    reason: t.Literal["target", "max_change", "within_tolerance", "no_review"]
+
+
+class _PreviewOverlay(t.TypedDict):
     #: Type of the overlay.
     type: str
     #: Indices beneath it.
     index_ids: t.Sequence[str]
+
+
+class PreviewOverlay(_PreviewOverlay, total=False):
+    #: How a risk control came to its exposure; absent of other types.
+    exposure: PreviewOverlayExposure
 
 
 class PreviewRequest(t.TypedDict, total=False):
@@ -6258,6 +6398,14 @@ class PublishRequest(t.TypedDict, total=False):
 class PublishedLog(t.TypedDict):
     #: In the order of the log.
     entries: t.Sequence[PublicationEntry]
+
+
+class QuantoOverlay(t.TypedDict):
+    """The return of the index in its own currency, paid in another: no exchange rate counts."""
+
+    type: t.Literal["quanto"]
+    #: Currency in which the return is paid: that of the overlay.
+    to: str
 
 
 class _QuotaParams(t.TypedDict):
@@ -7249,6 +7397,12 @@ class _RiskControlOverlay(t.TypedDict):
 class RiskControlOverlay(_RiskControlOverlay, total=False):
     """As much of the index as has a target volatility, the rest in cash."""
 
+    #: Distance of the target exposure from the exposure beyond which the exposure changes: 0.05 is 5 percentage points; 0 where not given.
+    tolerance: float
+    #: Largest change of the exposure at one review: 0.1 is 10 percentage points; unlimited where not given.
+    max_change: float
+    #: When the exposure may change: after every close, or after the last one of a month; daily where not given.
+    review: t.Literal["daily", "monthly"]
     #: Over the rate, for what is borrowed at an exposure above 1; 0 where not given.
     spread_bps: float
     #: Cost of changes of exposure at the close, basis points of what is traded; 0 where not given.
@@ -7272,6 +7426,12 @@ class RiskControlOverlayInput(_RiskControlOverlayInput, total=False):
     max_leverage: float
     #: Sessions from the last return used to the exposure.
     lag: int
+    #: Distance of the target exposure from the exposure beyond which the exposure changes: 0.05 is 5 percentage points; 0 where not given.
+    tolerance: float
+    #: Largest change of the exposure at one review: 0.1 is 10 percentage points; unlimited where not given.
+    max_change: float
+    #: When the exposure may change: after every close, or after the last one of a month; daily where not given.
+    review: t.Literal["daily", "monthly"]
     #: Series of the store with the rate that cash earns, percent a year; null for none.
     cash: t.Optional[str]
     #: Over the rate, for what is borrowed at an exposure above 1; 0 where not given.
@@ -7303,8 +7463,8 @@ class RiskDecomposition(t.TypedDict):
     residual: float
     #: Whether the residual is within its tolerance.
     reconciles: bool
-    #: Whose factors; of a stored model its estimator.
-    model: t.Literal["market_sector", "statistical", "industries", "styles"]
+    #: Whose factors; of a stored model its estimator, or imported.
+    model: t.Literal["market_sector", "statistical", "industries", "styles", "imported"]
     #: Its factors.
     factors: t.Sequence[str]
     #: Active exposure to each factor.
@@ -7334,7 +7494,7 @@ class RiskDecomposition(t.TypedDict):
 class RiskDiagnosticsPayload(t.TypedDict):
     #: Number of names.
     assets: int
-    #: Sessions used after dropping incomplete ones; of a model by identifiers, days of the store.
+    #: Sessions used after dropping incomplete ones; of a model by identifiers, days of the store. 0 of an imported model.
     observations: int
     #: Mean off-diagonal correlation of the served matrix; 0 of one name, which has none.
     average_correlation: float
@@ -7414,6 +7574,46 @@ class RiskModelCollection(t.TypedDict):
     skipped_causes: SkippedCauses
 
 
+class RiskModelImport(t.TypedDict):
+    #: Period of variances and covariances: a year, or a session, which is multiplied by `annualisation`.
+    units: t.Literal["annual", "daily"]
+    #: Sessions of a year. Read with daily units.
+    annualisation: int
+    #: Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Both are errors otherwise.
+    repair: bool
+    #: One model a date, ascending: all covariances, or all factor models of the same factors.
+    models: t.Sequence[ImportedModelDate]
+
+
+class _RiskModelImportInput(t.TypedDict):
+    #: Period of variances and covariances: a year, or a session, which is multiplied by `annualisation`.
+    units: t.Literal["annual", "daily"]
+    #: One model a date, ascending: all covariances, or all factor models of the same factors.
+    models: t.Sequence[ImportedModelDate]
+
+
+class RiskModelImportInput(_RiskModelImportInput, total=False):
+    #: Sessions of a year. Read with daily units.
+    annualisation: int
+    #: Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Both are errors otherwise.
+    repair: bool
+
+
+class RiskModelImportResult(t.TypedDict):
+    #: The risk model.
+    model_id: str
+    #: Securities of all dates.
+    assets: int
+    #: In the order of the model; empty of covariances.
+    factors: t.Sequence[str]
+    #: Terms and dates.
+    imported: ImportedModelPayload
+    #: SHA-256 over securities, dates and matrices.
+    content_hash: str
+    #: Warnings, which do not block an import.
+    findings: t.Sequence[Finding]
+
+
 class RiskModelJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:GOLD4.
     job_id: str
@@ -7490,8 +7690,8 @@ class RiskModelRequest(t.TypedDict, total=False):
 class RiskModelSummary(t.TypedDict):
     #: The risk model.
     model_id: str
-    #: That it was estimated by.
-    estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
+    #: That it was estimated by; `imported` of a model from outside.
+    estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles", "imported"]
     #: Number of names.
     assets: int
     #: Mean off-diagonal correlation; 0 of one name.
@@ -7521,11 +7721,11 @@ class _RiskModelView(t.TypedDict):
     end: t.Optional[str]
     #: Names left out, with the reason.
     excluded: t.Mapping[str, str]
-    #: Settings of the request that nothing read (`NO_EFFECT`).
+    #: Settings of the request that nothing read (`NO_EFFECT`), and warnings of an import.
     findings: t.Sequence[Finding]
-    #: First date of the returns used.
+    #: First date of the returns used, or of an imported model.
     observed_start: str
-    #: Last date of the returns used.
+    #: Last date of the returns used, or of an imported model.
     observed_end: str
     #: SHA-256 over names and matrix.
     content_hash: str
@@ -7536,6 +7736,10 @@ class _RiskModelView(t.TypedDict):
 class RiskModelView(_RiskModelView, total=False):
     #: Factors of the estimators statistical, industries and styles; absent of others.
     factor_model: FactorModelPayload
+    #: Terms and dates of an imported model; absent of others.
+    imported: ImportedModelPayload
+    #: Date of the model that is served; absent of an estimated one.
+    date: str
 
 
 class _RiskParityObjective(t.TypedDict):
@@ -8924,6 +9128,26 @@ class TailOutcome(t.TypedDict):
     level: float
     #: The worst of all.
     largest: float
+
+
+class TemplateNeed(t.TypedDict):
+    #: What it is.
+    kind: t.Literal["column", "series", "universe"]
+    #: Display name.
+    name: str
+    #: What it holds.
+    meaning: str
+    #: Absent from the served store; false where none is served.
+    missing: bool
+
+
+class TemplateSource(t.TypedDict):
+    #: Title of the public document.
+    title: str
+    #: Its publisher.
+    publisher: str
+    #: Year, month or day of the edition that was followed.
+    date: str
 
 
 class TermPoint(t.TypedDict):

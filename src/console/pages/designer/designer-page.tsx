@@ -30,6 +30,7 @@ import {
   WorkshopContext,
   type Draft,
 } from './draft.js';
+import { Beneath, fromTemplate } from './from-template.js';
 import { bodyOf, Live } from './live.js';
 import { Overlay, overlayOn } from './overlay.js';
 import { Identity, Schedule, Treatment, Universe } from './parts.js';
@@ -42,10 +43,14 @@ import './designer.css';
 export function DesignerPage({ params }: PageProps) {
   const id = params['id'] ?? null;
   const beneath = id === null ? parameter('beneath') : null;
+  const template = id === null ? parameter('template') : null;
   const opened = useResource(
-    `designer ${id} ${beneath}`,
-    (signal) =>
-      id !== null ? storedIndex(id, signal) : beneath === null ? newIndex(signal) : newOverlay(beneath, signal),
+    `designer ${id} ${beneath} ${template} ${parameter('id')}`,
+    (signal) => {
+      if (id !== null) return storedIndex(id, signal);
+      if (template !== null) return fromTemplate(template, parameter('id'), signal);
+      return beneath === null ? newIndex(signal) : newOverlay(beneath, signal);
+    },
     { follows: false },
   );
   const types = useResource('rule types', (signal) => service.value.call('listRuleTypes', { signal }), {
@@ -130,6 +135,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
           }
         >
           {left && isChanged && <Left onDiscard={discard} />}
+          {opened.beneath !== undefined && <Beneath documents={opened.beneath} />}
           <Saved saving={saving} mine={document} note={note} />
           <div class="designer">
             <Forms document={document} />
@@ -163,7 +169,8 @@ function useDraft(opened: Opened): Drafted {
   // A new index begins with other words on another day: its address has all of it.
   const base = isStored ? first : {};
   const written = useAddressed('draft');
-  const found = useMemo(() => withChanges(base, written.text) ?? leftDraft(id), []);
+  const isBegunElsewhere = parameter('template') !== null;
+  const found = useMemo(() => withChanges(base, written.text) ?? (isBegunElsewhere ? null : leftDraft(id)), []);
   const keep = (next: JsonObject) => {
     const isChanged = !isSame(next, first);
     keepDraft(id, isChanged ? next : null);

@@ -15,6 +15,8 @@ export interface Opened {
   readonly document: JsonObject;
   readonly etag: string | null;
   readonly isStored: boolean;
+  /** Documents that a new one from a template needs, in the order in which they are stored. */
+  readonly beneath?: readonly JsonObject[];
 }
 
 /** Id of what is stored; empty for a new index. */

@@ -34,9 +34,12 @@ export function Home() {
       title="Indices"
       actions={
         may('write') && (
-          <LinkButton kind={hasIndices ? 'main' : 'plain'} href="/console/indices/new">
-            <Icon name="plus" /> New index
-          </LinkButton>
+          <>
+            <LinkButton href="/console/indices/templates">Templates</LinkButton>
+            <LinkButton kind={hasIndices ? 'main' : 'plain'} href="/console/indices/new">
+              <Icon name="plus" /> New index
+            </LinkButton>
+          </>
         )
       }
     >

@@ -149,7 +149,7 @@ function Shown({ view }: { readonly view: RiskModelView }) {
 }
 
 function Figures({ view }: { readonly view: RiskModelView }) {
-  const { diagnostics, excluded, observed_start: from, observed_end: to } = view;
+  const { diagnostics, excluded, imported, observed_start: from, observed_end: to } = view;
   const left = Object.entries(excluded);
   return (
     <>
@@ -157,7 +157,9 @@ function Figures({ view }: { readonly view: RiskModelView }) {
         label="Figures of the model"
         metrics={[
           { term: 'Names', value: count(diagnostics.assets) },
-          { term: 'Observations', value: count(diagnostics.observations), note: `${from} to ${to}` },
+          imported === undefined
+            ? { term: 'Observations', value: count(diagnostics.observations), note: `${from} to ${to}` }
+            : { term: 'Dates', value: count(imported.dates.length), note: from === to ? from : `${from} to ${to}` },
           { term: 'Mean correlation', value: decimal(diagnostics.average_correlation) },
           {
             term: 'Condition number',

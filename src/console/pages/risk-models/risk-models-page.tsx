@@ -19,6 +19,7 @@ import { useResource } from '../../state/resource.js';
 import { service, troubleOf, type Trouble } from '../../state/service.js';
 import { riskModelAddress } from '../../words/addresses.js';
 import { count, decimal } from '../../words/numbers.js';
+import { ImportModel } from './import-model.js';
 import '../designer/designer.css';
 
 /** Covariances that are estimated once and used by their id. */
@@ -28,7 +29,7 @@ export function RiskModelsPage() {
     <Page
       title="Risk models"
       above={[{ address: '/console/optimise', text: 'Optimise' }]}
-      subtitle="Covariances estimated once, and used by their id to optimise, to derive an index and to measure risk"
+      subtitle="Covariances estimated or imported, and used by their id to optimise, to derive an index and to measure risk"
     >
       <Answered resource={models} what="the risk models">
         {({ risk_models: all }) =>
@@ -51,6 +52,7 @@ export function RiskModelsPage() {
         }
       </Answered>
       {may('run') && <Estimate />}
+      {may('write') && <ImportModel />}
     </Page>
   );
 }

@@ -5,7 +5,7 @@ import type { Finding } from '../../refusals/findings.js';
 import { assumptionFindings } from '../../checks/assumptions.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import { variantOn } from '../../market/price-basis.js';
-import type { Book, Gap } from '../../books/book.js';
+import { securitiesIn, type Book, type Gap } from '../../books/book.js';
 import { storedAfter, type StoredBook } from '../../books/resumed-book.js';
 import { indexSharesIn, withoutShares } from '../../books/index-shares.js';
 import { staleFillsOf, staleFindings } from '../../books/stale-fills.js';
@@ -108,7 +108,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
       contentHash: input.contentHash,
       before: stored.header.dates,
       hasIndexWeights: stored.header.has_index_weights,
-      rates: foreignRates(exchangeRates(index.sm, index.document.currency), held.names),
+      rates: foreignRates(exchangeRates(index.sm, securitiesIn(continuation.portfolio, index.document)), held.names),
       actionsOf: input.actionsOf,
     },
   });

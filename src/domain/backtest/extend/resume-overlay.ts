@@ -7,7 +7,7 @@ import type { Book, BookOverlay } from '../../books/book.js';
 import { bookOnSessions, compositionOnSessions } from '../../books/book-on-sessions.js';
 import type { Composition } from '../../books/compositions.js';
 import { overlayContext, sharesIn } from '../../books/overlay-context.js';
-import { pathBook } from '../../books/overlay-book.js';
+import { pathBook, valuedIn } from '../../books/overlay-book.js';
 import { heldVariant } from '../../books/index-run.js';
 import { heldCompositions } from '../../books/overlay-compositions.js';
 import type { StoredBook } from '../../books/resumed-book.js';
@@ -117,6 +117,7 @@ function overlayAfter(stored: StoredOverlay, span: OverlaySpan): Book {
     path,
     beneath: books,
     shares,
+    valued: valuedIn(document.overlay, books[0]!, currency),
     sm,
     from,
     level,

@@ -52,6 +52,8 @@ export interface RunHeader {
     readonly kind: 'index' | 'identifier';
     readonly variant?: MeasuredVariant;
   } | null;
+  /** Currency that securities are valued in, where that is not the currency of the run: of a quanto. */
+  readonly securities_in: string | undefined;
   /** What an overlay earns beside its names; absent of other runs. */
   readonly parts: readonly StoredPart[] | undefined;
   readonly blocks: Readonly<Record<BlockName, PlacedBlock | undefined>>;
@@ -138,6 +140,14 @@ interface Member<T> {
   readonly compared: number | null;
   /** As it is compared. */
   readonly shown?: (value: T) => unknown;
+}
+
+/** Currency that the securities of a run are valued in. */
+export function currencyOfSecurities({
+  currency,
+  securities_in: own,
+}: Pick<RunHeader, 'currency' | 'securities_in'>): string {
+  return own ?? currency;
 }
 
 const same = <T>(stored: T): T => stored;
@@ -228,6 +238,11 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
     compared: 6,
     // Version 0.2.0 has no return of it.
     shown: (benchmark) => benchmark && { id: benchmark.id, kind: benchmark.kind },
+  },
+  securities_in: {
+    whole: ({ run }) => run.portfolio.overlay?.securitiesIn,
+    extended: same,
+    compared: null,
   },
   parts: {
     whole: ({ run }) => run.portfolio.overlay?.parts.map(({ indexId, part }) => ({ index_id: indexId, part })),

@@ -8,11 +8,12 @@ const HEADER_BYTES = 16_384;
 const NAME_BYTES = 64;
 const REBALANCE_BYTES = 128;
 /**
- * Bytes for each name of an event: weights before, costs, targets, raw and capped weights, snapshot and transaction.
+ * Bytes for each name of an event: weights before, costs, targets, raw and capped weights, index shares, snapshot and
+ * transaction.
  */
-const EVENT_BYTES = 80;
-/** Bytes of an effect of an action, of a date in all series, of a position. */
-const EFFECT_BYTES = 48;
+const EVENT_BYTES = 128;
+/** Bytes of an effect of an action and of its distribution, of a date in all series, of a position. */
+const EFFECT_BYTES = 96;
 const DATE_BYTES = 256;
 const POSITION_BYTES = 40;
 const DESCRIPTION_BYTES = 1 << 18;

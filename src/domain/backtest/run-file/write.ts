@@ -3,7 +3,7 @@ import { isEqual } from '../../numbers/number-types.js';
 import { packRecord } from '../record/pack.js';
 import { recordOf } from '../record/schema.js';
 import type { Run } from '../run.js';
-import type { Book } from '../../books/book.js';
+import { securitiesIn, type Book } from '../../books/book.js';
 import type { AnyBlock, Filling, WholeRun } from './block.js';
 import { createColumns, type BlockInPlace, type ColumnsWriter, type EarlierFiles } from './create.js';
 import { foreignRates } from './foreign-rates.js';
@@ -153,7 +153,7 @@ function sourceOf(run: Run, contentHash: string): WholeRun {
     names,
     indexRows,
     record,
-    rates: foreignRates(exchangeRates(portfolio.sm, document.currency), names),
+    rates: foreignRates(exchangeRates(portfolio.sm, securitiesIn(portfolio, document)), names),
   };
 }
 

@@ -33,6 +33,7 @@ const UNITS: ReadonlyMap<string, Dimensions> = new Map([
   ['FREE_FLOAT_MARKET_CAP', MONEY],
   ['VALUE_TRADED', MONEY],
   ['RETURN', NONE],
+  ['PRICE_RETURN', NONE],
   ['VOLATILITY', NONE],
   ['MOMENTUM', NONE],
   ['DIVIDEND_YIELD', NONE],

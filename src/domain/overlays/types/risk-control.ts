@@ -7,6 +7,14 @@ import { basis, costBps, costSentences, rateSeries } from '../fields.js';
 import { overlayType, type OverlaySource } from '../overlay-type.js';
 import { idle, idleMembers, type Remark } from '../remarks.js';
 import { accruals, BASIS_POINT, lessCosts, positive, yearFractions } from '../steps.js';
+import {
+  explainExposure,
+  reviewedExposures,
+  reviewFields,
+  reviewRemarks,
+  reviewSentences,
+  type TargetExposures,
+} from '../exposure-reviews.js';
 
 const halfLife = z.number().gt(0).max(2520).meta({ description: 'Sessions.' });
 
@@ -25,6 +33,7 @@ const schema = z.strictObject({
     .meta({ description: 'Sessions of the mean of squared returns, instead of half-lives.' }),
   max_leverage: z.number().gt(0).max(10).default(1.5).meta({ description: 'Most of it in the index.' }),
   lag: z.int().min(0).max(20).default(2).meta({ description: 'Sessions from the last return used to the exposure.' }),
+  ...reviewFields,
   cash: rateSeries('rate of cash').nullable().default(null),
   spread_bps: z
     .number()
@@ -41,14 +50,26 @@ export const riskControl = overlayType({
   label: 'Risk control',
   help: 'As much of the index as has a target volatility, the rest in cash.',
   formula:
-    'e[t] = min(max_leverage, target / vol[t-lag]); L[t+1] = L[t] * (1 + e[t] (g[t+1] - 1) + (1 - e[t]) c[t] days / basis - max(0, e[t] - 1) spread days / basis); vol: root of 252 times the mean of squared log returns, of the largest half-life; with costs growth G[t] becomes G[t] (1 - cost |e[t] - e[t-1] g[t] / G[t]|)',
+    'x[t] = min(max_leverage, target / vol[t-lag]); e[0] = x[0]; on a review where |x[t] - e[t-1]| > tolerance: e[t] = e[t-1] + max(-max_change, min(max_change, x[t] - e[t-1])), otherwise e[t] = e[t-1]; without tolerance, max_change and review e[t] = x[t]; L[t+1] = L[t] * (1 + e[t] (g[t+1] - 1) + (1 - e[t]) c[t] days / basis - max(0, e[t] - 1) spread days / basis); vol: root of 252 times the mean of squared log returns, of the largest half-life; with costs growth G[t] becomes G[t] (1 - cost |e[t] - e[t-1] g[t] / G[t]|)',
   reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: risk control indices',
   schema: schema.superRefine(exactlyOne({ by: 'a risk control', of: ['half_lives', 'sessions'] })),
   example: { type: 'risk_control', target: 0.1, half_lives: [11, 23], max_leverage: 1.5, lag: 2, cash: 'SOFR' },
   series: ({ cash }) => (cash === null ? [] : [{ path: 'cash', series: cash, currency: null }]),
-  sentences: ({ target, half_lives, sessions, max_leverage, lag, cash, spread_bps, cost_bps, basis: days }) => [
+  sentences: ({
+    target,
+    half_lives,
+    sessions,
+    max_leverage,
+    lag,
+    cash,
+    spread_bps,
+    cost_bps,
+    basis: days,
+    ...review
+  }) => [
     `After each close it holds the index beneath at a leverage of ${shareText(target)} divided by its volatility, at most at ${shareText(max_leverage)} of its own value, and the rest in cash.`,
     `The volatility is the root of 252 times the mean of squared logarithmic returns up to ${lag === 0 ? 'that close' : `${lag} session${lag === 1 ? '' : 's'} before`}, ${sessions === null ? `with weights that halve every ${half_lives!.join(' and every ')} sessions${half_lives!.length > 1 ? '; the largest counts' : ''}` : `over ${sessions} sessions`}. Returns of the index beneath before the base date count; before the first return is known it holds ${shareText(Math.min(1, max_leverage))}.`,
+    ...reviewSentences(review),
     `Cash earns ${cash === null ? 'nothing' : `the rate ${cash} of the close before, by calendar days over ${days}`}.`,
     ...(spread_bps === undefined
       ? []
@@ -67,6 +88,7 @@ export const riskControl = overlayType({
     return [
       ...repeated(half_lives ?? []),
       ...capped(spec),
+      ...reviewRemarks(spec),
       ...(borrows ? [] : idleMembers(schema, spec, { members: ['spread_bps'], why: why.spread })),
       ...(cash === null && !(borrows && spread_bps > 0)
         ? idleMembers(schema, spec, { members: ['basis'], why: why.basis })
@@ -75,7 +97,9 @@ export const riskControl = overlayType({
   },
   path(spec, context) {
     const source = context.sources[0]!;
-    const exposure = exposures(spec, source);
+    const targets = targetExposures(spec, source);
+    const reviewed = reviewedExposures(targets.exposure, spec, context);
+    const { exposure } = reviewed;
     const interest = accruals(context, spec.cash, spec.basis);
     const spread = yearFractions(context.days, spec.basis).map((days) => (spec.spread_bps ?? 0) * BASIS_POINT * days);
     const cash = interest.map((earned, t) => {
@@ -87,7 +111,8 @@ export const riskControl = overlayType({
       t === 0 ? 1 : positive(1 + exposure[t - 1]! * (own - 1) + cash[t]!, context, t),
     );
     const parts = [{ part: 'cash' as const, contributions: cash }];
-    const path = { growth, exposures: [exposure], exchange: null, parts, resets: null };
+    const explain = explainExposure(targets, reviewed);
+    const path = { growth, exposures: [exposure], exchange: null, parts, resets: null, explain };
     return lessCosts(path, context, spec.cost_bps);
   },
 });
@@ -118,20 +143,27 @@ interface Terms {
   readonly lag: number;
 }
 
-/** Fraction in the index after each close, [T]: before the first return that counts 1, or the most where that is less. */
-function exposures({ target, half_lives, sessions, max_leverage, lag }: Terms, source: OverlaySource): Float64Array {
-  const { growth, before } = source;
+/**
+ * Exposures at which the index would have the target volatility, [T]: before the first return that counts 1, or the most
+ * where that is less.
+ */
+function targetExposures(
+  { target, half_lives, sessions, max_leverage, lag }: Terms,
+  { growth, before }: OverlaySource,
+): TargetExposures {
   const squares = Float64Array.from([...before, ...growth.subarray(1)], (own) => Math.log(own) ** 2);
   const volatilities =
     sessions === null
       ? half_lives!.map((sessionsOfHalf) => decayed(squares, powerOf(0.5, 1 / sessionsOfHalf)))
       : [windowed(squares, sessions)];
-  return growth.map((_, t) => {
+  const volatility = growth.map((_, t) => {
     const used = before.length + t - 1 - lag;
-    if (used < 0) return Math.min(1, max_leverage);
-    const largest = Math.max(...volatilities.map((of) => of[used]!));
-    return Math.min(max_leverage, target / largest);
+    return used < 0 ? Number.NaN : Math.max(...volatilities.map((of) => of[used]!));
   });
+  const exposure = volatility.map((own) =>
+    Number.isNaN(own) ? Math.min(1, max_leverage) : Math.min(max_leverage, target / own),
+  );
+  return { exposure, volatility };
 }
 
 /** Volatility a year of squared returns whose weights decay, up to each, [R]. */

@@ -27,6 +27,7 @@ const randomField = fc
   .record({
     name: fc.constantFrom(
       'RETURN',
+      'PRICE_RETURN',
       'VOLATILITY',
       'MOMENTUM',
       'BETA',
@@ -59,7 +60,7 @@ const randomExpression = fc
   .constantFrom(
     'zscore(VALUE_TRADED) + 2 * is_constituent()',
     'mean(CLOSE * VOLUME, window=8, lag=1) * (1 + member_of("P"))',
-    'std(RETURN(lag=2), window=12) - slope(log(CLOSE), window=9)',
+    'std(PRICE_RETURN(lag=2), window=12) - slope(log(CLOSE), window=9)',
     'percentile(MOMENTUM(window=10, lag=3), by=SECTOR, over="universe") + weight_in("P")',
     'if(DIVIDEND_YIELD > 0, rank(years_of_growth(DIVIDEND)), BETA(window=9))',
     'coalesce(last(VALUE_TRADED, lag=4) / median(VALUE_TRADED, window=6), rank(CLOSE))',

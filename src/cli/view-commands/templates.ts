@@ -1,0 +1,63 @@
+import type { SavedIndex } from '#clients/typescript/divisor.js';
+import type { JobCommand } from '../job-command.js';
+import { table } from '../terminal.js';
+import { UsageError } from '../usage-error.js';
+import { NOTE } from './documents.js';
+import { viewCommand } from './view-command.js';
+
+export const templates = viewCommand({
+  summary: 'List the published methodologies that ship as templates, and whether the served store can run them.',
+  words: [],
+  flags: {},
+  examples: ['divisor index templates'],
+  ask: (client) => client.call('listMethodologyTemplates', {}),
+  records: (result) =>
+    result.templates.map(({ id, title, can_run, needs }) => ({
+      id,
+      title,
+      can_run,
+      missing: needs
+        .filter(({ missing }) => missing)
+        .map(({ name }) => name)
+        .join(' '),
+    })),
+});
+
+export const create: JobCommand<{ readonly saved: readonly SavedIndex[] }> = {
+  summary: 'Store a new index as a published methodology defines it, with the indices that it needs.',
+  words: [],
+  flags: {
+    from: { type: 'string', value: 'NAME', help: 'Id of a template; divisor index templates lists them.' },
+    id: {
+      type: 'string',
+      value: 'ID',
+      help: 'Id of the index; those of further documents begin with it. Default: the ids of the template.',
+    },
+    'base-date': { type: 'string', value: 'DATE', help: 'Base date. Default: a year into the served store.' },
+    ...NOTE,
+  },
+  examples: ['divisor index new --from low-volatility', 'divisor index new --from low-volatility --id CALM-100'],
+  async submit(client, _words, flags) {
+    const from = flags.text('from');
+    if (from === undefined) throw new UsageError('--from NAME is needed; divisor index templates lists the names');
+    const { documents } = await client.call('getMethodologyTemplate', {
+      params: { methodology_id: from },
+      query: { index_id: flags.text('id'), base_date: flags.text('base-date') },
+    });
+    const taken = new Set((await client.call('listIndices', {})).indices.map(({ id }) => id));
+    const clash = documents.map(({ id }) => String(id)).filter((id) => taken.has(id));
+    if (clash.length > 0)
+      throw new UsageError(`stored already: ${clash.join(', ')}; --id gives the new index another id`);
+    const saved: SavedIndex[] = [];
+    for (const body of documents)
+      saved.push(await client.call('createIndex', { body: body as never, note: flags.text('note') })); // A document, as the service wrote it.
+    return { result: { saved } };
+  },
+  show: ({ saved }) =>
+    table(
+      saved.flatMap(({ index, findings }) => [
+        ['stored', index.id],
+        ...findings.map(({ severity, code, path, message }) => [severity, `${code} ${path}: ${message}`]),
+      ]),
+    ),
+};

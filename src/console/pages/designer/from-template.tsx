@@ -1,0 +1,43 @@
+import type { IndexDocumentBody } from '#clients/typescript/divisor.js';
+import { ActionButton } from '../../components/action-button.js';
+import { Banner } from '../../components/banner.js';
+import { say } from '../../state/toasts.js';
+import { changed, useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { counted } from '../../words/numbers.js';
+import type { JsonObject } from '../../words/paths.js';
+import type { Opened } from './saving.js';
+
+/** A new index as a published methodology defines it, with the documents beneath it. */
+export async function fromTemplate(template: string, id: string | null, signal: AbortSignal): Promise<Opened> {
+  const { documents } = await service.value.call('getMethodologyTemplate', {
+    params: { methodology_id: template },
+    query: id === null ? {} : { index_id: id },
+    signal,
+  });
+  const bodies = documents as JsonObject[]; // Documents of JSON.
+  return { document: bodies.at(-1) ?? {}, etag: null, isStored: false, beneath: bodies.slice(0, -1) };
+}
+
+/** Indices of a template that are not stored yet, and a button that stores them. */
+export function Beneath({ documents }: { readonly documents: readonly JsonObject[] }) {
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const stored = new Set(indices.data?.indices.map(({ id }) => id));
+  const absent = documents.filter(({ id }) => !stored.has(String(id)));
+  if (indices.data === undefined || absent.length === 0) return null;
+  const ids = absent.map(({ id }) => String(id)).join(', ');
+  const what = absent.length === 1 ? 'the index' : counted(absent.length, 'index', 'indices');
+  const store = async () => {
+    for (const document of absent)
+      await service.value.call('createIndex', { body: document as unknown as IndexDocumentBody }); // As the service wrote it.
+    say('good', `${ids} stored.`);
+    changed();
+  };
+  return (
+    <Banner
+      kind="info"
+      title={`This index needs ${ids}.`}
+      action={<ActionButton act={store}>{`Store ${what}`}</ActionButton>}
+    />
+  );
+}

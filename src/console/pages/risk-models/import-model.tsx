@@ -1,0 +1,104 @@
+import type { Operations, RiskModelImportInput } from '#clients/typescript/divisor.js';
+import { useRef, useState } from 'preact/hooks';
+import { Button } from '../../components/button.js';
+import { Field, FieldGrid } from '../../components/form/field.js';
+import { SchemaForm } from '../../components/form/schema-form.js';
+import { Section } from '../../components/page.js';
+import { Problem } from '../../components/problem.js';
+import { Findings } from '../../components/findings.js';
+import { useAddressedObject } from '../../state/addressed.js';
+import { go, parameter, setParameters } from '../../state/place.js';
+import { service, troubleOf, type Trouble } from '../../state/service.js';
+import { riskModelAddress } from '../../words/addresses.js';
+
+type ImportQuery = Operations['importRiskModel']['request']['query'];
+
+/** Media types of files by their ending; JSON says its terms itself. */
+const MEDIA: Readonly<Record<string, string>> = {
+  csv: 'text/csv',
+  arrow: 'application/vnd.apache.arrow.stream',
+};
+
+/** A file with a risk model from outside. */
+export function ImportModel() {
+  const input = useRef<HTMLInputElement>(null);
+  const id = parameter('import') ?? '';
+  const [terms, setTerms] = useAddressedObject('terms', { units: 'annual' });
+  const [trouble, setTrouble] = useState<Trouble | null>(null);
+  const send = async (file: File) => {
+    setTrouble(null);
+    try {
+      await sendModel(id, file, terms as ImportQuery); // The service says what is wrong with it.
+      go(riskModelAddress(id));
+    } catch (thrown) {
+      setTrouble(troubleOf(thrown));
+    }
+  };
+  return (
+    <Section title="Import a model">
+      <form class="designer-part" aria-label="Import a model" onSubmit={(event) => event.preventDefault()}>
+        <p class="quiet">
+          Covariances or a factor model, as JSON, CSV or Arrow. The terms below are those of CSV and Arrow; JSON has its
+          own.
+        </p>
+        <FieldGrid>
+          <Field
+            spec={{
+              name: 'imported_id',
+              label: 'Id of the import',
+              kind: 'text',
+              isRequired: true,
+              help: 'A model of this id is replaced.',
+            }}
+            value={id}
+            findings={[]}
+            onChange={(value) => setParameters({ import: typeof value === 'string' && value !== '' ? value : null })}
+          />
+          <Field
+            spec={{ name: 'date', label: 'Date', kind: 'date', help: 'Of a file without a column date.' }}
+            value={terms['date']}
+            findings={[]}
+            onChange={(value) => {
+              const { date: _, ...others } = terms;
+              setTerms(value === undefined ? others : { ...terms, date: value });
+            }}
+          />
+        </FieldGrid>
+        <SchemaForm
+          schema="RiskModelImport"
+          names={['units', 'annualisation', 'repair']}
+          value={terms}
+          findings={trouble?.findings ?? []}
+          onChange={setTerms}
+        />
+        {trouble !== null &&
+          (trouble.findings.length === 0 ? <Problem trouble={trouble} /> : <Findings findings={trouble.findings} />)}
+        <input
+          ref={input}
+          hidden
+          type="file"
+          accept=".json,.csv,.arrow"
+          onChange={(event) => {
+            const [file] = event.currentTarget.files ?? [];
+            event.currentTarget.value = '';
+            if (file !== undefined) void send(file);
+          }}
+        />
+        <div class="form-actions">
+          <Button kind="main" disabled={id === ''} onClick={() => input.current?.click()}>
+            Choose a file
+          </Button>
+        </div>
+      </form>
+    </Section>
+  );
+}
+
+async function sendModel(modelId: string, file: File, query: ImportQuery): Promise<void> {
+  const params = { model_id: modelId };
+  const media = MEDIA[file.name.split('.').at(-1)!.toLowerCase()]; // What is split has a last part.
+  if (media === undefined) {
+    const body = JSON.parse(await file.text()) as RiskModelImportInput; // The service says what is wrong with it.
+    await service.value.call('importRiskModel', { params, body });
+  } else await service.value.upload('importRiskModel', media, file, { params, query });
+}

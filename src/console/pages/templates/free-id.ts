@@ -1,0 +1,12 @@
+/** An id for the indices of a template under which none is stored: that of the template, else with a number. */
+export function freeId(
+  { id, index_ids: indexIds }: { readonly id: string; readonly index_ids: readonly string[] },
+  taken: ReadonlySet<string>,
+): string {
+  const stem = id.toUpperCase();
+  const isFree = (candidate: string) => indexIds.every((own) => !taken.has(candidate + own.slice(stem.length)));
+  for (let number = 1; ; number++) {
+    const candidate = number === 1 ? stem : `${stem}-${number}`;
+    if (isFree(candidate)) return candidate;
+  }
+}

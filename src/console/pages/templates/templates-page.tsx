@@ -1,0 +1,128 @@
+import type { MethodologyTemplateSummary } from '#clients/typescript/divisor.js';
+import { useEffect, useState } from 'preact/hooks';
+import { Badge } from '../../components/badge.js';
+import { LinkButton } from '../../components/button.js';
+import { Page } from '../../components/page.js';
+import { Sparkline } from '../../components/sparkline.js';
+import { Answered } from '../../components/wait.js';
+import { addressOf } from '../../state/place.js';
+import { may } from '../../state/principal.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { change } from '../../words/numbers.js';
+import { freeId } from './free-id.js';
+import './templates.css';
+
+/** Published methodologies as templates: those that the served store can run come first. */
+export function TemplatesPage() {
+  const templates = useResource('methodology templates', (signal) =>
+    service.value.call('listMethodologyTemplates', { signal }),
+  );
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const taken = new Set(indices.data?.indices.map(({ id }) => id));
+  return (
+    <Page
+      title="Templates"
+      above={[{ address: '/', text: 'Indices' }]}
+      subtitle="Published methodologies as index documents, with their level on the served store over the last three years."
+    >
+      <Answered resource={templates} what="the templates">
+        {({ templates: all }) => <Gallery templates={all} taken={taken} />}
+      </Answered>
+    </Page>
+  );
+}
+
+interface GalleryProps {
+  readonly templates: readonly MethodologyTemplateSummary[];
+  readonly taken: ReadonlySet<string>;
+}
+
+/** Levels are asked for one after the other: each is a run of its own. */
+function Gallery({ templates, taken }: GalleryProps) {
+  const ordered = [
+    ...templates.filter((own) => own.can_run === true),
+    ...templates.filter((own) => own.can_run !== true),
+  ];
+  const [answered, setAnswered] = useState(0);
+  return (
+    <ul class="templates">
+      {ordered.map((template, k) => (
+        <Card
+          key={template.id}
+          template={template}
+          taken={taken}
+          isAsked={template.can_run === true && k <= answered}
+          onAnswer={() => setAnswered((before) => Math.max(before, k + 1))}
+        />
+      ))}
+    </ul>
+  );
+}
+
+interface CardProps {
+  readonly template: MethodologyTemplateSummary;
+  readonly taken: ReadonlySet<string>;
+  readonly isAsked: boolean;
+  onAnswer(): void;
+}
+
+function Card({ template, taken, isAsked, onAnswer }: CardProps) {
+  const { id, title, style, source } = template;
+  const level = useResource(
+    isAsked ? `template level ${id}` : null,
+    (signal) => service.value.call('getMethodologyTemplateLevel', { params: { methodology_id: id }, signal }),
+    { follows: false },
+  );
+  const isDone = level.data !== undefined || level.trouble !== null;
+  useEffect(() => {
+    if (isDone) onAnswer();
+  }, [isDone]);
+  const use = addressOf('/console/indices/new', { template: id, id: freeId(template, taken) });
+  return (
+    <li class="template">
+      <header>
+        <h2>{title}</h2>
+        <Thumbnail values={level.data?.level.data ?? []} title={title} />
+      </header>
+      <p>{style}</p>
+      <p class="quiet">
+        {source.publisher}, <cite>{source.title}</cite>, {source.date}
+      </p>
+      <footer>
+        <Missing template={template} />
+        {level.trouble !== null && <Badge kind="warning">{level.trouble.message}</Badge>}
+        {may('write') && <LinkButton href={use}>Use</LinkButton>}
+      </footer>
+    </li>
+  );
+}
+
+function Thumbnail({ values, title }: { readonly values: readonly (number | null)[]; readonly title: string }) {
+  const [first, last] = [values[0], values.at(-1)];
+  if (first == null || last == null) return null;
+  return (
+    <span class="template-level">
+      <Sparkline values={values} label={`Level of ${title} on the served store`} />
+      {change(last / first - 1)}
+    </span>
+  );
+}
+
+/** Data that the served store lacks, each with its meaning. */
+function Missing({ template: { needs, can_run: canRun } }: Pick<CardProps, 'template'>) {
+  const missing = needs.filter((need) => need.missing);
+  if (canRun === true) return <Badge kind="good">can run</Badge>;
+  if (missing.length === 0)
+    return canRun === null ? null : <Badge kind="warning">cannot run on the served store</Badge>;
+  return (
+    <span class="template-missing">
+      missing{' '}
+      {missing.map(({ name, meaning }) => (
+        <Badge key={name} kind="warning" title={meaning}>
+          {name}
+        </Badge>
+      ))}
+    </span>
+  );
+}

@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { NEED_KINDS } from '#domain/checks/template-needs.js';
+import { TemplateId, TemplateSource } from '#domain/documents/methodology-template.js';
+import { Id, IsoDate } from '#domain/schema/shape.js';
+import { Finding, SeriesPayload } from '../common.js';
+
+const TemplateNeed = z
+  .strictObject({
+    kind: z.enum(NEED_KINDS),
+    name: z.string(),
+    meaning: z.string().meta({ description: 'What it holds.' }),
+    missing: z.boolean().meta({ description: 'Absent from the served store; false where none is served.' }),
+  })
+  .meta({ id: 'TemplateNeed' });
+
+const summary = {
+  id: TemplateId,
+  title: z.string(),
+  style: z.string().meta({ description: 'The published index that it resembles.' }),
+  source: TemplateSource,
+  needs: z.array(TemplateNeed).meta({ description: 'Columns, series and universes that it reads beside closes.' }),
+  can_run: z
+    .boolean()
+    .nullable()
+    .meta({ description: 'Whether the served store has all that it reads; null where none is served.' }),
+  index_ids: z.array(z.string()).meta({ description: 'Ids of its documents, in the order in which they are stored.' }),
+};
+
+export const TemplateSummary = z.strictObject(summary).meta({ id: 'MethodologyTemplateSummary' });
+
+export const TemplateCollection = z
+  .strictObject({ templates: z.array(TemplateSummary) })
+  .meta({ id: 'MethodologyTemplateCollection' });
+export type TemplateCollection = z.infer<typeof TemplateCollection>;
+
+export const TemplateDetail = z
+  .strictObject({
+    ...summary,
+    choices: z
+      .array(z.string())
+      .meta({ description: 'Where the public document leaves room or asks for more, and what was chosen.' }),
+    documents: z
+      .array(z.record(z.string(), z.unknown()))
+      .meta({ description: 'Bodies as PUT accepts them, those beneath others first.' }),
+    findings: z.array(Finding).meta({ description: 'What else the served store lacks, such as exchange rates.' }),
+  })
+  .meta({ id: 'MethodologyTemplateDetail' });
+export type TemplateDetail = z.infer<typeof TemplateDetail>;
+
+export const TemplateLevel = z
+  .strictObject({
+    index_id: z.string().meta({ description: 'Document whose level it is: the last of the template.' }),
+    level: SeriesPayload.meta({ description: 'Level on a few sessions of the last three years of the served store.' }),
+  })
+  .meta({ id: 'MethodologyTemplateLevel' });
+export type TemplateLevel = z.infer<typeof TemplateLevel>;
+
+export const templatePath = z.strictObject({ methodology_id: TemplateId.meta({ example: 'low-volatility' }) });
+
+export const templateQuery = z.strictObject({
+  index_id: Id.optional().meta({
+    description: 'Id of the index; those of further documents begin with it. Default: the ids of the template.',
+  }),
+  base_date: IsoDate.optional().meta({
+    description: 'Base date of every document. Default: a year into the served store, or that of the template.',
+  }),
+});

@@ -1,0 +1,43 @@
+import type { OverlayPath } from '../overlays/overlay-type.js';
+import type { BookPart } from './book.js';
+import type { Layer } from './overlay-orders.js';
+
+/** Parts of the overlay, and those of overlays beneath it by what is held of them. */
+export function partsOf(
+  layers: readonly Layer[],
+  path: OverlayPath,
+  { indexId, hasCurrencyPart }: { readonly indexId: string; readonly hasCurrencyPart: boolean },
+): BookPart[] {
+  const own = path.parts.map(({ part, contributions }) => ({ indexId, part, contributions }));
+  const inherited = layers.flatMap((layer) =>
+    (layer.book.overlay?.parts ?? []).map((part) => ({
+      ...part,
+      contributions: path.growth.map((_, t) =>
+        t === 0 ? 0 : layer.exposure[t - 1]! * (layer.exchange?.[t] ?? 1) * part.contributions[t + layer.shift]!,
+      ),
+    })),
+  );
+  const { exchange } = path;
+  if (exchange === null) return joined([...own, ...inherited]);
+  const currency = path.growth.map((_, t) => {
+    if (t === 0) return 0;
+    return layers.reduce(
+      (sum, { book, shift, exposure }) => sum + exposure[t - 1]! * book.cash[t - 1 + shift]! * (exchange[t]! - 1),
+      0,
+    );
+  });
+  const converted = hasCurrencyPart ? [{ indexId, part: 'currency' as const, contributions: currency }] : [];
+  return joined([...own, ...converted, ...inherited]);
+}
+
+/** Each part once: an overlay may lie beneath another by several ways. */
+function joined(parts: readonly BookPart[]): BookPart[] {
+  const byKey = new Map<string, BookPart>();
+  for (const part of parts) {
+    const key = `${part.indexId} ${part.part}`;
+    const same = byKey.get(key);
+    const contributions = same?.contributions.map((sum, t) => sum + part.contributions[t]!) ?? part.contributions;
+    byKey.set(key, { ...part, contributions });
+  }
+  return [...byKey.values()];
+}

@@ -1,0 +1,68 @@
+import { definitionsOf } from '../documents/definitions.js';
+import {
+  isDerivedDocument,
+  isOverlayDocument,
+  isRuleDocument,
+  type IndexDocument,
+  type UniverseSpec,
+} from '../documents/index-document.js';
+import type { MarketData } from '../market/market-data.js';
+import { rowUses, specUses } from '../optimisation/field-uses.js';
+import { overlayTypeOf } from '../overlays/catalogue.js';
+import { bindPipeline, readsOf } from '../rules/bound-pipeline.js';
+import { columnsMissing } from '../rules/field-findings.js';
+
+/** Kinds of data that a document reads by name. */
+export const NEED_KINDS = ['column', 'series', 'universe'] as const;
+
+/** A column of the market or the reference data, a series, or a universe. */
+export interface DataNeed {
+  readonly kind: (typeof NEED_KINDS)[number];
+  readonly name: string;
+}
+
+/** The parts of a market that documents name. */
+type Named = Pick<MarketData, 'fields' | 'reference' | 'universes' | 'series'>;
+
+/** A market of closes alone. */
+const CLOSES: Named = {
+  fields: new Map([['CLOSE', new Float64Array()]]),
+  reference: { columns: [], rows: new Map() },
+  universes: [],
+};
+
+/** What the documents of a template read beside closes, each once. */
+export const needsOfDocuments = (documents: readonly IndexDocument[]): DataNeed[] => needsMissing(documents, CLOSES);
+
+/** What of it a market lacks. */
+export function needsMissing(documents: readonly IndexDocument[], market: Named): DataNeed[] {
+  const needs = documents.flatMap((document) => [
+    ...columnsOf(document, market).map((name): DataNeed => ({ kind: 'column', name })),
+    ...seriesOf(document).flatMap((name): DataNeed[] => (market.series?.has(name) ? [] : [{ kind: 'series', name }])),
+    ...universesOf(document.universe).flatMap((name): DataNeed[] =>
+      market.universes.some(({ universe }) => universe === name) ? [] : [{ kind: 'universe', name }],
+    ),
+  ]);
+  return [...new Map(needs.map((need) => [`${need.kind} ${need.name}`, need])).values()];
+}
+
+function columnsOf(document: IndexDocument, market: Named): string[] {
+  const definitions = definitionsOf(document);
+  if (isRuleDocument(document)) return columnsMissing(readsOf(bindPipeline(document)), market, definitions);
+  if (!isDerivedDocument(document)) return [];
+  const { derivation } = document;
+  return columnsMissing([...specUses(derivation, ''), ...rowUses(derivation.constraints, '')], market, definitions);
+}
+
+const seriesOf = (document: IndexDocument): string[] =>
+  isOverlayDocument(document)
+    ? overlayTypeOf(document.overlay)
+        .series(document.overlay)
+        .map(({ series }) => series)
+    : [];
+
+function universesOf(universe: UniverseSpec | undefined): string[] {
+  if (universe === undefined) return [];
+  const own = universe.kind === 'named' && universe.id != null ? [universe.id] : [];
+  return [...own, ...(universe.of ?? []).flatMap(universesOf)];
+}

@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import { Id, IsoDate } from '../schema/shape.js';
+
+/** Documents of one template. */
+const DOCUMENTS_MAX = 16;
+/** Sentences about what the public document leaves open. */
+const CHOICES_MAX = 32;
+
+const text = (longest: number) => z.string().min(1).max(longest);
+
+/** Id of a template: small letters, digits and dashes, without a trademark. */
+export const TemplateId = z
+  .string()
+  .regex(/^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/, { error: 'has other characters than small letters, digits and dashes' })
+  .max(64);
+
+/** The published text that a template follows. */
+export const TemplateSource = z
+  .strictObject({
+    title: text(200).meta({ description: 'Title of the public document.' }),
+    publisher: text(200).meta({ description: 'Its publisher.' }),
+    date: z
+      .string()
+      .regex(/^\d{4}(?:-\d{2}(?:-\d{2})?)?$/, { error: 'is no year, month or day' })
+      .meta({ description: 'Year, month or day of the edition that was followed.' }),
+  })
+  .meta({ id: 'TemplateSource' });
+
+/** A file of data/methodologies: one published methodology as documents that anyone may store. */
+export const MethodologyTemplate = z
+  .strictObject({
+    id: TemplateId,
+    title: text(200),
+    style: text(500),
+    source: TemplateSource,
+    choices: z.array(text(1000)).max(CHOICES_MAX),
+    /** Meanings of the columns, series and universes that no store has by itself. */
+    meanings: z.record(text(64), text(500)).default({}),
+    /** Bodies of index documents, those beneath others first. */
+    documents: z
+      .array(z.looseObject({ id: Id, name: text(200), base_date: IsoDate }))
+      .min(1)
+      .max(DOCUMENTS_MAX),
+  })
+  .superRefine(({ id, documents }, context) => {
+    const stem = stemOf(id);
+    documents.forEach((document, i) => {
+      if (document.id === stem || document.id.startsWith(`${stem}-`)) return;
+      const message = `must be ${stem} or begin with ${stem}-`;
+      context.addIssue({ code: 'custom', path: ['documents', i, 'id'], input: document.id, message });
+    });
+  });
+export type MethodologyTemplate = z.infer<typeof MethodologyTemplate>;
+
+/** Beginning of the ids of a template's documents. */
+const stemOf = (templateId: string): string => templateId.toUpperCase();
+
+/** A JSON object. */
+type Body = Readonly<Record<string, unknown>>;
+
+interface Terms {
+  /** Id in place of the template's own; documents beside the first keep what follows it. */
+  readonly indexId?: string | undefined;
+  readonly baseDate?: string | undefined;
+}
+
+/** The documents of a template under other ids and from another base date, references to each other included. */
+export function documentsOfTemplate(template: MethodologyTemplate, { indexId, baseDate }: Terms): Body[] {
+  const stem = stemOf(template.id);
+  const renamed = new Map(
+    template.documents.map(({ id }) => [id, indexId === undefined ? id : `${indexId}${id.slice(stem.length)}`]),
+  );
+  return template.documents.map((document) => {
+    const body = withNames(document, renamed) as Body; // An object stays one.
+    return baseDate === undefined ? body : { ...body, base_date: baseDate };
+  });
+}
+
+/** A value whose texts name documents by their new ids: as a whole, or between quotation marks within an expression. */
+function withNames(value: unknown, renamed: ReadonlyMap<string, string>): unknown {
+  if (typeof value === 'string')
+    return (
+      renamed.get(value) ?? value.replaceAll(/"([^"]*)"/g, (all, name: string) => quoted(renamed.get(name)) ?? all)
+    );
+  if (Array.isArray(value)) return value.map((item) => withNames(item, renamed));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withNames(member, renamed)]));
+}
+
+const quoted = (name: string | undefined): string | undefined => (name === undefined ? undefined : `"${name}"`);

@@ -1,0 +1,112 @@
+import { z } from 'zod';
+import type { ExposureStep, OverlayContext, OverlayPath } from './overlay-type.js';
+import { idle, idleMembers, type Remark } from './remarks.js';
+
+/** An exposure, as a change of it is measured. */
+const changeOfExposure = z.number().gt(0).max(10).optional();
+
+/** When an exposure follows its target, and how far at once. Optional, so that documents stored without stay as they are. */
+export const reviewFields = {
+  tolerance: changeOfExposure.meta({
+    description:
+      'Distance of the target exposure from the exposure beyond which the exposure changes: 0.05 is 5 percentage points; 0 where not given.',
+  }),
+  max_change: changeOfExposure.meta({
+    description:
+      'Largest change of the exposure at one review: 0.1 is 10 percentage points; unlimited where not given.',
+  }),
+  review: z.enum(['daily', 'monthly']).optional().meta({
+    description:
+      'When the exposure may change: after every close, or after the last one of a month; daily where not given.',
+  }),
+};
+
+const schema = z.strictObject(reviewFields);
+type Review = z.output<typeof schema>;
+
+/** Exposures that an overlay aims at, with the volatility behind them; NaN before the first return is known, [T] each. */
+export interface TargetExposures {
+  readonly exposure: Float64Array;
+  readonly volatility: Float64Array;
+}
+
+/** Exposures after each close, with the reason for each, [T] each. */
+export interface ReviewedExposures {
+  readonly exposure: Float64Array;
+  readonly reasons: readonly ExposureStep['reason'][];
+}
+
+/** Exposures that follow their targets on reviews, beyond the tolerance, by the largest change at most. */
+export function reviewedExposures(
+  targets: Float64Array,
+  { tolerance, max_change: most, review }: Review,
+  { monthEnds }: Pick<OverlayContext, 'monthEnds'>,
+): ReviewedExposures {
+  const ends = review === 'monthly' ? monthEnds() : null;
+  const exposure = targets.slice();
+  const reasons = Array.from(targets, (): ExposureStep['reason'] => 'target');
+  for (let t = 1; t < targets.length; t++) {
+    const before = exposure[t - 1]!;
+    const change = targets[t]! - before;
+    const isReview = ends === null || ends[t] !== ends[t - 1];
+    if (!isReview || (tolerance !== undefined && Math.abs(change) <= tolerance)) {
+      exposure[t] = before;
+      reasons[t] = isReview ? 'within_tolerance' : 'no_review';
+    } else if (most !== undefined && Math.abs(change) > most) {
+      exposure[t] = before + Math.sign(change) * most;
+      reasons[t] = 'max_change';
+    }
+  }
+  return { exposure, reasons };
+}
+
+/** Why an overlay has its exposure after a close. */
+export function explainExposure(
+  { exposure: targets, volatility }: TargetExposures,
+  { exposure, reasons }: ReviewedExposures,
+): NonNullable<OverlayPath['explain']> {
+  return (t) => ({
+    exposure: exposure[t]!,
+    target: targets[t]!,
+    before: t === 0 ? null : exposure[t - 1]!,
+    volatility: Number.isNaN(volatility[t]) ? null : volatility[t]!,
+    reason: reasons[t]!,
+  });
+}
+
+export function reviewSentences({ tolerance, max_change: most, review = 'daily' }: Review): string[] {
+  const isPlain = tolerance === undefined && most === undefined && review === 'daily';
+  if (isPlain) return [];
+  const when = review === 'monthly' ? 'after the last close of each month' : 'after each close';
+  const beyond =
+    tolerance === undefined ? '' : ` where that is more than ${pointsText(tolerance)} away from the exposure before`;
+  const limit = most === undefined ? '' : `, by at most ${pointsText(most)} at once`;
+  return [
+    `The exposure is set to that leverage ${when}${beyond}${limit}; otherwise it stays as it was, restored at each close. The first exposure is that leverage itself.`,
+  ];
+}
+
+const pointsText = (exposure: number): string =>
+  `${exposure} (${Number((100 * exposure).toPrecision(12))} percentage points)`;
+
+/** Settings that no target exposure can reach: every one is above 0 and at most the largest. */
+export function reviewRemarks({
+  max_leverage: largest,
+  ...spec
+}: Review & { readonly max_leverage: number }): Remark[] {
+  const { tolerance, max_change: most, review } = spec;
+  if (tolerance !== undefined && tolerance >= largest) {
+    const why = `tolerance is ${tolerance} and max_leverage ${largest}, so that the first exposure is never changed`;
+    const usual = review === 'monthly' ? [idle('review', review, why)] : [];
+    return [
+      { ...idle('tolerance', tolerance, why), message: unchanged(tolerance, largest) },
+      ...idleMembers(schema, spec, { members: ['max_change'], why }),
+      ...usual,
+    ];
+  }
+  if (most === undefined || most < largest) return [];
+  return [idle('max_change', most, `max_leverage is ${largest}, and no exposure changes by as much`)];
+}
+
+const unchanged = (tolerance: number, largest: number): string =>
+  `overlay.tolerance is ${tolerance} and max_leverage ${largest}: no target is further away, and the exposure stays that of the first session.`;

@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { majorUnit } from '../../market/exchange-rates.js';
+import { CurrencyCode } from '../../schema/shape.js';
+import { overlayType } from '../overlay-type.js';
+import { idle } from '../remarks.js';
+
+export const quanto = overlayType({
+  type: 'quanto',
+  label: 'Quanto',
+  help: 'The return of the index in its own currency, paid in another: no exchange rate counts.',
+  formula: 'L[t] = L[t-1] * g[t], L in the currency of the overlay and g in that of the index beneath',
+  reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: quanto indices',
+  schema: z.strictObject({
+    type: z.literal('quanto'),
+    to: CurrencyCode.meta({ description: 'Currency in which the return is paid: that of the overlay.' }),
+  }),
+  example: { type: 'quanto', to: 'EUR' },
+  currency: ({ to }) => to,
+  converts: false,
+  sentences: ({ to }) => [
+    `The return of the index beneath in its own currency is paid in ${to}: changes of the exchange rate do not count.`,
+  ],
+  remarks: ({ to }, { currency: beneath }) =>
+    beneath !== undefined && majorUnit(beneath) === majorUnit(to)
+      ? [idle('to', to, `the index beneath is in ${beneath} already`)]
+      : [],
+  path(_spec, context) {
+    const growth = context.sources[0]!.growth.slice();
+    return {
+      growth,
+      exposures: [new Float64Array(growth.length).fill(1)],
+      exchange: null,
+      parts: [],
+      resets: null,
+    };
+  },
+});

@@ -1,0 +1,201 @@
+import type { Engine } from '#kernels/engines/engine.js';
+import {
+  diagnosedCovariance,
+  diagnosedFactors,
+  type CovarianceDiagnostics,
+} from '#kernels/moments/estimate-covariance.js';
+import { compareText } from '../../refusals/findings.js';
+import { LIMITS } from '../../refusals/limits.js';
+import type { FactorModel } from '../factor-model.js';
+import { factorCovariance, loadingsOf } from '../factors/estimate-factors.js';
+import { fullTable, namesOfTable, symmetricTable } from './dense-table.js';
+import { FACTOR_TABLES, MODEL_TABLES, type ImportTerms, type ModelProblems } from './import-terms.js';
+import type { DatedTables, ModelTable } from './model-tables.js';
+
+/** A model of one date. */
+export interface AssembledModel {
+  readonly date: string;
+  /** Securities, ascending, [n]. */
+  readonly identifiers: readonly string[];
+  /** Annual, [n x n], exactly symmetric. */
+  readonly covariance: Float64Array;
+  /** Null of covariances without factors. */
+  readonly factors: FactorModel | null;
+  readonly diagnostics: Omit<CovarianceDiagnostics, 'intensity'>;
+}
+
+type Diagnostics = AssembledModel['diagnostics'];
+
+/** Names whose finding is listed. */
+const NAMED_MAX = 5;
+
+/**
+ * Checks the tables of a date, and makes the covariance of a year from them. Run it inside an engine's scope.
+ * @returns undefined where there is a problem
+ * @cost Of the eigenvalues: 4/3 n^3 of covariances, n K^2 of factors
+ */
+export function assembleModel(
+  engine: Engine,
+  tables: DatedTables,
+  terms: ImportTerms,
+  problems: ModelProblems,
+): AssembledModel | undefined {
+  const before = problems.errors;
+  assertTables(tables, problems);
+  if (problems.errors > before) return undefined;
+  const { covariance } = tables.tables;
+  const model =
+    covariance === undefined
+      ? fromFactors(engine, tables, terms, problems)
+      : fromCovariance(engine, { date: tables.date, table: covariance }, terms, problems);
+  if (model === undefined || problems.errors > before) return undefined;
+  warnOfUnits(model, tables.path, terms, problems);
+  return model;
+}
+
+/** Covariances alone, or the three tables of factors. */
+function assertTables({ date, path, tables }: DatedTables, problems: ModelProblems): void {
+  const given = MODEL_TABLES.filter((name) => tables[name] !== undefined);
+  const isWhole = tables.covariance === undefined ? given.length === FACTOR_TABLES.length : given.length === 1;
+  if (isWhole) return;
+  const message = `The model of ${date} has ${given.length === 0 ? 'no table' : given.join(' and ')}; covariance alone is needed, or ${FACTOR_TABLES.join(', ')}.`;
+  problems.error({ code: 'REQUIRED', path, message, value: given });
+}
+
+interface CovarianceTable {
+  readonly date: string;
+  readonly table: ModelTable;
+}
+
+function fromCovariance(
+  engine: Engine,
+  { date, table }: CovarianceTable,
+  { repair, ...terms }: ImportTerms,
+  problems: ModelProblems,
+): AssembledModel | undefined {
+  const identifiers = namesOfTable(table);
+  if (!isWithinSize(identifiers.length, table, problems)) return undefined;
+  const before = problems.errors;
+  const { values, repaired } = symmetricTable(table, { names: identifiers, repair }, problems);
+  if (problems.errors > before) return undefined;
+  const covariance = scaled(values, terms);
+  const diagnostics = semidefinite(engine, { matrix: covariance, repair, table, what: 'covariance' }, problems);
+  return { date, identifiers, covariance, factors: null, diagnostics: withRepairs(diagnostics, repaired) };
+}
+
+/** B F B' + D, as an estimate of factors makes it. */
+function fromFactors(
+  engine: Engine,
+  { date, tables }: DatedTables,
+  { repair, ...terms }: ImportTerms,
+  problems: ModelProblems,
+): AssembledModel | undefined {
+  const [exposures, table, variances] = FACTOR_TABLES.map((name) => tables[name]!) as [
+    ModelTable,
+    ModelTable,
+    ModelTable,
+  ]; // As was asserted.
+  const identifiers = [...exposures.rows.keys()].toSorted(compareText);
+  const factors = [...exposures.columns.keys()];
+  if (!isWithinSize(identifiers.length, exposures, problems) || !hasFactors(factors.length, exposures, problems))
+    return undefined;
+  const before = problems.errors;
+  for (const names of [table.rows, table.columns]) assertAmong(names, factors, { table, what: 'factor' }, problems);
+  assertAmong(variances.rows, identifiers, { table: variances, what: 'security' }, problems);
+  const { values: B } = fullTable(exposures, { rows: identifiers, columns: factors }, problems);
+  const { values: D } = fullTable(variances, { rows: identifiers, columns: [''] }, problems);
+  const F = symmetricTable(table, { names: factors, repair }, problems);
+  D.forEach((variance, i) => {
+    if (!(variance < 0)) return;
+    const message = `The specific variance of ${identifiers[i]} is ${variance}; at least 0 is needed.`;
+    problems.error({ code: 'OUT_OF_RANGE', path: variances.path, message, value: identifiers[i] });
+  });
+  if (problems.errors > before) return undefined;
+  const matrix = scaled(F.values, terms);
+  const ofFactors = semidefinite(engine, { matrix, repair, table, what: 'factor covariance' }, problems);
+  if (problems.errors > before) return undefined;
+  const model = { factors, exposures: B, covariance: matrix, specific: scaled(D, terms) };
+  const n = identifiers.length;
+  const covariance = new Float64Array(n * n);
+  factorCovariance(engine, model, covariance);
+  const parts = { loadings: loadingsOf(model), specific: model.specific };
+  const diagnostics = diagnosedFactors(engine, covariance, parts);
+  const repaired = F.repaired + (ofFactors.isRepaired ? 1 : 0);
+  return { date, identifiers, covariance, factors: model, diagnostics: withRepairs(diagnostics, repaired) };
+}
+
+const withRepairs = (diagnostics: Diagnostics, repaired: number): Diagnostics =>
+  repaired === 0 ? diagnostics : { ...diagnostics, isRepaired: true };
+
+/** Numbers of a year. */
+function scaled(values: Float64Array, { units, annualisation }: Omit<ImportTerms, 'repair'>): Float64Array {
+  return units === 'annual' ? values : values.map((value) => annualisation * value);
+}
+
+interface Definite {
+  readonly matrix: Float64Array;
+  readonly repair: boolean;
+  readonly table: ModelTable;
+  readonly what: string;
+}
+
+/** A matrix without negative eigenvalues: repaired where that is asked for, a problem otherwise. */
+function semidefinite(engine: Engine, { matrix, repair, table, what }: Definite, problems: ModelProblems): Diagnostics {
+  const diagnostics = diagnosedCovariance(engine, matrix, { repair });
+  if (!diagnostics.isPositiveSemiDefinite)
+    problems.error({
+      code: 'OUT_OF_RANGE',
+      path: table.path,
+      message: `The ${what} is not positive semi-definite: its smallest eigenvalue is ${diagnostics.smallestEigenvalue} a year, and at least 0 is needed; repair replaces negative eigenvalues by 0.`,
+      value: diagnostics.smallestEigenvalue,
+    });
+  return diagnostics;
+}
+
+function isWithinSize(count: number, { path }: ModelTable, problems: ModelProblems): boolean {
+  if (count >= 1 && count <= LIMITS.MAX_MODEL_SECURITIES) return true;
+  const message = `The model has ${count} securities; 1 to ${LIMITS.MAX_MODEL_SECURITIES} are accepted.`;
+  problems.error({ code: 'OUT_OF_RANGE', path, message, value: count });
+  return false;
+}
+
+function hasFactors(count: number, { path }: ModelTable, problems: ModelProblems): boolean {
+  if (count <= LIMITS.MAX_MODEL_FACTORS) return true;
+  const message = `The model has ${count} factors; at most ${LIMITS.MAX_MODEL_FACTORS} are accepted.`;
+  problems.error({ code: 'OUT_OF_RANGE', path, message, value: count });
+  return false;
+}
+
+/** Names that the exposures do not have. */
+function assertAmong(
+  names: ReadonlyMap<string, number>,
+  known: readonly string[],
+  { table, what }: { readonly table: ModelTable; readonly what: string },
+  problems: ModelProblems,
+): void {
+  const accepted = new Set(known);
+  const others = [...names.keys()].filter((name) => !accepted.has(name));
+  for (const name of others.slice(0, NAMED_MAX)) {
+    const message = `The ${what} ${name} has no exposures; there are those of ${known.slice(0, NAMED_MAX).join(', ')}${known.length > NAMED_MAX ? ' and others' : ''}.`;
+    problems.error({ code: 'UNKNOWN_FIELD', path: table.path, message, value: name });
+  }
+}
+
+/** Median volatilities a year between which the units of a model are believed. */
+const VOLATILITY_MIN = 0.02;
+const VOLATILITY_MAX = 3;
+
+/** A volatility that no market has is one of other units. */
+function warnOfUnits(
+  { identifiers, covariance, date }: AssembledModel,
+  path: string,
+  { units }: ImportTerms,
+  problems: ModelProblems,
+): void {
+  const n = identifiers.length;
+  const volatilities = Float64Array.from(identifiers, (_, i) => Math.sqrt(covariance[i * (n + 1)]!)).toSorted();
+  const median = volatilities[Math.floor(n / 2)]!;
+  if (median === 0 || (median >= VOLATILITY_MIN && median <= VOLATILITY_MAX)) return;
+  const message = `The median volatility of ${date} is ${Number((100 * median).toPrecision(4))} % a year with ${units} units; ${100 * VOLATILITY_MIN} to ${100 * VOLATILITY_MAX} % are usual.`;
+  problems.warning({ code: 'OUT_OF_RANGE', path, message, value: median });
+}

@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import type { FindingCode } from '../../refusals/findings.js';
+import { LIMITS } from '../../refusals/limits.js';
+import { IsoDate } from '../../schema/shape.js';
+
+/** Tables of an imported model: one of covariances, or the three of a factor model. */
+export const MODEL_TABLES = ['covariance', 'exposures', 'factor_covariance', 'specific_variances'] as const;
+export type ModelTableName = (typeof MODEL_TABLES)[number];
+
+export const FACTOR_TABLES = ['exposures', 'factor_covariance', 'specific_variances'] as const;
+
+/** Media types of a file with a model, and what they hold. */
+export const MODEL_FILES = {
+  'text/csv': 'csv',
+  'application/vnd.apache.arrow.stream': 'arrow',
+} as const;
+export type ModelFileFormat = (typeof MODEL_FILES)[keyof typeof MODEL_FILES];
+
+/** How the numbers of a model from outside are read. */
+export const importTermFields = {
+  units: z.enum(['annual', 'daily']).meta({
+    description: 'Period of variances and covariances: a year, or a session, which is multiplied by `annualisation`.',
+  }),
+  annualisation: z.int().min(1).max(366).default(LIMITS.PERIODS_PER_YEAR).meta({
+    description: 'Sessions of a year. Read with daily units.',
+  }),
+  repair: z.boolean().default(false).meta({
+    description:
+      'Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Both are errors otherwise.',
+  }),
+};
+
+export const ImportTerms = z.strictObject(importTermFields);
+export type ImportTerms = z.infer<typeof ImportTerms>;
+
+const frame = (rows: string, columns: string) =>
+  z
+    .strictObject({
+      index: z.array(z.string()).meta({ description: rows }),
+      columns: z.array(z.string()).meta({ description: columns }),
+      data: z.array(z.array(z.unknown())).meta({ description: 'Rows of numbers.' }),
+    })
+    .optional();
+
+export const ImportedModelDate = z
+  .strictObject({
+    date: IsoDate.meta({ description: 'Day from which the model is in force, ascending.' }),
+    covariance: frame('Securities.', 'The same securities.').meta({
+      description: 'Covariances of the securities; as GET /risk-models/{model_id} answers them.',
+    }),
+    exposures: frame('Securities.', 'Factors.').meta({
+      description: 'B: exposures of the securities to the factors, with factor_covariance and specific_variances.',
+    }),
+    factor_covariance: frame('Factors.', 'The same factors.').meta({ description: 'F: covariances of the factors.' }),
+    specific_variances: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .meta({ description: 'D: specific variance by security.' }),
+  })
+  .meta({ id: 'ImportedModelDate' });
+export type ImportedModelDate = z.infer<typeof ImportedModelDate>;
+
+/** A model from outside, by date. */
+export const RiskModelImport = z
+  .strictObject({
+    ...importTermFields,
+    models: z
+      .array(ImportedModelDate)
+      .min(1)
+      .max(LIMITS.MAX_MODEL_DATES)
+      .meta({ description: 'One model a date, ascending: all covariances, or all factor models of the same factors.' }),
+  })
+  .meta({ id: 'RiskModelImport' });
+export type RiskModelImport = z.infer<typeof RiskModelImport>;
+
+/** Terms of a file, in the query. */
+export const RiskModelImportQuery = z.strictObject({
+  units: importTermFields.units.optional().meta({ description: 'As in the body of JSON. Needed with a file.' }),
+  annualisation: z.int().min(1).max(366).optional().meta({ description: 'As in the body of JSON.' }),
+  repair: z.boolean().optional().meta({ description: 'As in the body of JSON.' }),
+  date: IsoDate.optional().meta({ description: 'Date of a file without a column `date`.' }),
+});
+export type RiskModelImportQuery = z.infer<typeof RiskModelImportQuery>;
+
+/** One thing that is wrong with a model, at its path. */
+export interface ModelProblem {
+  readonly code: FindingCode;
+  readonly path: string;
+  readonly message: string;
+  readonly value?: unknown;
+}
+
+export interface ModelProblems {
+  error(problem: ModelProblem): void;
+  warning(problem: ModelProblem): void;
+  readonly errors: number;
+}

@@ -1,0 +1,35 @@
+/** A date of an imported model, from which it is in force. */
+export interface ModelDate {
+  readonly date: string;
+  /** Securities of the other dates that it has no covariance of, ascending. */
+  readonly lacks: readonly string[];
+}
+
+/** Where the model of a date is in the files of an imported one: numbers from the first on. */
+export interface DatedPart {
+  readonly date: string;
+  /** Securities in the order of its matrix. */
+  readonly names: readonly string[];
+  /** First number of its packed matrix. */
+  readonly at: number;
+  /** First number of its packed factors. */
+  readonly factorsAt: number;
+}
+
+/** Dates of a model, ascending, with their places: each matrix and each packed factor model follows the one before. */
+export function partsByDate(names: readonly string[], dates: readonly ModelDate[], factors: number): DatedPart[] {
+  let [at, factorsAt] = [0, 0];
+  return dates.map(({ date, lacks }) => {
+    const absent = new Set(lacks);
+    const own = absent.size === 0 ? names : names.filter((name) => !absent.has(name));
+    const part = { date, names: own, at, factorsAt };
+    at += (own.length * (own.length + 1)) / 2;
+    factorsAt += own.length * factors + factors * factors + own.length;
+    return part;
+  });
+}
+
+/** The part in force on a date: the newest of that date or before it; undefined before the first. */
+export function partOn<P extends Pick<DatedPart, 'date'>>(parts: readonly P[], date: string): P | undefined {
+  return parts.findLast((part) => part.date <= date);
+}

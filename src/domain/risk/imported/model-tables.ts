@@ -1,0 +1,118 @@
+import { LIMITS } from '../../refusals/limits.js';
+import type { ModelProblems, ModelTableName } from './import-terms.js';
+
+/** A cell of a table: positions of its row and column, and its place in what was read. */
+export interface ModelCell {
+  readonly row: number;
+  readonly column: number;
+  readonly value: number;
+  readonly place: number;
+}
+
+/** Cells of one table of a model as they were read. */
+export interface ModelTable {
+  /** Path of the table, for problems. */
+  readonly path: string;
+  /** Names of rows and columns in the order in which they came. */
+  readonly rows: ReadonlyMap<string, number>;
+  readonly columns: ReadonlyMap<string, number>;
+  add(cell: { readonly row: string; readonly column: string; readonly value: number; readonly place: number }): void;
+  each(visit: (cell: ModelCell) => void): void;
+  /** Path of a place, for problems. */
+  pathOf(place: number): string;
+}
+
+/** Tables of a model of one date. */
+export interface DatedTables {
+  readonly date: string;
+  /** Path of the date, for problems. */
+  readonly path: string;
+  readonly tables: Readonly<Partial<Record<ModelTableName, ModelTable>>>;
+}
+
+interface Placed {
+  readonly date: string;
+  /** Paths of the date and of the table. */
+  readonly path: string;
+  readonly table: string;
+  readonly pathOf: (place: number) => string;
+}
+
+/** Collects the tables of a model by date. */
+export interface ModelTables {
+  /** A table of the last date, or of a later one; undefined where the date is a problem. */
+  tableOf(name: ModelTableName, placed: Placed): ModelTable | undefined;
+  readonly dates: readonly DatedTables[];
+}
+
+export function createModelTables(problems: ModelProblems): ModelTables {
+  const dates: (DatedTables & { readonly tables: Partial<Record<ModelTableName, ModelTable>> })[] = [];
+  const refused = new Set<string>();
+
+  /** Reported once for each date. */
+  function refuse(code: 'BAD_DATE' | 'OUT_OF_RANGE', { date, path }: Placed, message: string): undefined {
+    if (!refused.has(date)) problems.error({ code, path, message, value: date });
+    refused.add(date);
+  }
+
+  return {
+    dates,
+    tableOf(name, placed) {
+      const { date, path, table, pathOf } = placed;
+      const last = dates.at(-1);
+      if (last !== undefined && date < last.date)
+        return refuse('BAD_DATE', placed, `The date ${date} comes after ${last.date}; dates are ascending.`);
+      if (last?.date !== date) {
+        if (dates.length === LIMITS.MAX_MODEL_DATES)
+          return refuse(
+            'OUT_OF_RANGE',
+            placed,
+            `At most ${LIMITS.MAX_MODEL_DATES} dates are accepted; ${date} is one more.`,
+          );
+        dates.push({ date, path, tables: {} });
+      }
+      return (dates.at(-1)!.tables[name] ??= createTable(table, pathOf));
+    },
+  };
+}
+
+/** Cells that a table begins with room for. */
+const ROOM = 1024;
+
+/** Whole numbers of a cell: row, column and place. */
+const WHOLE = 3;
+
+function createTable(path: string, pathOf: (place: number) => string): ModelTable {
+  const rows = new Map<string, number>();
+  const columns = new Map<string, number>();
+  let whole = new Int32Array(WHOLE * ROOM);
+  let values = new Float64Array(ROOM);
+  let cells = 0;
+  return {
+    path,
+    pathOf,
+    rows,
+    columns,
+    add({ row, column, value, place }) {
+      if (cells === values.length) {
+        const [earlier, numbers] = [whole, values];
+        whole = new Int32Array(2 * earlier.length);
+        whole.set(earlier);
+        values = new Float64Array(2 * numbers.length);
+        values.set(numbers);
+      }
+      whole.set([positionIn(rows, row), positionIn(columns, column), place], WHOLE * cells);
+      values[cells++] = value;
+    },
+    each(visit) {
+      for (let k = 0, at = 0; k < cells; k++, at += WHOLE)
+        visit({ row: whole[at]!, column: whole[at + 1]!, place: whole[at + 2]!, value: values[k]! });
+    },
+  };
+}
+
+function positionIn(names: Map<string, number>, name: string): number {
+  const known = names.get(name) ?? names.size;
+  if (known === names.size) names.set(name, known);
+  return known;
+}

@@ -1,0 +1,54 @@
+import type { Finding } from '#domain/refusals/findings.js';
+import type { ImportTerms, ModelFileFormat } from '#domain/risk/imported/import-terms.js';
+import type { FactorModelPayload, ImportedModelPayload } from '#domain/risk/risk-model-document.js';
+import type { AnswerBytes } from './files.js';
+import type { StoredMatrix } from './indices.js';
+
+/** A model from outside as it came. */
+export interface ImportRiskModelInput {
+  readonly source:
+    | { readonly kind: 'json'; readonly bytes: Uint8Array }
+    | {
+        readonly kind: 'file';
+        readonly format: ModelFileFormat;
+        readonly bytes: Uint8Array;
+        readonly terms: ImportTerms;
+        /** Date of a file without a column of dates. */
+        readonly date: string | null;
+      };
+}
+
+export type ImportedModelDateOutput = ImportedModelPayload['dates'][number];
+
+export interface ImportedModelOutput {
+  /** Securities of all dates, ascending. */
+  readonly assetIds: readonly string[];
+  readonly terms: ImportTerms;
+  /** Ascending. */
+  readonly dates: readonly ImportedModelDateOutput[];
+  /** Packed matrices by date. */
+  readonly covariance: AnswerBytes;
+  /** Packed factor models by date; null of covariances without factors. */
+  readonly factors: AnswerBytes | null;
+  readonly factorModel: FactorModelPayload | null;
+  /** Diagnostics of the newest date. */
+  readonly newest: {
+    readonly averageCorrelation: number;
+    readonly conditionNumber: number;
+    readonly smallestEigenvalue: number;
+  };
+}
+
+export interface ImportRiskModelOutput {
+  readonly findings: readonly Finding[];
+  /** Null where a finding is an error. */
+  readonly model: ImportedModelOutput | null;
+}
+
+/** A model of one date as an import has it. */
+export interface ExportRiskModelInput extends StoredMatrix {
+  readonly date: string;
+  readonly names: readonly string[];
+  /** Its factors; null of covariances without. */
+  readonly factors: { readonly path: string; readonly at: number; readonly names: readonly string[] } | null;
+}

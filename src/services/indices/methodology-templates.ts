@@ -1,0 +1,189 @@
+import type { TemplateCollection, TemplateDetail, TemplateLevel } from '#contract/indices/templates.js';
+import { once } from '#base/once.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { marketFindings } from '#domain/checks/index-on-market.js';
+import { needsMissing, needsOfDocuments, type DataNeed } from '#domain/checks/template-needs.js';
+import { validateIndex } from '#domain/checks/validate-index.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import { documentsOfTemplate, type MethodologyTemplate } from '#domain/documents/methodology-template.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { assertNoErrors, Refusal } from '#domain/refusals/refusal.js';
+import { formatDay } from '#domain/time/days.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { Markets } from '#market/serving/markets.js';
+
+/** Answers which published methodologies ship with the service, and whether the served store can run them. */
+export interface MethodologyTemplates {
+  list(): TemplateCollection;
+  /** @throws Refusal TEMPLATE_NOT_FOUND */
+  get(
+    id: string,
+    terms: { readonly index_id?: string | undefined; readonly base_date?: string | undefined },
+  ): TemplateDetail;
+  /** @throws Refusal TEMPLATE_NOT_FOUND, NO_DATA_SOURCE, OVERLOADED and what running its documents refuses */
+  level(id: string, signal: AbortSignal): Promise<TemplateLevel>;
+}
+
+interface Dependencies {
+  /** The files that ship with the service, checked. */
+  readonly read: () => readonly MethodologyTemplate[];
+  readonly calendars: Calendars;
+  readonly markets: Pick<Markets, 'current' | 'require'>;
+  readonly jobs: Pick<Jobs, 'query'>;
+}
+
+/** A template with its documents as they are computed, and all that they read. */
+interface Known {
+  readonly template: MethodologyTemplate;
+  readonly documents: readonly IndexDocument[];
+  readonly needs: readonly DataNeed[];
+}
+
+/** Parts of a template that the served store lacks. */
+interface Lack {
+  readonly needs: readonly DataNeed[];
+  readonly findings: readonly Finding[];
+}
+
+/** Answers on a market, by template. */
+interface Answers {
+  readonly lacks: Map<string, Lack>;
+  readonly levels: Map<string, TemplateLevel>;
+}
+
+/** Meanings of columns that any store may have. */
+const USUAL: Readonly<Record<string, string>> = {
+  SHARES_OUTSTANDING: 'Shares outstanding.',
+  FREE_FLOAT: 'Share of the shares outstanding that is in free float, as a fraction.',
+  VOLUME: 'Shares traded on the session.',
+  SECTOR: 'Sector of the company.',
+  INDUSTRY: 'Industry of the company.',
+  COUNTRY: 'Country of the company.',
+  ISSUER: 'Company that issued the security.',
+};
+
+/** Days from the beginning of a store to a base date: rules then find the history of a year. */
+const HISTORY_DAYS = 366;
+
+/** Days and points of the level that a gallery shows: three years, a point for each pixel or two. */
+const LEVEL_DAYS = 3 * 366;
+const LEVEL_POINTS = 80;
+
+export function createMethodologyTemplates({ read, calendars, markets, jobs }: Dependencies): MethodologyTemplates {
+  const templates = once(() => new Map(read().map((template) => [template.id, knownOf(template, calendars)])));
+
+  const answers = new WeakMap<MarketData, Answers>();
+  function answersOn(market: MarketData): Answers {
+    const known = answers.get(market) ?? { lacks: new Map(), levels: new Map() };
+    answers.set(market, known);
+    return known;
+  }
+
+  function lackOf({ template, documents }: Known): Lack | undefined {
+    const market = markets.current()?.market;
+    if (market === undefined) return undefined;
+    const { lacks } = answersOn(market);
+    const lack = lacks.get(template.id) ?? {
+      needs: needsMissing(documents, market),
+      findings: lacking(documents, market),
+    };
+    lacks.set(template.id, lack);
+    return lack;
+  }
+
+  function knownAs(id: string): Known {
+    const known = templates().get(id);
+    if (known !== undefined) return known;
+    throw new Refusal('TEMPLATE_NOT_FOUND', `No published methodology has the id ${id}.`, {
+      accepted: [...templates().keys()],
+    });
+  }
+
+  function summaryOf(known: Known) {
+    const lack = lackOf(known);
+    const { id, title, style, source, meanings } = known.template;
+    return {
+      id,
+      title,
+      style,
+      source,
+      needs: known.needs.map(({ kind, name }) => ({
+        kind,
+        name,
+        meaning: meanings[name] ?? USUAL[name] ?? name,
+        missing: lack?.needs.some((need) => need.kind === kind && need.name === name) === true,
+      })),
+      can_run: lack === undefined ? null : lack.needs.length === 0 && lack.findings.length === 0,
+      index_ids: known.documents.map((document) => document.id),
+    };
+  }
+
+  return {
+    list: () => ({ templates: [...templates().values()].map(summaryOf) }),
+    get(id, { index_id: indexId, base_date: asked }) {
+      const known = knownAs(id);
+      const market = markets.current()?.market;
+      const baseDate = asked ?? (market === undefined ? undefined : firstBaseDate(market));
+      const documents = documentsOfTemplate(known.template, { indexId, baseDate });
+      return {
+        ...summaryOf(known),
+        index_ids: documents.map((document) => String(document['id'])),
+        choices: known.template.choices,
+        documents,
+        findings: [...(lackOf(known)?.findings ?? [])] as TemplateDetail['findings'], // Read-only lists here.
+      };
+    },
+    async level(id, signal) {
+      const known = knownAs(id);
+      const { handle, market } = markets.require();
+      const { levels } = answersOn(market);
+      const found = levels.get(id);
+      if (found !== undefined) return found;
+      assertNoErrors('template', lacking(known.documents, market));
+      const latest = formatDay((market.dates.at(-1) ?? 0) - LEVEL_DAYS);
+      const earliest = firstBaseDate(market);
+      const base = latest > earliest ? latest : earliest;
+      const documents = Object.fromEntries(known.documents.map((own) => [own.id, { ...own, base_date: base }]));
+      const indexId = known.documents.at(-1)!.id; // A template has a document.
+      const question = { market: handle, documents, indexId, points: LEVEL_POINTS };
+      const { dates, levels: data } = await jobs.query('sketch-level', question, signal);
+      const answer = { index_id: indexId, level: { index: [...dates], data: [...data], name: indexId } };
+      levels.set(id, answer);
+      return answer;
+    },
+  };
+}
+
+/** A year into a market that is longer, else its first day. */
+function firstBaseDate({ dates }: MarketData): string {
+  const [first = 0, last = 0] = [dates[0], dates.at(-1)];
+  return formatDay(first + HISTORY_DAYS < last ? first + HISTORY_DAYS : first);
+}
+
+/** @throws Error for a file whose documents are not valid, or that does not say what a column holds */
+function knownOf(template: MethodologyTemplate, calendars: Calendars): Known {
+  const byId = new Map<string, IndexDocument>();
+  for (const body of documentsOfTemplate(template, {})) {
+    const { document, findings } = validateIndex(body, { calendars: calendars.list(), indexOf: (id) => byId.get(id) });
+    if (document === undefined)
+      throw new Error(`data/methodologies/${template.id}.json: ${String(body['id'])}: ${JSON.stringify(findings)}`);
+    byId.set(document.id, document);
+  }
+  const documents = [...byId.values()];
+  const needs = needsOfDocuments(documents);
+  const unexplained = needs.filter(({ name }) => !(name in template.meanings) && !(name in USUAL));
+  if (unexplained.length > 0)
+    throw new Error(
+      `data/methodologies/${template.id}.json says in meanings nothing of ${unexplained.map(({ name }) => name).join(', ')}`,
+    );
+  return { template, documents, needs };
+}
+
+/** Errors that running the documents on a market would give. */
+function lacking(documents: readonly IndexDocument[], market: MarketData): Finding[] {
+  const byId = new Map(documents.map((document) => [document.id, document]));
+  return documents
+    .flatMap((document) => marketFindings(document, market, { severity: 'error', indexOf: (id) => byId.get(id) }))
+    .filter(({ severity }) => severity === 'error');
+}

@@ -1,0 +1,171 @@
+import { createHash } from 'node:crypto';
+import type { RiskModelImportResult } from '#contract/risk-model-imports.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import type { Authorship } from '#domain/documents/version-document.js';
+import { hasErrors, orderFindings, type Finding } from '#domain/refusals/findings.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import type { ImportTerms, ModelFileFormat } from '#domain/risk/imported/import-terms.js';
+import type { RiskModelDocument } from '#domain/risk/risk-model-document.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { ImportedModelOutput, ImportRiskModelInput } from '#jobs/tasks/risk-models.js';
+import { lookupOf } from '#market/serving/market-lookup.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import { createGate, type Asker } from '../shared/gate.js';
+import { writeHashed } from '../shared/write-hashed.js';
+
+export interface RiskModelImportsDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: Pick<ArtifactStore, 'write'>;
+  readonly jobs: Jobs;
+  readonly markets: Pick<Markets, 'served'>;
+}
+
+/** The body of an import. */
+export type ImportedModelBody =
+  | { readonly kind: 'json'; readonly bytes: Uint8Array }
+  | {
+      readonly kind: 'file';
+      readonly format: ModelFileFormat;
+      readonly terms: ImportTerms;
+      readonly date: string | null;
+      readonly bytes: AsyncIterable<Uint8Array>;
+    };
+
+export interface RiskModelImports {
+  /**
+   * Stores a model from outside in place of one of the same id.
+   * @throws Refusal VALIDATION_FAILED, MALFORMED_REQUEST, BODY_TOO_LARGE, OVERLOADED, RATE_LIMITED, STORAGE_FULL
+   */
+  importModel(modelId: string, body: ImportedModelBody, asked: ImportedBy): Promise<RiskModelImportResult>;
+}
+
+export interface ImportedBy {
+  readonly asker: Asker;
+  readonly by: Authorship;
+}
+
+/** Imports that are read at once: each has its body and its matrices in memory. */
+const IMPORTS = {
+  name: 'imports of risk models',
+  runningMax: 2,
+  waitingMax: 4,
+  clientRunningMax: 1,
+  clientWaitingMax: 2,
+};
+
+export function createRiskModelImports({
+  documents,
+  artifacts,
+  jobs,
+  markets,
+}: RiskModelImportsDependencies): RiskModelImports {
+  const turn = createGate(IMPORTS);
+
+  async function documentOf(modelId: string, read: readonly Finding[], model: ImportedModelOutput) {
+    const covariance = await writeHashed(artifacts, model.covariance.bytes);
+    const factors = model.factors && (await writeHashed(artifacts, model.factors.bytes));
+    const served = markets.served();
+    const findings = [...read, ...coverageFindings(model.assetIds, served?.market)];
+    if (hasErrors(findings)) throw refuseWithFindings('risk model', findings);
+    return toDocument({ modelId, model, covariance, factors, findings, storeHash: served?.identity.contentHash ?? '' });
+  }
+
+  return {
+    importModel: async (modelId, body, { asker, by }) =>
+      turn(async () => {
+        const source = await sourceOf(body);
+        const { model, findings } = await jobs.query('import-risk-model', { source }, asker.signal);
+        if (model === null) throw refuseWithFindings('risk model', findings);
+        const document = await documentOf(modelId, findings, model);
+        await documents.transaction(async (tx) => void (await tx.put('risk-model', modelId, document)), { by });
+        return resultOf(document);
+      }, asker),
+  };
+}
+
+async function sourceOf(body: ImportedModelBody): Promise<ImportRiskModelInput['source']> {
+  if (body.kind === 'json') return body;
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body.bytes) chunks.push(chunk);
+  return { ...body, bytes: Buffer.concat(chunks) };
+}
+
+interface Imported {
+  readonly modelId: string;
+  readonly model: ImportedModelOutput;
+  readonly covariance: RiskModelDocument['covariance'];
+  readonly factors: RiskModelDocument['covariance'] | null;
+  readonly findings: readonly Finding[];
+  readonly storeHash: string;
+}
+
+function toDocument({ modelId, model, covariance, factors, findings, storeHash }: Imported): RiskModelDocument {
+  const { assetIds, terms, dates, factorModel, newest } = model;
+  const last = dates.at(-1)!; // A model has a date.
+  const content = canonicalJson({
+    asset_ids: assetIds,
+    dates: dates.map(({ date }) => date),
+    covariance: covariance.sha256,
+  });
+  return {
+    model_id: modelId,
+    asset_ids: [...assetIds],
+    diagnostics: {
+      assets: last.assets,
+      observations: 0,
+      average_correlation: newest.averageCorrelation,
+      condition_number: newest.conditionNumber,
+      intensity: null,
+      positive_semi_definite: true,
+      repaired: last.repaired,
+      smallest_eigenvalue: newest.smallestEigenvalue,
+      target: null,
+    },
+    ...(factorModel === null ? {} : { factor_model: factorModel }),
+    imported: { ...terms, dates: [...dates] },
+    findings: [...orderFindings(findings)],
+    excluded: {},
+    observed_start: dates[0]!.date,
+    observed_end: last.date,
+    content_hash: createHash('sha256').update(content).digest('hex'),
+    precision: 'float64',
+    store_content_hash: storeHash,
+    covariance,
+    ...(factors === null ? {} : { factors }),
+  };
+}
+
+function resultOf({ model_id, asset_ids, imported, findings, factor_model: told, content_hash }: RiskModelDocument) {
+  return {
+    model_id,
+    assets: asset_ids.length,
+    factors: told?.factors.map(({ factor }) => factor) ?? [],
+    imported: imported!, // Of an import.
+    content_hash,
+    findings: [...findings!],
+  } as RiskModelImportResult; // Findings are those of the domain, which the wire shows as they are.
+}
+
+/** Securities that a finding lists. */
+const LISTED_MAX = 10;
+
+/** Securities that the served store has no prices of; an error where it has none of them. */
+function coverageFindings(assetIds: readonly string[], market: Parameters<typeof lookupOf>[0] | undefined): Finding[] {
+  if (market === undefined) return [];
+  const lookup = lookupOf(market);
+  const unknown = assetIds.filter((identifier) => lookup.positionOf(identifier) === undefined);
+  if (unknown.length === 0) return [];
+  const listed = unknown.slice(0, LISTED_MAX);
+  const isNone = unknown.length === assetIds.length;
+  const more = unknown.length > LISTED_MAX ? ` and ${unknown.length - LISTED_MAX} more` : '';
+  const message = `The served store has no prices of ${isNone ? 'any' : unknown.length} of the ${assetIds.length} securities: ${listed.join(', ')}${more}.`;
+  const finding = {
+    code: 'UNKNOWN_IDENTIFIER',
+    path: 'models',
+    message,
+    count: unknown.length,
+    places: listed,
+  } as const;
+  return [{ severity: isNone ? 'error' : 'warning', ...finding }];
+}

@@ -1,0 +1,147 @@
+import type { RiskModelCollection, RiskModelView } from '#contract/risk-models.js';
+import { unreadFindings } from '#domain/documents/idle-settings.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import { orderFindings, type Finding } from '#domain/refusals/findings.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { partOn, partsByDate } from '#domain/risk/imported/model-dates.js';
+import { sourceOfModel, type RiskModelDocument } from '#domain/risk/risk-model-document.js';
+import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
+
+/** A model of one date on its way out. */
+export interface ServedModel {
+  readonly date: string;
+  /** Securities in the order of its matrix. */
+  readonly assetIds: readonly string[];
+  /** First number of its matrix in the file; absent where the file has one matrix. */
+  readonly at?: number;
+  /** First number of its factors in their file. */
+  readonly factorsAt: number;
+}
+
+/** Models of a document by date, ascending: one of an estimate. */
+export function servedModels({
+  asset_ids: assetIds,
+  observed_end: date,
+  imported,
+  factor_model: told,
+}: RiskModelDocument): ServedModel[] {
+  if (imported === undefined) return [{ date, assetIds, factorsAt: 0 }];
+  return partsByDate(assetIds, imported.dates, told?.factors.length ?? 0).map(({ names, ...part }) => ({
+    ...part,
+    assetIds: names,
+  }));
+}
+
+/** The model in force on a date, the newest by default. @throws Refusal NO_DATA_AT_DATE, VALIDATION_FAILED */
+export function servedOn(document: RiskModelDocument, date?: string): ServedModel {
+  const { model_id: modelId, imported } = document;
+  const models = servedModels(document);
+  const newest = models.at(-1)!; // A model has a date.
+  if (date === undefined) return newest;
+  if (imported === undefined) {
+    const message = `The risk model ${modelId} is estimated, and has one matrix; date is read with an imported model.`;
+    throw refuseWithFindings('query', [
+      { severity: 'error', code: 'UNKNOWN_FIELD', path: 'date', message, value: date },
+    ]);
+  }
+  const found = partOn(models, date);
+  if (found !== undefined) return found;
+  const message = `The risk model ${modelId} begins on ${models[0]!.date}; it has no model of ${date}.`;
+  throw new Refusal('NO_DATA_AT_DATE', message, { model_id: modelId, first_date: models[0]!.date });
+}
+
+/** Terms of an export: numbers are those of a year. */
+export const exportTerms = ({ imported }: RiskModelDocument) => ({
+  units: 'annual',
+  annualisation: imported?.annualisation ?? LIMITS.PERIODS_PER_YEAR,
+  repair: false,
+});
+
+/** Pieces of a text as they are asked for. */
+export function streamOf(pieces: AsyncGenerator<Uint8Array, undefined>): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await pieces.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: () => void pieces.return(undefined),
+  });
+}
+
+/** Numbers written at a time: a part of about 2 MB. */
+const NUMBERS_PER_PART = 100_000;
+
+export function summaryOf(document: RiskModelDocument): RiskModelCollection['risk_models'][number] {
+  const { model_id, diagnostics } = document;
+  const estimator = sourceOfModel(document);
+  const { assets, average_correlation, observations, positive_semi_definite } = diagnostics;
+  return { model_id, estimator, assets, average_correlation, observations, positive_semi_definite };
+}
+
+/** Members of the view that are written piece by piece. */
+type Streamed = 'asset_ids' | 'correlation' | 'covariance' | 'volatilities';
+
+/** Findings are those of the domain, which the wire shows as they are. */
+type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
+
+/** The other members of the view. */
+export function smallFields(
+  {
+    model_id,
+    diagnostics,
+    factor_model: factorModel,
+    imported,
+    findings = [],
+    request,
+    excluded,
+    observed_start,
+    observed_end,
+    content_hash,
+    precision,
+  }: RiskModelDocument,
+  { date }: ServedModel,
+): Served<Omit<RiskModelView, Streamed>> {
+  const unread = request === undefined ? [] : unreadFindings(request);
+  return {
+    model_id,
+    diagnostics,
+    ...(factorModel === undefined ? {} : { factor_model: factorModel }),
+    ...(imported === undefined ? {} : { imported, date }),
+    start: request?.start ?? null,
+    end: request?.end ?? null,
+    excluded,
+    findings: orderFindings([...unread, ...findings]),
+    observed_start,
+    observed_end,
+    content_hash,
+    precision,
+  };
+}
+
+/** The view as pieces of JSON text: head, rows of both frames, tail. */
+export async function* piecesOf(
+  document: RiskModelDocument,
+  served: ServedModel,
+  write: (part: RiskModelPart) => Promise<Uint8Array>,
+): AsyncGenerator<Uint8Array, undefined> {
+  const encoder = new TextEncoder();
+  const { assetIds } = served;
+  const ids = JSON.stringify(assetIds);
+  const step = Math.max(1, Math.floor(NUMBERS_PER_PART / assetIds.length));
+  yield encoder.encode(`{"model_id":${JSON.stringify(document.model_id)},"asset_ids":${ids}`);
+  for (const part of ['correlation', 'covariance'] as const) {
+    yield encoder.encode(`,"${part}":{"index":${ids},"columns":${ids},"data":[`);
+    for (let from = 0; from < assetIds.length; from += step) {
+      if (from > 0) yield encoder.encode(',');
+      yield await write({ part, from, to: Math.min(from + step, assetIds.length) });
+    }
+    yield encoder.encode(']}');
+  }
+  yield encoder.encode(',"volatilities":');
+  yield await write({ part: 'volatilities', assetIds });
+  const { model_id: _, ...rest } = smallFields(document, served);
+  yield encoder.encode(`,${canonicalJson(rest).slice(1)}`);
+  return undefined;
+}

@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { follow, type Desk } from '../desk.js';
+
+/** A published methodology taken from the gallery. */
+export function describeTemplates(desk: () => Desk): void {
+  test('a template shows its level or what the store lacks, and becomes an index with those beneath it', async () => {
+    const { complaints, page, service } = desk();
+    await follow(page, '/');
+    await page.getByRole('link', { name: 'Templates' }).click();
+    const card = (name: string) => page.getByRole('listitem').filter({ has: page.getByRole('heading', { name }) });
+    const calm = card('Low volatility, 100 securities');
+    await calm.getByRole('img', { name: /^Level of Low volatility/ }).waitFor();
+    await card('Best rated half of each sector').getByText('ESG_RATING').waitFor();
+    await calm.getByRole('link', { name: 'Use' }).click();
+    await page.getByText('This index needs LOW-VOLATILITY-PARENT.').waitFor();
+    await page.getByRole('button', { name: 'Store the index' }).click();
+    await page.getByText('This index needs').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Save the index' }).click();
+    await page.getByRole('heading', { name: 'Not run yet' }).waitFor();
+    const stored = await Promise.all(['', '-PARENT'].map((end) => service.ask('GET', `/indices/LOW-VOLATILITY${end}`)));
+    expect(stored.map(({ status }) => status)).toEqual([200, 200]);
+    expect(complaints).toEqual([]);
+  });
+}

@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest';
+import { documentsOfTemplate, MethodologyTemplate } from '#domain/documents/methodology-template.js';
+
+const template = {
+  id: 'two-parts',
+  title: 'Two parts',
+  style: 'In the style of nothing.',
+  source: { title: 'A document', publisher: 'Somebody', date: '2020-01' },
+  choices: [],
+  documents: [
+    { id: 'TWO-PARTS-PARENT', name: 'Parent', base_date: '2018-01-02' },
+    {
+      id: 'TWO-PARTS',
+      name: 'TWO-PARTS is its name',
+      base_date: '2018-01-02',
+      universe: { kind: 'index', id: 'TWO-PARTS-PARENT' },
+      datapoints: { A: 'weight_in("TWO-PARTS-PARENT") + member_of("TWO-PARTS-PARENTS")' },
+      overlay: { parts: [{ index_id: 'TWO-PARTS-PARENT', weight: 1 }] },
+    },
+  ],
+};
+
+test('another id renames documents and what refers to them, in expressions too, and nothing else', () => {
+  const parsed = MethodologyTemplate.parse(template);
+  expect(documentsOfTemplate(parsed, { indexId: 'MINE', baseDate: '2020-02-03' })).toEqual([
+    { id: 'MINE-PARENT', name: 'Parent', base_date: '2020-02-03' },
+    {
+      id: 'MINE',
+      name: 'TWO-PARTS is its name',
+      base_date: '2020-02-03',
+      universe: { kind: 'index', id: 'MINE-PARENT' },
+      datapoints: { A: 'weight_in("MINE-PARENT") + member_of("TWO-PARTS-PARENTS")' },
+      overlay: { parts: [{ index_id: 'MINE-PARENT', weight: 1 }] },
+    },
+  ]);
+  expect(documentsOfTemplate(parsed, {})).toEqual(template.documents);
+});
+
+test('a file whose documents have ids of their own, or with a member that is not known, is no template', () => {
+  const problems = (file: object) =>
+    MethodologyTemplate.safeParse(file).error?.issues.map(({ path }) => path.join('.'));
+  const [parent, main] = template.documents;
+  expect(problems({ ...template, documents: [{ ...parent, id: 'OTHER' }, main] })).toEqual(['documents.0.id']);
+  expect(problems({ ...template, colour: 'blue' })).toEqual(['']);
+  expect(problems({ ...template, source: { ...template.source, date: 'May 2020' } })).toEqual(['source.date']);
+});

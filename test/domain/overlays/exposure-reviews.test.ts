@@ -1,0 +1,149 @@
+import { expect, test } from 'vitest';
+import { formatDay } from '#domain/time/days.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import type { PriceSeries } from '#domain/market/series.js';
+import { methodologyOf } from '#domain/rules/methodology.js';
+import { buildMarket } from '../backtest/market-builder.js';
+import { run } from '../backtest/random-run.js';
+import { columnsOf, overlayOn, withRates } from './overlay-case.js';
+
+const source = IndexDocument.parse({
+  id: 'X',
+  name: 'X',
+  calendar: 'MAIN',
+  base_date: '2023-12-27',
+  universe: { kind: 'list', identifiers: ['A'] },
+  pipeline: { treatment: { dividends: 'price' }, weighting: { type: 'EqualWeight' } },
+});
+
+const valueOf = (market: MarketData, overlay: object, rest = {}) =>
+  run(market, overlayOn(overlay as Readonly<Record<string, unknown>>, rest), { documents: { X: source } });
+
+/** Weight of A after each close, of an index on it alone: the exposure. */
+const exposuresOf = (market: MarketData, overlay: object): number[] => [...valueOf(market, overlay).index.book.weights];
+
+/** Days with returns of 1, 2, 1, 4 and 1 %: over one return and without a lag the target is 0.01 / that, at 252 a year. */
+const RETURNS = [0.01, 0.02, 0.01, 0.04, 0.01];
+const fiveReturns = ['2023-12-27', '2023-12-28', '2023-12-29', '2024-01-01', '2024-01-02', '2024-01-03'];
+/** Closes whose logarithmic returns are those. */
+const closes = RETURNS.reduce((all, own) => [...all, all.at(-1)! * Math.exp(own)], [100]);
+const market = withRates(buildMarket({ dates: fiveReturns, close: { A: closes } }));
+/** Half of a half-life that forgets everything but the last return to 2^-1000. */
+const LAST_RETURN = { half_lives: [0.001], lag: 0 };
+const RISK = { type: 'risk_control', target: 0.01 * Math.sqrt(252), max_leverage: 1.5, ...LAST_RETURN };
+
+function near(actual: readonly number[], expected: readonly number[]): void {
+  expect(actual.length).toBe(expected.length);
+  actual.forEach((value, t) => expect(value).toBeCloseTo(expected[t]!, 12));
+}
+
+test('by hand: without a tolerance the exposure is the target of every close', () => {
+  near(exposuresOf(market, RISK), [1, 1, 0.5, 1, 0.25, 1]);
+});
+
+test('by hand: within the tolerance the exposure stays, beyond it the exposure is the target', () => {
+  // Distances from the exposure before: 0, 0.5, 0, 0.75 and 0.
+  near(exposuresOf(market, { ...RISK, tolerance: 0.5 + 1e-9 }), [1, 1, 1, 1, 0.25, 1]);
+  near(exposuresOf(market, { ...RISK, tolerance: 0.5 - 1e-9 }), [1, 1, 0.5, 1, 0.25, 1]);
+});
+
+test('by hand: an exposure moves by the largest change towards its target', () => {
+  // Targets are 1, 1, 0.5, 1, 0.25 and 1.
+  near(exposuresOf(market, { ...RISK, max_change: 0.2 }), [1, 1, 0.8, 1, 0.8, 1]);
+  near(exposuresOf(market, { ...RISK, max_change: 0.1 }), [1, 1, 0.9, 1, 0.9, 1]);
+  near(exposuresOf(market, { ...RISK, max_change: 0.4, tolerance: 0.3 }), [1, 1, 0.6, 1, 0.6, 1]);
+});
+
+test('by hand: a monthly review changes the exposure after the last close of a month alone', () => {
+  // Closes of 27 December to 3 January: the last of December is the third, whose target is 0.5.
+  near(exposuresOf(market, { ...RISK, review: 'monthly' }), [1, 1, 0.5, 0.5, 0.5, 0.5]);
+  near(exposuresOf(market, { ...RISK, review: 'monthly', max_change: 0.3 }), [1, 1, 0.7, 0.7, 0.7, 0.7]);
+  near(exposuresOf(market, { ...RISK, review: 'monthly', tolerance: 0.6 }), [1, 1, 1, 1, 1, 1]);
+});
+
+test('levels, interest and costs are those of the exposures by hand', () => {
+  const spec = { ...RISK, tolerance: 0.3, max_change: 0.4, cash: 'DOMESTIC', cost_bps: 20 };
+  const exposures = [1, 1, 0.6, 1, 0.6, 1];
+  const days = [0, 1, 1, 3, 1, 1];
+  const { days: known, closes: rates } = market.series!.get('DOMESTIC')!;
+  const { value, sm } = valueOf(market, spec).index.book;
+  const rateOn = (t: number): number => rates[known.findLastIndex((day) => day <= sm.sessions[t]!)]! / 100;
+  let level = 100;
+  for (let t = 1; t < closes.length; t++) {
+    const own = closes[t]! / closes[t - 1]!;
+    const held = exposures[t - 1]!;
+    const before = 1 + held * (own - 1) + ((1 - held) * rateOn(t - 1) * days[t]!) / 360;
+    level *= before * (1 - 0.002 * Math.abs(exposures[t]! - (held * own) / before));
+    expect(value[t]! / level).toBeCloseTo(1, 12);
+  }
+});
+
+test('the explanation of an exposure has target, volatility and the reason', () => {
+  const explained = (overlay: object) => {
+    const { overlay: book } = valueOf(market, overlay).index.book;
+    return RETURNS.map((_, k) => book!.explain!(k + 1));
+  };
+  const limited = explained({ ...RISK, tolerance: 0.45, max_change: 0.4 });
+  const within = 'within_tolerance';
+  expect(limited.map(({ reason }) => reason)).toEqual([within, 'max_change', within, within, within]);
+  limited.forEach(({ volatility, target, before }, k) => {
+    expect(volatility).toBeCloseTo(RETURNS[k]! * Math.sqrt(252), 12);
+    expect(target).toBeCloseTo(0.01 / RETURNS[k]!, 12);
+    expect(before).toBeCloseTo([1, 1, 0.6, 0.6, 0.6][k]!, 12);
+  });
+  const monthly = explained({ ...RISK, review: 'monthly' }).map(({ reason }) => reason);
+  expect(monthly).toEqual(['no_review', 'target', 'no_review', 'no_review', 'no_review']);
+  const first = valueOf(market, RISK).index.book.overlay!.explain!(0);
+  expect(first).toEqual({ exposure: 1, target: 1, before: null, volatility: null, reason: 'target' });
+  expect(valueOf(market, { type: 'fee', percent: 1 }).index.book.overlay!.explain).toBeUndefined();
+});
+
+test('a month end beyond the data is no review, and the run up to it keeps its bits', () => {
+  const spec = { ...RISK, review: 'monthly' };
+  const cut = withRates(buildMarket({ dates: fiveReturns.slice(0, 5), close: { A: closes.slice(0, 5) } }));
+  const [whole, part] = [market, cut].map((on) => valueOf(on, spec).index.book);
+  expect([...part!.value]).toEqual([...whole!.value.subarray(0, 5)]);
+  expect([...part!.weights]).toEqual([...whole!.weights.subarray(0, 5)]);
+});
+
+test('the methodology names tolerance, largest change and review', () => {
+  const text = methodologyOf(overlayOn({ ...RISK, tolerance: 0.05, max_change: 0.1, review: 'monthly' })).join(' ');
+  expect(text).toContain(
+    'The exposure is set to that leverage after the last close of each month where that is more than 0.05 (5 percentage points) away from the exposure before, by at most 0.1 (10 percentage points) at once',
+  );
+});
+
+/** Pounds in dollars that move by several percent a day. */
+function withPounds(rates: readonly number[]): MarketData {
+  const days = Int32Array.from({ length: rates.length }, (_, k) => market.dates[k]!);
+  const series: PriceSeries = {
+    identifier: 'GBPUSD',
+    name: null,
+    currency: null,
+    days,
+    closes: Float64Array.from(rates),
+  };
+  return { ...market, series: new Map([...market.series!, ['GBPUSD', series]]) };
+}
+
+test('by hand: a quanto in pounds has the return in dollars, whatever the pound does; a conversion does not', () => {
+  const rates = [1.2, 1.3, 1.1, 1.4, 1.25, 1.5];
+  const on = withPounds(rates);
+  const pounds = { currency: 'GBP', base_value: 1000 };
+  const quanto = valueOf(on, { type: 'quanto', to: 'GBP' }, pounds);
+  const converted = valueOf(on, { type: 'currency', to: 'GBP' }, pounds).index.book.value;
+  quanto.index.book.value.forEach((level, t) => {
+    expect(level).toBeCloseTo((1000 * closes[t]!) / 100, 9);
+    expect(converted[t]).toBeCloseTo((1000 * closes[t]! * rates[0]!) / (100 * rates[t]!), 9);
+  });
+  expect([...quanto.index.book.weights]).toEqual(fiveReturns.map(() => 1));
+  expect(columnsOf(quanto).header.currency).toBe('GBP');
+  expect(formatDay(quanto.index.days.at(-1)!)).toBe('2024-01-03');
+});
+
+test('a quanto needs no exchange rate', () => {
+  const series = new Map([...market.series!].filter(([id]) => id !== 'GBPUSD'));
+  const level = valueOf({ ...market, series }, { type: 'quanto', to: 'GBP' }, { currency: 'GBP' }).index.book.value;
+  closes.forEach((close, t) => expect(level[t]).toBeCloseTo(close, 10));
+});

@@ -1,0 +1,82 @@
+import type { RawStore } from './store.js';
+
+/** Questions about the raw store at the close of a session. */
+export interface Market {
+  readonly store: RawStore;
+  /** Securities with a bar on the session, in the order of their identifiers. */
+  listed(t: number): number[];
+  cap(i: number, t: number): number;
+  floatCap(i: number, t: number): number;
+  /** Growth over the session without dividends; with them where they are asked for. NaN without a bar before. */
+  growth(i: number, t: number, withDividends?: boolean): number;
+  /** Daily returns of a number of sessions that end on `t`, of prices; with dividends where they are asked for. */
+  returns(i: number, t: number, sessions: number, withDividends?: boolean): number[];
+  traded(i: number, t: number, sessions: number): number[];
+  fact(i: number, t: number, name: string): number;
+  text(i: number, t: number, name: string): string;
+  /** Dividend that goes ex on the session; 0 for none. */
+  dividend(i: number, t: number): number;
+  /** Ordinary dividends of twelve months over the close. */
+  yield(i: number, t: number): number;
+  /** Complete calendar years of rising dividends before that of the session. */
+  yearsOfGrowth(i: number, t: number): number;
+  members(universe: string, t: number): number[];
+}
+
+export function createMarket(store: RawStore): Market {
+  const { dates, close, split } = store;
+  const paid = store.dividends.map((rows) => new Map(rows.map(({ date, value }) => [date, value])));
+
+  const splits = split.map((ratios) =>
+    ratios.reduce<number[]>((found, ratio, t) => (ratio === 1 ? found : [...found, t]), []),
+  );
+  /** Shares that one held on a date has become by the session. */
+  const sharesSince = (i: number, date: string, t: number): number =>
+    splits[i]!.reduce((product, s) => (s <= t && dates[s]! > date ? product * split[i]![s]! : product), 1);
+
+  const dividend = (i: number, t: number): number => paid[i]!.get(dates[t]!) ?? 0;
+  const growth = (i: number, t: number, withDividends = false): number =>
+    (split[i]![t]! * (close[i]![t]! + (withDividends ? dividend(i, t) : 0))) / close[i]![t - 1]!;
+  const factAt = (i: number, t: number, name: string) =>
+    store.facts[i]!.findLast(({ from }) => from <= dates[t]!)?.facts[name];
+  const sessionsTo = (t: number, count: number) => Array.from({ length: count }, (_, k) => t - count + 1 + k);
+  const cap = (i: number, t: number): number => close[i]![t]! * store.shares[i]![t]!;
+
+  return {
+    store,
+    listed: (t) => store.ids.flatMap((_, i) => (Number.isNaN(close[i]![t]!) ? [] : [i])),
+    cap,
+    floatCap: (i, t) => cap(i, t) * store.float[i]![t]!,
+    growth,
+    returns: (i, t, sessions, withDividends = false) =>
+      sessionsTo(t, sessions).map((s) => growth(i, s, withDividends) - 1),
+    traded: (i, t, sessions) => sessionsTo(t, sessions).map((s) => close[i]![s]! * store.volume[i]![s]!),
+    fact: (i, t, name) => (factAt(i, t, name) as number | undefined) ?? NaN,
+    text: (i, t, name) => String(factAt(i, t, name)),
+    dividend,
+    yield(i, t) {
+      const before = `${Number(dates[t]!.slice(0, 4)) - 1}${dates[t]!.slice(4)}`;
+      const year = store.dividends[i]!.filter(({ date }) => date > before && date <= dates[t]!);
+      return year.reduce((total, { date, value }) => total + value / sharesSince(i, date, t), 0) / close[i]![t]!;
+    },
+    yearsOfGrowth(i, t) {
+      const total = new Map<number, number>();
+      for (const { date, value } of store.dividends[i]!)
+        if (date <= dates[t]!) {
+          const year = Number(date.slice(0, 4));
+          total.set(year, (total.get(year) ?? 0) + value / sharesSince(i, date, t));
+        }
+      let year = Number(dates[t]!.slice(0, 4)) - 1;
+      let years = 0;
+      while (total.has(year) && total.has(year - 1) && total.get(year)! > total.get(year - 1)!) {
+        years++;
+        year--;
+      }
+      return years;
+    },
+    members: (universe, t) =>
+      store.universes[universe]!.filter(({ start, end }) => start <= dates[t]! && (end === null || dates[t]! < end))
+        .map(({ security }) => security)
+        .toSorted((a, b) => a - b),
+  };
+}

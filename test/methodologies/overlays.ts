@@ -1,0 +1,181 @@
+import type { Market } from './market.js';
+import { rebalanceSessions, type PlainRun } from './index-run.js';
+import { blendParts, totalReturnParent, type Rulebook } from './parents.js';
+
+const DAY = 86_400_000;
+const BASE_VALUE = 1000;
+
+/** Levels that follow from the growth of each session after the base. */
+function levelsOf(base: number, length: number, growth: (t: number) => number): PlainRun {
+  const levels = [BASE_VALUE];
+  for (let t = base + 1; t < length; t++) levels.push(levels.at(-1)! * growth(t));
+  return { base, levels, compositions: [] };
+}
+
+const daysBetween = ({ store }: Market, t: number): number =>
+  (Date.parse(store.dates[t]!) - Date.parse(store.dates[t - 1]!)) / DAY;
+
+/** Growth of a run over a session. */
+const grown = ({ base, levels }: PlainRun, t: number): number => levels[t - base]! / levels[t - base - 1]!;
+
+/** Interest of the session at the rate of the close before, by calendar days over 360. */
+const interest = (market: Market, series: string, t: number): number =>
+  ((market.store.series[series]![t - 1]! / 100) * daysBetween(market, t)) / 360;
+
+/** Exposure to a target volatility: the larger of two volatilities whose weights decay, as known two sessions before. */
+function riskControl(market: Market, parent: PlainRun): PlainRun {
+  const { base, levels } = parent;
+  const squares = levels.slice(1).map((level, k) => Math.log(level / levels[k]!) ** 2);
+  const volatility = (known: number, halfLife: number): number => {
+    const weights = squares.slice(0, known).map((_, k) => 0.5 ** ((known - 1 - k) / halfLife));
+    const total = weights.reduce((a, b) => a + b, 0);
+    return Math.sqrt((252 * weights.reduce((a, weight, k) => a + weight * squares[k]!, 0)) / total);
+  };
+  const exposure = (t: number): number => {
+    const known = t - base - 2;
+    if (known <= 0) return 1;
+    return Math.min(1.5, 0.1 / Math.max(volatility(known, 11.2022), volatility(known, 22.7566)));
+  };
+  return levelsOf(base, market.store.dates.length, (t) => {
+    const held = exposure(t - 1);
+    return 1 + held * (grown(parent, t) - 1) + (1 - held) * interest(market, 'CASH', t);
+  });
+}
+
+const riskControlled =
+  (count: number): Rulebook =>
+  (market, baseDate) => {
+    const parent = totalReturnParent(market, baseDate, count);
+    const total = riskControl(market, parent);
+    const excess = levelsOf(
+      parent.base,
+      market.store.dates.length,
+      (t) => grown(total, t) / (1 + interest(market, 'CASH', t)),
+    );
+    return { '-PARENT': parent, '-TOTAL': total, '': excess };
+  };
+
+const decrements =
+  (count: number): Rulebook =>
+  (market, baseDate) => {
+    const parent = totalReturnParent(market, baseDate, count);
+    const { length } = market.store.dates;
+    const percent = levelsOf(parent.base, length, (t) => grown(parent, t) * 0.95 ** (daysBetween(market, t) / 365));
+    const points = [BASE_VALUE];
+    for (let t = parent.base + 1; t < length; t++)
+      points.push(points.at(-1)! * grown(parent, t) - (50 * daysBetween(market, t)) / 365);
+    return { '-PARENT': parent, '-PERCENT': percent, '-POINTS': { ...percent, levels: points } };
+  };
+
+const leveraged =
+  (count: number): Rulebook =>
+  (market, baseDate) => {
+    const parent = totalReturnParent(market, baseDate, count);
+    const times = (factor: number) =>
+      levelsOf(
+        parent.base,
+        market.store.dates.length,
+        (t) => 1 + factor * (grown(parent, t) - 1) + (1 - factor) * interest(market, 'CASH', t),
+      );
+    return { '-PARENT': parent, '-2X': times(2), '-1X': times(-1) };
+  };
+
+/** Ends of months after a session: the last session of its month, or of the next one where that is the session itself. */
+function monthEndAfter({ store: { dates } }: Market, t: number): number {
+  const lastOf = (month: string) => dates.findLastIndex((date) => date.startsWith(month));
+  const own = lastOf(dates[t]!.slice(0, 7));
+  return own > t || own === dates.length - 1 ? own : lastOf(dates[t + 1]!.slice(0, 7));
+}
+
+/**
+ * The index in euros, and forwards on the dollar that run to the end of the month. The amount hedged is that of the
+ * level at the last end of a month, or of every session.
+ */
+function hedged(market: Market, parent: PlainRun, adjust: 'monthly' | 'daily'): PlainRun {
+  const { dates, series } = market.store;
+  const { base, levels } = parent;
+  const euros = (t: number): number => 1 / series['EURUSD']![t]!;
+  const day = (t: number): number => Date.parse(dates[t]!) / DAY;
+  /** Mark on a session of a forward of the tenor of one that is struck on `from` and ends on `to`. */
+  const mark = (t: number, from: number, to: number): number => {
+    const tenor = day(to) - day(from);
+    if (tenor <= 0) return euros(t);
+    const rate = (name: string): number => 1 + ((series[name]![t]! / 100) * tenor) / 360;
+    const forward = (euros(t) * rate('CASH_EUR')) / rate('CASH');
+    return euros(t) + ((forward - euros(t)) * (day(to) - day(t))) / tenor;
+  };
+  const converted = (t: number): number => levels[t - base]! * euros(t);
+  const result = [BASE_VALUE];
+  let struck = base;
+  let end = monthEndAfter(market, base);
+  let set = base;
+  let opening = mark(base, struck, end);
+  let gain = 0;
+  for (let t = base + 1; t < dates.length; t++) {
+    const now = mark(t, struck, end);
+    gain += (opening - now) / euros(set);
+    result.push(result[set - base]! * (converted(t) / converted(set) + gain));
+    if (t === end && t < dates.length - 1) {
+      struck = t;
+      end = monthEndAfter(market, t);
+      opening = mark(t, struck, end);
+    } else opening = now;
+    if (adjust === 'daily' || struck === t) {
+      set = t;
+      gain = 0;
+    }
+  }
+  return { base, levels: result, compositions: [] };
+}
+
+const currencyHedged =
+  (count: number): Rulebook =>
+  (market, baseDate) => {
+    const parent = totalReturnParent(market, baseDate, count);
+    return {
+      '-PARENT': parent,
+      '-MONTHLY': hedged(market, parent, 'monthly'),
+      '-DAILY': hedged(market, parent, 'daily'),
+    };
+  };
+
+interface Part {
+  readonly run: PlainRun;
+  readonly weight: number;
+}
+
+/** Parts whose weights drift and are restored at the end of a month of the year. */
+function blended(market: Market, parts: readonly Part[], month: number): PlainRun {
+  const { dates } = market.store;
+  const { base } = parts[0]!.run;
+  const resets = new Set(rebalanceSessions(dates, { months: [month], anchor: { day: 'last' } }));
+  const levels = [BASE_VALUE];
+  let values = parts.map(({ weight }) => BASE_VALUE * weight);
+  for (let t = base + 1; t < dates.length; t++) {
+    values = values.map((value, k) => value * grown(parts[k]!.run, t));
+    const level = values.reduce((a, b) => a + b, 0);
+    levels.push(level);
+    if (resets.has(t)) values = parts.map(({ weight }) => level * weight);
+  }
+  return { base, levels, compositions: [] };
+}
+
+const blend: Rulebook = (market, baseDate) => {
+  const classes = blendParts(market, baseDate);
+  const sixtyForty = [
+    { run: classes['-EQUITY'], weight: 0.6 },
+    { run: classes['-BONDS'], weight: 0.4 },
+  ];
+  const tranches = Object.fromEntries([3, 6, 9, 12].map((month) => [`-T${month}`, blended(market, sixtyForty, month)]));
+  const quarters = Object.values(tranches).map((run) => ({ run, weight: 0.25 }));
+  return { ...classes, ...tranches, '': blended(market, quarters, 12) };
+};
+
+/** Rules of indices on others. */
+export const OVERLAY_RULEBOOKS: Readonly<Record<string, Rulebook>> = {
+  'risk-control': riskControlled(150),
+  decrement: decrements(150),
+  'leveraged-and-short': leveraged(150),
+  'currency-hedged': currencyHedged(150),
+  'blend-60-40': blend,
+};

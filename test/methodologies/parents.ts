@@ -1,0 +1,95 @@
+import { runIndex, type Anchor, type PlainRun, type Terms } from './index-run.js';
+import type { Market } from './market.js';
+import { buffered, proportional, ranked, sampleDeviation, type Weights } from './plain.js';
+
+/** Runs by what follows the stem of their ids; the empty word is the stem itself. */
+export type Runs = Readonly<Record<string, PlainRun>>;
+
+/** The rules of a published methodology, from the raw data. */
+export type Rulebook = (market: Market, baseDate: string) => Runs;
+
+export const QUARTERLY = [3, 6, 9, 12];
+export const THIRD_FRIDAY: Anchor = { day: 'weekday', weekday: 5, nth: 3 };
+export const LAST_FRIDAY: Anchor = { day: 'weekday', weekday: 5, nth: 5 };
+export const EVERY_QUARTER = { months: QUARTERLY, anchor: THIRD_FRIDAY };
+
+export type Schedule = Pick<Terms, 'months' | 'anchor' | 'lag' | 'dividends'>;
+
+/** The largest securities by free-float market capitalisation with a buffer of a fifth. */
+export const largest =
+  (market: Market, count: number, { enter = 0.8 * count, exit = 1.2 * count } = {}): Terms['decide'] =>
+  (t, members) => {
+    const floatCap = (i: number) => market.floatCap(i, t);
+    return proportional(buffered(ranked(market.listed(t), floatCap), members, { count, enter, exit }), floatCap);
+  };
+
+export interface OnParent {
+  readonly market: Market;
+  readonly baseDate: string;
+  readonly schedule: Schedule;
+  readonly count: number;
+  decide(securities: number[], t: number, members: ReadonlySet<number> | null): Weights;
+}
+
+/** A parent of the largest securities, and an index of its members decided on the same days. */
+export function onParent({ market, baseDate, schedule, count, decide }: OnParent): Runs {
+  const membersOn = new Map<number, number[]>();
+  const parentRule = largest(market, count);
+  const PARENT = runIndex(market, baseDate, {
+    ...schedule,
+    dividends: 'price',
+    decide(t, members) {
+      const weights = parentRule(t, members);
+      membersOn.set(
+        t,
+        [...weights.keys()].toSorted((a, b) => a - b),
+      );
+      return weights;
+    },
+  });
+  const run = runIndex(market, baseDate, {
+    ...schedule,
+    decide: (t, members) => decide(membersOn.get(t)!, t, members),
+  });
+  return { '-PARENT': PARENT, '': run };
+}
+
+export const hasBars = (market: Market, t: number, sessions: number) => (i: number) =>
+  !Number.isNaN(market.store.close[i]![t - sessions + 1]!);
+
+/** Deviation of the returns that are there; missing where they are fewer than half. */
+export function deviationOf(returns: readonly number[]): number {
+  const known = returns.filter((value) => !Number.isNaN(value));
+  return known.length < returns.length / 2 ? NaN : sampleDeviation(known);
+}
+
+export function momentumOf(
+  market: Market,
+  i: number,
+  { t, sessions }: { readonly t: number; readonly sessions: number },
+): number {
+  const growths = market.returns(i, t, sessions).filter((value) => !Number.isNaN(value));
+  return growths.length < sessions / 2 ? NaN : growths.reduce((product, value) => product * (1 + value), 1) - 1;
+}
+
+/** Assets of one class by free-float market capitalisation, with dividends. */
+export const assetClass = (market: Market, baseDate: string, name: string): PlainRun =>
+  runIndex(market, baseDate, {
+    ...EVERY_QUARTER,
+    dividends: 'total',
+    decide: (t) =>
+      proportional(
+        market.listed(t).filter((i) => market.text(i, t, 'ASSET_CLASS') === name),
+        (i) => market.floatCap(i, t),
+      ),
+  });
+
+/** Classes of assets of the blend. */
+export const blendParts = (market: Market, baseDate: string) => ({
+  '-EQUITY': assetClass(market, baseDate, 'Equity'),
+  '-BONDS': assetClass(market, baseDate, 'Bond'),
+});
+
+/** Large securities with dividends, beneath overlays. */
+export const totalReturnParent = (market: Market, baseDate: string, count: number): PlainRun =>
+  runIndex(market, baseDate, { ...EVERY_QUARTER, dividends: 'total', decide: largest(market, count) });

@@ -1,0 +1,284 @@
+/** Statistics and steps of index rules in plain loops, as textbooks write them. Missing values are NaN. */
+
+const present = (values: readonly number[]): number[] => values.filter((value) => !Number.isNaN(value));
+
+export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+export const mean = (values: readonly number[]): number => sum(values) / values.length;
+
+/** Standard deviation of a sample. */
+export function sampleDeviation(values: readonly number[]): number {
+  const centre = mean(values);
+  return Math.sqrt(sum(values.map((value) => (value - centre) ** 2)) / (values.length - 1));
+}
+
+/** Distances from the mean in standard deviations of the population. */
+export function zScores(values: readonly number[]): number[] {
+  const known = present(values);
+  const centre = mean(known);
+  const deviation = Math.sqrt(sum(known.map((value) => (value - centre) ** 2)) / known.length);
+  return values.map((value) => (deviation === 0 && !Number.isNaN(value) ? 0 : (value - centre) / deviation));
+}
+
+/** Linear interpolation between the order statistics. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = present(values).toSorted((a, b) => a - b);
+  const at = share * (sorted.length - 1);
+  const below = Math.floor(at);
+  const above = Math.min(sorted.length - 1, below + 1);
+  return sorted[below]! + (at - below) * (sorted[above]! - sorted[below]!);
+}
+
+/** Values limited to two percentiles of their own. */
+export function winsorised(values: readonly number[], low: number, high: number): number[] {
+  const [least, most] = [quantile(values, low), quantile(values, high)];
+  return values.map((value) => Math.min(most, Math.max(least, value)));
+}
+
+/** Share of the others that rank lower. */
+export function percentiles(values: readonly number[]): number[] {
+  const count = present(values).length;
+  return values.map((value) =>
+    Number.isNaN(value)
+      ? NaN
+      : count === 1
+        ? 1
+        : (count - 1 - values.filter((other) => other > value).length) / (count - 1),
+  );
+}
+
+/** A function of lists taken in each group by itself. */
+export function within(
+  values: readonly number[],
+  groups: readonly unknown[],
+  of: (values: readonly number[]) => readonly number[],
+): number[] {
+  const result = values.map(() => NaN);
+  for (const group of new Set(groups)) {
+    const positions = groups.flatMap((own, i) => (own === group ? [i] : []));
+    const found = of(positions.map((i) => values[i]!));
+    positions.forEach((i, k) => (result[i] = found[k]!));
+  }
+  return result;
+}
+
+/** The score 1 + z, or 1 / (1 - z) below zero. */
+export const score = (z: number): number => (z >= 0 ? 1 + z : 1 / (1 - z));
+export const limited = (value: number, most: number): number => Math.min(most, Math.max(-most, value));
+
+/** Normal distribution function, by its series. */
+export function normalProbability(x: number): number {
+  let term = x;
+  let total = x;
+  for (let k = 1; k < 200 && Math.abs(term) > 1e-18; k++) {
+    term *= (x * x) / (2 * k + 1);
+    total += term;
+  }
+  return 0.5 + (total * Math.exp((-x * x) / 2)) / Math.sqrt(2 * Math.PI);
+}
+
+/** Securities with a value, the largest first; equal values in the order given. */
+export function ranked(securities: readonly number[], valueOf: (security: number) => number): number[] {
+  return securities
+    .filter((security) => !Number.isNaN(valueOf(security)))
+    .toSorted((a, b) => valueOf(b) - valueOf(a) || a - b);
+}
+
+interface Buffer {
+  readonly count: number;
+  readonly enter: number;
+  readonly exit: number;
+}
+
+/** The best up to the rank of entry, members up to the rank of exit, then the best others. */
+export function buffered(
+  order: readonly number[],
+  members: ReadonlySet<number> | null,
+  { count, enter, exit }: Buffer,
+): number[] {
+  if (members === null) return order.slice(0, count);
+  const kept = new Set(order.slice(0, enter));
+  for (const security of order.slice(enter, exit)) if (kept.size < count && members.has(security)) kept.add(security);
+  for (const security of order) if (kept.size < count) kept.add(security);
+  return order.filter((security) => kept.has(security));
+}
+
+interface Band {
+  readonly lower: number;
+  readonly upper: number;
+  readonly target: number;
+}
+
+/** Others enter up to the lower coverage, members stay up to the upper one, then the best others fill up to the target. */
+export function covering(
+  order: readonly number[],
+  sizeOf: (security: number) => number,
+  members: ReadonlySet<number> | null,
+  { lower, upper, target }: Band,
+): number[] {
+  const total = sum(order.map(sizeOf));
+  const reaches = (share: number): number => {
+    let covered = 0;
+    let count = 0;
+    while (count < order.length && covered < share * total * (1 - 1e-12)) covered += sizeOf(order[count++]!);
+    return count;
+  };
+  const kept = new Set(order.slice(0, reaches(lower)));
+  for (const security of order.slice(0, reaches(upper))) if (members?.has(security)) kept.add(security);
+  let covered = sum([...kept].map(sizeOf));
+  for (const security of order) {
+    if (covered >= target * total * (1 - 1e-12)) break;
+    if (kept.has(security)) continue;
+    kept.add(security);
+    covered += sizeOf(security);
+  }
+  return order.filter((security) => kept.has(security));
+}
+
+export type Weights = Map<number, number>;
+
+/** Weights in proportion to sizes; those without a positive one are not held. */
+export function proportional(securities: readonly number[], sizeOf: (security: number) => number): Weights {
+  const held = securities.filter((security) => sizeOf(security) > 0);
+  const total = sum(held.map(sizeOf));
+  return new Map(held.map((security) => [security, sizeOf(security) / total]));
+}
+
+/** Cuts weights to a cap and spreads the excess over the others in proportion, until none is above. */
+export function capped(weights: Weights, cap: number): Weights {
+  const least = Math.max(cap, 1 / weights.size);
+  const atCap = new Set<number>();
+  for (;;) {
+    const free = [...weights].filter(([security]) => !atCap.has(security));
+    const scale = (1 - atCap.size * least) / sum(free.map(([, weight]) => weight));
+    const above = free.filter(([, weight]) => weight * scale > least + 1e-13);
+    if (above.length === 0)
+      return new Map(
+        [...weights].map(([security, weight]) => [security, atCap.has(security) ? least : weight * scale]),
+      );
+    for (const [security] of above) atCap.add(security);
+  }
+}
+
+/** Root of a rising function by bisection. */
+function bisected(of: (x: number) => number, wanted: number): number {
+  let [low, high] = [0, 1];
+  while (of(high) < wanted && high < 1e15) high *= 2;
+  for (let round = 0; round < 200; round++) {
+    const middle = (low + high) / 2;
+    if (of(middle) < wanted) low = middle;
+    else high = middle;
+  }
+  return (low + high) / 2;
+}
+
+/**
+ * Weights under a cap on each and a cap on each group: within a group, and among groups that are not at their cap, they
+ * keep their proportions as far as the single cap allows.
+ */
+export function cappedByGroup(
+  weights: Weights,
+  groupOf: (security: number) => unknown,
+  { cap, groupCap }: { readonly cap: number; readonly groupCap: number },
+): Weights {
+  const single = Math.max(cap, 1 / weights.size);
+  const entries = [...weights];
+  const held = (members: typeof entries, scale: number) => sum(members.map(([, w]) => Math.min(single, w * scale)));
+  const groups = new Map<unknown, typeof entries>();
+  for (const entry of entries) groups.set(groupOf(entry[0]), [...(groups.get(groupOf(entry[0])) ?? []), entry]);
+  const full = new Set<unknown>();
+  for (;;) {
+    const free = entries.filter(([security]) => !full.has(groupOf(security)));
+    const scale = bisected((x) => held(free, x), 1 - full.size * groupCap);
+    const over = [...groups].filter(([group, members]) => !full.has(group) && held(members, scale) > groupCap + 1e-13);
+    if (over.length > 0) {
+      for (const [group] of over) full.add(group);
+      continue;
+    }
+    const scales = new Map(
+      [...groups].map(([group, members]) => [
+        group,
+        full.has(group) ? bisected((x) => held(members, x), groupCap) : scale,
+      ]),
+    );
+    return new Map(entries.map(([security, w]) => [security, Math.min(single, w * scales.get(groupOf(security))!)]));
+  }
+}
+
+/** Weights whose contributions to variance are equal, by cyclical coordinate descent. */
+export function equalRiskWeights(covariance: readonly (readonly number[])[]): number[] {
+  const n = covariance.length;
+  const x = covariance.map((row, i) => 1 / Math.sqrt(row[i]!));
+  for (let round = 0; round < 5000; round++) {
+    let moved = 0;
+    for (let i = 0; i < n; i++) {
+      const own = covariance[i]![i]!;
+      const others = sum(x.map((value, j) => (j === i ? 0 : covariance[i]![j]! * value)));
+      const next = (-others + Math.sqrt(others ** 2 + (4 * own) / n)) / (2 * own);
+      moved = Math.max(moved, Math.abs(next - x[i]!) / next);
+      x[i] = next;
+    }
+    if (moved < 1e-15) break;
+  }
+  const total = sum(x);
+  return x.map((value) => value / total);
+}
+
+/** Covariance of a sample of returns, [observations][assets]. */
+export function sampleCovariance(returns: readonly (readonly number[])[]): number[][] {
+  const n = returns[0]!.length;
+  const centres = Array.from({ length: n }, (_, i) => mean(returns.map((row) => row[i]!)));
+  return centres.map((a, i) =>
+    centres.map((b, j) => sum(returns.map((row) => (row[i]! - a) * (row[j]! - b))) / (returns.length - 1)),
+  );
+}
+
+/**
+ * Long-only weights of the largest ratio of average volatility to volatility: the least variance on the correlations,
+ * over the volatilities. An active set: the securities held are solved for, those with negative weights leave, those that
+ * would lower the variance enter.
+ */
+export function mostDiversifiedWeights(covariance: readonly (readonly number[])[]): number[] {
+  const deviations = covariance.map((row, i) => Math.sqrt(row[i]!));
+  const correlation = covariance.map((row, i) => row.map((value, j) => value / (deviations[i]! * deviations[j]!)));
+  const all = correlation.map((_, i) => i);
+  let held = all;
+  for (let round = 0; round < 10 * all.length; round++) {
+    const solved = solve(
+      held.map((i) => held.map((j) => correlation[i]![j]!)),
+      held.map(() => 1),
+    );
+    const least = Math.min(...solved);
+    if (least < 0) {
+      held = held.filter((_, k) => solved[k]! > least);
+      continue;
+    }
+    const slope = (i: number): number => sum(held.map((j, k) => correlation[i]![j]! * solved[k]!)) - 1;
+    const missing = all.filter((i) => !held.includes(i)).toSorted((a, b) => slope(a) - slope(b))[0];
+    if (missing === undefined || slope(missing) >= -1e-12) {
+      const weights = all.map((i) => (held.includes(i) ? solved[held.indexOf(i)]! / deviations[i]! : 0));
+      return weights.map((weight) => weight / sum(weights));
+    }
+    held = [...held, missing].toSorted((a, b) => a - b);
+  }
+  throw new Error('the active set does not settle');
+}
+
+/** Solves a system of linear equations by elimination with pivots. */
+function solve(matrix: readonly (readonly number[])[], right: readonly number[]): number[] {
+  const rows = matrix.map((row, i) => [...row, right[i]!]);
+  const n = rows.length;
+  for (let column = 0; column < n; column++) {
+    const pivot = rows
+      .slice(column)
+      .reduce((best, row, k) => (Math.abs(row[column]!) > Math.abs(rows[best]![column]!) ? column + k : best), column);
+    [rows[column], rows[pivot]] = [rows[pivot]!, rows[column]!];
+    for (let i = column + 1; i < n; i++) {
+      const factor = rows[i]![column]! / rows[column]![column]!;
+      for (let j = column; j <= n; j++) rows[i]![j]! -= factor * rows[column]![j]!;
+    }
+  }
+  const x = right.map(() => 0);
+  for (let i = n - 1; i >= 0; i--)
+    x[i] = (rows[i]![n]! - sum(x.map((value, j) => (j > i ? rows[i]![j]! * value : 0)))) / rows[i]![i]!;
+  return x;
+}

@@ -1,0 +1,349 @@
+import { runIndex } from './index-run.js';
+import type { Market } from './market.js';
+import {
+  type Rulebook,
+  QUARTERLY,
+  THIRD_FRIDAY,
+  LAST_FRIDAY,
+  onParent,
+  hasBars,
+  deviationOf,
+  momentumOf,
+} from './parents.js';
+import {
+  buffered,
+  capped,
+  cappedByGroup,
+  equalRiskWeights,
+  limited,
+  mean,
+  mostDiversifiedWeights,
+  normalProbability,
+  percentiles,
+  proportional,
+  ranked,
+  sampleCovariance,
+  sampleDeviation,
+  score,
+  sum,
+  winsorised,
+  within,
+  zScores,
+} from './plain.js';
+
+export const lowVolatility =
+  (count: number): Rulebook =>
+  (market, baseDate) =>
+    onParent({
+      market,
+      baseDate,
+      count,
+      schedule: { months: [2, 5, 8, 11], anchor: THIRD_FRIDAY, lag: 12 },
+      decide(parent, t) {
+        const eligible = parent.filter(hasBars(market, t, 252));
+        const risk = new Map(
+          eligible.map((i) => [i, sampleDeviation(market.returns(i, t, 252).filter((r) => !Number.isNaN(r)))]),
+        );
+        const calm = ranked(eligible, (i) => -risk.get(i)!).slice(0, 100);
+        return proportional(calm, (i) => 1 / risk.get(i)!);
+      },
+    });
+
+export const risingDividends: Rulebook = (market, baseDate) => ({
+  '': runIndex(market, baseDate, {
+    months: [1, 4, 7, 10],
+    anchor: { day: 'last' },
+    dividends: 'total',
+    decide(t) {
+      const median = (values: number[]) => {
+        const sorted = values.filter((value) => !Number.isNaN(value)).toSorted((a, b) => a - b);
+        const half = sorted.length / 2;
+        if (sorted.length < 32) return NaN; // Half of the 63 sessions are needed.
+        return Number.isInteger(half) ? (sorted[half - 1]! + sorted[half]!) / 2 : sorted[Math.floor(half)]!;
+      };
+      const eligible = market
+        .listed(t)
+        .filter((i) => market.floatCap(i, t) >= 3e9 && median(market.traded(i, t, 63)) >= 5e6);
+      const years = new Map(eligible.map((i) => [i, market.yearsOfGrowth(i, t)]));
+      const rising = (least: number) => eligible.filter((i) => years.get(i)! >= least);
+      const held = rising(25).length >= 40 ? rising(25) : rising(20);
+      const equal = proportional(held, () => 1);
+      return cappedByGroup(equal, (i) => market.text(i, t, 'SECTOR'), { cap: 1, groupCap: 0.3 });
+    },
+  }),
+});
+
+export const momentumScore =
+  (count: number): Rulebook =>
+  (market, baseDate) =>
+    onParent({
+      market,
+      baseDate,
+      count,
+      schedule: { months: [3, 9], anchor: THIRD_FRIDAY, lag: 13 },
+      decide(parent, t, members) {
+        const risk = parent.map((i) => deviationOf(market.returns(i, t, 252)));
+        const over = (sessions: number) =>
+          zScores(parent.map((i, k) => momentumOf(market, i, { t: t - 21, sessions }) / risk[k]!));
+        const [year, half] = [over(231), over(105)];
+        const scores = new Map(parent.map((i, k) => [i, score(limited(0.5 * year[k]! + 0.5 * half[k]!, 3))]));
+        const order = ranked(parent.filter(hasBars(market, t, 253)), (i) => scores.get(i)!);
+        const held = buffered(order, members, { count: 100, enter: 80, exit: 120 });
+        return capped(
+          proportional(held, (i) => market.floatCap(i, t) * scores.get(i)!),
+          0.09,
+        );
+      },
+    });
+
+export interface Ratio {
+  readonly name: string;
+  readonly sign: 1 | -1;
+}
+
+/** Mean of the z-scores of three ratios that are limited to percentiles of their own, turned so that high is good. */
+export function compositeScores(
+  market: Market,
+  securities: readonly number[],
+  { t, ratios, tails, most, by }: Composite,
+): Map<number, number> {
+  const groups = securities.map((i) => (by === undefined ? '' : market.text(i, t, by)));
+  const all = ratios.map(({ name, sign }) => {
+    const values = winsorised(
+      securities.map((i) => market.fact(i, t, name)),
+      tails,
+      1 - tails,
+    );
+    return within(values, groups, zScores).map((z) => sign * z);
+  });
+  return new Map(securities.map((i, k) => [i, limited(sum(all.map((scores) => scores[k]!)) / all.length, most)]));
+}
+
+export interface Composite {
+  readonly t: number;
+  readonly ratios: readonly Ratio[];
+  readonly tails: number;
+  readonly most: number;
+  readonly by?: string;
+}
+
+export const composite =
+  (count: number, ratios: readonly Ratio[]): Rulebook =>
+  (market, baseDate) =>
+    onParent({
+      market,
+      baseDate,
+      count,
+      schedule: { months: [6, 12], anchor: THIRD_FRIDAY, lag: 13 },
+      decide(parent, t, members) {
+        const z = compositeScores(market, parent, { t, ratios, tails: 0.025, most: 4 });
+        const held = buffered(
+          ranked(parent, (i) => score(z.get(i)!)),
+          members,
+          { count: 100, enter: 80, exit: 120 },
+        );
+        const raw = proportional(held, (i) => market.floatCap(i, t) * score(z.get(i)!));
+        return cappedByGroup(raw, (i) => market.text(i, t, 'SECTOR'), { cap: 0.05, groupCap: 0.4 });
+      },
+    });
+
+export const sectorNeutral =
+  (count: number): Rulebook =>
+  (market, baseDate) =>
+    onParent({
+      market,
+      baseDate,
+      count,
+      schedule: { months: [5, 11], anchor: THIRD_FRIDAY, lag: 9 },
+      decide(parent, t) {
+        const ratios: Ratio[] = [
+          { name: 'RETURN_ON_EQUITY', sign: 1 },
+          { name: 'FINANCIAL_LEVERAGE', sign: -1 },
+          { name: 'EARNINGS_VARIABILITY', sign: -1 },
+        ];
+        const z = compositeScores(market, parent, { t, ratios, tails: 0.05, most: 3, by: 'SECTOR' });
+        const sector = (i: number) => market.text(i, t, 'SECTOR');
+        const rank = within(
+          parent.map((i) => z.get(i)!),
+          parent.map(sector),
+          percentiles,
+        );
+        const held = parent.filter((_, k) => rank[k]! >= 0.5);
+        const size = (i: number) => market.floatCap(i, t) * score(z.get(i)!);
+        const sectorCap = (name: string) =>
+          sum(parent.filter((i) => sector(i) === name).map((i) => market.floatCap(i, t)));
+        const sectorSize = (name: string) => sum(held.filter((i) => sector(i) === name).map(size));
+        return capped(
+          proportional(held, (i) => (size(i) / sectorSize(sector(i))) * sectorCap(sector(i))),
+          0.05,
+        );
+      },
+    });
+
+export const fundamentalWeights =
+  (count: number): Rulebook =>
+  (market, baseDate) => ({
+    '': runIndex(market, baseDate, {
+      months: [3],
+      anchor: THIRD_FRIDAY,
+      decide(t) {
+        const all = market.listed(t);
+        const positive = (i: number, name: string) => Math.max(market.fact(i, t, name) || 0, 0);
+        const totals = ['SALES_5Y', 'CASH_FLOW_5Y', 'DIVIDENDS_5Y', 'BOOK_VALUE'].map((name) => ({
+          name,
+          total: sum(all.map((i) => positive(i, name))),
+        }));
+        const value = (i: number) => mean(totals.map(({ name, total }) => positive(i, name) / total));
+        return proportional(ranked(all, value).slice(0, count), value);
+      },
+    }),
+  });
+
+export const factorTilts: Rulebook = (market, baseDate) => ({
+  '': runIndex(market, baseDate, {
+    months: [3, 9],
+    anchor: THIRD_FRIDAY,
+    decide(t) {
+      const known = (i: number, name: string) => !Number.isNaN(market.fact(i, t, name));
+      const all = market
+        .listed(t)
+        .filter(hasBars(market, t, 253))
+        .filter((i) => known(i, 'BOOK_TO_PRICE') && known(i, 'RETURN_ON_EQUITY'));
+      const tilt = (values: number[], sign: number) =>
+        zScores(values).map((z) => normalProbability(sign * limited(z, 3)));
+      const tilts = [
+        tilt(
+          all.map((i) => market.fact(i, t, 'BOOK_TO_PRICE')),
+          1,
+        ),
+        tilt(
+          all.map((i) => market.fact(i, t, 'RETURN_ON_EQUITY')),
+          1,
+        ),
+        tilt(
+          all.map((i) => deviationOf(market.returns(i, t, 252))),
+          -1,
+        ),
+      ];
+      const size = new Map(
+        all.map((i, k) => [i, tilts.reduce((product, own) => product * own[k]!, market.floatCap(i, t))]),
+      );
+      return proportional(all, (i) => size.get(i)!);
+    },
+  }),
+});
+
+export const stylePair =
+  (count: number): Rulebook =>
+  (market, baseDate) => {
+    const probabilities = (parent: number[], t: number): Map<number, number> => {
+      const rank = (name: string) => percentiles(parent.map((i) => market.fact(i, t, name)));
+      const [book, forecast, sales] = [rank('BOOK_TO_PRICE'), rank('FORECAST_GROWTH'), rank('SALES_GROWTH')];
+      const scores = parent.map((_, k) => {
+        const found = 0.5 * book[k]! + 0.25 * (1 - forecast[k]!) + 0.25 * (1 - sales[k]!);
+        return Number.isNaN(found) ? 0.5 : found;
+      });
+      const place = percentiles(scores);
+      return new Map(
+        parent.map((i, k) => {
+          const p = Math.min(1, Math.max(0, 2 * place[k]! - 0.5));
+          return [i, p <= 0.05 ? 0 : p >= 0.95 ? 1 : p];
+        }),
+      );
+    };
+    const style = (shareOf: (probability: number) => number) =>
+      onParent({
+        market,
+        baseDate,
+        count,
+        schedule: { months: [6], anchor: LAST_FRIDAY },
+        decide(parent, t) {
+          const p = probabilities(parent, t);
+          return proportional(parent, (i) => market.floatCap(i, t) * shareOf(p.get(i)!));
+        },
+      });
+    const value = style((p) => p);
+    return { '-PARENT': value['-PARENT']!, '-GROWTH': style((p) => 1 - p)['']!, '-VALUE': value['']! };
+  };
+
+export const selectDividend: Rulebook = (market, baseDate) => ({
+  '': runIndex(market, baseDate, {
+    months: [3],
+    anchor: THIRD_FRIDAY,
+    dividends: 'total',
+    decide(t, members) {
+      const all = market.listed(t);
+      const yields = new Map(all.map((i) => [i, market.yield(i, t)]));
+      const country = (i: number) => market.text(i, t, 'COUNTRY');
+      const countries = new Map(
+        [...new Set(all.map(country))].map((name) => [
+          name,
+          mean(all.filter((i) => country(i) === name).map((i) => yields.get(i)!)),
+        ]),
+      );
+      const eligible = all.filter((i) => {
+        const payout = market.fact(i, t, 'PAYOUT_RATIO');
+        const most = members?.has(i) === true ? 0.8 : 0.6;
+        return yields.get(i)! > 0 && payout >= 0 && payout <= most && market.yearsOfGrowth(i, t) >= 1;
+      });
+      const order = ranked(eligible, (i) => yields.get(i)! / countries.get(country(i))!);
+      return capped(
+        proportional(buffered(order, members, { count: 30, enter: 30, exit: 60 }), (i) => yields.get(i)!),
+        0.15,
+      );
+    },
+  }),
+});
+
+export const thematic: Rulebook = (market, baseDate) => ({
+  '': runIndex(market, baseDate, {
+    months: [5, 11],
+    anchor: THIRD_FRIDAY,
+    decide(t, members) {
+      const held = market
+        .listed(t)
+        .filter((i) => market.fact(i, t, 'THEME_REVENUE') >= (members?.has(i) === true ? 0.2 : 0.25));
+      return capped(
+        proportional(held, (i) => market.floatCap(i, t) * market.fact(i, t, 'THEME_SCORE')),
+        0.05,
+      );
+    },
+  }),
+});
+
+/** The thirty largest securities with a full history, and the covariance of a year of their returns with dividends. */
+export function thirtyLargest(market: Market, t: number) {
+  const held = ranked(market.listed(t).filter(hasBars(market, t, 253)), (i) => market.floatCap(i, t)).slice(0, 30);
+  const returns = held.map((i) => market.returns(i, t, 252, true));
+  return { held, covariance: sampleCovariance(returns[0]!.map((_, s) => returns.map((row) => row[s]!))) };
+}
+
+export const equalRisk: Rulebook = (market, baseDate) => ({
+  '': runIndex(market, baseDate, {
+    months: QUARTERLY,
+    anchor: { day: 'last' },
+    decide(t) {
+      const { held, covariance } = thirtyLargest(market, t);
+      const weights = equalRiskWeights(covariance);
+      return new Map(held.map((i, k) => [i, weights[k]!]));
+    },
+  }),
+});
+
+export const maximumDiversification: Rulebook = (market, baseDate) => {
+  const schedule = { months: QUARTERLY, anchor: { day: 'last' } } as const;
+  return {
+    '-PARENT': runIndex(market, baseDate, {
+      ...schedule,
+      decide: (t) => proportional(thirtyLargest(market, t).held, (i) => market.floatCap(i, t)),
+    }),
+    '': runIndex(market, baseDate, {
+      ...schedule,
+      decide(t) {
+        const { held, covariance } = thirtyLargest(market, t);
+        const weights = mostDiversifiedWeights(covariance);
+        return new Map(held.flatMap((i, k) => (weights[k]! > 0 ? [[i, weights[k]!]] : [])));
+      },
+    }),
+  };
+};

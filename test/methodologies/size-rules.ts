@@ -1,0 +1,212 @@
+import { runIndex } from './index-run.js';
+import { type Rulebook, QUARTERLY, THIRD_FRIDAY, LAST_FRIDAY, EVERY_QUARTER, largest, onParent } from './parents.js';
+import { buffered, capped, covering, mean, percentiles, proportional, ranked, sum } from './plain.js';
+
+export const committee: Rulebook = (market, baseDate) => ({
+  '': runIndex(market, baseDate, {
+    ...EVERY_QUARTER,
+    decide: (t) => proportional(market.members('COMMITTEE', t), (i) => market.floatCap(i, t)),
+  }),
+});
+
+export const equalWeight: Rulebook = (market, baseDate) => ({
+  '': runIndex(market, baseDate, {
+    ...EVERY_QUARTER,
+    lag: 5,
+    decide: (t) => proportional(market.members('COMMITTEE', t), () => 1),
+  }),
+});
+
+export const bestInClass =
+  (count: number): Rulebook =>
+  (market, baseDate) =>
+    onParent({
+      market,
+      baseDate,
+      count,
+      schedule: { months: [5], anchor: THIRD_FRIDAY },
+      decide(parent, t, members) {
+        const floatCap = (i: number) => market.floatCap(i, t);
+        const eligible = parent.filter(
+          (i) => market.fact(i, t, 'CONTROVERSY_SCORE') >= (members?.has(i) === true ? 1 : 3),
+        );
+        const total = sum(eligible.map(floatCap));
+        const rating = (i: number) => market.fact(i, t, 'ESG_RATING') + floatCap(i) / total;
+        const sectors = new Set(eligible.map((i) => market.text(i, t, 'SECTOR')));
+        const held = [...sectors].flatMap((sector) =>
+          covering(
+            ranked(
+              eligible.filter((i) => market.text(i, t, 'SECTOR') === sector),
+              rating,
+            ),
+            floatCap,
+            members,
+            { lower: 0.35, upper: 0.65, target: 0.5 },
+          ),
+        );
+        return proportional(held, floatCap);
+      },
+    });
+
+export const largest100: Rulebook = (market, baseDate) => ({
+  '': runIndex(market, baseDate, {
+    ...EVERY_QUARTER,
+    lag: 13,
+    decide(t, members) {
+      const order = ranked(market.listed(t), (i) => market.cap(i, t));
+      return proportional(buffered(order, members, { count: 100, enter: 90, exit: 110 }), (i) => market.floatCap(i, t));
+    },
+  }),
+});
+
+export const sizeSegments =
+  (count: number): Rulebook =>
+  (market, baseDate) => {
+    const schedule = { months: [6], anchor: LAST_FRIDAY };
+    const wholeAt = (t: number) => ranked(market.listed(t), (i) => market.cap(i, t)).slice(0, count);
+    const largeOn = new Map<number, number[]>();
+    return {
+      '-ALL': runIndex(market, baseDate, {
+        ...schedule,
+        decide: (t) => proportional(wholeAt(t), (i) => market.floatCap(i, t)),
+      }),
+      '-LARGE': runIndex(market, baseDate, {
+        ...schedule,
+        decide(t, members) {
+          const bands = { lower: 0.875, upper: 0.925, target: 0.9 };
+          largeOn.set(
+            t,
+            covering(wholeAt(t), (i) => market.cap(i, t), members, bands),
+          );
+          return proportional(largeOn.get(t)!, (i) => market.floatCap(i, t));
+        },
+      }),
+      '-SMALL': runIndex(market, baseDate, {
+        ...schedule,
+        decide: (t) =>
+          proportional(
+            wholeAt(t).filter((i) => !largeOn.get(t)!.includes(i)),
+            (i) => market.floatCap(i, t),
+          ),
+      }),
+    };
+  };
+
+export const fixedCount =
+  (count: number, ranks: { readonly enter: number; readonly exit: number }): Rulebook =>
+  (market, baseDate) => {
+    const rule = largest(market, count, ranks);
+    return {
+      '': runIndex(market, baseDate, {
+        ...EVERY_QUARTER,
+        dividends: 'total',
+        decide: (t, members) => capped(rule(t, members), 0.2),
+      }),
+    };
+  };
+
+export const midCap50: Rulebook = (market, baseDate) => {
+  const schedule = { months: [3, 9], anchor: THIRD_FRIDAY, dividends: 'total' } as const;
+  const leaders = largest(market, 40, { enter: 35, exit: 47 });
+  const leadersOn = new Map<number, ReadonlySet<number>>();
+  return {
+    '-LEADERS': runIndex(market, baseDate, {
+      ...schedule,
+      decide(t, members) {
+        const weights = leaders(t, members);
+        leadersOn.set(t, new Set(weights.keys()));
+        return capped(weights, 0.1);
+      },
+    }),
+    '': runIndex(market, baseDate, {
+      ...schedule,
+      decide(t, members) {
+        const floatCap = (i: number) => market.floatCap(i, t);
+        const others = ranked(market.listed(t), floatCap).filter((i) => !leadersOn.get(t)!.has(i));
+        return capped(proportional(buffered(others, members, { count: 50, enter: 40, exit: 60 }), floatCap), 0.1);
+      },
+    }),
+  };
+};
+
+export const priceAverage: Rulebook = (market, baseDate) => ({
+  '': runIndex(market, baseDate, {
+    months: Array.from({ length: 12 }, (_, k) => k + 1),
+    anchor: { day: 'last' },
+    basket: () => 1,
+    decide: (t) => proportional(market.members('AVERAGE', t), (i) => market.store.close[i]![t]!),
+  }),
+});
+
+export const adjustedAverage: Rulebook = (market, baseDate) => {
+  const factor = (i: number, t: number) => market.fact(i, t, 'PRICE_FACTOR');
+  return {
+    '': runIndex(market, baseDate, {
+      months: [4, 10],
+      anchor: { day: 'first' },
+      basket: factor,
+      splitsKeepWeight: true,
+      decide: (t) => proportional(market.members('AVERAGE', t), (i) => market.store.close[i]![t]! * factor(i, t)),
+    }),
+  };
+};
+
+export const QUOTAS: Readonly<Record<string, number>> = {
+  Financials: 14,
+  Technology: 16,
+  'Health Care': 8,
+  Industrials: 10,
+  Consumer: 14,
+  Energy: 6,
+  Utilities: 6,
+  'Real Estate': 6,
+};
+
+export const industryQuotas: Rulebook = (market, baseDate) => ({
+  '': runIndex(market, baseDate, {
+    months: QUARTERLY,
+    anchor: { day: 'weekday', weekday: 5, nth: 1 },
+    decide(t) {
+      const order = ranked(market.listed(t), (i) => market.floatCap(i, t));
+      const held = Object.entries(QUOTAS).flatMap(([sector, count]) =>
+        order.filter((i) => market.text(i, t, 'SECTOR') === sector).slice(0, count),
+      );
+      return capped(
+        proportional(held, (i) => market.floatCap(i, t)),
+        0.08,
+      );
+    },
+  }),
+});
+
+/** Free float up to 15 % rounded up to a percent, then to 20, 30 ... 80 and 100 %. */
+export function band(float: number): number {
+  const percent = Math.round(float * 1e6) / 1e4;
+  if (percent <= 15) return Math.ceil(percent) / 100;
+  if (percent <= 20) return 0.2;
+  return percent > 80 ? 1 : (Math.ceil(percent / 10) * 10) / 100;
+}
+
+export const floatBands =
+  (count: number): Rulebook =>
+  (market, baseDate) => ({
+    '': runIndex(market, baseDate, {
+      months: [6, 12],
+      anchor: { day: 'weekday', weekday: 5, nth: 2 },
+      decide(t, members) {
+        const all = market.listed(t);
+        const yearly = (values: number[]) => {
+          const known = values.filter((value) => !Number.isNaN(value));
+          return known.length < 126 ? NaN : mean(known);
+        };
+        const liquidity = percentiles(all.map((i) => yearly(market.traded(i, t, 252))));
+        const eligible = all.filter((i, k) => liquidity[k]! >= (members?.has(i) === true ? 0.4 : 0.5));
+        const caps = (i: number) => Array.from({ length: 252 }, (_, k) => market.cap(i, t - 251 + k));
+        const order = ranked(eligible, (i) => yearly(caps(i)));
+        return proportional(
+          buffered(order, members, { count, enter: 0.8 * count, exit: 1.2 * count }),
+          (i) => market.cap(i, t) * band(market.store.float[i]![t]!),
+        );
+      },
+    }),
+  });

@@ -1,0 +1,164 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { TemplateCollection, TemplateDetail, TemplateLevel } from '#contract/indices/templates.js';
+import { finishedHere } from '../cli/process.js';
+import { liveService, type LiveService } from '../real/live.js';
+import type { PlainRun } from './index-run.js';
+import { createMarket } from './market.js';
+import { OVERLAY_RULEBOOKS } from './overlays.js';
+import { RULEBOOKS } from './rulebooks.js';
+import { drawStore, writeStore } from './store.js';
+
+const BASE_DATE = '2015-04-01';
+/** Largest difference of a weight, and of a level relative to it. */
+const TOLERANCE = 1e-9;
+/** Reviews that are compared at least, and sessions: three years. */
+const REVIEWS_MIN = 3;
+const SESSIONS_MIN = 750;
+
+/** Numbers of securities in the templates and what they are in a store of 250, by template. */
+const SCALED: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
+  'style-pair': [['"count":1000', '"count":150']],
+  'size-segments': [['"count":3000', '"count":200']],
+  'fundamental-weights': [['"count":1000', '"count":100']],
+  'fixed-count-600': [['"count":600,"enter_rank":550,"exit_rank":750', '"count":120,"enter_rank":110,"exit_rank":150']],
+  'float-bands': [['"count":300,"enter_rank":240,"exit_rank":360', '"count":60,"enter_rank":48,"exit_rank":72']],
+};
+const PARENT: readonly [string, string] = ['"count":500', '"count":150'];
+
+interface Levels {
+  readonly levels: { readonly index: readonly string[]; readonly data: readonly number[] };
+}
+
+interface BacktestResult {
+  readonly rebalances: readonly { readonly date: string; readonly weights: Readonly<Record<string, number>> }[];
+}
+
+const store = drawStore();
+const market = createMarket(store);
+const rulebooks = { ...RULEBOOKS, ...OVERLAY_RULEBOOKS };
+const rows: string[] = [];
+let service: LiveService;
+
+beforeAll(async () => {
+  service = await liveService();
+  const location = join(service.folder, 'store');
+  await writeStore(store, location);
+  const body = { name: 'Drawn', store_id: 'drawn', kind: 'folder', location, adjustment: 'none', currency: 'USD' };
+  await service.ok('POST', '/data/stores', body);
+  expect((await service.job('/data/stores/drawn/activate')).error).toBeNull();
+});
+afterAll(async () => {
+  console.log(['template | documents | weights | level | service | plain', ...rows].join('\n'));
+  await service?.close();
+});
+
+test('every template that ships has rules written down in plain code, and runs on this store', async () => {
+  const { templates } = await service.ok<TemplateCollection>('GET', '/indices/templates');
+  expect(templates.map(({ id }) => id)).toEqual(Object.keys(rulebooks).toSorted());
+  expect(templates.filter(({ can_run: canRun }) => canRun !== true)).toEqual([]);
+});
+
+test.each(Object.keys(rulebooks))('%s: members, weights and levels are those of its rules', async (id) => {
+  const began = performance.now();
+  const runs = rulebooks[id]!(market, BASE_DATE);
+  const plainMs = performance.now() - began;
+  const stem = id.toUpperCase();
+  const { documents } = await service.ok<TemplateDetail>('GET', `/indices/templates/${id}?base_date=${BASE_DATE}`);
+  expect(documents.map((document) => String(document['id']).slice(stem.length)).toSorted()).toEqual(
+    Object.keys(runs).toSorted(),
+  );
+  let [weightDifference, levelDifference, serviceMs] = [0, 0, 0];
+  for (const document of documents) {
+    const indexId = String(document['id']);
+    const scaled = [PARENT, ...(SCALED[id] ?? [])].reduce(
+      (text, [a, b]) => text.replaceAll(a, b),
+      JSON.stringify(document),
+    );
+    await service.ok('PUT', `/indices/${indexId}`, scaled);
+    const start = performance.now();
+    const job = await service.job<BacktestResult>(`/analytics/${indexId}/backtest`);
+    serviceMs += performance.now() - start;
+    expect(job.error).toBeNull();
+    const plain = runs[indexId.slice(stem.length)]!;
+    weightDifference = Math.max(weightDifference, compareWeights(indexId, job.result, plain));
+    levelDifference = Math.max(
+      levelDifference,
+      compareLevels(await service.ok<Levels>('GET', `/analytics/${indexId}/levels`), plain),
+    );
+  }
+  rows.push(
+    [
+      id,
+      documents.length,
+      weightDifference.toExponential(1),
+      levelDifference.toExponential(1),
+      `${Math.round(serviceMs)} ms`,
+      `${Math.round(plainMs)} ms`,
+    ].join(' | '),
+  );
+  expect(weightDifference).toBeLessThanOrEqual(TOLERANCE);
+  expect(levelDifference).toBeLessThanOrEqual(TOLERANCE);
+});
+
+test('a template becomes an index under another id by one command, which replaces nothing', async () => {
+  const words = ['index', 'new', '--from', 'low-volatility', '--id', 'CALM', '--url', service.url];
+  expect((await finishedHere(words)).status).toBe(0);
+  const { universe } = await service.ok<{ universe: { of: unknown[] } }>('GET', '/indices/CALM');
+  expect(universe.of[0]).toMatchObject({ kind: 'index', id: 'CALM-PARENT' });
+  const again = await finishedHere(words);
+  expect([again.status, again.err]).toEqual([64, expect.stringContaining('stored already: CALM-PARENT, CALM')]);
+  const unknown = await service.ask<{ error: { code: string } }>('GET', '/indices/templates/nothing-of-it');
+  expect([unknown.status, unknown.body.error.code]).toEqual([404, 'TEMPLATE_NOT_FOUND']);
+});
+
+test('the level of a template is that of the index it becomes, over the last three years', async () => {
+  const { level } = await service.ok<TemplateLevel>('GET', '/indices/templates/largest-100/level');
+  const [first = ''] = level.index;
+  expect([level.index.length <= 80, level.index.at(-1)]).toEqual([true, store.dates.at(-1)]);
+  expect(Date.parse(store.dates.at(-1)!) - Date.parse(first)).toBeGreaterThan(3 * 365 * 86_400_000 - 5 * 86_400_000);
+  const query = `index_id=SKETCH&base_date=${first}`;
+  const { documents } = await service.ok<TemplateDetail>('GET', `/indices/templates/largest-100?${query}`);
+  await service.ok('PUT', '/indices/SKETCH', documents[0]);
+  expect((await service.job('/analytics/SKETCH/backtest')).error).toBeNull();
+  const { levels } = await service.ok<Levels>('GET', '/analytics/SKETCH/levels');
+  const levelOn = new Map(levels.index.map((date, k) => [date.slice(0, 10), levels.data[k]!]));
+  expect(level.data).toEqual(level.index.map((date) => levelOn.get(date)));
+});
+
+test('a store without shares, sectors and series cannot run the templates that read them, and says so', async () => {
+  const data = ['2024-01-02', '2024-01-03'].map((date) => ['A', date, 100]);
+  const market = { index: [0, 1], columns: ['identifier', 'date', 'CLOSE'], data };
+  await service.ok('POST', '/data/import', { name: 'Bare', store_id: 'bare', activate: true, tables: { market } });
+  const { templates } = await service.ok<TemplateCollection>('GET', '/indices/templates');
+  const missingOf = (id: string) =>
+    templates
+      .find((own) => own.id === id)!
+      .needs.filter(({ missing }) => missing)
+      .map(({ name }) => name);
+  expect(templates.map(({ can_run: canRun }) => canRun)).toEqual(templates.map(() => false));
+  expect(missingOf('industry-quotas')).toEqual(['SECTOR', 'SHARES_OUTSTANDING']);
+  expect(missingOf('leveraged-and-short')).toEqual(['SHARES_OUTSTANDING', 'CASH']);
+  expect(missingOf('price-average')).toEqual(['AVERAGE']);
+  const refused = await service.ask<{ error: { code: string } }>('GET', '/indices/templates/industry-quotas/level');
+  expect([refused.status, refused.body.error.code]).toEqual([422, 'VALIDATION_FAILED']);
+});
+
+/** Largest difference of a target weight over all reviews; members must be the same. */
+function compareWeights(indexId: string, { rebalances }: BacktestResult, { compositions }: PlainRun): number {
+  if (compositions.length === 0) return 0;
+  expect(compositions.length, indexId).toBeGreaterThanOrEqual(REVIEWS_MIN);
+  expect(rebalances.map(({ date }) => date.slice(0, 10))).toEqual(compositions.map(({ date }) => date));
+  const differences = rebalances.flatMap(({ date, weights }, k) => {
+    const own = new Map([...compositions[k]!.weights].map(([i, weight]) => [store.ids[i]!, weight]));
+    expect(Object.keys(weights).toSorted(), `${indexId} ${date}`).toEqual([...own.keys()].toSorted());
+    return Object.entries(weights).map(([name, weight]) => Math.abs(weight - own.get(name)!));
+  });
+  return Math.max(...differences);
+}
+
+function compareLevels({ levels: { index, data } }: Levels, plain: PlainRun): number {
+  expect(index.map((date) => date.slice(0, 10))).toEqual(store.dates.slice(plain.base));
+  expect(data.length).toBeGreaterThanOrEqual(SESSIONS_MIN);
+  return Math.max(...data.map((level, k) => Math.abs(level / plain.levels[k]! - 1)));
+}

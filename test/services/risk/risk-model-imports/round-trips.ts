@@ -1,0 +1,140 @@
+import { Float64, Table, tableToIPC, Utf8, vectorFromArray } from 'apache-arrow';
+import { describe, expect, test } from 'vitest';
+import { NAMES, service } from '../../optimisation/optimise/set-up.js';
+import {
+  ARROW,
+  accepted,
+  sent,
+  served,
+  exported,
+  estimated,
+  solved,
+  weightsOf,
+  expectSameOptimum,
+  EARLY,
+  FIRST,
+  FACTORS,
+  EXPOSURES,
+  F,
+  SPECIFIC,
+  factorModel,
+} from './set-up.js';
+
+export function describeRoundTrips(): void {
+  describe('a risk model that is exported and imported again', () => {
+    test.each([
+      ['shrinkage', { intensity: 0.3 }],
+      ['gerber', {}],
+      ['statistical', { factors: 3 }],
+      ['industries', {}],
+    ])(
+      'a model by %s is the same after an export and an import, and gives the same optimum',
+      async (estimator, rest) => {
+        await estimated('inside', { identifiers: NAMES, end: EARLY, estimator, ...rest });
+        const body = await exported('inside');
+        expect(body.models.map(({ date }) => date)).toEqual([EARLY]);
+        const result = await accepted('outside', body);
+        expect(result).toMatchObject({ model_id: 'outside', assets: NAMES.length, findings: [] });
+        const [inside, outside] = [await served('inside'), await served('outside')];
+        expect(outside.covariance).toEqual(inside.covariance);
+        expect(await exported('outside')).toEqual(body);
+        const [own, other] = [
+          await solved({ as_of: FIRST, risk_model: 'inside' }),
+          await solved({ as_of: FIRST, risk_model: 'outside' }),
+        ];
+        expectSameOptimum(own, other);
+        expect(other.risk_model).toMatchObject({
+          model_id: 'outside',
+          estimator: 'imported',
+          start: EARLY,
+          end: EARLY,
+        });
+      },
+    );
+
+    test('an optimum by an imported covariance is that by the estimate inside the optimisation', async () => {
+      const settings = { target: 'constant_correlation', intensity: 0.4 };
+      const window = { start: '2023-06-01', end: '2024-03-01' };
+      const inside = await solved({ ...window, candidates: 'parent', risk_model: settings });
+      await service.ask('POST', '/analytics/BROAD/backtest', {});
+      await service.finished('backtest:BROAD');
+      await estimated('window', { index_id: 'BROAD', start: inside.start, end: inside.end, ...settings });
+      const [model] = (await exported('window')).models;
+      await accepted('outside', { units: 'annual', models: [{ ...model, date: '2024-02-29' }] });
+      const outside = await solved({ ...window, candidates: 'parent', risk_model: 'outside' });
+      const [a, b] = [weightsOf(inside), weightsOf(outside)];
+      for (const [name, weight] of a) expect(weight).toBeCloseTo(b.get(name)!, 10);
+      expect(inside.volatility).toBeCloseTo(outside.volatility, 12);
+    });
+
+    test('the covariance of factors is exposures times factor covariance plus specific variances, of daily units times the sessions of a year', async () => {
+      const byHand = (scale: number) =>
+        NAMES.map((name, i) =>
+          NAMES.map((_, j) => {
+            let sum = i === j ? SPECIFIC[name]! : 0;
+            for (let k = 0; k < 2; k++)
+              for (let l = 0; l < 2; l++) sum += EXPOSURES[i]![k]! * F[k]![l]! * EXPOSURES[j]![l]!;
+            return scale * sum;
+          }),
+        );
+      for (const [terms, scale] of [
+        [{ units: 'annual' }, 1],
+        [{ units: 'daily' }, 252],
+        [{ units: 'daily', annualisation: 365 }, 365],
+      ] as const) {
+        const result = await accepted('factors', { ...terms, models: [factorModel(EARLY)] });
+        expect(result.factors).toEqual(FACTORS);
+        // Daily numbers of this size are no market's: the units are questioned.
+        expect(result.findings.map(({ code, path }) => [code, path])).toEqual(
+          scale === 1 ? [] : [['OUT_OF_RANGE', 'models[0]']],
+        );
+        const { covariance } = await served('factors');
+        byHand(scale).forEach((row, i) =>
+          row.forEach((value, j) => expect(covariance.data[i]![j]! / value).toBeCloseTo(1, 12)),
+        );
+      }
+    });
+
+    test('a model as CSV and as Arrow, with one number a row or a column for each security, is that of JSON', async () => {
+      await accepted('json', { units: 'annual', models: [factorModel(EARLY), { ...factorModel('2023-06-30') }] });
+      const whole = await exported('json');
+      const rows = whole.models.flatMap(({ date, exposures, factor_covariance: own, specific_variances: specific }) => [
+        ...exposures!.index.flatMap((row, i) =>
+          exposures!.columns.map((column, k) => [date, 'exposures', row, column, exposures!.data[i]![k]!] as const),
+        ),
+        ...FACTORS.flatMap((row, k) =>
+          FACTORS.map((column, l) => [date, 'factor_covariance', row, column, own!.data[k]![l]!] as const),
+        ),
+        ...Object.entries(specific!).map(([row, value]) => [date, 'specific_variances', row, '', value] as const),
+      ]);
+      const csv = `date,table,row,column,value\n${rows.map((row) => row.join(',')).join('\n')}\n`;
+      expect((await sent('csv', 'units=annual', 'text/csv', csv)).status).toBe(201);
+      expect(await exported('csv')).toEqual(whole);
+      const column = (at: number) => rows.map((row) => row[at] as string);
+      const table = new Table({
+        date: vectorFromArray(column(0), new Utf8()),
+        table: vectorFromArray(column(1), new Utf8()),
+        row: vectorFromArray(column(2), new Utf8()),
+        column: vectorFromArray(column(3), new Utf8()),
+        value: vectorFromArray(
+          rows.map((row) => row[4]),
+          new Float64(),
+        ),
+      });
+      expect((await sent('arrow', 'units=annual', ARROW, tableToIPC(table, 'stream'))).status).toBe(201);
+      expect(await exported('arrow')).toEqual(whole);
+
+      await estimated('inside', { identifiers: NAMES, end: EARLY });
+      const { covariance, asset_ids: ids } = await served('inside');
+      const wide = ids.map((name, i) => [EARLY, name, ...covariance.data[i]!].join(','));
+      const wideCsv = `date,identifier,${ids.join(',')}\n${wide.join('\n')}\n`;
+      expect((await sent('wide', 'units=annual', 'text/csv', wideCsv)).status).toBe(201);
+      expect((await served('wide')).covariance).toEqual(covariance);
+      // As the service answers it, whose metadata has the last day of its returns.
+      const answer = await fetch(`${service.url()}/risk-models/inside`, { headers: { accept: ARROW } });
+      const asServed = await sent('served', 'units=annual', ARROW, new Uint8Array(await answer.arrayBuffer()));
+      expect(asServed.body.imported?.dates.map(({ date }) => date)).toEqual([EARLY]);
+      expect((await served('served')).covariance).toEqual(covariance);
+    });
+  });
+}

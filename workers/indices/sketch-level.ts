@@ -1,0 +1,21 @@
+import { bookDays, indexBook } from '#domain/books/index-run.js';
+import { lastAtMost } from '#domain/numbers/search.js';
+import { formatDay } from '#domain/time/days.js';
+import type { Task } from '#jobs/tasks.js';
+import { composerFor } from '../input/index-composer.js';
+import { onEngine } from '../input/numerics.js';
+import { openedMarket } from '../input/open-markets.js';
+
+/** The level of an index that nobody stored, at a number of sessions from its base to the end of the market. */
+export const sketchLevel: Task<'sketch-level'> = ({ market: handle, documents, indexId, points }, control) =>
+  onEngine((engine) => {
+    const market = openedMarket(handle);
+    const end = market.dates.at(-1) ?? 0;
+    const compositions = composerFor({ market, documents, until: end, engine }, control).compositions(indexId);
+    const book = indexBook({ compositions, to: lastAtMost(compositions.sm.sessions, end) });
+    const days = bookDays(book);
+    const last = days.length - 1;
+    const count = Math.min(points, days.length);
+    const shown = Array.from({ length: count }, (_, k) => (count === 1 ? last : Math.round((k * last) / (count - 1))));
+    return { dates: shown.map((t) => formatDay(days[t]!)), levels: shown.map((t) => book.value[t]!) };
+  });

@@ -1,0 +1,238 @@
+import { DataType, tableFromIPC } from 'apache-arrow';
+import { formatDay, parseDay } from '#domain/time/days.js';
+import {
+  MODEL_TABLES,
+  type ModelFileFormat,
+  type ModelProblems,
+  type ModelTableName,
+} from '#domain/risk/imported/import-terms.js';
+import {
+  createModelTables,
+  type DatedTables,
+  type ModelTable,
+  type ModelTables,
+} from '#domain/risk/imported/model-tables.js';
+import { CsvFault, readCsv, textCells } from '#market/sources/csv.js';
+import { reasonOf } from '#market/tables/fault-reason.js';
+import { cellPath } from '#market/tables/problems.js';
+import { notANumber } from './read-model-json.js';
+
+/** Paths of a file begin with this. */
+const LABEL = 'model';
+
+const MS_PER_DAY = 86_400_000;
+
+type ModelCellValue = string | number | null;
+/** Takes the cells of a row, and its number from 1 on. */
+type RowSink = (cells: readonly ModelCellValue[], row: number) => void;
+
+interface FileTerms {
+  readonly format: ModelFileFormat;
+  /** Date of a file without a column of dates. */
+  readonly date: string | null;
+}
+
+/**
+ * The tables of a model in a file: rows of `date`, `table`, `row`, `column` and `value`, or covariances with a row and a column for
+ * each security.
+ */
+export async function readModelFile(
+  bytes: Uint8Array,
+  { format, date }: FileTerms,
+  problems: ModelProblems,
+): Promise<readonly DatedTables[]> {
+  const tables = createModelTables(problems);
+  const sinkOf = (columns: readonly string[], own: string | null) =>
+    rowSink(columns, { tables, date: date ?? own, problems });
+  try {
+    if (format === 'arrow') readArrow(bytes, sinkOf);
+    else await readRecords(bytes, (columns) => sinkOf(columns, null));
+  } catch (fault) {
+    const row = fault instanceof CsvFault ? fault.record : 0;
+    const path = row > 0 ? cellPath(LABEL, row, '') : LABEL;
+    problems.error({ code: 'UNREADABLE_FILE', path, message: `The file cannot be read: ${reasonOf(fault)}` });
+  }
+  return tables.dates;
+}
+
+async function readRecords(bytes: Uint8Array, sinkOf: (columns: readonly string[]) => RowSink | undefined) {
+  let row = 0;
+  await readCsv([bytes], (columns) => {
+    const sink = sinkOf(columns);
+    return sink && ((record) => sink(textCells(record) as readonly ModelCellValue[], ++row)); // Cells of texts are texts.
+  });
+}
+
+function readArrow(
+  bytes: Uint8Array,
+  sinkOf: (columns: readonly string[], date: string | null) => RowSink | undefined,
+): void {
+  const table = tableFromIPC(bytes);
+  const { fields, metadata } = table.schema;
+  const sink = sinkOf(
+    fields.map(({ name }) => name),
+    servedDate(metadata.get('body')),
+  );
+  if (sink === undefined) return;
+  const vectors = fields.map(({ type }, k) => ({ vector: table.getChildAt(k)!, isDay: isDay(type) }));
+  for (let i = 0; i < table.numRows; i++)
+    sink(
+      vectors.map(({ vector, isDay: day }) => {
+        const value: unknown = vector.get(i);
+        return day && value !== null ? formatDay(Math.floor(Number(value) / MS_PER_DAY)) : cellOf(value);
+      }),
+      i + 1,
+    );
+}
+
+const isDay = (type: DataType): boolean => DataType.isDate(type) || DataType.isTimestamp(type);
+
+function cellOf(value: unknown): ModelCellValue {
+  if (value === null || value === undefined) return null;
+  return typeof value === 'number' ? value : String(value);
+}
+
+/** Date of a model that the service itself has written as Arrow. */
+function servedDate(body: string | undefined): string | null {
+  if (body === undefined) return null;
+  try {
+    const { date, observed_end: end } = JSON.parse(body) as {
+      readonly date?: unknown;
+      readonly observed_end?: unknown;
+    };
+    const own = date ?? end;
+    return typeof own === 'string' ? own : null;
+  } catch {
+    return null; // Metadata of others.
+  }
+}
+
+interface SinkTerms {
+  readonly tables: ModelTables;
+  readonly date: string | null;
+  readonly problems: ModelProblems;
+}
+
+const LONG = ['table', 'row', 'column', 'value'] as const;
+
+function rowSink(columns: readonly string[], terms: SinkTerms): RowSink | undefined {
+  const { problems, date } = terms;
+  const twice = columns.find((name, k) => columns.indexOf(name) !== k);
+  if (twice !== undefined) {
+    problems.error({
+      code: 'DUPLICATE_KEY',
+      path: LABEL,
+      message: `The column ${twice} is there twice.`,
+      value: twice,
+    });
+    return undefined;
+  }
+  if (!columns.includes('date') && date === null) {
+    const message = 'The file has no column date; the query date says it.';
+    problems.error({ code: 'REQUIRED', path: 'date', message });
+    return undefined;
+  }
+  return columns.includes('table') ? longSink(columns, terms) : wideSink(columns, terms);
+}
+
+/** The date of a row; undefined where it is no day. */
+function dateIn(value: ModelCellValue | undefined, path: string, { date, problems }: SinkTerms): string | undefined {
+  if (value === undefined) return date!; // As was asked.
+  if (typeof value === 'string' && parseDay(value) !== undefined) return value;
+  const message = `The date is ${value ?? 'empty'}; a day as 2024-01-31 is needed.`;
+  problems.error({ code: 'BAD_DATE', path, message, value });
+  return undefined;
+}
+
+const pathOf = (row: number): string => cellPath(LABEL, row, '');
+
+/** One number a row. */
+function longSink(columns: readonly string[], terms: SinkTerms): RowSink | undefined {
+  const { problems, tables } = terms;
+  const lacking = LONG.filter((name) => !columns.includes(name));
+  const other = columns.find((name) => name !== 'date' && !(LONG as readonly string[]).includes(name));
+  if (lacking.length > 0 || other !== undefined) {
+    const message = `The file has the columns ${columns.slice(0, 8).join(', ')}; date, ${LONG.join(', ')} are needed, and no others.`;
+    problems.error({ code: other === undefined ? 'REQUIRED' : 'UNKNOWN_FIELD', path: LABEL, message });
+    return undefined;
+  }
+  const [table, row, column, value] = LONG.map((name) => columns.indexOf(name)) as [number, number, number, number];
+  const dateAt = columns.indexOf('date');
+  return (cells, at) => {
+    const path = (name: string): string => cellPath(LABEL, at, name);
+    const date = dateIn(dateAt < 0 ? undefined : (cells[dateAt] ?? null), path('date'), terms);
+    const name = cells[table] as ModelTableName;
+    if (!MODEL_TABLES.includes(name)) {
+      const message = `The table is ${cells[table] ?? 'empty'}; the accepted set is ${MODEL_TABLES.join(', ')}.`;
+      problems.error({ code: 'NOT_IN_CHOICES', path: path('table'), message, value: cells[table] });
+      return;
+    }
+    const needed = name === 'specific_variances' ? ['row'] : ['row', 'column'];
+    const names = { row: text(cells[row]), column: name === 'specific_variances' ? '' : text(cells[column]) };
+    for (const each of needed)
+      if (names[each as 'row' | 'column'] === '')
+        problems.error({ code: 'REQUIRED', path: path(each), message: `The ${each} is empty; a name is needed.` });
+    const number = numberIn(cells[value] ?? null);
+    if (Number.isNaN(number)) problems.error(notANumber(path('value'), cells[value]));
+    if (date === undefined || Number.isNaN(number) || needed.some((each) => names[each as 'row' | 'column'] === ''))
+      return;
+    const placed = { date, path: path('date'), table: `${LABEL}.${name}`, pathOf };
+    tables.tableOf(name, placed)?.add({ ...names, value: number, place: at });
+  };
+}
+
+/** Covariances with a row and a column for each security. */
+function wideSink(columns: readonly string[], terms: SinkTerms): RowSink | undefined {
+  const { problems, tables } = terms;
+  const nameAt = columns.findIndex((name) => name === 'identifier' || name === 'asset_id');
+  if (nameAt < 0) {
+    const message = `The file has no column identifier beside the securities; a file with one number a row has the columns date, ${LONG.join(', ')}.`;
+    problems.error({ code: 'REQUIRED', path: LABEL, message });
+    return undefined;
+  }
+  const dateAt = columns.indexOf('date');
+  return (cells, at) => {
+    const path = (name: string): string => cellPath(LABEL, at, name);
+    if (cells.length !== columns.length) {
+      const message = `The row has ${cells.length} cells; there are ${columns.length} columns.`;
+      problems.error({ code: 'UNREADABLE_FILE', path: path(''), message });
+      return;
+    }
+    const date = dateIn(dateAt < 0 ? undefined : cells[dateAt]!, path('date'), terms);
+    const row = text(cells[nameAt]);
+    if (row === '')
+      problems.error({
+        code: 'REQUIRED',
+        path: path(columns[nameAt]!),
+        message: 'The security is empty; a name is needed.',
+      });
+    if (date === undefined || row === '') return;
+    const table = tables.tableOf('covariance', { date, path: path('date'), table: `${LABEL}.covariance`, pathOf });
+    cells.forEach((cell, j) => {
+      if (j !== nameAt && j !== dateAt) addCell(table, { row, column: columns[j]!, cell, at }, problems);
+    });
+  };
+}
+
+interface WideCell {
+  readonly row: string;
+  readonly column: string;
+  readonly cell: ModelCellValue;
+  readonly at: number;
+}
+
+/** An empty cell is a security that a date lacks, or the other triangle. */
+function addCell(table: ModelTable | undefined, { row, column, cell, at }: WideCell, problems: ModelProblems): void {
+  if (cell === null) return;
+  const value = numberIn(cell);
+  if (Number.isNaN(value)) problems.error(notANumber(cellPath(LABEL, at, column), cell));
+  else table?.add({ row, column, value, place: at });
+}
+
+const text = (cell: ModelCellValue | undefined): string => String(cell ?? '').trim();
+
+/** NaN of what is no finite number. */
+function numberIn(cell: ModelCellValue): number {
+  const value = typeof cell === 'number' ? cell : cell === null || cell.trim() === '' ? Number.NaN : Number(cell);
+  return Number.isFinite(value) ? value : Number.NaN;
+}

@@ -1,0 +1,110 @@
+import { parseJson } from '#domain/json/parse-json.js';
+import {
+  FACTOR_TABLES,
+  MODEL_TABLES,
+  RiskModelImport,
+  type ImportedModelDate,
+  type ImportTerms,
+  type ModelProblems,
+  type ModelTableName,
+} from '#domain/risk/imported/import-terms.js';
+import { createModelTables, type DatedTables } from '#domain/risk/imported/model-tables.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { checkShape } from '#domain/schema/shape.js';
+
+/** A model as it was read, and how its numbers are. */
+export interface ReadModel {
+  readonly terms: ImportTerms;
+  readonly dates: readonly DatedTables[];
+}
+
+type Problems = ModelProblems & { take(findings: readonly Finding[]): void };
+
+/** The tables of a model in JSON. @throws Refusal MALFORMED_REQUEST */
+export function readModelJson(bytes: Uint8Array, problems: Problems): ReadModel | undefined {
+  const { value: body, findings } = checkShape(RiskModelImport, parseJson(bytes).value);
+  problems.take(findings);
+  if (body === undefined) return undefined;
+  const { models, ...terms } = body;
+  const tables = createModelTables(problems);
+  const seen = new Set<string>();
+  models.forEach((model, k) => {
+    const path = `models[${k}]`;
+    if (seen.has(model.date)) {
+      const message = `The date ${model.date} is there twice.`;
+      problems.error({ code: 'DUPLICATE_KEY', path: `${path}.date`, message, value: model.date });
+    }
+    seen.add(model.date);
+    const place = (name: ModelTableName, pathOf: (at: number) => string) =>
+      tables.tableOf(name, { date: model.date, path, table: `${path}.${name}`, pathOf });
+    for (const name of ['covariance', 'exposures', 'factor_covariance'] as const)
+      readFrame(model[name], { path: `${path}.${name}`, open: (pathOf) => place(name, pathOf) }, problems);
+    readVariances(
+      model,
+      { path: `${path}.${FACTOR_TABLES[2]}`, open: (pathOf) => place(FACTOR_TABLES[2], pathOf) },
+      problems,
+    );
+    if (MODEL_TABLES.every((name) => model[name] === undefined)) {
+      const message = `The model of ${model.date} has no table; covariance is needed, or ${FACTOR_TABLES.join(', ')}.`;
+      problems.error({ code: 'REQUIRED', path, message, value: model.date });
+    }
+  });
+  return { terms, dates: tables.dates };
+}
+
+type Table = DatedTables['tables'][ModelTableName];
+
+interface Opened {
+  readonly path: string;
+  readonly open: (pathOf: (place: number) => string) => Table;
+}
+
+function readFrame(frame: ImportedModelDate['covariance'], { path, open }: Opened, problems: ModelProblems): void {
+  if (frame === undefined) return;
+  const { index, columns, data } = frame;
+  const pathOf = (place: number): string =>
+    `${path}.data[${Math.floor(place / columns.length)}][${place % columns.length}]`;
+  const table = open(pathOf);
+  if (table === undefined) return;
+  if (data.length !== index.length) {
+    const message = `${path} has ${data.length} rows of data and ${index.length} labels in index; each row has one label.`;
+    problems.error({ code: 'OUT_OF_RANGE', path: `${path}.data`, message });
+    return;
+  }
+  data.forEach((cells, i) => {
+    if (cells.length !== columns.length) {
+      const message = `The row has ${cells.length} numbers; there are ${columns.length} columns.`;
+      problems.error({ code: 'OUT_OF_RANGE', path: `${path}.data[${i}]`, message });
+      return;
+    }
+    cells.forEach((value, j) => {
+      const place = i * columns.length + j;
+      if (isNumber(value)) table.add({ row: index[i]!, column: columns[j]!, value, place });
+      else problems.error(notANumber(pathOf(place), value));
+    });
+  });
+}
+
+function readVariances(
+  { specific_variances: variances }: ImportedModelDate,
+  { path, open }: Opened,
+  problems: ModelProblems,
+): void {
+  if (variances === undefined) return;
+  const names = Object.keys(variances);
+  const pathOf = (place: number): string => `${path}.${names[place]}`;
+  const table = open(pathOf);
+  names.forEach((row, place) => {
+    const value = variances[row];
+    if (isNumber(value)) table?.add({ row, column: '', value, place });
+    else problems.error(notANumber(pathOf(place), value));
+  });
+}
+
+const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
+
+/** A cell without a finite number. */
+export function notANumber(path: string, value: unknown) {
+  const got = value === undefined || value === null || value === '' ? 'empty' : String(value).slice(0, 80);
+  return { code: 'NOT_A_NUMBER', path, message: `The cell is ${got}; a finite number is needed.`, value } as const;
+}

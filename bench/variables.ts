@@ -55,6 +55,7 @@ export const VARIABLES = {
   SIZES: {
     of: { [TAILS]: '134x1000,334x2000,500x5000,134x500d,500x504ds,500x100000' },
   },
+  STARVED_CHECKOUT: { of: { 'http/starved': '' } },
   START_TURNS: { of: { 'cli/start': 7 } },
   START_IDLE_MS: { of: { 'cli/start': SPARE_WAIT_MS + SETTLED_MS }, least: 0 },
   SWEEP_VARIANTS: { of: { 'workers/sweep': 1000 }, least: SWEEP_COUNTS, step: SWEEP_COUNTS },

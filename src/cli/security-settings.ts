@@ -59,6 +59,11 @@ export const SECURITY_SETTINGS = {
     help: 'Private memory, in MiB, that the system holds each reading process to (Linux).',
     schema: whole(256, 100_000_000),
   }),
+  readerCgroup: optionalFile(
+    'reader-cgroup',
+    'DIVISOR_READER_CGROUP',
+    'Folder of a cgroup (version 2) that is delegated to the service: each reading process gets a group with that limit, which counts shared memory and cached files, too.',
+  ),
   tenancy: declare({
     flag: 'tenancy',
     variable: 'DIVISOR_TENANCY',

@@ -170,6 +170,17 @@ export const SETTINGS = {
     help: 'Runs of an index that stay, the newest first; those whose closes were published stay beside them.',
     schema: whole(1, 1000),
   }),
+  documentVersionsKept: declare({
+    flag: 'document-versions-kept',
+    variable: 'DIVISOR_DOCUMENT_VERSIONS_KEPT',
+    otherwise: () => '',
+    otherwiseHelp: 'all',
+    help: 'Versions of each document that stay, the newest first, its deletion included; a write removes older ones.',
+    schema: z
+      .literal('')
+      .transform(() => undefined)
+      .or(whole(1, 1_000_000)),
+  }),
   dataWaitMs: declare({
     flag: 'data-wait-ms',
     variable: 'DIVISOR_DATA_WAIT_MS',

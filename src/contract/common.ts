@@ -72,6 +72,7 @@ export const ErrorEnvelope = z.strictObject({ error: ErrorDetail }).meta({ id: '
 export const compositionErrors = [
   'EMPTY_INDEX',
   'FX_MISSING',
+  'NO_RATE',
   'MISSING_PRICE',
   'NO_DATA_AT_DATE',
   'NO_DATA_IN_RANGE',

@@ -45,6 +45,9 @@ export const exportRoutes = routes({
       as_known_on: AsKnownOnText,
       start: IsoDate.optional().meta({ description: 'First date; that of the run unless given.' }),
       end: IsoDate.optional().meta({ description: 'Last date; that of the run unless given.' }),
+      date: IsoDate.optional().meta({
+        description: 'Session of `closing` and `opening`: the last at or before it. Default: the last of the run.',
+      }),
       by: z.string().min(1).max(64).optional().meta({
         description:
           'Reference column of the groups of `exposures` (SECTOR unless given) or of the issuers of `limits` and `breaches` (ISSUER), or IDENTIFIER.',

@@ -1,4 +1,5 @@
 import { NOTE_LENGTH_MAX } from '#domain/documents/version-document.js';
+import { missingCodesOf } from '#domain/documents/named-documents.js';
 import { ERRORS, type ErrorCode } from '#domain/refusals/refusal.js';
 import { ErrorEnvelope } from './common.js';
 import { PARAMETER_EXAMPLES, type ExampleAnswers } from './examples.js';
@@ -258,11 +259,14 @@ export function errorCodesOf(route: Route): ErrorCode[] {
       ...shared,
       ...(route.body === undefined ? [] : (['BODY_TOO_LARGE'] as const)),
       ...(route.params === undefined ? [] : (['INVALID_IDENTIFIER'] as const)),
+      ...(isOpen ? [] : missingCodesOf(namesOf(route))), // also of a write, where a client may not name the id
       ...(isWrite && route.params !== undefined ? (['PRECONDITION_FAILED'] as const) : []),
       ...route.errors,
     ]),
   ];
 }
+
+const namesOf = ({ params, query }: Route): string[] => Object.keys({ ...params?.shape, ...query?.shape });
 
 function errorResponses(route: Route): Json {
   const byStatus = new Map<number, ErrorCode[]>();

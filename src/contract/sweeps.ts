@@ -71,7 +71,9 @@ export const SweepOverfitting = z
 
 /** Metrics of a path, or what they are over the paths. */
 const pathMetrics = <Value extends z.ZodType>(value: Value) => ({
-  annualised_return: value.meta({ description: 'Compounded, at 252 sessions a year.' }),
+  annualised_return: value.meta({
+    description: 'Compounded, annualised by the sessions of a year: 252, or 365 where the calendar trades every day.',
+  }),
   max_drawdown: value.meta({ description: 'At most 0.' }),
   sharpe_ratio: value.meta({ description: 'Annualised, risk-free rate 0.' }),
   total_return: value.meta({ description: 'Over the groups that are tested.' }),

@@ -1,18 +1,8 @@
 import type { Route } from '#contract/route.js';
 import { isBuiltIn } from '#domain/reports/built-in.js';
+import { NAMED_DOCUMENTS } from '#domain/documents/named-documents.js';
 import { isWithin, mayRead, type Reach } from '#domain/documents/reach.js';
 import { notForPrefixes, outside } from '#services/operations/access.js';
-
-/** Parameters of paths, and of queries, that name a document with a prefix, and its kind. */
-const DOCUMENTS: Readonly<Record<string, string>> = {
-  index_id: 'index',
-  strategy_id: 'strategy',
-  constraint_set_id: 'constraint-set',
-  template_id: 'template',
-  watchlist_id: 'watchlist',
-  store_id: 'store',
-  model_id: 'risk-model',
-};
 
 /** Parameters whose documents the guarded store looks at, since they are named by chance or by a job. */
 const LOOKED_UP: ReadonlySet<string> = new Set(['run_id', 'render_id', 'job_id', 'kind', 'document_id']);
@@ -50,8 +40,8 @@ const OPEN: ReadonlySet<string> = new Set(
 /** Whether a client with prefixes may call an operation at all. */
 export function knowsPrefixes(id: string, { path }: Route): boolean {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
-  if (names.some((name) => !(name in DOCUMENTS) && !LOOKED_UP.has(name) && !SHARED.has(name))) return false;
-  return OPEN.has(id) || names.some((name) => name in DOCUMENTS || LOOKED_UP.has(name) || SHARED.has(name));
+  if (names.some((name) => !(name in NAMED_DOCUMENTS) && !LOOKED_UP.has(name) && !SHARED.has(name))) return false;
+  return OPEN.has(id) || names.some((name) => name in NAMED_DOCUMENTS || LOOKED_UP.has(name) || SHARED.has(name));
 }
 
 /**
@@ -71,10 +61,10 @@ export function assertReach(
     const isAllowed = route.scope === 'read' ? mayRead(reach, kind, subject) : isWithin(reach, subject);
     if (!isAllowed) throw outside(reach, kind, subject);
   };
-  for (const [name, kind] of Object.entries(DOCUMENTS)) assertNamed(kind, named(name));
+  for (const [name, { kind }] of Object.entries(NAMED_DOCUMENTS)) assertNamed(kind, named(name));
   assertNamed(named('kind') ?? '', named('document_id'));
   const asked = query(); // which is looked at after the path, as everywhere
-  for (const [name, kind] of Object.entries(DOCUMENTS)) {
+  for (const [name, { kind }] of Object.entries(NAMED_DOCUMENTS)) {
     const subject = asked[name];
     if (typeof subject === 'string') assertNamed(kind, subject);
   }

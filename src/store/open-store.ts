@@ -7,7 +7,13 @@ import { openArtifacts } from './files/artifact-store.js';
 import type { HashApart } from './files/passing-hash.js';
 import { gaugeBy, watchFreeSpace, type FreeSpace } from './files/free-space.js';
 import type { LowWaterMark } from './access/low-water-mark.js';
-import { adoptDocuments, createVersionedStore, versionedTransaction } from './history/versioned-store.js';
+import {
+  adoptDocuments,
+  createVersionedStore,
+  versionedTransaction,
+  type VersionLimits,
+} from './history/versioned-store.js';
+import { eraseSupersededSecrets } from './history/superseded-secrets.js';
 import type { Home, HomeFolders } from './home/home.js';
 import type { DatabaseDocuments, DatabaseEngineOptions, DatabasePlace } from './postgres/open-documents.js';
 import { openDocumentStore } from './lmdb/document-store.js';
@@ -53,8 +59,8 @@ export interface StoreOptions extends PlaceListeners {
   /** Whether a shared place is served without taking part in its ownership, and without changing a document. */
   readonly isReadOnly?: boolean;
   readonly lowWaterMark?: LowWaterMark;
-  /** Bytes that the documents and versions of one key may take; any number unless given. */
-  readonly keyBytesMax?: number | undefined;
+  /** Bounds of what versions of documents take. */
+  readonly versionLimits?: VersionLimits;
   /** Hashes large artifacts that are streamed. */
   readonly hashApart?: HashApart;
   /** How long results that no document names any more stay in the trash of a shared place. */
@@ -88,7 +94,7 @@ export async function openStore({
   lowWaterMark,
   hashApart,
   trashMs = TRASH_MS,
-  keyBytesMax,
+  versionLimits,
   onFailure,
   ...listeners
 }: StoreOptions): Promise<Store> {
@@ -127,7 +133,7 @@ export async function openStore({
       artifacts = openedPlace.artifacts;
     }
     if (place === undefined) await artifacts.sweep(() => documents.referencedArtifacts());
-    if (!isReadOnly) await adoptDocuments(documents);
+    if (!isReadOnly) await upgradeDocuments(documents);
   } catch (thrown) {
     openedPlace?.close();
     await documents.close();
@@ -141,13 +147,13 @@ export async function openStore({
   }, GARBAGE_LOOK_MS).unref();
   if (place === undefined) clearInterval(collecting);
 
-  const versioned = createVersionedStore(documents, timeOf(shared), keyBytesMax);
+  const versioned = createVersionedStore(documents, timeOf(shared), versionLimits);
   return {
     now: timeOf(shared),
     documents: isReadOnly ? readOnlyDocuments(versioned) : versioned,
     artifacts,
     freeSpace,
-    shared: shared && withVersions(shared),
+    shared: shared && withVersions(shared, versionLimits),
     async close() {
       clearInterval(collecting);
       openedPlace?.close();
@@ -175,6 +181,12 @@ export async function openDocumentsAlone({
       ? await openDocumentStore({ onFailure, folder: home.documents, backups: home.backups })
       : await openShared({ onFailure, place: database });
   return { documents: createVersionedStore(documents), close: () => documents.close() };
+}
+
+/** Brings documents of earlier releases to what this one keeps. */
+async function upgradeDocuments(documents: DocumentEngine): Promise<void> {
+  await adoptDocuments(documents);
+  await eraseSupersededSecrets(documents);
 }
 
 /** The artifacts of a place that machines share, for as long as it is that of the database. */
@@ -228,10 +240,13 @@ const readOnlyDocuments = (documents: DocumentStore): DocumentStore => ({
 });
 
 /** Effects of jobs write versions, as every other transaction does. */
-const withVersions = (shared: DatabaseDocuments): DatabaseDocuments => ({
+const withVersions = (shared: DatabaseDocuments, { versionsKept }: VersionLimits = {}): DatabaseDocuments => ({
   ...shared,
   jobTransaction: (change, options) =>
-    shared.jobTransaction((tx) => change(versionedTransaction(tx, { now: shared.clock.now, options })), options),
+    shared.jobTransaction(
+      (tx) => change(versionedTransaction(tx, { now: timeOf(shared), options, versionsKept })),
+      options,
+    ),
 });
 
 interface VolumeInput {

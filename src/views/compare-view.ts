@@ -1,3 +1,4 @@
+import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
 import type { CompareEntry, CompareView } from '#contract/analytics/compare.js';
 import { backtestMetrics, type BacktestMetrics, mean, rebase, returnsOf } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
@@ -228,7 +229,12 @@ const COMPARISON = jsonObject<
     json.raw('[');
     entries.forEach((entry, k) => {
       if (k > 0) json.raw(',');
-      ENTRY.write(json, { entry, dates, state: states[k] ?? NO_RUN, metrics: backtestMetrics(entry.level, null) });
+      ENTRY.write(json, {
+        entry,
+        dates,
+        state: states[k] ?? NO_RUN,
+        metrics: backtestMetrics(entry.level, null, periodsPerYear(days)),
+      });
     });
     json.raw(']');
   }),

@@ -1,3 +1,4 @@
+import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
 import type { PerformanceView } from '#contract/analytics/performance.js';
 import type { RunMetrics } from '#contract/analytics/runs.js';
 import type { SeriesPayload } from '#contract/common.js';
@@ -32,6 +33,7 @@ export function performanceView(columns: RunColumns, { of, variant, ...window }:
   const days = all.subarray(from, to + 1);
   const dates = Array.from(days, formatDay);
   const isIndex = of === 'index';
+  const periods = periodsPerYear(all);
   const measured = isIndex ? indexOn(columns, days, variant) : columns.f64('level', from, to + 1);
   const level = rebase(measured, 100);
   const index = rebase(indexOn(columns, days), 100);
@@ -51,8 +53,8 @@ export function performanceView(columns: RunColumns, { of, variant, ...window }:
     benchmark_variant: header.benchmark?.variant ?? null,
     benchmark_level: benchmarkWithin(columns, days),
     drawdown: series('drawdown', drawdownOf(level)),
-    metrics: backtestMetrics(level, isIndex ? null : index),
-    statistics: returnStatistics(level),
+    metrics: backtestMetrics(level, isIndex ? null : index, periods),
+    statistics: returnStatistics(level, periods),
     benchmark_statistics: benchmarkFigures(columns, { days, level: measured }),
     drawdowns: drawdowns(level, DRAWDOWNS_MAX).map(({ peak, trough, recovery, depth }) => ({
       peak: dates[peak]!,
@@ -70,7 +72,8 @@ export function performanceView(columns: RunColumns, { of, variant, ...window }:
 
 /** Figures of a whole stored run. @cost reads its levels */
 export function metricsView(columns: RunColumns): RunMetrics {
-  return backtestMetrics(rebase(columns.f64('level'), 100), rebase(indexOn(columns, columns.i32('days')), 100));
+  const days = columns.i32('days');
+  return backtestMetrics(rebase(columns.f64('level'), 100), rebase(indexOn(columns, days), 100), periodsPerYear(days));
 }
 
 /**
@@ -123,5 +126,6 @@ function benchmarkFigures(
   return benchmarkStatistics(
     Float64Array.from(shared.days, (day) => level[lastAtMost(days, day)]!),
     shared.benchmark,
+    periodsPerYear(shared.days),
   );
 }

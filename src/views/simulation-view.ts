@@ -1,5 +1,4 @@
 import type { SimulationView } from '#contract/simulations.js';
-import { LIMITS } from '#domain/refusals/limits.js';
 import type { SimulationPlan, SimulationRequest } from '#domain/simulation/simulation.js';
 import type { SimulationSummary } from '#domain/simulation/summarise.js';
 
@@ -15,6 +14,8 @@ export interface SimulationViewInput {
   /** Of a session's return. */
   readonly mean: number;
   readonly deviation: number;
+  /** Sessions of a year. */
+  readonly periods: number;
   readonly factorShare: number | null;
   /** Sessions ahead, [horizon], YYYY-MM-DD. */
   readonly dates: readonly string[];
@@ -33,7 +34,7 @@ export function simulationView(input: SimulationViewInput): SimulationView {
     observed_start: input.observedStart,
     observed_end: observedEnd,
     mean_return: input.mean,
-    volatility: input.deviation * Math.sqrt(LIMITS.PERIODS_PER_YEAR),
+    volatility: input.deviation * Math.sqrt(input.periods),
     factor_share: input.factorShare,
     levels: {
       index: [observedEnd, ...input.dates],

@@ -2,7 +2,7 @@ import type { RunFigures } from '#contract/analytics/summaries.js';
 import { annualReturns, deviation, drawdownOf, returnsOf } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
-import { LIMITS } from '#domain/refusals/limits.js';
+import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
 import { indexOn } from './performance-view.js';
 import { storedDate } from './weights-view.js';
 
@@ -28,7 +28,7 @@ export function summaryView(columns: RunColumns): RunFigures {
 
 /** How a level moved, [T]. */
 function movesOf(days: Int32Array, level: Float64Array): NonNullable<RunFigures['index']> {
-  const year = LIMITS.PERIODS_PER_YEAR;
+  const year = periodsPerYear(days);
   const returns = returnsOf(level);
   return {
     day_return: returns.at(-1) ?? null,
@@ -42,7 +42,7 @@ function movesOf(days: Int32Array, level: Float64Array): NonNullable<RunFigures[
 
 function traceOf(days: Int32Array, level: Float64Array): RunFigures['trace'] {
   const last = level.length - 1;
-  const count = Math.floor(Math.min(last, LIMITS.PERIODS_PER_YEAR) / TRACE_STEP);
+  const count = Math.floor(Math.min(last, periodsPerYear(days)) / TRACE_STEP);
   const shown = Array.from({ length: count + 1 }, (_, k) => last - (count - k) * TRACE_STEP);
   return { index: shown.map((t) => formatDay(days[t]!)), data: shown.map((t) => level[t]!), name: 'level' };
 }

@@ -1,9 +1,10 @@
 import { fc } from '../fast-check.js';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { API } from '#contract/api.js';
 import { createJudge } from './judge.js';
 import { createRequests } from './request-arbitrary.js';
-import { openScene, type Scene } from './scene.js';
+import type { Client } from './clients.js';
+import { KEPT, openScene, type Scene } from './scene.js';
 import { openWire, type Wire, type WireRequest } from './wire.js';
 import { apiDocument } from '../contract/api-document.js';
 
@@ -20,76 +21,81 @@ const RESTORE_AFTER = 1500;
 /** Broken answers after which a run is given up. */
 const BROKEN_MAX = 200;
 
-let scene: Scene;
-let wire: Wire;
-beforeAll(async () => {
-  scene = await openScene();
-  wire = openWire(scene.url, AT_ONCE);
-});
-afterAll(async () => {
-  wire?.close();
-  await scene?.close();
-});
+describe.each(['anybody', 'teams'] as const)('asked by %s', (access) => {
+  let scene: Scene;
+  let wire: Wire;
+  beforeAll(async () => {
+    scene = await openScene(access);
+    wire = openWire(scene.url, AT_ONCE);
+  });
+  afterAll(async () => {
+    wire?.close();
+    await scene?.close();
+  });
 
-test(
-  `${REQUESTS} requests are answered as the document says (FUZZ_SEED=${SEED})`,
-  { timeout: 120_000 + REQUESTS * 40 },
-  async () => {
-    const judge = createJudge();
-    const requests = createRequests(JSON.parse(JSON.stringify(apiDocument())) as never, scene.vocabulary);
-    const tally = new Map<number, number>();
-    const reached = new Set<string>();
-    const slowest: { readonly ms: number; readonly request: WireRequest }[] = [];
-    const broken: string[] = [];
-    let sent = 0;
+  test(
+    `${REQUESTS} requests are answered as the document says (FUZZ_SEED=${SEED})`,
+    { timeout: 120_000 + REQUESTS * 40 },
+    async () => {
+      const judge = createJudge();
+      const requests = createRequests(JSON.parse(JSON.stringify(apiDocument())) as never, scene.vocabulary);
+      const tally = new Map<number, number>();
+      const reached = new Set<string>();
+      const slowest: { readonly ms: number; readonly request: WireRequest }[] = [];
+      const broken: string[] = [];
+      let sent = 0;
 
-    async function ask(request: WireRequest): Promise<void> {
-      try {
-        const answer = await wire.send(request);
-        tally.set(answer.status, (tally.get(answer.status) ?? 0) + 1);
-        if (answer.status < 300) reached.add(request.operation);
-        slowest.push({ ms: answer.ms, request });
-        slowest.sort((a, b) => b.ms - a.ms).splice(5);
-        const faults = judge(request, answer);
-        if (faults.length > 0)
+      async function ask(made: WireRequest, { name, headers, isLimited }: Client): Promise<void> {
+        const request = { ...made, headers: { ...headers, ...made.headers } };
+        try {
+          const answer = await wire.send(request);
+          tally.set(answer.status, (tally.get(answer.status) ?? 0) + 1);
+          if (answer.status < 300) reached.add(request.operation);
+          slowest.push({ ms: answer.ms, request });
+          slowest.sort((a, b) => b.ms - a.ms).splice(5);
+          const isShown = isLimited && answer.body.includes(KEPT) && made.body?.includes(KEPT) !== true;
+          const faults = [...judge(request, answer), ...(isShown ? [`${name} is shown a document of others`] : [])];
+          if (faults.length > 0)
+            broken.push(
+              `${faults.slice(0, 4).join('\n  ')}\n  ${described(request)}\n  ${answer.body.toString('utf8').slice(0, 600)}`,
+            );
+        } catch (failure) {
           broken.push(
-            `${faults.slice(0, 4).join('\n  ')}\n  ${described(request)}\n  ${answer.body.toString('utf8').slice(0, 600)}`,
+            `${failure instanceof Error ? `${failure.name}: ${failure.message}` : String(failure)}\n  ${described(request)}`,
           );
-      } catch (failure) {
-        broken.push(
-          `${failure instanceof Error ? `${failure.name}: ${failure.message}` : String(failure)}\n  ${described(request)}`,
-        );
+        }
       }
-    }
 
-    const began = performance.now();
-    for (let part = 0; sent < REQUESTS && broken.length < BROKEN_MAX; part++) {
-      const queue = fc.sample(requests, { seed: SEED + part, numRuns: Math.min(RESTORE_AFTER, REQUESTS - sent) });
-      sent += queue.length;
-      const client = async () => {
-        for (let request = queue.pop(); request !== undefined; request = queue.pop()) await ask(request);
-      };
-      await Promise.all(Array.from({ length: AT_ONCE }, client));
-      if (sent < REQUESTS) await scene.restore();
-    }
-    const seconds = (performance.now() - began) / 1000;
-    const counts = [...tally]
-      .toSorted(([a], [b]) => a - b)
-      .map(([status, count]) => `${status}: ${count}`)
-      .join(', ');
-    const slow = slowest
-      .map(({ ms, request }) => `${ms.toFixed(0)} ms ${request.method} ${request.path.slice(0, 120)}`)
-      .join('\n  ');
-    const missed = Object.keys(API)
-      .filter((id) => !reached.has(id))
-      .join(', ');
-    console.log(
-      `${sent} requests in ${seconds.toFixed(1)} s; without a success: ${missed || 'none'}\n  ${counts}\n  slowest:\n  ${slow}`,
-    );
-    expect(`${broken.length} broken\n${broken.slice(0, 12).join('\n')}`).toBe('0 broken\n');
-    expect(scene.defects).toEqual([]);
-  },
-);
+      const began = performance.now();
+      for (let part = 0; sent < REQUESTS && broken.length < BROKEN_MAX; part++) {
+        const queue = fc.sample(requests, { seed: SEED + part, numRuns: Math.min(RESTORE_AFTER, REQUESTS - sent) });
+        sent += queue.length;
+        const client = async () => {
+          for (let request = queue.pop(); request !== undefined; request = queue.pop())
+            await ask(request, scene.clients[queue.length % scene.clients.length]!);
+        };
+        await Promise.all(Array.from({ length: AT_ONCE }, client));
+        if (sent < REQUESTS) await scene.restore();
+      }
+      const seconds = (performance.now() - began) / 1000;
+      const counts = [...tally]
+        .toSorted(([a], [b]) => a - b)
+        .map(([status, count]) => `${status}: ${count}`)
+        .join(', ');
+      const slow = slowest
+        .map(({ ms, request }) => `${ms.toFixed(0)} ms ${request.method} ${request.path.slice(0, 120)}`)
+        .join('\n  ');
+      const missed = Object.keys(API)
+        .filter((id) => !reached.has(id))
+        .join(', ');
+      console.log(
+        `${sent} requests by ${access} in ${seconds.toFixed(1)} s; without a success: ${missed || 'none'}\n  ${counts}\n  slowest:\n  ${slow}`,
+      );
+      expect(`${broken.length} broken\n${broken.slice(0, 12).join('\n')}`).toBe('0 broken\n');
+      expect(scene.defects).toEqual([]);
+    },
+  );
+});
 
 function described({ method, path, headers, body }: WireRequest): string {
   const shown =

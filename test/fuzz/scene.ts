@@ -5,11 +5,17 @@ import { pino } from 'pino';
 import { start, stop } from '#cli/serve.js';
 import { readSettings } from '#cli/settings.js';
 import type { JobStatus } from '#jobs/status.js';
+import { ANYBODY, openTeams, type Client } from './clients.js';
 import { SPARE } from './request-arbitrary.js';
 import type { Vocabulary } from './schema-arbitrary.js';
 
+/** Stands in documents that limited clients must not see. */
+export const KEPT = 'kept-from-others';
+
 /** A service in this process with a small market, indices, runs and documents of every kind to ask for. */
 export interface Scene {
+  /** Who asks, in turn. */
+  readonly clients: readonly Client[];
   readonly url: string;
   readonly vocabulary: Vocabulary;
   /** Puts back what requests may have changed or deleted; ends every job. */
@@ -26,7 +32,9 @@ const SCENE = { store_id: 'scene', seed: 1, assets: 12, start: '2022-01-03', end
 
 const FLAGS = ['--port', '0', '--workers', '2', '--drain-ms', '0', '--warm-up', 'off'];
 
-export async function openScene(): Promise<Scene> {
+/** @param access who may ask: anybody on this machine, or teams with keys, tokens and browsers */
+export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
+  const teams = access === 'teams' ? await openTeams() : ANYBODY;
   const folder = await mkdtemp(join(tmpdir(), 'divisor-fuzz-'));
   const csv = join(folder, 'csv');
   await mkdir(csv);
@@ -35,7 +43,10 @@ export async function openScene(): Promise<Scene> {
     'identifier,date,CLOSE\nA,2024-01-02,100\nA,2024-01-03,101\nB,2024-01-02,50\nB,2024-01-03,49\n',
   );
   await symlink('/etc', join(folder, 'link'));
-  const { settings } = readSettings(['--home', join(folder, 'home'), '--data-roots', folder, ...FLAGS], {});
+  const { settings } = readSettings(
+    ['--home', join(folder, 'home'), '--data-roots', folder, ...FLAGS, ...teams.flags],
+    teams.environment,
+  );
   const defects: string[] = [];
   const log = pino(
     { level: 'warn' },
@@ -51,8 +62,8 @@ export async function openScene(): Promise<Scene> {
   ): Promise<{ readonly status: number; readonly body: unknown }> {
     const init =
       body === undefined
-        ? { method }
-        : { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+        ? { method, headers: teams.operator }
+        : { method, headers: { 'content-type': 'application/json', ...teams.operator }, body: JSON.stringify(body) };
     const response = await fetch(`${url}${path}`, init);
     const text = await response.text();
     return { status: response.status, body: text === '' ? null : (JSON.parse(text) as unknown) };
@@ -162,12 +173,14 @@ export async function openScene(): Promise<Scene> {
 
   return {
     url,
+    clients: await teams.clients(url),
     vocabulary: vocabularyOf({ names, renders, runs, folder }),
     restore,
     defects,
     async close() {
       await endJobs();
       await stop({ ...running, drainMs: 0 });
+      await teams.close();
       await rm(folder, { recursive: true, force: true });
     },
   };
@@ -185,7 +198,7 @@ function isDefect(line: string): boolean {
 
 const indexBody = (id: string) => ({
   id,
-  name: id,
+  name: id === 'ALPHA' ? KEPT : id,
   calendar: 'XNYS',
   base_date: '2022-01-03',
   universe: { kind: 'all' },

@@ -163,3 +163,40 @@ test('a body cannot write a prototype, by its name or by its escapes', async () 
   );
   expect(answer.status).toBe(422);
 });
+
+/** Copies of a body, each with inherited names as members of one of its objects. */
+function withInherited(body: unknown): unknown[] {
+  const inherited = { constructor: [], hasOwnProperty: [], toString: null, valueOf: {} };
+  if (Array.isArray(body))
+    return body.flatMap((item, i) => withInherited(item).map((changed) => body.with(i, changed)));
+  if (typeof body !== 'object' || body === null) return [];
+  const inner = Object.entries(body).flatMap(([name, member]) =>
+    withInherited(member).map((changed) => ({ ...body, [name]: changed })),
+  );
+  return [{ ...body, ...inherited }, ...inner];
+}
+
+test('a body with inherited names as members, at whatever place, is refused and is no defect', async () => {
+  const { paths } = await services[0]!.ok<{ paths: Record<string, Record<string, Operation>> }>('GET', '/openapi.json');
+  const asks = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, { requestBody }]) =>
+      withInherited(requestBody?.content['application/json']?.example).map((body) => ({ path, method, body })),
+    ),
+  );
+  expect(asks.length).toBeGreaterThan(100);
+  const failed: string[] = [];
+  await Promise.all(
+    Array.from({ length: 16 }, async () => {
+      for (let ask = asks.pop(); ask !== undefined; ask = asks.pop()) {
+        const path = ask.path.replaceAll(/\{\w+\}/g, 'constructor');
+        const { status } = await services[0]!.ask(ask.method.toUpperCase(), path, JSON.stringify(ask.body));
+        if (status >= 500 && status !== 501 && status !== 503) failed.push(`${status} ${ask.method} ${path}`);
+      }
+    }),
+  );
+  expect(failed).toEqual([]);
+});
+
+interface Operation {
+  readonly requestBody?: { readonly content: { readonly 'application/json'?: { readonly example?: unknown } } };
+}

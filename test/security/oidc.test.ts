@@ -5,6 +5,7 @@ import { claimGrantIn, principalOf } from '#http/oidc/claims.js';
 import { createTokens } from '#http/oidc/tokens.js';
 import { startProvider, type Provider } from '../http/oidc-provider.js';
 import { runService, type RunningService } from '../services/running-service.js';
+import { cookieOf, go, signedIn } from './signed-in.js';
 
 let provider: Provider;
 let service: RunningService;
@@ -130,35 +131,18 @@ describe('a token of the provider', () => {
 });
 
 describe('a browser', () => {
-  /** The cookie of an answer, as a browser sends it back. */
-  const cookieOf = (answer: Response): string => answer.headers.get('set-cookie')!.split(';')[0]!;
-  const go = (url: string, headers: Record<string, string> = {}) => fetch(url, { redirect: 'manual', headers });
-
-  async function signedIn(): Promise<{ readonly cookie: string; readonly csrf: string; readonly attributes: string }> {
-    const begun = await go(`${service.url()}/auth/login`);
-    expect(begun.status).toBe(302);
-    const authorize = new URL(begun.headers.get('location')!);
-    expect(authorize.searchParams.get('code_challenge_method')).toBe('S256');
-    const back = (await go(authorize.href)).headers.get('location')!;
-    const done = await go(back, { cookie: cookieOf(begun) });
-    expect([done.status, done.headers.get('location')]).toEqual([302, '/']);
-    const cookie = cookieOf(done);
-    const { csrf_token: csrf } = (await (await go(`${service.url()}/auth/session`, { cookie })).json()) as {
-      csrf_token: string;
-    };
-    return { cookie, csrf, attributes: done.headers.get('set-cookie')! };
-  }
-
   test('signs in by code and PKCE, and keeps a cookie that no script and no other site has', async () => {
     provider.person = { sub: 'person-1', name: 'Ada', groups: ['desk'] };
-    const { cookie, attributes } = await signedIn();
+    const begun = await go(`${service.url()}/auth/login`);
+    expect(new URL(begun.headers.get('location')!).searchParams.get('code_challenge_method')).toBe('S256');
+    const { cookie, attributes } = await signedIn(service.url());
     expect(attributes).toMatch(/; HttpOnly; SameSite=Strict$/);
     expect((await go(`${service.url()}/indices`, { cookie })).status).toBe(200);
     expect(await (await go(`${service.url()}/principal`, { cookie })).json()).toMatchObject({ key_id: 'person-1' });
   });
 
   test('writes only with the secret of its session, and from pages of the service', async () => {
-    const { cookie, csrf } = await signedIn();
+    const { cookie, csrf } = await signedIn(service.url());
     const put = async (headers: Record<string, string>) =>
       (await service.ask('PUT', '/indices/session', indexOf('session'), { cookie, ...headers })).status;
     expect(await put({})).toBe(403);
@@ -189,7 +173,7 @@ describe('a browser', () => {
   });
 
   test('signs out, and its cookie is worth nothing from then on', async () => {
-    const { cookie, csrf } = await signedIn();
+    const { cookie, csrf } = await signedIn(service.url());
     const end = (headers: Record<string, string>) =>
       fetch(`${service.url()}/auth/session`, { method: 'DELETE', headers: { cookie, ...headers } });
     expect((await end({})).status).toBe(403);
@@ -199,7 +183,7 @@ describe('a browser', () => {
   });
 
   test('with a cookie that was changed is nobody', async () => {
-    const { cookie } = await signedIn();
+    const { cookie } = await signedIn(service.url());
     for (const changed of [`${cookie.slice(0, -2)}AA`, 'divisor_session=', 'divisor_session=AAAA'])
       expect((await go(`${service.url()}/indices`, { cookie: changed })).status).toBe(401);
   });

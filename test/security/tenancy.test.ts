@@ -1,41 +1,39 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { API } from '#contract/api.js';
-import { SCOPES, type Route } from '#contract/route.js';
-import { issueKey } from '#services/operations/keys.js';
+import type { Route } from '#contract/route.js';
 import { knowsPrefixes } from '#http/route-access.js';
+import { startProvider, type Provider } from '../http/oidc-provider.js';
 import { runService, type RunningService } from '../services/running-service.js';
+import { createPaths, isOfTenant, withNames, type OpenApi } from './route-paths.js';
+import { signedIn } from './signed-in.js';
+import {
+  DIVISOR_API_KEYS,
+  GRANTS,
+  indexOf,
+  inTurns,
+  issued,
+  keys,
+  lacking,
+  operator,
+  otherOf,
+  TENANTS,
+  type Tenant,
+} from './two-tenants.js';
 
 /**
  * Every operation asked by every kind of client for the documents of every tenant. Two tenants have documents of all
- * families, by prefixes of their own; what a client is shown of another is found by the prefix.
+ * families, by prefixes of their own; what a client is shown of another is found by the prefix. Of each tenant a key, a
+ * token and a signed-in browser ask.
  */
-const TENANTS = ['alpha-', 'bravo-'] as const;
-type Tenant = (typeof TENANTS)[number];
-const otherOf = (tenant: Tenant): Tenant => (tenant === 'alpha-' ? 'bravo-' : 'alpha-');
-
-const issued = (name: string, prefixes?: readonly string[], scopes: readonly (typeof SCOPES)[number][] = SCOPES) =>
-  issueKey({ name, scopes, expires: null, ...(prefixes && { prefixes }) }, Date.now());
-const operator = issued('operator');
-const keys = { 'alpha-': issued('alpha', ['alpha-']), 'bravo-': issued('bravo', ['bravo-']) };
-const environmentOf = ({ record }: ReturnType<typeof issued>) =>
-  `${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}${record.prefixes ? `:${record.prefixes.join('+')}` : ''}`;
-const DIVISOR_API_KEYS = [operator, keys['alpha-'], keys['bravo-']].map(environmentOf).join(',');
-
 let service: RunningService;
+let provider: Provider;
+/** Headers by which each kind of client of a tenant asks. */
+const clients: Record<string, Readonly<Record<Tenant, Readonly<Record<string, string>>>>> = {};
 const renders: Record<string, string> = {};
 const optimisations: Record<string, string> = {};
 
 const as = (key: string | undefined): Record<string, string> => (key === undefined ? {} : { 'x-api-key': key });
 const own = (tenant: Tenant) => as(keys[tenant].key);
-
-const indexOf = (id: string, extra: object = {}) => ({
-  id,
-  name: `${id} secret`,
-  calendar: 'XNYS',
-  base_date: '2023-01-03',
-  pipeline: { weighting: { type: 'EqualWeight' } },
-  ...extra,
-});
 
 async function must<T>(tenant: Tenant, method: string, path: string, body?: unknown): Promise<T> {
   const answer = await service.ask<T>(method, path, body, own(tenant));
@@ -46,12 +44,24 @@ async function must<T>(tenant: Tenant, method: string, path: string, body?: unkn
 async function settle(tenant: Tenant): Promise<void> {
   const index = `${tenant}eq`;
   await must(tenant, 'PUT', `/indices/${index}`, indexOf(index));
-  await must(tenant, 'PUT', `/strategies/${tenant}desk`, { id: `${tenant}desk`, name: 'Desk', index_id: index });
+  await must(tenant, 'PUT', `/strategies/${tenant}desk`, {
+    id: `${tenant}desk`,
+    name: `${tenant}desk secret`,
+    index_id: index,
+  });
   const constraints = [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.5 } }];
-  await must(tenant, 'PUT', `/optimise/constraint-sets/${tenant}set`, { id: `${tenant}set`, name: 'Set', constraints });
+  await must(tenant, 'PUT', `/optimise/constraint-sets/${tenant}set`, {
+    id: `${tenant}set`,
+    name: `${tenant}set secret`,
+    constraints,
+  });
   const blocks = [{ kind: 'header', index_id: index }];
-  await must(tenant, 'PUT', `/reports/templates/${tenant}page`, { template_id: `${tenant}page`, name: 'Page', blocks });
-  await must(tenant, 'PUT', `/data/watchlists/${tenant}list`, { name: 'List', identifiers: [] });
+  await must(tenant, 'PUT', `/reports/templates/${tenant}page`, {
+    template_id: `${tenant}page`,
+    name: `${tenant}page secret`,
+    blocks,
+  });
+  await must(tenant, 'PUT', `/data/watchlists/${tenant}list`, { name: `${tenant}list secret`, identifiers: [] });
   const done = async (path: string, body: unknown) => {
     const { job_id: id } = await must<{ job_id: string }>(tenant, 'POST', path, body);
     const job = await service.finished(id, own(tenant));
@@ -63,51 +73,46 @@ async function settle(tenant: Tenant): Promise<void> {
   renders[tenant] = await done('/reports/render', { template_id: `${tenant}page` });
   optimisations[tenant] = await done('/optimise/runs', { index_id: index, constraint_set_id: `${tenant}set` });
   const content = 'identifier,date,CLOSE\nA,2024-01-02,10\n';
-  await must(tenant, 'POST', '/data/import', { store_id: `${tenant}store`, name: 'Own', format: 'csv', content });
+  await must(tenant, 'POST', '/data/import', {
+    store_id: `${tenant}store`,
+    name: `${tenant}store secret`,
+    format: 'csv',
+    content,
+  });
 }
 
 beforeAll(async () => {
-  service = await runService(['--tenancy', 'prefix'], { DIVISOR_API_KEYS });
+  provider = await startProvider('console');
+  const { issuer } = provider;
+  const oidc = ['--oidc-issuer', issuer, '--oidc-audience', 'divisor', '--oidc-client-id', 'console'];
+  const grants = GRANTS.flatMap((grant) => ['--oidc-scopes', grant]);
+  service = await runService(['--tenancy', 'prefix', ...oidc, ...grants], { DIVISOR_API_KEYS });
   const market = { store_id: 'market', seed: 3, assets: 6, start: '2022-01-03', end: '2024-06-28' };
   await service.ask('POST', '/data/synthetic', market, as(operator.key));
   await service.finished('generate:market', as(operator.key));
   for (const tenant of TENANTS) await settle(tenant);
+  clients['key'] = { 'alpha-': own('alpha-'), 'bravo-': own('bravo-') };
+  clients['token'] = { 'alpha-': await bearer(personOf('alpha-')), 'bravo-': await bearer(personOf('bravo-')) };
+  clients['browser'] = { 'alpha-': await browserOf('alpha-'), 'bravo-': await browserOf('bravo-') };
 });
-afterAll(() => service.close());
+afterAll(async () => {
+  await service.close();
+  await provider.close();
+});
+
+const personOf = (tenant: Tenant) => ({ sub: `${tenant.at(0)}-person`, name: 'Person', team: tenant });
+const bearer = async (claims: object): Promise<Record<string, string>> => ({
+  authorization: `Bearer ${await provider.token({ sub: 'somebody', ...claims })}`,
+});
+async function browserOf(tenant: Tenant): Promise<Record<string, string>> {
+  provider.person = personOf(tenant);
+  const { cookie, csrf } = await signedIn(service.url());
+  return { cookie, 'x-csrf-token': csrf };
+}
 
 const operations = Object.entries(API as Record<string, Route>);
 
-const VALUES: Readonly<Record<string, (tenant: Tenant) => string>> = {
-  index_id: (tenant) => `${tenant}eq`,
-  strategy_id: (tenant) => `${tenant}desk`,
-  constraint_set_id: (tenant) => `${tenant}set`,
-  template_id: (tenant) => `${tenant}page`,
-  watchlist_id: (tenant) => `${tenant}list`,
-  store_id: (tenant) => `${tenant}store`,
-  model_id: (tenant) => `${tenant}model`,
-  document_id: (tenant) => `${tenant}eq`,
-  run_id: (tenant) => optimisations[tenant]!,
-  render_id: (tenant) => renders[tenant]!,
-  job_id: (tenant) => `backtest:${tenant}eq`,
-  kind: () => 'index',
-  identifier: () => 'A',
-  date: () => '2024-01-02',
-  table: () => 'levels',
-  version: () => '1',
-  page: () => 'data',
-  picture: () => 'index.webp',
-};
-const NAMING = ['index_id', 'strategy_id', 'constraint_set_id', 'template_id', 'watchlist_id', 'store_id', 'model_id'];
-const NAMED = [...NAMING, 'document_id', 'run_id', 'render_id', 'job_id'];
-
-const paramsOf = ({ path }: Route): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
-const isOfTenant = (route: Route): boolean => paramsOf(route).some((name) => NAMED.includes(name));
-const pathFor = ({ path }: Route, tenant: Tenant): string =>
-  path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
-    const value = VALUES[name];
-    if (value === undefined) throw new Error(`the matrix has no value of ${name}`);
-    return value(tenant);
-  });
+const pathFor = createPaths((tenant) => ({ run_id: optimisations[tenant]!, render_id: renders[tenant]! }));
 const isEndless = (id: string): boolean => id.startsWith('follow');
 /** Writes would take away what later rows of the matrix ask for. */
 const changes = ({ method, scope }: Route): boolean => method !== 'GET' && scope !== 'read';
@@ -128,47 +133,70 @@ describe('operations x clients x tenants', () => {
     for (const [, route] of operations) expect(() => pathFor(route, 'alpha-')).not.toThrow();
   });
 
+  /** Rows of the matrix: an operation asked by one kind of client of one tenant. */
+  const rows = (isAsked: (id: string, route: Route) => boolean) =>
+    Object.keys(clients).flatMap((client) =>
+      TENANTS.flatMap((tenant) =>
+        operations
+          .filter(([id, route]) => route.scope !== 'open' && isAsked(id, route))
+          .map(([id, route]) => ({ id, route, tenant, client, headers: clients[client]![tenant] })),
+      ),
+    );
+
   test('another tenant finds no document, and changes none', async () => {
     const deviations: string[] = [];
-    let asks = 0;
-    for (const tenant of TENANTS)
-      for (const [id, route] of operations.filter(([, each]) => isOfTenant(each) && each.scope !== 'open')) {
-        const { status } = await asked(route, pathFor(route, otherOf(tenant)), own(tenant));
-        asks++;
-        if (status !== 404) deviations.push(`${tenant} ${id}: ${status}`);
-      }
-    console.log(`${asks} asks for documents of another tenant, deviations ${deviations.length}`);
+    const asks = rows((_, route) => isOfTenant(route));
+    await inTurns(asks, async ({ id, route, tenant, client, headers }) => {
+      const { status } = await asked(route, pathFor(route, otherOf(tenant)), headers);
+      if (status !== 404) deviations.push(`${tenant} ${client} ${id}: ${status}`);
+    });
+    console.log(`${asks.length} asks for documents of another tenant, deviations ${deviations.length}`);
     expect(deviations).toEqual([]);
   });
 
   test('nothing that a tenant is answered tells of another', async () => {
     const deviations: string[] = [];
-    let asks = 0;
-    for (const tenant of TENANTS)
-      for (const [id, route] of operations.filter(([each, { scope }]) => scope !== 'open' && !isEndless(each))) {
-        if (changes(route)) continue;
-        const { status, text } = await asked(route, pathFor(route, tenant), own(tenant));
-        asks++;
-        if (text.includes(otherOf(tenant))) deviations.push(`${tenant} ${id}: ${status} ${text.slice(0, 200)}`);
-        const isKnown = knowsPrefixes(id, route);
-        if (isKnown && isOfTenant(route) && status === 403) deviations.push(`${tenant} ${id}: own refused`);
-        if (!isKnown && status !== 403) deviations.push(`${tenant} ${id}: ${status} without knowing prefixes`);
-      }
-    console.log(`${asks} asks for a tenant's own, deviations ${deviations.length}`);
+    const asks = rows((id, route) => !isEndless(id) && !changes(route));
+    await inTurns(asks, async ({ id, route, tenant, client, headers }) => {
+      const { status, text } = await asked(route, pathFor(route, tenant), headers);
+      const who = `${tenant} ${client} ${id}`;
+      if (text.includes(otherOf(tenant))) deviations.push(`${who}: ${status} ${text.slice(0, 200)}`);
+      const isKnown = knowsPrefixes(id, route);
+      if (isKnown && isOfTenant(route) && status === 403) deviations.push(`${who}: own refused`);
+      if (!isKnown && status !== 403) deviations.push(`${who}: ${status} without knowing prefixes`);
+    });
+    console.log(`${asks.length} asks for a tenant's own, deviations ${deviations.length}`);
     expect(deviations).toEqual([]);
   });
 
   test('without a key, with a wrong one or without the scope nothing is answered', async () => {
-    const wrong = issued('wrong').key;
+    const forged = await provider.token(personOf('alpha-'), { issuer: 'https://elsewhere.example' });
+    const refused = [
+      ['nobody', {}],
+      ['a wrong key', as(issued('wrong').key)],
+      ['a token of another issuer', { authorization: `Bearer ${forged}` }],
+      ['a cookie that was made up', { cookie: 'divisor_session=AAAA' }],
+    ] as const;
+    const closed = operations.filter(([, { scope }]) => scope !== 'open');
+    const asks = closed.flatMap(([id, route]) =>
+      refused.map(([who, headers]) => ({ id, route, who, headers, expected: 401 })),
+    );
+    for (const {
+      scope,
+      issued: { key },
+    } of lacking)
+      for (const [who, headers] of [
+        [`a key without ${scope}`, as(key)],
+        [`a token without ${scope}`, await bearer({ lacks: scope })],
+      ] as const)
+        for (const [id, route] of closed)
+          if (route.scope === scope) asks.push({ id, route, who, headers, expected: 403 } as never);
     const deviations: string[] = [];
-    for (const [id, route] of operations.filter(([, { scope }]) => scope !== 'open'))
-      for (const [who, headers, expected] of [
-        ['nobody', {}, 401],
-        ['a wrong key', as(wrong), 401],
-      ] as const) {
-        const { status } = await asked(route, pathFor(route, 'alpha-'), headers);
-        if (status !== expected) deviations.push(`${who} ${id}: ${status}`);
-      }
+    await inTurns(asks, async ({ id, route, who, headers, expected }) => {
+      const { status } = await asked(route, pathFor(route, 'alpha-'), headers);
+      if (status !== expected) deviations.push(`${who} ${id}: ${status}`);
+    });
+    console.log(`${asks.length} asks without a right, deviations ${deviations.length}`);
     expect(deviations).toEqual([]);
   });
 });
@@ -222,6 +250,28 @@ describe('documents of another tenant are not reached by a reference', () => {
     expect([status >= 400 && status < 500, JSON.stringify(answer).includes('secret')]).toEqual([true, false]);
   });
 
+  test('no member of a body that names a document tells of one', async () => {
+    const { body: api } = await service.ask<OpenApi>('GET', '/openapi.json', undefined, as(operator.key));
+    const foreignIds = ['eq', 'desk', 'set', 'page', 'list', 'store', 'model'].map((name) => `bravo-${name}`);
+    const asks = Object.entries(api.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).flatMap(([method, { requestBody }]) =>
+        foreignIds.flatMap((id) =>
+          withNames(requestBody?.content['application/json']?.example, id).map((body) => ({ path, method, body })),
+        ),
+      ),
+    );
+    const deviations: string[] = [];
+    await inTurns(asks, async ({ path, method, body }) => {
+      const at = pathFor({ path } as Route, 'alpha-');
+      const { status, body: answer } = await service.ask(method.toUpperCase(), at, body, own('alpha-'));
+      const isShown = /bravo-\w+ secret/.test(JSON.stringify(answer));
+      if (isShown || status >= 500)
+        deviations.push(`${method} ${path} ${status} ${JSON.stringify(body).slice(0, 300)}`);
+    });
+    console.log(`${asks.length} bodies that name documents of another tenant, deviations ${deviations.length}`);
+    expect(deviations).toEqual([]);
+  });
+
   test.each([
     ['POST', '/indices', indexOf('bravo-new')],
     ['POST', '/indices', indexOf('unprefixed')],
@@ -234,7 +284,7 @@ describe('documents of another tenant are not reached by a reference', () => {
     ['POST', '/data/synthetic', { store_id: 'bravo-new', seed: 1, assets: 3, start: '2023-01-03', end: '2023-06-30' }],
   ])('nor made: %s %s %j', async (method, path, body) => {
     const { status } = await service.ask(method, path, body, own('alpha-'));
-    expect([403, 404]).toContain(status);
+    expect(status).toBe(403);
   });
 
   test('a batch of backtests reports the other index as unknown', async () => {
@@ -285,26 +335,4 @@ describe('sharing', () => {
     );
     expect(log.body.entries[0]).toMatchObject({ key_id: keys['alpha-'].record.id });
   });
-});
-
-test('without tenancy an id outside the prefixes is refused with 403', async () => {
-  const plain = await runService([], { DIVISOR_API_KEYS });
-  try {
-    await plain.ask('PUT', '/indices/bravo-eq', indexOf('bravo-eq'), own('bravo-'));
-    for (const [method, path] of [
-      ['GET', '/indices/bravo-eq'],
-      ['PUT', '/indices/bravo-eq'],
-      ['GET', '/indices/none'],
-    ] as const) {
-      const body = method === 'PUT' ? indexOf('bravo-eq') : undefined;
-      const answer = await plain.ask(method, path, body, own('alpha-'));
-      expect([path, answer.status, answer.body]).toMatchObject([
-        path,
-        403,
-        { error: { code: 'FORBIDDEN_ID', detail: { prefixes: ['alpha-'] } } },
-      ]);
-    }
-  } finally {
-    await plain.close();
-  }
 });

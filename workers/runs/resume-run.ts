@@ -1,3 +1,5 @@
+import { formatDay } from '#domain/time/days.js';
+import { planThrough } from '#domain/backtest/plan-through.js';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { deserialize, serialize } from 'node:v8';
@@ -57,9 +59,12 @@ export function snapshotsBehind({ bytes, snapshots }: WrittenResult, before: num
   return { ...snapshots, before, checksum: crc32(bytes.subarray(snapshots.from, snapshots.to)) };
 }
 
-/** The identity of a run that may only reach further: everything it is made from but the market and the end. */
-export function identityOf(plan: BacktestPlan, engineVersion: string): string {
-  const { request, ...rest } = plan;
+/**
+ * The identity of a run that may only reach further: everything it is made from up to its last day but the market and
+ * the end.
+ */
+function identityOf(plan: BacktestPlan, engineVersion: string, { day }: Pick<RunCheckpoint, 'day'>): string {
+  const { request, ...rest } = planThrough(plan, formatDay(day));
   return createHash('sha256')
     .update(canonicalJson({ ...rest, request: { ...request, end: null }, engineVersion, format: CHECKPOINT_FORMAT }))
     .digest('hex');
@@ -72,8 +77,6 @@ export interface StateInput {
   readonly market: MarketData;
   readonly checkpoint: RunCheckpoint;
   readonly snapshots: SnapshotsBehind;
-  /** As `identityOf` has it, where it is known. */
-  readonly identity?: string;
 }
 
 /**
@@ -87,12 +90,11 @@ export function checkpointBytes({
   market,
   checkpoint,
   snapshots,
-  identity = identityOf(plan, engineVersion),
 }: StateInput): Uint8Array | null {
   if (handle.digests === undefined) return null;
   const state: CheckpointFile = {
     format: CHECKPOINT_FORMAT,
-    identity,
+    identity: identityOf(plan, engineVersion, checkpoint),
     prefix: prefixOf(market, handle.digests, checkpoint.day),
     checkpoint,
     snapshots,
@@ -125,7 +127,7 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
   const { engine, handle, plan, models, engineVersion, run } = order;
   assertIntact(order, control);
   const state = readState(run);
-  if (state.identity !== identityOf(plan, engineVersion)) throw new CannotResume('no_checkpoint');
+  if (state.identity !== identityOf(plan, engineVersion, state.checkpoint)) throw new CannotResume('no_checkpoint');
   if (handle.digests === undefined) throw new CannotResume('no_checkpoint');
   const { checkpoint } = state;
   const after = Math.min(checkpoint.since, settledDay({ dates: new Int32Array(handle.dates) }, checkpoint.day));
@@ -164,8 +166,7 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
         checkpointOf(written) {
           const snapshots = snapshotsBehind(written, state.snapshots.before);
           const { checkpoint: next } = extended;
-          const { identity } = state;
-          return checkpointBytes({ plan, engineVersion, handle, market, checkpoint: next, snapshots, identity });
+          return checkpointBytes({ plan, engineVersion, handle, market, checkpoint: next, snapshots });
         },
       };
     }),

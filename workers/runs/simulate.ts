@@ -3,7 +3,7 @@ import { canonicalJson } from '#domain/json/canonical-json.js';
 import { currencyOfSecurities } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
-import { LIMITS } from '#domain/refusals/limits.js';
+import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
 import { growthOf } from '#domain/index-mathematics/growth.js';
 import { securityTerms } from '#domain/index-mathematics/growth-terms.js';
 import { factorRiskOf } from '#domain/risk/factor-risk.js';
@@ -35,13 +35,14 @@ export const planOfSimulation: Task<'plan-simulation'> = async (input) => {
     observedStart: formatDay(run.days[0]!),
     observedEnd: formatDay(run.days.at(-1)!),
     mean: moments.mean,
+    periods: periodsPerYear(run.days),
   };
   if (request.method === 'block_bootstrap') {
     const plan = planSimulation(request, { kind: 'block_bootstrap', growth, block: request.block }, moments);
     return { plan, ...observed, deviation: moments.deviation, factorShare: null };
   }
   const { totalVariance, factorShare } = await modelledRisk(input, run);
-  const deviation = Math.sqrt(totalVariance / LIMITS.PERIODS_PER_YEAR);
+  const deviation = Math.sqrt(totalVariance / observed.periods);
   const plan = planSimulation(
     request,
     { kind: 'gaussian', mean: moments.mean, deviation },

@@ -20,7 +20,7 @@ import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
 import type { EndedJob } from '#jobs/queue.js';
 import { createNodePool } from '#jobs/resolve-task.js';
 import type { ArtifactReference } from '#jobs/tasks/references.js';
-import { limitReaders } from '#market/process/process-pool.js';
+import { limitReaders, type ReaderLimit } from '#market/process/process-pool.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createCallbackPlaces } from '#services/operations/callback-places.js';
 import { createDeliveries, type Deliveries } from '#services/operations/deliveries.js';
@@ -95,10 +95,13 @@ function limitPanels({ panelMegabytes }: Settings, { scratch }: Home): Closable 
 }
 
 /** Has the system hold reading processes to their memory. */
-function limitReading({ readerMegabytes }: Settings, log: Logger): Closable {
-  const onUnlimited = (reason: string) =>
-    log.warn({ reason, megabytes: readerMegabytes }, 'the memory of reading processes is not limited by the system');
-  const takeBack = limitReaders({ bytes: readerMegabytes * 2 ** 20, onUnlimited });
+function limitReading({ readerMegabytes, readerCgroup }: Settings, log: Logger): Closable {
+  const onUnlimited = (limit: ReaderLimit, reason: string) =>
+    log.warn(
+      { limit, reason, megabytes: readerMegabytes },
+      'a limit of the memory of reading processes is not enforced',
+    );
+  const takeBack = limitReaders({ bytes: readerMegabytes * 2 ** 20, group: readerCgroup, onUnlimited });
   return { close: async () => takeBack() };
 }
 

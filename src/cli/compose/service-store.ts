@@ -34,7 +34,10 @@ export function openServiceStore({ role, home, settings, log, onDefect }: Servic
     database: heard,
     artifacts: artifactsOf(settings),
     isReadOnly: settings.readOnly,
-    keyBytesMax: settings.keyQuotaMegabytes * 2 ** 20,
+    versionLimits: {
+      keyBytesMax: settings.keyQuotaMegabytes * 2 ** 20,
+      versionsKept: settings.documentVersionsKept,
+    },
     hashApart: (bytes) => (bytes < HASHED_APART_BYTES_MIN ? undefined : systemSha256()),
     onClaim({ place, storeId, isMade }: PlaceClaim) {
       const taken = isMade ? 'the database has taken a folder that was not there' : 'the database has taken a place';

@@ -60,6 +60,8 @@ export interface ActiveGroupBoundsParams {
   readonly lower: number;
   /** Largest active weight of a group. Unit: fraction. */
   readonly upper: number;
+  /** Groups of little index weight, whose weight is at most a multiple of it instead of `upper` above it. Default: none. */
+  readonly small_group?: SmallGroup | null | undefined;
   /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
@@ -139,6 +141,19 @@ export interface AllNodeInput {
   readonly operands: readonly ExpressionNodeInput[];
   /** Canonical text of the tree, at its root; ignored where it is sent. */
   readonly text?: string | undefined;
+}
+
+export interface Amendment {
+  /** The first review on or after this date follows the new text; reviews before it follow the text before. */
+  readonly effective_from: string;
+  /** When clients were informed. */
+  readonly announced?: string | undefined;
+  /** Free text. */
+  readonly reason?: string | undefined;
+  /** Rebalances on the first session on or after the date instead of waiting for the next review. */
+  readonly rebalance?: boolean | undefined;
+  /** JSON merge patch (RFC 7396) of the document: its members universe, rebalance, reviews, pipeline, derivation, events; arrays are replaced whole. */
+  readonly changes: Readonly<Record<string, unknown>>;
 }
 
 export interface AnnouncedDividend {
@@ -435,11 +450,11 @@ export interface BacktestJobStatus {
 }
 
 export interface BacktestMetrics {
-  /** (1 + total_return)^(252 / n) - 1. A fraction. */
+  /** (1 + total_return)^(y / n) - 1, where a year has y sessions: 252, or 365 where the calendar trades every day. A fraction. */
   readonly annualised_return: number;
   /** Lowest drawdown, at most 0. A fraction. */
   readonly max_drawdown: number;
-  /** Mean return x 252 / volatility, risk-free rate 0; 0 without volatility. */
+  /** Mean return x sessions of a year / volatility, risk-free rate 0; 0 without volatility. */
   readonly sharpe_ratio: number;
   /** Last level over the first, less 1. A fraction. */
   readonly total_return: number;
@@ -649,7 +664,7 @@ export interface BenchmarkStatistics {
   readonly excess_return: number;
   /** Annualised standard deviation of return differences to the benchmark. A fraction. */
   readonly tracking_error: number;
-  /** Mean active return x 252 over the annualised deviation of active returns. */
+  /** Mean active return x sessions of a year over the annualised deviation of active returns. */
   readonly information_ratio: number | null;
   /** Geometric mean return over the benchmark's, on its sessions above 0; null without one. */
   readonly up_capture: number | null;
@@ -743,10 +758,22 @@ export interface BookPayload {
   readonly dividend_points?: SeriesPayload | undefined;
 }
 
+/** A bound that changes by a fraction a year. */
+export interface BoundPath {
+  /** Value at the base, or the base date: the value then is that of the source index at its review on or before it. */
+  readonly base: number | string;
+  /** Change a year, a fraction: -0.07 lowers the bound by 7 % a year. Years are days over 365.25. */
+  readonly yearly: number;
+  /** Multiple of the value at the base: 0.5 begins at half of it. */
+  readonly times?: number | undefined;
+  /** Day from which years count where `base` is a value. Default: the base date of the index. */
+  readonly from?: string | undefined;
+}
+
 /** Keeps the count best names, letting constituents stay while they rank within a buffer: fewer changes at each rebalance. */
 export interface BufferedTopNParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field?: string | Datapoint | ExpressionNodeInput | undefined;
+  readonly field?: string | DatapointInput | ExpressionNodeInput | undefined;
   /** How many are kept. Unit: names. */
   readonly count: number;
   /** Names ranked so far up always enter; without one 0.8 times count, rounded down. Unit: rank. */
@@ -1033,7 +1060,7 @@ export interface CompareEntry {
   readonly total_return: number;
   /** Annualised standard deviation of returns. A fraction. */
   readonly volatility: number;
-  /** Mean return x 252 / volatility; 0 without volatility. */
+  /** Mean return x sessions of a year / volatility; 0 without volatility. */
   readonly sharpe_ratio: number;
   /** Lowest drawdown, at most 0. A fraction. */
   readonly max_drawdown: number;
@@ -1379,7 +1406,7 @@ export interface CoverageResponse {
 /** Keeps the best securities until they cover a share of the total, letting constituents stay within a buffer or a band. */
 export interface CumulativeCoverageParams {
   /** Datapoint whose total is covered. */
-  readonly field?: string | Datapoint | ExpressionNodeInput | undefined;
+  readonly field?: string | DatapointInput | ExpressionNodeInput | undefined;
   /** Share of the total that is covered; the security that crosses it is kept. Unit: fraction. */
   readonly coverage: number;
   /** Constituents stay until the coverage plus this. Unit: fraction. */
@@ -1387,7 +1414,7 @@ export interface CumulativeCoverageParams {
   /** Column whose values split the names into groups decided one by one; names without a value form one group. */
   readonly group_by?: string | null | undefined;
   /** Datapoint by which the best are found. Default: the coverage field. */
-  readonly rank_field?: string | Datapoint | ExpressionNodeInput | null | undefined;
+  readonly rank_field?: string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Smallest values first. */
   readonly ascending?: boolean | undefined;
   /** Securities that are no constituents enter up to this coverage before constituents are looked at. Unit: fraction. */
@@ -1790,15 +1817,15 @@ export interface Datapoint {
   /** Column or derived datapoint, matched exactly. */
   readonly name: string;
   /** Null resolves in the order market, reference, derived. */
-  readonly dataset?: 'market' | 'reference' | 'derived' | null | undefined;
+  readonly dataset: 'market' | 'reference' | 'derived' | null;
   /** Sessions back from the decision date. */
-  readonly lag?: number | undefined;
+  readonly lag: number;
   /** Trailing sessions, of which those without a bar are left out; required when the aggregate is not last. */
-  readonly window?: number | null | undefined;
+  readonly window: number | null;
   /** How a window becomes one value. */
-  readonly aggregate?: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count' | undefined;
+  readonly aggregate: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count';
   /** Across the current survivors that have a value. */
-  readonly transform?: 'none' | 'rank' | 'percentile' | 'zscore' | undefined;
+  readonly transform: 'none' | 'rank' | 'percentile' | 'zscore';
 }
 
 /** What an expression means, for an editor. */
@@ -1822,6 +1849,22 @@ export interface DatapointEvaluation {
   })[];
   /** Findings, worst first. */
   readonly findings: readonly Finding[];
+}
+
+/** A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date. */
+export interface DatapointInput {
+  /** Column or derived datapoint, matched exactly. */
+  readonly name: string;
+  /** Null resolves in the order market, reference, derived. */
+  readonly dataset?: 'market' | 'reference' | 'derived' | null | undefined;
+  /** Sessions back from the decision date. */
+  readonly lag?: number | undefined;
+  /** Trailing sessions, of which those without a bar are left out; required when the aggregate is not last. */
+  readonly window?: number | null | undefined;
+  /** How a window becomes one value. */
+  readonly aggregate?: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count' | undefined;
+  /** Across the current survivors that have a value. */
+  readonly transform?: 'none' | 'rank' | 'percentile' | 'zscore' | undefined;
 }
 
 export interface DatapointRequest {
@@ -1918,6 +1961,8 @@ export interface DefinitionFields {
   readonly treatment: readonly ParameterSpec[];
   /** Of `pipeline.weighting`, beside the parameters of its class. */
   readonly weighting: readonly ParameterSpec[];
+  /** Of `derivation`, beside its objective and constraint rows. */
+  readonly derivation: readonly ParameterSpec[];
 }
 
 export interface DeletedIndex {
@@ -1954,6 +1999,8 @@ export interface DerivationPayload {
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Constraint rows; none leaves full investment, long only. */
   readonly constraints: readonly ConstraintRow[];
+  /** Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them. */
+  readonly relax?: readonly RelaxEntry[] | undefined;
 }
 
 export interface DerivationPayloadInput {
@@ -1979,6 +2026,8 @@ export interface DerivationPayloadInput {
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Constraint rows; none leaves full investment, long only. */
   readonly constraints?: readonly ConstraintRowInput[] | undefined;
+  /** Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them. */
+  readonly relax?: readonly RelaxEntry[] | undefined;
 }
 
 /** Corporate actions that were derived from adjusted closes. */
@@ -2047,8 +2096,8 @@ export interface DividendPointsView {
   readonly index_id: string;
   /** Return variant of the level that the points are of. */
   readonly variant: 'price' | 'total' | 'net';
-  /** Fraction of the definition that is withheld from net points. */
-  readonly withholding_tax: number;
+  /** Fraction of the definition that is withheld from net points, or its rates by the value of a field. */
+  readonly withholding_tax: number | WithholdingRates;
   /** Last date of the run. */
   readonly as_of: string;
   /** Level on as_of: of a strategy rebased to 100. */
@@ -2184,12 +2233,18 @@ export interface EqualRiskWeightWeighting {
   readonly type: 'EqualRiskWeight';
   /** Arguments of the class, by name. */
   readonly params?: EqualRiskWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 /** Every constituent has the same weight. */
@@ -2199,17 +2254,23 @@ export interface EqualWeightWeighting {
   readonly type: 'EqualWeight';
   /** Arguments of the class, by name. */
   readonly params?: EqualWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
   /** A sentence for people. */
   readonly message: string;
   /** Members that go with the code, or null. */
@@ -2376,7 +2437,7 @@ export interface ExportView {
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** The table, as it was asked for. */
-  readonly table: 'levels' | 'weights' | 'constituents' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk';
+  readonly table: 'levels' | 'weights' | 'constituents' | 'closing' | 'opening' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk';
   /** Names of the columns. */
   readonly columns: readonly string[];
   /** Rows, a value a column; dates are YYYY-MM-DD. */
@@ -2501,9 +2562,9 @@ export interface FactorExposureParams {
   /** Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date. */
   readonly field: string | ExpressionNodeInput;
   /** Smallest exposure. */
-  readonly lower?: number | null | undefined;
+  readonly lower?: number | BoundPath | null | undefined;
   /** Largest exposure. */
-  readonly upper?: number | null | undefined;
+  readonly upper?: number | BoundPath | null | undefined;
   /** Exposures are z-scores over the names. */
   readonly standardise?: boolean | undefined;
   /** Bounds hold for active weights. */
@@ -2572,7 +2633,7 @@ export interface FieldExposure {
 /** Keeps the names whose datapoint meets one comparison: the short form of an expression. */
 export interface FieldFilterParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint | ExpressionNodeInput;
+  readonly field: string | DatapointInput | ExpressionNodeInput;
   /** How the datapoint is compared with the value. */
   readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
   /** A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
@@ -2653,7 +2714,7 @@ export interface FieldReturns {
 /** Weights in proportion to a power of a datapoint. */
 export interface FieldWeightParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint | ExpressionNodeInput;
+  readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Exponent of the value; -1 weighs by the inverse. */
   readonly power?: number | undefined;
   /** A negative value is not held, counts by its size, or fails the decision. */
@@ -2664,12 +2725,18 @@ export interface FieldWeightWeighting {
   readonly type: 'FieldWeight';
   /** Arguments of the class, by name. */
   readonly params?: FieldWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 /** What a check has to say about one place. */
@@ -2677,7 +2744,7 @@ export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
   /** Stable code to branch on. */
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
   /** A sentence for people. */
   readonly message: string;
   /** Where, as the client wrote it. */
@@ -2708,7 +2775,7 @@ export interface Finding {
 }
 
 /** Code of a finding. */
-export type FindingCode = 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
+export type FindingCode = 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
 
 /** Weights given by name; constituents without one are not held. */
 export interface FixedWeightParams {
@@ -2722,12 +2789,18 @@ export interface FixedWeightWeighting {
   readonly type: 'FixedWeight';
   /** Arguments of the class, by name. */
   readonly params?: FixedWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 /** Keeps the names with enough of their shares in free float. */
@@ -3192,12 +3265,21 @@ export interface GroupCardinalityRow {
   readonly params?: GroupCardinalityParams | undefined;
 }
 
+export interface GroupLadder {
+  /** Weights above this count together; the others are capped at it. */
+  readonly each_above: number;
+  /** Caps apply where they exceed this together. */
+  readonly together_above: number;
+  /** Their weight together then. */
+  readonly to: number;
+}
+
 /** Keeps at most so many names of each group, the best by a field. */
 export interface GroupLimitParams {
   /** Column whose values are the groups; names without a value form one group. */
   readonly field: string;
   /** Datapoint by which the best of a group are found. */
-  readonly rank_field?: string | Datapoint | ExpressionNodeInput | undefined;
+  readonly rank_field?: string | DatapointInput | ExpressionNodeInput | undefined;
   /** Most names of one group. Unit: names. */
   readonly maximum: number;
   /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
@@ -3230,12 +3312,18 @@ export interface GroupWeightWeighting {
   readonly type: 'GroupWeight';
   /** Arguments of the class, by name. */
   readonly params?: GroupWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 export interface HeaderBlock {
@@ -3333,6 +3421,36 @@ export interface HealthCheck {
   readonly ok: boolean;
   /** What is wrong, or null. */
   readonly message: string | null;
+}
+
+/** Orders securities by a tree of their correlations and splits the weight from the root down, each half against the variance of the other. */
+export interface HierarchicalRiskParityWeightParams {
+  /** Trailing returns behind the sample covariance. Unit: sessions. */
+  readonly window?: number | undefined;
+  /** Distance of two clusters: of their nearest members (single), of their farthest (complete), the mean of all pairs (average), or the growth of the variance within them (ward). */
+  readonly linkage?: 'single' | 'complete' | 'average' | 'ward' | undefined;
+  /** Euclidean distance between columns of correlation distances, as published (columns), or the correlation distance itself. */
+  readonly distance?: 'columns' | 'correlation' | undefined;
+  /** Stored risk model whose covariance takes the place of the sample covariance. Default: the sample covariance. */
+  readonly risk_model?: string | null | undefined;
+}
+
+export interface HierarchicalRiskParityWeightWeighting {
+  readonly type: 'HierarchicalRiskParityWeight';
+  /** Arguments of the class, by name. */
+  readonly params?: HierarchicalRiskParityWeightParams | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
+  /** Least weight of a name; none unless given. Unit: fraction. */
+  readonly floor?: number | null | undefined;
+  /** Largest weights of groups. */
+  readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 /** Annualised arithmetic means over the window of the risk model, shrunk towards their mean over the names. */
@@ -3567,6 +3685,8 @@ export interface IndexDocument {
   readonly base_date: string;
   /** Level on the first session. Unit: points. */
   readonly base_value: number;
+  /** Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1. Unit: money. */
+  readonly base_market_value?: number | undefined;
   /** ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath. */
   readonly currency: string;
   /** Where selection begins. */
@@ -3575,6 +3695,8 @@ export interface IndexDocument {
   readonly rebalance: RebalanceSpec;
   /** Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store. */
   readonly datapoints?: Readonly<Record<string, string | ExpressionNode>> | undefined;
+  /** Decimals of levels, divisor, index shares and weights, a half away from zero. */
+  readonly rounding?: RoundingSpec | undefined;
   /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
   readonly pipeline: PipelineSpec | null;
   /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
@@ -3585,6 +3707,8 @@ export interface IndexDocument {
   readonly source_index_id?: string | undefined;
   /** What an overlay does with the index beneath it. */
   readonly overlay?: OverlaySpec | undefined;
+  /** Changes of the methodology by their dates, the earliest first: history before each stays as it is. */
+  readonly amendments?: readonly Amendment[] | undefined;
   /** Free labels. */
   readonly tags: readonly string[];
 }
@@ -3603,6 +3727,8 @@ export interface IndexDocumentBody {
   readonly base_date: string;
   /** Level on the first session. Unit: points. */
   readonly base_value?: number | undefined;
+  /** Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1. Unit: money. */
+  readonly base_market_value?: number | undefined;
   /** ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath. */
   readonly currency?: string | undefined;
   /** Where selection begins. */
@@ -3611,6 +3737,8 @@ export interface IndexDocumentBody {
   readonly rebalance?: RebalanceSpecInput | undefined;
   /** Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store. */
   readonly datapoints?: Readonly<Record<string, string | ExpressionNodeInput>> | undefined;
+  /** Decimals of levels, divisor, index shares and weights, a half away from zero. */
+  readonly rounding?: RoundingSpec | undefined;
   /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
   readonly pipeline?: PipelineBody | null | undefined;
   /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
@@ -3621,6 +3749,8 @@ export interface IndexDocumentBody {
   readonly source_index_id?: string | undefined;
   /** What an overlay does with the index beneath it. */
   readonly overlay?: OverlaySpecInput | undefined;
+  /** Changes of the methodology by their dates, the earliest first: history before each stays as it is. */
+  readonly amendments?: readonly Amendment[] | undefined;
   /** Free labels. */
   readonly tags?: readonly string[] | undefined;
 }
@@ -3732,7 +3862,7 @@ export interface IndexMoves {
   readonly day_return: number | null;
   /** Return since the last date of the calendar year before, or the first of the run. A fraction. */
   readonly year_to_date: number;
-  /** Annualised standard deviation of the last 252 returns, or of as many as there are. A fraction. */
+  /** Annualised standard deviation of the returns of the last year (252, or 365 where the calendar trades every day), or of as many as there are. A fraction. */
   readonly volatility: number;
   /** Last level over the first, less 1. A fraction. */
   readonly total_return: number;
@@ -3817,12 +3947,18 @@ export interface InverseVolatilityWeightWeighting {
   readonly type: 'InverseVolatilityWeight';
   /** Arguments of the class, by name. */
   readonly params?: InverseVolatilityWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 export interface JobAttempt {
@@ -3931,6 +4067,13 @@ export interface JobStatus {
   readonly callbacks: readonly JobCallback[];
   /** Set exactly when the job succeeded; its shape is that of the kind. */
   readonly result: unknown;
+}
+
+export interface LadderCaps {
+  /** First stage. */
+  readonly single?: SingleLadder | undefined;
+  /** Second stage. */
+  readonly group?: GroupLadder | undefined;
 }
 
 /** How busy a queue is: what to scale workers by. */
@@ -4053,8 +4196,10 @@ export interface Limits {
   readonly MAX_WEIGHT_DATES: number;
   /** Rows of a served positions table. */
   readonly MAX_POSITION_ROWS: number;
-  /** Annualisation constant, on every calendar. */
+  /** Sessions of a year by which figures are annualised. */
   readonly PERIODS_PER_YEAR: number;
+  /** The same on calendars that trade every day. */
+  readonly DAYS_PER_YEAR: number;
   /** How far a schedule looks ahead of its `asof` date. */
   readonly SCHEDULE_LOOKAHEAD_DAYS: number;
   /** Default age, in sessions of its own calendar, past which a bar no longer prices a name. */
@@ -4071,6 +4216,8 @@ export interface Limits {
   readonly MAX_SCENARIO_VALUES: number;
   /** Draws of a resampled frontier: one is as long as a frontier. */
   readonly MAX_FRONTIER_DRAWS: number;
+  /** Securities of HierarchicalRiskParityWeight: the distances between columns of 2000 take four seconds. */
+  readonly MAX_HIERARCHY_SECURITIES: number;
   /** Trailing returns behind the risk model of a derived index. */
   readonly DERIVED_RISK_SESSIONS: number;
   /** Body of every route but the import. */
@@ -4557,12 +4704,18 @@ export interface MarketCapWeightWeighting {
   readonly type: 'MarketCapWeight';
   /** Arguments of the class, by name. */
   readonly params?: MarketCapWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 /** The least variance that the weights would have if every volatility were one: the least weighted average correlation. */
@@ -4786,12 +4939,18 @@ export interface MinimumVarianceWeightWeighting {
   readonly type: 'MinimumVarianceWeight';
   /** Arguments of the class, by name. */
   readonly params?: MinimumVarianceWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 /** Keeps the names whose total return over a window, the latest sessions skipped, is high enough; growth over missing bars counts. */
@@ -5366,13 +5525,27 @@ export interface PerformanceView {
   readonly monthly_returns: Readonly<Record<string, number>>;
 }
 
+export interface PhaseIn {
+  /** Datapoint or expression that multiplies the raw weights, such as FREE_FLOAT. */
+  readonly field: string | Datapoint | ExpressionNode;
+  /** Reviews over which a change of the field is phased in, in equal steps. Unit: reviews. */
+  readonly steps: number;
+}
+
+export interface PhaseInInput {
+  /** Datapoint or expression that multiplies the raw weights, such as FREE_FLOAT. */
+  readonly field: string | DatapointInput | ExpressionNodeInput;
+  /** Reviews over which a change of the field is phased in, in equal steps. Unit: reviews. */
+  readonly steps: number;
+}
+
 export interface PipelineBody {
   /** Rules in order, each on the survivors of the one before; none keeps the whole universe. */
   readonly selection?: readonly (ExpressionFilterRule | FieldFilterRule | CategoryFilterRule | IncludeListRule | ExcludeListRule | TopNRule | BufferedTopNRule | TopFractionRule | CumulativeCoverageRule | RangeFilterRule | MarketCapFilterRule | LiquidityFilterRule | PriceFilterRule | FreeFloatFilterRule | SeasoningFilterRule | HistoryFilterRule | VolatilityFilterRule | MomentumFilterRule | DividendFilterRule | OnePerIssuerRule | GroupLimitRule | CompositeScoreRule | MembershipFilterRule | QuotaRule)[] | undefined;
   /** What happens at events and gaps. */
   readonly treatment?: TreatmentSpecInput | undefined;
   /** How survivors are weighted. */
-  readonly weighting: EqualWeightWeighting | MarketCapWeightWeighting | PriceWeightWeighting | FieldWeightWeighting | FixedWeightWeighting | RankWeightWeighting | InverseVolatilityWeightWeighting | EqualRiskWeightWeighting | MinimumVarianceWeightWeighting | TiltWeightWeighting | GroupWeightWeighting;
+  readonly weighting: EqualWeightWeighting | MarketCapWeightWeighting | PriceWeightWeighting | FieldWeightWeighting | FixedWeightWeighting | RankWeightWeighting | InverseVolatilityWeightWeighting | EqualRiskWeightWeighting | MinimumVarianceWeightWeighting | TiltWeightWeighting | GroupWeightWeighting | HierarchicalRiskParityWeightWeighting;
 }
 
 export interface PipelineSpec {
@@ -5610,12 +5783,18 @@ export interface PriceWeightWeighting {
   readonly type: 'PriceWeight';
   /** Arguments of the class, by name. */
   readonly params?: PriceWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 export interface PricesResponse {
@@ -5749,7 +5928,7 @@ export interface QuotaParams {
   /** Number of securities by group. Unit: securities. */
   readonly quotas: Readonly<Record<string, number>>;
   /** Datapoint by which the best of a group are found. */
-  readonly rank_field?: string | Datapoint | ExpressionNodeInput | undefined;
+  readonly rank_field?: string | DatapointInput | ExpressionNodeInput | undefined;
   /** Smallest values first. */
   readonly ascending?: boolean | undefined;
   /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
@@ -5769,7 +5948,7 @@ export interface QuotaRule {
 /** Keeps the names whose datapoint lies between two bounds. */
 export interface RangeFilterParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint | ExpressionNodeInput;
+  readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Lower bound; null for none. */
   readonly minimum?: number | null | undefined;
   /** Upper bound; null for none. */
@@ -5793,7 +5972,7 @@ export interface RangeFilterRule {
 /** Weights by the rank of a datapoint. */
 export interface RankWeightParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint | ExpressionNodeInput;
+  readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Smallest values first. */
   readonly ascending?: boolean | undefined;
   /** linear: count + 1 - rank; reciprocal: 1 / rank. */
@@ -5804,12 +5983,18 @@ export interface RankWeightWeighting {
   readonly type: 'RankWeight';
   /** Arguments of the class, by name. */
   readonly params?: RankWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 /** Every check passes and the service is not stopping. */
@@ -6367,6 +6552,14 @@ export interface RelativePositionBoundsRow {
   readonly params?: RelativePositionBoundsParams | undefined;
 }
 
+/** A constraint row with the limits it takes where no weights keep all rows. */
+export interface RelaxEntry {
+  /** Id of the constraint row that is relaxed. */
+  readonly row: string;
+  /** Limits that the row takes one after the other: a number replaces its main limit, an object the parameters it names. */
+  readonly steps: readonly (number | Readonly<Record<string, unknown>>)[];
+}
+
 export interface RenderCollection {
   /** Finished renders, newest first. */
   readonly renders: readonly RenderResult[];
@@ -6608,9 +6801,9 @@ export interface Resampling {
 }
 
 export interface ReturnStatistics {
-  /** sqrt(252 x mean of min(return, 0)^2). A fraction. */
+  /** sqrt(sessions of a year x mean of min(return, 0)^2). A fraction. */
   readonly downside_volatility: number;
-  /** Mean return x 252 / downside volatility; null without a fall. */
+  /** Mean return x sessions of a year / downside volatility; null without a fall. */
   readonly sortino_ratio: number | null;
   /** Mean loss of the worst twentieth of the sessions, rounded up: positive for a loss. A fraction. */
   readonly cvar_95: number;
@@ -6630,7 +6823,7 @@ export interface ReturnsUncertainty {
   readonly set: 'ellipsoid' | 'diagonal' | 'box';
   /** Size of the set, in standard errors of expected returns: of any portfolio, or for a box of each name. */
   readonly radius: number;
-  /** Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of 252 over them. Null takes those of the window. */
+  /** Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of the sessions of a year (252 or 365) over them. Null takes those of the window. */
   readonly sessions: number | null;
 }
 
@@ -6640,7 +6833,7 @@ export interface ReturnsUncertaintyInput {
   readonly set?: 'ellipsoid' | 'diagonal' | 'box' | undefined;
   /** Size of the set, in standard errors of expected returns: of any portfolio, or for a box of each name. */
   readonly radius: number;
-  /** Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of 252 over them. Null takes those of the window. */
+  /** Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of the sessions of a year (252 or 365) over them. Null takes those of the window. */
   readonly sessions?: number | null | undefined;
 }
 
@@ -6671,6 +6864,8 @@ export interface RiskControlOverlay {
   readonly cost_bps?: number | undefined;
   /** Days of a year. */
   readonly basis: 360 | 365;
+  /** Sessions of a year, by which a volatility is annualised. Default: 252, and 365 on a calendar that trades every day. */
+  readonly annualisation?: number | undefined;
 }
 
 /** As much of the index as has a target volatility, the rest in cash. */
@@ -6700,6 +6895,8 @@ export interface RiskControlOverlayInput {
   readonly cost_bps?: number | undefined;
   /** Days of a year. */
   readonly basis?: 360 | 365 | undefined;
+  /** Sessions of a year, by which a volatility is annualised. Default: 252, and 365 on a calendar that trades every day. */
+  readonly annualisation?: number | undefined;
 }
 
 export interface RiskDecomposition {
@@ -7164,6 +7361,17 @@ export interface RollingRiskView {
   readonly risk: TableFrame;
 }
 
+export interface RoundingSpec {
+  /** Of published, exported and printed levels. They are computed in full. Unit: decimals. */
+  readonly level?: number | undefined;
+  /** Of the divisor, in the calculation: whenever it changes. Unit: decimals. */
+  readonly divisor?: number | undefined;
+  /** Of index shares, in the calculation: whenever they change. It needs base_market_value. Unit: decimals. */
+  readonly shares?: number | undefined;
+  /** Of published, exported and printed weights. They are computed in full. Unit: decimals. */
+  readonly weights?: number | undefined;
+}
+
 export interface RuleFallback {
   /** Taken where fewer securities than this are kept by the parameters before. */
   readonly when_fewer_than: number;
@@ -7239,7 +7447,7 @@ export interface RunSummaryRow {
   readonly day_return: number | null;
   /** Return since the last date of the calendar year before, or the first of the run. A fraction. */
   readonly year_to_date: number;
-  /** Annualised standard deviation of the last 252 returns, or of as many as there are. A fraction. */
+  /** Annualised standard deviation of the returns of the last year (252, or 365 where the calendar trades every day), or of as many as there are. A fraction. */
   readonly volatility: number;
   /** Last level over the first, less 1. A fraction. */
   readonly total_return: number;
@@ -7527,7 +7735,7 @@ export interface ScheduleView {
 
 export interface ScoreTerm {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint | ExpressionNodeInput;
+  readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Weight of the term in the average. */
   readonly weight?: number | undefined;
   /** Which end of the datapoint is good. */
@@ -7731,6 +7939,13 @@ export interface SimulationView {
   readonly precision: 'float64' | 'float32';
 }
 
+export interface SingleLadder {
+  /** Caps apply where any weight is above this. */
+  readonly above: number;
+  /** Largest weight then. */
+  readonly to: number;
+}
+
 export interface SkippedCauses {
   /** The file could not be read, or is not JSON. */
   readonly unreadable: number;
@@ -7738,6 +7953,13 @@ export interface SkippedCauses {
   readonly invalid: number;
   /** Written by a newer format version than this engine reads. */
   readonly unsupported: number;
+}
+
+export interface SmallGroup {
+  /** Index weight below which a group is small. Unit: fraction. */
+  readonly below: number;
+  /** Largest weight of a small group, as a multiple of its index weight. */
+  readonly multiple: number;
 }
 
 /** One side of a constraint row that the name stands in. */
@@ -8005,7 +8227,7 @@ export interface SweepFoldsView {
   readonly out_of_sample: Distribution;
   /** Metrics of the returns out of sample joined over time, each group tested once. */
   readonly paths: readonly {
-    /** Compounded, at 252 sessions a year. */
+    /** Compounded, annualised by the sessions of a year: 252, or 365 where the calendar trades every day. */
     readonly annualised_return: number;
     /** At most 0. */
     readonly max_drawdown: number;
@@ -8018,7 +8240,7 @@ export interface SweepFoldsView {
   }[];
   /** Each metric over the paths. */
   readonly over_paths: {
-    /** Compounded, at 252 sessions a year. */
+    /** Compounded, annualised by the sessions of a year: 252, or 365 where the calendar trades every day. */
     readonly annualised_return: Distribution;
     /** At most 0. */
     readonly max_drawdown: Distribution;
@@ -8410,7 +8632,7 @@ export interface TextBlockInput {
 
 export interface Tilt {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint | ExpressionNodeInput;
+  readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Exponent of the tilt; 0 leaves the base weights. */
   readonly strength?: number | undefined;
   /** End of the datapoint that gains. */
@@ -8422,7 +8644,7 @@ export interface TiltWeightParams {
   /** Weights that are tilted; market capitalisation counts the free float. */
   readonly base?: 'MarketCapWeight' | 'EqualWeight' | undefined;
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint | ExpressionNodeInput;
+  readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Exponent of the tilt; 0 leaves the base weights. */
   readonly strength?: number | undefined;
   /** End of the datapoint that gains. */
@@ -8435,18 +8657,24 @@ export interface TiltWeightWeighting {
   readonly type: 'TiltWeight';
   /** Arguments of the class, by name. */
   readonly params?: TiltWeightParams | undefined;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap?: number | null | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 /** Keeps the best fraction of the names by a field, rounded up, overall or in each group. */
 export interface TopFractionParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field: string | Datapoint | ExpressionNodeInput;
+  readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Share of the ranked names that is kept. Unit: fraction. */
   readonly fraction: number;
   /** Smallest values first. */
@@ -8470,7 +8698,7 @@ export interface TopFractionRule {
 /** Keeps the count best names by a field, overall or in each group. */
 export interface TopNParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
-  readonly field?: string | Datapoint | ExpressionNodeInput | undefined;
+  readonly field?: string | DatapointInput | ExpressionNodeInput | undefined;
   /** How many are kept. Unit: names. */
   readonly count: number;
   /** Smallest values first. */
@@ -8574,8 +8802,8 @@ export interface TradeSizeRow {
 export interface TreatmentSpec {
   /** Return variant: left out, reinvested, or reinvested after withholding tax. */
   readonly dividends: 'price' | 'total' | 'net';
-  /** Share of dividends that is lost, in the net variant. Unit: fraction. */
-  readonly withholding_tax: number;
+  /** Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction. */
+  readonly withholding_tax: number | WithholdingRates;
   /** Ordinary dividends buy the whole index, or more of the security that paid them. */
   readonly reinvestment: 'index' | 'constituent';
   /** Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored. */
@@ -8603,8 +8831,8 @@ export interface TreatmentSpec {
 export interface TreatmentSpecInput {
   /** Return variant: left out, reinvested, or reinvested after withholding tax. */
   readonly dividends?: 'price' | 'total' | 'net' | undefined;
-  /** Share of dividends that is lost, in the net variant. Unit: fraction. */
-  readonly withholding_tax?: number | undefined;
+  /** Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction. */
+  readonly withholding_tax?: number | WithholdingRates | undefined;
   /** Ordinary dividends buy the whole index, or more of the security that paid them. */
   readonly reinvestment?: 'index' | 'constituent' | undefined;
   /** Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored. */
@@ -9082,9 +9310,9 @@ export interface WeightedAverageParams {
   /** Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date. */
   readonly field: string | ExpressionNodeInput;
   /** Smallest average, or multiple of the average of the index. */
-  readonly lower?: number | null | undefined;
+  readonly lower?: number | BoundPath | null | undefined;
   /** Largest average, or multiple of the average of the index. */
-  readonly upper?: number | null | undefined;
+  readonly upper?: number | BoundPath | null | undefined;
   /** Bounds are multiples of the average of the index. */
   readonly relative?: boolean | undefined;
   /** A security without a value is left out of the average (renormalise), or counts as zero. */
@@ -9122,12 +9350,18 @@ export interface WeightingSpec {
   readonly type: string;
   /** Arguments of the class, by name. */
   readonly params: Readonly<Record<string, unknown>>;
-  /** Largest weight of a name; none unless given. Unit: fraction. */
-  readonly cap: number | null;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap: number | string | Datapoint | ExpressionNode | null;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor: number | null;
   /** Largest weights of groups. */
   readonly group_caps: readonly GroupCap[];
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseIn | undefined;
 }
 
 export interface WeightsView {
@@ -9227,6 +9461,15 @@ export interface WindowScenario {
     /** Last date. */
     readonly end: string;
   };
+}
+
+export interface WithholdingRates {
+  /** Reference column of the store, such as COUNTRY. */
+  readonly field: string;
+  /** Fractions that are withheld, by value of the field. */
+  readonly rates: Readonly<Record<string, number>>;
+  /** Fraction of values without a rate of their own. Default: such a value is an error (NO_RATE). */
+  readonly default?: number | undefined;
 }
 
 /** The weights by the estimates, and by the worst of the sets that the objective was made best for. */
@@ -9398,7 +9641,7 @@ export interface Operations {
   };
   /** A stored definition, exactly as PUT accepts it. */
   getIndex: {
-    request: { readonly params: { readonly index_id: string } };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly on?: string | undefined } | undefined };
     answer: IndexDocument;
   };
   /** Stores or replaces a definition. */
@@ -9569,7 +9812,7 @@ export interface Operations {
   };
   /** A table of a run as a file, its whole history. */
   exportRun: {
-    request: { readonly params: { readonly index_id: string; readonly table: 'levels' | 'weights' | 'constituents' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk' }; readonly query?: { readonly run_id?: string | undefined; readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly by?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string; readonly table: 'levels' | 'weights' | 'constituents' | 'closing' | 'opening' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk' }; readonly query?: { readonly run_id?: string | undefined; readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly date?: string | undefined; readonly by?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined };
     answer: ExportView;
   };
   /** Stored constraint sets, by id. */

@@ -16,7 +16,9 @@ export const CompareEntry = z
     level: SeriesPayload,
     total_return: fraction('Last level over the first, less 1.'),
     volatility: fraction('Annualised standard deviation of returns.'),
-    sharpe_ratio: z.number().meta({ description: 'Mean return x 252 / volatility; 0 without volatility.' }),
+    sharpe_ratio: z
+      .number()
+      .meta({ description: 'Mean return x sessions of a year / volatility; 0 without volatility.' }),
     max_drawdown: fraction('Lowest drawdown, at most 0.'),
   })
   .meta({ id: 'CompareEntry' });

@@ -1,3 +1,4 @@
+import { WithholdingTax } from '#domain/documents/withholding-tax.js';
 import { z } from 'zod';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { runState, type Stateless } from '../run-state.js';
@@ -19,7 +20,9 @@ export const DividendPointsView = z
     ...runState,
     index_id: z.string(),
     variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return variant of the level that the points are of.' }),
-    withholding_tax: z.number().meta({ description: 'Fraction of the definition that is withheld from net points.' }),
+    withholding_tax: WithholdingTax.meta({
+      description: 'Fraction of the definition that is withheld from net points, or its rates by the value of a field.',
+    }),
     as_of: z.string().meta({ description: 'Last date of the run.' }),
     level: z.number().meta({ description: 'Level on as_of: of a strategy rebased to 100.' }),
     dates: z.array(z.string()).meta({ description: 'Sessions in the window on which a name held went ex dividend.' }),

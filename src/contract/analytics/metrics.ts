@@ -6,11 +6,13 @@ import { fraction } from './fields.js';
 
 export const BacktestMetrics = z
   .strictObject({
-    annualised_return: fraction('(1 + total_return)^(252 / n) - 1.'),
+    annualised_return: fraction(
+      '(1 + total_return)^(y / n) - 1, where a year has y sessions: 252, or 365 where the calendar trades every day.',
+    ),
     max_drawdown: fraction('Lowest drawdown, at most 0.'),
     sharpe_ratio: z
       .number()
-      .meta({ description: 'Mean return x 252 / volatility, risk-free rate 0; 0 without volatility.' }),
+      .meta({ description: 'Mean return x sessions of a year / volatility, risk-free rate 0; 0 without volatility.' }),
     total_return: fraction('Last level over the first, less 1.'),
     tracking_difference: z
       .number()
@@ -28,8 +30,8 @@ const ratio = (description: string) => z.number().nullable().meta({ description 
 
 export const ReturnStatistics = z
   .strictObject({
-    downside_volatility: fraction('sqrt(252 x mean of min(return, 0)^2).'),
-    sortino_ratio: ratio('Mean return x 252 / downside volatility; null without a fall.'),
+    downside_volatility: fraction('sqrt(sessions of a year x mean of min(return, 0)^2).'),
+    sortino_ratio: ratio('Mean return x sessions of a year / downside volatility; null without a fall.'),
     cvar_95: fraction('Mean loss of the worst twentieth of the sessions, rounded up: positive for a loss.'),
     skewness: ratio('Third central moment over the population standard deviation cubed; null without variation.'),
     hit_rate: fraction('Share of the sessions with a return above 0.'),
@@ -44,7 +46,9 @@ export const BenchmarkStatistics = z
     benchmark_return: fraction('Of the benchmark over the shared dates.'),
     excess_return: fraction('Return over the shared dates less that of the benchmark.'),
     tracking_error: fraction('Annualised standard deviation of return differences to the benchmark.'),
-    information_ratio: ratio('Mean active return x 252 over the annualised deviation of active returns.'),
+    information_ratio: ratio(
+      'Mean active return x sessions of a year over the annualised deviation of active returns.',
+    ),
     up_capture: ratio("Geometric mean return over the benchmark's, on its sessions above 0; null without one."),
     down_capture: ratio('The same on its sessions below 0.'),
   })

@@ -67,6 +67,7 @@ export const analyticsRoutes = routes({
       'NO_DATA_IN_RANGE',
       'RANGE_TOO_SHORT',
       'FX_MISSING',
+      'NO_RATE',
       'NUMERIC_FAILURE',
       'JOB_RUNNING',
       'NO_DATA_SOURCE',

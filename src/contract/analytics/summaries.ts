@@ -11,7 +11,9 @@ const dayReturn = z
 const moves = {
   day_return: dayReturn,
   year_to_date: fraction('Return since the last date of the calendar year before, or the first of the run.'),
-  volatility: fraction('Annualised standard deviation of the last 252 returns, or of as many as there are.'),
+  volatility: fraction(
+    'Annualised standard deviation of the returns of the last year (252, or 365 where the calendar trades every day), or of as many as there are.',
+  ),
   total_return: fraction('Last level over the first, less 1.'),
   max_drawdown: fraction('Lowest drawdown, at most 0.'),
   trace: SeriesPayload.meta({ description: 'Levels of the last year: every fourth date and the last.' }),

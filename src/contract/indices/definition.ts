@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { FunctionSpec } from './datapoints.js';
-import { IndexDocument, PipelineSpec, RuleSpec, WeightingSpec } from '#domain/documents/index-document.js';
+import { IndexDocument, PipelineSpec, RuleSpec } from '#domain/documents/index-document.js';
+import { WeightingSpec } from '#domain/documents/weighting-spec.js';
 import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { Finding, ParameterSpec, skippedFields, TypeSpec } from '../common.js';
 
@@ -71,6 +72,7 @@ export const RuleTypes = z
         rebalance: fields('Of `rebalance`.'),
         treatment: fields('Of `pipeline.treatment`.'),
         weighting: fields('Of `pipeline.weighting`, beside the parameters of its class.'),
+        derivation: fields('Of `derivation`, beside its objective and constraint rows.'),
       })
       .meta({ id: 'DefinitionFields', description: 'Fields of a definition that no class describes.' }),
   })

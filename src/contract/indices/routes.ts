@@ -159,6 +159,12 @@ export const indexRoutes = routes({
     tag: 'indices',
     summary: 'A stored definition, exactly as PUT accepts it.',
     params: indexPath,
+    query: z.strictObject({
+      on: IsoDate.optional().meta({
+        description:
+          'The text in force on a day, YYYY-MM-DD: with the changes of the amendments that are effective then. Default: the document as it is stored.',
+      }),
+    }),
     success: { status: 200, description: 'The document.', schema: IndexDocument },
     errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },

@@ -1,4 +1,4 @@
-import { LIMITS } from '../refusals/limits.js';
+import { periodsPerYear } from '../calendars/periods-per-year.js';
 import { Refusal } from '../refusals/refusal.js';
 import { covariance, deviation, differences, rebase, returnsOf } from './series.js';
 
@@ -58,7 +58,7 @@ function metricsOf({ days, first, second }: Shared): RelativeMetrics {
     excessReturn: totalReturn - benchmarkReturn,
     beta,
     correlation,
-    trackingError: deviation(differences(own, other)) * Math.sqrt(LIMITS.PERIODS_PER_YEAR),
+    trackingError: deviation(differences(own, other)) * Math.sqrt(periodsPerYear(days)),
   };
 }
 

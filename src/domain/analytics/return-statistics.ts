@@ -18,9 +18,8 @@ export interface ReturnStatistics {
 
 const WORST = 0.05;
 
-/** @param level at least two values */
-export function returnStatistics(level: Float64Array): ReturnStatistics {
-  const periods = LIMITS.PERIODS_PER_YEAR;
+/** @param level at least two values. @param periods sessions of a year */
+export function returnStatistics(level: Float64Array, periods: number = LIMITS.PERIODS_PER_YEAR): ReturnStatistics {
   const returns = returnsOf(level);
   const middle = mean(returns);
   const downside = Math.sqrt(mean(returns.map((value) => Math.min(value, 0) ** 2)) * periods);
@@ -57,13 +56,17 @@ export interface BenchmarkStatistics {
   readonly down_capture: number | null;
 }
 
-/** @param level and benchmark [n], n at least 2 */
-export function benchmarkStatistics(level: Float64Array, benchmark: Float64Array): BenchmarkStatistics {
+/** @param level and benchmark [n], n at least 2. @param periods sessions of a year */
+export function benchmarkStatistics(
+  level: Float64Array,
+  benchmark: Float64Array,
+  periods: number = LIMITS.PERIODS_PER_YEAR,
+): BenchmarkStatistics {
   const own = returnsOf(level);
   const other = returnsOf(benchmark);
   const active = differences(own, other);
   const spread = deviation(active);
-  const year = Math.sqrt(LIMITS.PERIODS_PER_YEAR);
+  const year = Math.sqrt(periods);
   const benchmarkReturn = benchmark.at(-1)! / benchmark[0]! - 1;
   return {
     observations: level.length,

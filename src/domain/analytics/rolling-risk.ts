@@ -37,9 +37,15 @@ const STILL = 1e-18;
  * closely. A matrix of order three is updated where it is: no engine is faster than plain loops on it.
  * @param level run, [T].
  * @param index tracked index, [T].
+ * @param periods sessions of a year.
  * @cost O(T), whatever the window
  */
-export function rollingRisk(level: Float64Array, index: Float64Array, memory: RiskMemory): RollingRisk {
+export function rollingRisk(
+  level: Float64Array,
+  index: Float64Array,
+  memory: RiskMemory,
+  periods: number = LIMITS.PERIODS_PER_YEAR,
+): RollingRisk {
   const returns = new Float64Array(SERIES * Math.max(0, level.length - 1));
   for (let t = 0, at = 0; t + 1 < level.length; t++, at += SERIES) {
     returns[at] = level[t + 1]! / level[t]! - 1;
@@ -49,7 +55,7 @@ export function rollingRisk(level: Float64Array, index: Float64Array, memory: Ri
   const first = 'window' in memory ? memory.window : 2;
   const risk = emptyRisk(first, Math.max(0, level.length - first));
   const visit = (last: number, _means: Float64Array, covariance: Float64Array): void => {
-    measure(risk, last + 1 - first, covariance);
+    measure(risk, last + 1 - first, covariance, periods);
   };
   if ('window' in memory) rollingCovariance(referenceEngine, returns, SERIES, memory.window, visit);
   else exponentialCovariance(referenceEngine, returns, SERIES, memory.halfLife, visit);
@@ -69,7 +75,8 @@ function emptyRisk(from: number, count: number): RollingRisk {
 }
 
 /** @param covariance of run, index and their difference, [3 x 3] */
-function measure(risk: RollingRisk, k: number, covariance: Float64Array): void {
+function measure(risk: RollingRisk, k: number, covariance: Float64Array, periods: number): void {
+  const annual = (variance: number): number => Math.sqrt(Math.max(0, variance) * periods);
   const own = covariance[0]!;
   const both = covariance[1]!;
   const other = covariance[SERIES + 1]!;
@@ -78,8 +85,4 @@ function measure(risk: RollingRisk, k: number, covariance: Float64Array): void {
   risk.trackingError[k] = annual(covariance[2 * SERIES + 2]!);
   risk.beta[k] = other < STILL ? 0 : both / other;
   risk.correlation[k] = own < STILL || other < STILL ? 0 : Math.min(1, Math.max(-1, both / Math.sqrt(own * other)));
-}
-
-function annual(variance: number): number {
-  return Math.sqrt(Math.max(0, variance) * LIMITS.PERIODS_PER_YEAR);
 }

@@ -6,12 +6,17 @@ import { deviation } from './series.js';
  * Annualised standard deviation of the trailing returns at each date.
  * @param returns [n]
  * @param window count of returns, at least 2
+ * @param periods sessions of a year
  * @returns one value per complete window, the first at return `window - 1`, [n - window + 1]; none when there are fewer
  *   returns
  * @cost O(n window)
  */
-export function rollingVolatility(returns: Float64Array, window: number): Float64Array {
-  const scale = Math.sqrt(LIMITS.PERIODS_PER_YEAR);
+export function rollingVolatility(
+  returns: Float64Array,
+  window: number,
+  periods: number = LIMITS.PERIODS_PER_YEAR,
+): Float64Array {
+  const scale = Math.sqrt(periods);
   const values = new Float64Array(Math.max(0, returns.length - window + 1));
   for (let i = 0; i < values.length; i++) values[i] = deviation(returns.subarray(i, i + window)) * scale;
   return values;

@@ -83,9 +83,13 @@ const VOLATILITY_MIN = 1e-15;
 /**
  * Metrics of a level series against the index it tracks on the same dates.
  * The Sharpe ratio is the arithmetic mean return over the volatility, risk-free rate 0.
+ * @param periods sessions of a year.
  */
-export function backtestMetrics(level: Float64Array, index: Float64Array | null): BacktestMetrics {
-  const periods = LIMITS.PERIODS_PER_YEAR;
+export function backtestMetrics(
+  level: Float64Array,
+  index: Float64Array | null,
+  periods: number = LIMITS.PERIODS_PER_YEAR,
+): BacktestMetrics {
   const returns = returnsOf(level);
   const total = level.at(-1)! / level[0]! - 1;
   const volatility = deviation(returns) * Math.sqrt(periods);

@@ -1,5 +1,5 @@
 import type { Day } from '../time/days.js';
-import { LIMITS } from '../refusals/limits.js';
+import { periodsPerYear } from '../calendars/periods-per-year.js';
 import { lastAtMost } from '../numbers/search.js';
 import { activeReturns, type DatedSeries } from './relative.js';
 import { deviation } from './series.js';
@@ -58,6 +58,8 @@ export function trackingForecast(
   const forecasts = Float64Array.from(parts.flatMap((part) => part.active.map(() => part.forecast)));
   const observations = active.length;
   if (observations < 2) return null;
+  const year = Math.sqrt(periodsPerYear(level.days));
+  const annual = (of: Float64Array): number => deviation(of) * year;
   const half = Math.sqrt(2 / observations);
   return {
     forecast: Math.sqrt(forecasts.reduce((sum, value) => sum + value * value, 0) / observations),
@@ -72,8 +74,4 @@ export function trackingForecast(
       observations: within.length,
     })),
   };
-}
-
-function annual(values: Float64Array): number {
-  return deviation(values) * Math.sqrt(LIMITS.PERIODS_PER_YEAR);
 }

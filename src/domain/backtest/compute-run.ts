@@ -1,3 +1,4 @@
+import { periodsPerYear } from '../calendars/periods-per-year.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import type { Day } from '../time/days.js';
 import { isOverlayDocument } from '../documents/index-document.js';
@@ -47,6 +48,7 @@ export function computeRun(input: ComputeInput): ComputedRun {
     tick: (fraction) => report(0.5 + 0.1 * fraction, 'solving the constraint set'),
   });
   const portfolio = computePortfolio(index, { plan, from, to, own, report });
+  const days = bookDays(portfolio);
   const level = rebase(portfolio.value, 100);
   const indexLevel = rebase(index.book.value.subarray(from - index.book.from), 100);
   return {
@@ -61,9 +63,9 @@ export function computeRun(input: ComputeInput): ComputedRun {
     portfolio,
     level,
     indexLevel,
-    days: bookDays(portfolio),
+    days,
     rebalances: own ?? rebalancesOf(compositions, from),
-    metrics: backtestMetrics(level, indexLevel),
+    metrics: backtestMetrics(level, indexLevel, periodsPerYear(days)),
     totalCosts: portfolio.costs.reduce((sum, cost) => sum + cost, 0),
   };
 }

@@ -21,6 +21,7 @@ export function indexDeciders(engine: Engine, sharing?: DecisionSharing): Decide
       market: composer.market(document.id),
       universe: (session) => composer.universe(document.id, session),
       indexWeights: indexWeightsFor(composer, document.id),
+      riskModel: (modelId) => composer.riskModel(modelId),
       engine,
       sharing,
     });

@@ -1,3 +1,4 @@
+import { roundShares } from './book-rounding.js';
 import { formatDay } from '../time/days.js';
 import { requireRate } from '../market/exchange-rates.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
@@ -97,6 +98,7 @@ export function closeSession(state: BookState, session: number, targets: Targets
     });
     for (const order of fillable) fills.push(fillOrder(state, order, session));
   }
+  roundShares(state, session);
   beginHoldingPeriod(state, session);
   state.costs[at] = valueBefore - value[at]!;
   if (before === null) return;

@@ -1,3 +1,4 @@
+import { applyRounding, openingDivisor } from './book-rounding.js';
 import { formatDay } from '../time/days.js';
 import { requireRate } from '../market/exchange-rates.js';
 import { closeOfEffect, effectOn } from '../index-mathematics/session-effects.js';
@@ -36,6 +37,8 @@ export function driftTo(state: BookState, session: number): void {
   if (state.ofShorts !== state.effects) adjustShorts(state, session);
   const before = state.path * state.carry;
   state.carry /= opened;
+  applyRounding(state);
+  const adjusted = openingDivisor(state, session, divisor[at - 1]! * opened);
   const sum = isStructural ? growThroughEvents(state, session, spunOff) : growUnits(state, session);
   if (!Number.isFinite(sum))
     throw new Refusal(
@@ -54,7 +57,7 @@ export function driftTo(state: BookState, session: number): void {
   if (!(sum > 0)) dropAll(state, session);
   else if (isStructural) scaleRow(state, session, 1 / sum);
   else if (!input.isBrief && !input.isSparse) writeRow(state, session);
-  divisor[at] = divisor[at - 1]! * opened * reinvested(state, session);
+  divisor[at] = adjusted * reinvested(state, session);
   if (isStructural) beginHoldingPeriod(state, session);
 }
 
@@ -201,6 +204,7 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Chil
     if (treatment.spin_offs === 'drop_after_first_session' && state.isHeld[child.slot] === 0)
       dropped.push(child.column);
     hold(state, child.slot);
+    state.hasEntered = true;
     return false;
   });
   state.droppedChildren = dropped;

@@ -1,3 +1,4 @@
+import { openingShareFactor } from './book-rounding.js';
 import { dividendPoints, nextLevel } from '../index-mathematics/levels.js';
 import { carriedAtEffect, carriedUnder } from '../index-mathematics/growth.js';
 import { openingAt } from '../index-mathematics/session-effects.js';
@@ -13,7 +14,7 @@ import { placeOf, type BookState } from './book-state.js';
  */
 export function openSession(state: BookState, session: number): number {
   const { effects } = state;
-  if (effects.isOpening[session] === 0) return 1;
+  if (effects.isOpening[session] === 0 && state.input.rounding?.shares === undefined) return 1;
   const { columns, starts } = effects;
   const factors = new Map<number, number>();
   let opened = 1;
@@ -21,9 +22,12 @@ export function openSession(state: BookState, session: number): number {
     const column = columns[e]!;
     const place = placeOf(state, column);
     if (place < 0) continue;
-    const factor = openingAt(effects, e, carriedUnder(state.sm, effects, session - 1, column));
+    const weight = valueAt(state, session - 1, place) / state.path;
+    const factor =
+      openingAt(effects, e, carriedUnder(state.sm, effects, session - 1, column)) *
+      openingShareFactor(state, session, { effect: e, column, weight });
     if (factor === 1 || factor !== factor) continue;
-    opened += (valueAt(state, session - 1, place) / state.path) * (factor - 1);
+    opened += weight * (factor - 1);
     factors.set(place, factor);
   }
   if (factors.size === 0) return 1;

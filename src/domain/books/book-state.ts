@@ -66,6 +66,10 @@ export interface BookState extends EventTerms {
   carry: number;
   /** Market value over the money of one share each, where that is what the book holds: see `Targets.basket`. */
   basketUnit: number | null;
+  /** Divisor before over that after it was rounded at the close before. */
+  roundedBy: number;
+  /** The same by session, [T]; null where it is not rounded. */
+  readonly exactDivisor: Float64Array | null;
   /** Holding periods begun. */
   periods: number;
   /** Sums over the value index, where there are kernels for them. */
@@ -78,6 +82,8 @@ export interface BookState extends EventTerms {
   missing: readonly number[];
   /** Spun-off names that have had no price yet. */
   children: Child[];
+  /** Whether a spun-off name came to be held on the session. */
+  hasEntered: boolean;
   /** Spun-off names that leave at the close of the session, their first with a price. */
   droppedChildren: readonly number[];
   /** Held names whose ticker has changed but whose new one had no price yet. */
@@ -135,6 +141,7 @@ export function endOf(state: BookState, session: number): BookEnd {
     path,
     carry,
     basketUnit,
+    roundedBy,
     reinvested,
     input,
   } = state;
@@ -158,6 +165,7 @@ export function endOf(state: BookState, session: number): BookEnd {
     path,
     carry,
     basketUnit,
+    ...(roundedBy === 1 ? {} : { roundedBy }),
     levels: reinvested && {
       price: reinvested.levels.price[at]!,
       total: reinvested.levels.total[at]!,

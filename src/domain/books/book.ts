@@ -1,4 +1,5 @@
 import type { TreatmentSpec } from '../documents/index-document.js';
+import type { RoundingSpec } from '../documents/rounding.js';
 import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { ReturnVariant } from '../market/market-data.js';
@@ -30,6 +31,10 @@ export interface BookInput {
   /** Ascending by session, the first at `from`; of several on one session the last counts. */
   readonly targets: readonly Targets[];
   readonly initialValue: number;
+  /** Market value over level on the first session; 1 by default. */
+  readonly baseDivisor?: number;
+  /** Decimals of divisor and index shares; absent where neither is rounded. */
+  readonly rounding?: Pick<RoundingSpec, 'divisor' | 'shares'>;
   /** Cost of a unit of traded notional; 0 for an index. */
   readonly costRate: number;
   /**
@@ -92,6 +97,8 @@ export interface BookEnd extends PendingNames {
   readonly carry: number;
   /** Index shares of a constituent times its price over its weight, for one share each: see `Targets.basket`. */
   readonly basketUnit: number | null;
+  /** Divisor before over that after it was rounded at the last close; absent where it is not. */
+  readonly roundedBy?: number;
   /** Levels of an index in each return variant; null where the constituents reinvest. */
   readonly levels: Readonly<Record<ReturnVariant, number>> | null;
   /** Positions among the orders of those that wait for a bar. */
@@ -150,8 +157,12 @@ export interface Book {
   readonly path: Float64Array;
   /** 1 where a holding period begins at the close: up to its end nothing but growth changes the value, [T]. */
   readonly begins: Uint8Array;
-  /** Market value divided by value, 1 on the first session, [T]. */
+  /** Market value divided by value, [T]. */
   readonly divisor: Float64Array;
+  /** Divisor before over that after it was rounded at a close, [T]; absent where it is not rounded. */
+  readonly exactDivisor?: Float64Array;
+  /** Decimals of its index shares; absent where they are not rounded. */
+  readonly shareDecimals?: number;
   /** Costs paid on the session, [T]. */
   readonly costs: Float64Array;
   /**

@@ -1,3 +1,4 @@
+import { bookRounding } from './book-rounding.js';
 import { breachRuleOf, breachWatch } from '../compliance/breach-watch.js';
 import type { LimitRuleName } from '../compliance/rules.js';
 import type { Day } from '../time/days.js';
@@ -165,6 +166,7 @@ function bookOf(composer: Composer, { indexId, first }: WatchInput, { stored, at
     to,
     targets: known.filter(({ session }) => session > at && session <= to),
     initialValue: document.base_value,
+    ...bookRounding(document),
     costRate: 0,
     fills: 'all',
     ...(stored === null ? {} : { resume: resumeOf(stored, at) }),

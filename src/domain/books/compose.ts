@@ -1,3 +1,4 @@
+import { dueUnderTexts } from './due-under-texts.js';
 import { dayFrom, formatDay, type Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
 import { panelRow } from '../market/session-market.js';
@@ -20,7 +21,7 @@ export function compose(composer: Composer, { indexId, until, tick }: ComposeInp
   const treatment = composer.treatment(indexId);
   const last = lastAtMost(sm.sessions, until);
   const first = firstPriced(composer, { indexId, until });
-  const due = dueRebalances(document, sm, { first, last });
+  const due = dueUnderTexts(document, sm, { first, last });
   const rule = ruleOf(composer, indexId);
   const decided =
     rule === null

@@ -81,7 +81,8 @@ export interface Composer {
   treatment(indexId: string): TreatmentSpec;
   /** Columns of the index's universe that are priceable on a session, ascending. */
   universe(indexId: string, session: number): Int32Array;
-  decider(indexId: string): Decider;
+  /** @param amendment position of the text that it follows, 0 by default. */
+  decider(indexId: string, amendment?: number): Decider;
   /**
    * Every composition effective on or before the composer's last day.
    * @throws Refusal EMPTY_INDEX, NO_DATA_IN_RANGE, CALENDAR_NOT_COVERED, and what deciders refuse

@@ -1,3 +1,5 @@
+import { composerUnder } from './amended-composer.js';
+import { textsOf } from '../documents/amended-texts.js';
 import type { Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
 import { isOverlayDocument, sourcesOf, type IndexDocument } from '../documents/index-document.js';
@@ -56,6 +58,8 @@ export function createComposer({
 }: ComposerInput): Composer {
   const byId = new Map(Object.entries(documents));
   const deciders = new Map<string, Decider>();
+  /** By index, the decider of its latest decision. */
+  const latest = new Map<string, Decider>();
   const composed = new Map<string, Compositions>();
   const running = new Set<string>();
   const membersOf = membersIn(market);
@@ -77,9 +81,13 @@ export function createComposer({
       return composer.treatment(document.derivation!.source_index_id);
     },
     universe: (indexId, session) => universeOn(composer, membersOf, { indexId, session }),
-    decider(indexId) {
-      let decider = deciders.get(indexId);
-      if (!decider) deciders.set(indexId, (decider = createDecider(composer.document(indexId), composer)));
+    decider(indexId, amendment = 0) {
+      const key = `${indexId} ${amendment}`;
+      const text = textsOf(composer.document(indexId))[amendment]!;
+      let decider = deciders.get(key);
+      if (!decider)
+        deciders.set(key, (decider = createDecider(text.document, composerUnder(composer, text, membersOf))));
+      latest.set(indexId, decider);
       return decider;
     },
     compositions(indexId) {
@@ -110,7 +118,8 @@ export function createComposer({
     riskModel: models,
     composed: () => [...composed.values()],
     seatOf: (indexId, session) => seats?.of(indexId, session) ?? { composer, session },
-    left: (indexId) => (seats ? seats.memory(indexId) : (composer.decider(indexId).memory?.() ?? null)),
+    left: (indexId) =>
+      seats ? seats.memory(indexId) : ((latest.get(indexId) ?? composer.decider(indexId)).memory?.() ?? null),
   };
   const seats = known && createSeats({ composer, known, calendars, createDecider });
   const composeIndex = (indexId: string): Compositions => {

@@ -1,3 +1,4 @@
+import { textsOf } from '../documents/amended-texts.js';
 import { datedFindings, type Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
@@ -31,10 +32,11 @@ export function decideOne(composer: Composer, { indexId, rebalance, known }: Dec
   const seat = composer.seatOf(indexId, rebalance.decision);
   const before = inForce(known, rebalance.session - 1);
   const outgoing = before === undefined ? null : outgoingAt(before, rebalance);
-  const decision = seat.composer.decider(indexId).decide(seat.session, incumbents, outgoing);
+  const decision = seat.composer.decider(indexId, rebalance.amendment).decide(seat.session, incumbents, outgoing);
   if (decision.kind === 'decided') {
     assertHeld(seat.composer.market(indexId), decision.columns, sm);
-    const index = { sm, document: composer.document(indexId), treatment: composer.treatment(indexId) };
+    const { document } = textsOf(composer.document(indexId))[rebalance.amendment ?? 0]!;
+    const index = { sm, document, treatment: composer.treatment(indexId) };
     const composition = takeEffect(index, rebalance, decision);
     if (composition) {
       const findings = datedFindings(decision.findings, rebalance.date);

@@ -10,6 +10,8 @@ export interface DueRebalance {
   readonly session: number;
   readonly decision: number;
   readonly announced: Day | null;
+  /** Position of the text that it follows, where that is not the first: see `textsOf`. */
+  readonly amendment?: number;
   /** What called for it, where that is not the schedule. */
   readonly cause?: 'breach';
 }

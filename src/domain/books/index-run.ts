@@ -1,3 +1,4 @@
+import { bookRounding } from './book-rounding.js';
 import { shareTermsOf } from '../documents/share-terms.js';
 import { growthTerms, type GrowthTerms } from '../index-mathematics/growth-terms.js';
 import type { ReturnVariant } from '../market/market-data.js';
@@ -97,6 +98,7 @@ function simulatedBook({
     to,
     targets: list.filter(({ session }) => session <= to).map((composition) => indexTargets(composition, uncapped)),
     initialValue: document.base_value,
+    ...bookRounding(document),
     costRate: 0,
     fills: 'all',
     ...(roomForWeights ? { roomForWeights } : {}),
@@ -113,11 +115,15 @@ export function indexTargets(
   return { session, columns, weights, ...(basket === undefined ? {} : { basket }) };
 }
 
-/** Whether a definition can move weights by a cap, a floor or group caps. */
+/** Whether a definition can move weights by caps or a floor. */
 export function isCapped({ document }: Pick<Compositions, 'document'>): boolean {
   const weighting = document.pipeline?.weighting;
   return (
-    weighting !== undefined && (weighting.cap !== null || weighting.floor !== null || weighting.group_caps.length > 0)
+    weighting !== undefined &&
+    (weighting.cap !== null ||
+      weighting.floor !== null ||
+      weighting.group_caps.length > 0 ||
+      weighting.ladder_caps !== undefined)
   );
 }
 

@@ -1,5 +1,6 @@
 import { exchangeRates } from '../market/exchange-rates.js';
-import { referenceAt } from '../market/market-data.js';
+import { referenceAt, type MarketData } from '../market/market-data.js';
+import { lastAtMost } from '../numbers/search.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { Day } from '../time/days.js';
 import type { Book } from './book.js';
@@ -34,17 +35,17 @@ export function indexSharesIn(book: Book, currency: string): SharesOf {
 const sharesFor = new WeakMap<Book, WeakMap<Composition, IndexShares>>();
 
 function countShares(book: Book, currency: string): SharesOf {
-  const { sm, from, value, divisor, reinvested, overlay } = book;
+  const { sm, from, value, divisor, exactDivisor, reinvested, overlay } = book;
   const level = reinvested?.levels.price ?? value;
   return (composition) => {
-    const { session, columns, weights } = composition;
+    const { session, columns } = composition;
     const at = session - from;
     const decided = decidedIn(sm, composition);
     if (overlay !== undefined || at < 0 || at >= book.length) return { ...decided, shares: null, factors: null };
     const rates = exchangeRates(sm, currency);
-    const shares = weights.map(
+    const shares = heldWeights(book, composition).map(
       (weight, k) =>
-        (weight * level[at]! * divisor[at]!) /
+        (weight * level[at]! * divisor[at]! * (exactDivisor?.[at] ?? 1)) /
         (sm.carriedClose(session, columns[k]!) * rates.rateAt(session, columns[k]!)),
     );
     const floats = floatShares(sm, session);
@@ -54,6 +55,13 @@ function countShares(book: Book, currency: string): SharesOf {
     });
     return { ...decided, shares, factors };
   };
+}
+
+/** Weights of a composition at its effective close: those of whole shares where they are rounded. */
+function heldWeights(book: Book, { session, columns, weights }: Composition): Float64Array {
+  if (book.shareDecimals === undefined) return weights;
+  const row = (session - book.from) * book.columns.length;
+  return Float64Array.from(columns, (column) => book.weights[row + book.columns.indexOf(column)]!);
 }
 
 /** Compositions that are none of an index: a strategy solves or trades its own. */
@@ -88,5 +96,32 @@ function floatShares(sm: SessionMarket, session: number): (column: number) => nu
       ? referenceAt(reference, sm.identifiers[column]!, 'FREE_FLOAT', sm.sessions[session]!)
       : null;
     return latest(outstanding, column) * (own === own ? own : typeof stated === 'number' ? stated : 1);
+  };
+}
+
+/** Shares outstanding and free float of a security as known on a day, NaN without a share count; a float is 1 without a value. */
+export function indexSharesOutstanding(
+  { fields, reference, dates, identifiers }: MarketData,
+  day: Day,
+): (identifier: string) => { readonly shares: number; readonly float: number } {
+  const last = lastAtMost(dates, day);
+  const columnOf = new Map(identifiers.map((identifier, column) => [identifier, column]));
+  const latest = (panel: Float64Array | undefined, column: number): number => {
+    if (panel === undefined) return Number.NaN;
+    for (let row = last; row >= Math.max(0, last - COUNT_SESSIONS_MAX); row--) {
+      const value = panel[row * identifiers.length + column]!;
+      if (value === value) return value;
+    }
+    return Number.NaN;
+  };
+  const [outstanding, float] = [fields.get('SHARES_OUTSTANDING'), fields.get('FREE_FLOAT')];
+  const isStated = reference.columns.includes('FREE_FLOAT');
+  return (identifier) => {
+    const column = columnOf.get(identifier);
+    const shares = column === undefined ? Number.NaN : latest(outstanding, column);
+    if (column === undefined || shares !== shares) return { shares: Number.NaN, float: Number.NaN };
+    const own = latest(float, column);
+    const stated = isStated ? referenceAt(reference, identifier, 'FREE_FLOAT', day) : null;
+    return { shares, float: own === own ? own : typeof stated === 'number' ? stated : 1 };
   };
 }

@@ -1,3 +1,5 @@
+import { composerUnder } from './amended-composer.js';
+import { textsOf } from '../documents/amended-texts.js';
 import { breachRuleOf } from '../compliance/breach-watch.js';
 import type { Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
@@ -67,9 +69,11 @@ export function createSeats({ composer, known, calendars, createDecider }: Seats
       ...composer,
       market: (indexId) => marketOn({ market, calendars, code: composer.document(indexId).calendar }),
       universe: (indexId, session) => universeOn(own, membersOf, { indexId, session }),
-      decider(indexId) {
-        let decider = deciders.get(indexId);
-        if (!decider) deciders.set(indexId, (decider = createDecider(composer.document(indexId), own)));
+      decider(indexId, amendment = 0) {
+        const key = `${indexId} ${amendment}`;
+        const text = textsOf(composer.document(indexId))[amendment]!;
+        let decider = deciders.get(key);
+        if (!decider) deciders.set(key, (decider = createDecider(text.document, composerUnder(own, text, membersOf))));
         latest.set(indexId, decider);
         return decider;
       },

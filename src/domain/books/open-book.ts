@@ -1,3 +1,4 @@
+import { requireWithholdingRates } from '../index-mathematics/withholding.js';
 import { SESSIONS_AT_ONCE, valuePanelOf } from '#kernels/engines/value-panel.js';
 import { absencesOf } from '../market/absences.js';
 import { exchangeRates, requireRatesAboveZero } from '../market/exchange-rates.js';
@@ -9,7 +10,7 @@ import type { BookInput, BookResume } from './book.js';
 import { bookNames } from './book-names.js';
 import { type BookState, type Order, waitFor, NONE, isOneRunOf } from './book-state.js';
 
-/** @throws Refusal NUMERIC_FAILURE for an exchange rate of 0 or less */
+/** @throws Refusal NUMERIC_FAILURE for an exchange rate of 0 or less, NO_RATE for a dividend without a withholding tax */
 export function openBook(input: BookInput): BookState {
   const { sm, from, to, growth, treatment, targets, indexTerms = growth } = input;
   const { resume } = input;
@@ -17,6 +18,7 @@ export function openBook(input: BookInput): BookState {
     ? bookNames({ sm, targets: [...targets, resume], from: resume.first, to })
     : bookNames({ sm, targets: [...targets, ...pendingColumns(input)], from, to });
   requireRatesAboveZero(sm, columns, { currency: growth.currency, from, to });
+  requireTaxes(input, columns);
   const slotOf = new Int32Array(sm.names).fill(-1);
   columns.forEach((column, slot) => (slotOf[column] = slot));
   const H = columns.length;
@@ -51,6 +53,8 @@ export function openBook(input: BookInput): BookState {
     path: 1,
     carry: 1,
     basketUnit: null,
+    ...roundingState(input),
+    hasEntered: false,
     transfers: { at: [], slot: [], dividends: [], moved: [] },
     ...incomeArrays(input),
     periods: 0,
@@ -63,7 +67,19 @@ export function openBook(input: BookInput): BookState {
     today: undefined,
   };
   if (resume) resumeFrom(state, resume);
+  else state.divisor[0] = input.baseDivisor ?? 1;
   return state;
+}
+
+function requireTaxes({ sm, growth, from, to }: BookInput, columns: Int32Array): void {
+  const span = { from: sm.sessions[from]!, to: sm.sessions[to]! };
+  requireWithholdingRates(sm.market, growth.withholdingTax, { columns, ...span });
+}
+
+/** Memory for what rounding the divisor of an index does. */
+function roundingState({ rounding, growth, from, to }: BookInput): Pick<BookState, 'roundedBy' | 'exactDivisor'> {
+  const isRounded = rounding?.divisor !== undefined && growth.reinvestment === 'index';
+  return { roundedBy: 1, exactDivisor: isRounded ? new Float64Array(to - from + 1).fill(1) : null };
 }
 
 /** What a book has on every session, and its rows of weights. */
@@ -140,6 +156,8 @@ function resumeFrom(state: BookState, { end, orders }: BookResume): void {
   state.path = end.path;
   state.carry = end.carry;
   state.basketUnit = end.basketUnit;
+  state.roundedBy = end.roundedBy ?? 1;
+  if (state.exactDivisor) state.exactDivisor[0] = state.roundedBy;
   state.paths[0] = end.path * end.carry;
   if (state.reinvested && end.levels) {
     const { levels } = state.reinvested;

@@ -1,3 +1,4 @@
+import { periodsPerYear } from '../calendars/periods-per-year.js';
 import { civilOf, dayFrom, formatDay } from '../time/days.js';
 import { exchangeRates, majorUnit, pairOf, rateNotAboveZero, rateSeries } from '../market/exchange-rates.js';
 import { ratesOfSeries } from '../market/interest-rates.js';
@@ -32,6 +33,7 @@ export function overlayContext(
     days,
     dateOf,
     baseValue: document.base_value,
+    periods: periodsPerYear(sm.calendar.sessions),
     sources: beneath.map(({ gross, from }) => ({
       growth: gross.slice(first - from, to + 1 - from).fill(1, 0, 1),
       before: gross.slice(1, first - from + 1),

@@ -1,3 +1,4 @@
+import { roundDivisor, roundShares } from './book-rounding.js';
 import type { Book, BookInput, PendingNames } from './book.js';
 import { closeSession, findGaps } from './book-close.js';
 import { driftTo } from './book-drift.js';
@@ -24,6 +25,8 @@ export function simulateBook(input: BookInput): Book {
     const targets = state.targetsOn.get(session);
     findGaps(state, session, targets);
     closeSession(state, session, targets);
+    if (state.hasEntered) roundEntered(state, session);
+    roundDivisor(state, session);
     if (session === input.followedFrom) pending = followedOn(state, session);
     state.counts[at] = state.count;
     if (tick && at % TICK_SESSIONS === 0) tick(at / (to - from + 1));
@@ -69,7 +72,16 @@ export function simulateBook(input: BookInput): Book {
     path: paths,
     unfilled: orders,
     ...earnedBeside(state),
+    ...(input.rounding?.shares === undefined ? {} : { shareDecimals: input.rounding.shares }),
   };
+}
+
+/** Rounds the index shares of securities that were spun off on the session. */
+function roundEntered(state: BookState, session: number): void {
+  state.hasEntered = false;
+  if (state.input.rounding?.shares === undefined) return;
+  roundShares(state, session);
+  beginHoldingPeriod(state, session);
 }
 
 /** Lets a portfolio follow a book from a close on. @returns what it waits for then */
@@ -85,7 +97,8 @@ function earnedBeside({
   gross,
   transfers,
   reinvested,
-}: BookState): Pick<Book, 'drift' | 'transfers' | 'reinvested'> {
+  exactDivisor,
+}: BookState): Pick<Book, 'drift' | 'transfers' | 'reinvested' | 'exactDivisor'> {
   return {
     ...(drift === gross ? {} : { drift }),
     ...(transfers.at.length === 0
@@ -99,5 +112,6 @@ function earnedBeside({
           },
         }),
     ...(reinvested === null ? {} : { reinvested }),
+    ...(exactDivisor === null ? {} : { exactDivisor }),
   };
 }

@@ -193,6 +193,7 @@ function displayType(schema: z.ZodType): ParameterSpec['type'] {
     return schema.format === 'safeint' || schema.format === 'int32' ? 'integer' : 'number';
   if (literals(schema) !== null) return 'integer';
   if (schema instanceof z.ZodBoolean) return 'boolean';
+  if (schema instanceof z.ZodUnion && schema.options.some((option) => option instanceof z.ZodNumber)) return 'number';
   // A text that may be an object with more: forms offer the text.
   if (schema instanceof z.ZodUnion && schema.options.some(isText) && schema.options.some(isObject)) return 'string';
   return isText(schema) ? 'string' : 'json';

@@ -1,6 +1,15 @@
 import { breachRuleOf } from '../compliance/breach-watch.js';
-import { keepingCap, unkeptByEqual, unkeptUnderCap, type UnkeptRow } from '../compliance/kept-by-weighting.js';
-import { DEFAULT_LIMIT_RULE, LIMIT_RULE_NAMES } from '../compliance/rules.js';
+import {
+  keepingCap,
+  unkeptByEqual,
+  unkeptUnderCap,
+  unkeptUnderLadder,
+  type UnkeptRow,
+} from '../compliance/kept-by-weighting.js';
+import { DEFAULT_LIMIT_RULE, LIMIT_RULE_NAMES, type LimitRuleName } from '../compliance/rules.js';
+import { requested } from '../datapoints/field-use.js';
+import { asNode, type ExpressionNode } from '../datapoints/expressions/tree.js';
+import type { WeightingSpec } from '../documents/weighting-spec.js';
 import { smallValue, type Finding } from '../refusals/findings.js';
 import { equalWeight } from '../rules/weighting/equal-weight.js';
 import { error, isObject } from './index-context.js';
@@ -34,19 +43,45 @@ export function unkeptFindings(document: IndexDocument): Finding[] {
   if (!isRuleDocument(document)) return [];
   const rule = breachRuleOf(document.pipeline.treatment);
   if (rule === null) return [];
-  const { type, cap } = document.pipeline.weighting;
+  const { weighting } = document.pipeline;
   const count = securitiesOf(document);
-  const isEqual = type === equalWeight.type;
+  const isEqual = weighting.type === equalWeight.type;
   if (isEqual && count === null) return [];
-  const unkept = isEqual ? unkeptByEqual(rule, count!) : unkeptUnderCap(rule, cap ?? 1);
+  const unkept = isEqual ? unkeptByEqual(rule, count!) : unkeptUnder(rule, weighting);
   if (unkept === null) return [];
-  const [path, why] = isEqual
-    ? ['pipeline.weighting', `Equal weights of ${count} securities are`]
-    : cap === null
-      ? ['pipeline.weighting.cap', 'Weights without a cap may be']
-      : ['pipeline.weighting.cap', `Weights capped at ${percent(cap)} may be`];
-  const message = `${why} beyond ${rule} on the day they are decided: ${reachSentence(unkept)}. A rebalance onto such weights ends no breach; ${isEqual ? 'weights' : 'a cap'} of at most ${percent(keepingCap(rule))} ${isEqual ? 'keep' : 'keeps'} the rule.`;
-  return [{ severity: 'warning', code: 'LIMIT_NOT_KEPT', path, message, ...smallValue(cap) }];
+  const [path, why, remedy] = isEqual
+    ? ['pipeline.weighting', `Equal weights of ${count} securities are`, 'weights of at most']
+    : reasonOf(weighting);
+  const most = percent(keepingCap(rule));
+  const message = `${why} beyond ${rule} on the day they are decided: ${reachSentence(unkept)}. A rebalance onto such weights ends no breach; ${remedy} ${most} ${isEqual ? 'keep' : 'keeps'} the rule.`;
+  return [{ severity: 'warning', code: 'LIMIT_NOT_KEPT', path, message, ...smallValue(capBound(weighting)) }];
+}
+
+function unkeptUnder(rule: LimitRuleName, weighting: WeightingSpec): UnkeptRow | null {
+  const { ladder_caps: ladder } = weighting;
+  return ladder === undefined ? unkeptUnderCap(rule, capBound(weighting) ?? 1) : unkeptUnderLadder(rule, ladder);
+}
+
+/** The largest weight that the cap of a weighting allows, as far as it states a number; null for any. */
+function capBound({ cap }: WeightingSpec): number | null {
+  const bound = cap === null ? Infinity : typeof cap === 'number' ? cap : boundOf(asNode(requested(cap)));
+  return bound < 1 ? bound : null;
+}
+
+/** The largest value of an expression: a constant, or the least of those in a minimum. */
+function boundOf(node: ExpressionNode): number {
+  if (node.node === 'value') return typeof node.value === 'number' ? node.value : Infinity;
+  if (node.node !== 'function' || node.name !== 'min' || node.window !== undefined) return Infinity;
+  return Math.min(...node.operands.map(boundOf));
+}
+
+function reasonOf(weighting: WeightingSpec): readonly [string, string, string] {
+  const path = 'pipeline.weighting';
+  if (weighting.ladder_caps !== undefined)
+    return [`${path}.ladder_caps`, 'Weights under these caps in stages may be', 'a cap of at most'];
+  const bound = capBound(weighting);
+  const why = bound === null ? 'Weights without a cap may be' : `Weights capped at ${percent(bound)} may be`;
+  return [`${path}.cap`, why, 'a cap of at most'];
 }
 
 function reachSentence({ row, value }: UnkeptRow): string {

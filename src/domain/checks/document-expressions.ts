@@ -11,6 +11,7 @@ import { circleIn, readsTooMuch } from '../datapoints/expressions/reads.js';
 import { checkShape } from '../schema/shape.js';
 import type { ExpressionNode } from '../datapoints/expressions/tree.js';
 import { withTrees } from '../documents/expression-texts.js';
+import { WeightingSpec } from '../documents/weighting-spec.js';
 import { derivationWithTrees, rowWithTrees, type ReadRow } from '../documents/request-expressions.js';
 import { error, isObject, type Raw } from './index-context.js';
 
@@ -43,6 +44,18 @@ export function documentWithTrees(sent: Raw, market: MarketData | undefined): Bo
   return { body, findings, texts };
 }
 
+/** Members of a weighting beside its class that are expressions. */
+const WeightingLimits = WeightingSpec.pick({ cap: true, phase_in: true });
+
+/** A weighting whose cap is a number where its expression is one. */
+function withNumber(weighting: Raw): Raw {
+  const { cap } = weighting;
+  // What cannot be read has no text.
+  return isObject(cap) && cap['node'] === 'value' && typeof cap['value'] === 'number' && 'text' in cap
+    ? { ...weighting, cap: cap['value'] }
+    : weighting;
+}
+
 function pipelineWithTrees(pipeline: Raw, read: ReadRow): Raw {
   const { selection, weighting } = pipeline;
   const rows = Array.isArray(selection)
@@ -50,7 +63,10 @@ function pipelineWithTrees(pipeline: Raw, read: ReadRow): Raw {
         rowWithTrees(row, selectionClassOf, { path: `pipeline.selection[${i}]`, read }),
       )
     : selection;
-  const weighed = rowWithTrees(weighting, weightingClassOf, { path: 'pipeline.weighting', read });
+  const ofClass = rowWithTrees(weighting, weightingClassOf, { path: 'pipeline.weighting', read });
+  const weighed = isObject(ofClass)
+    ? withNumber(read(WeightingLimits, ofClass, { path: 'pipeline.weighting' }) as Raw)
+    : ofClass;
   return {
     ...pipeline,
     ...(rows === undefined ? {} : { selection: rows }),

@@ -1,3 +1,4 @@
+import { taxFindings } from './withholding-on-market.js';
 import { dayFrom, formatDay } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
@@ -44,6 +45,7 @@ export function marketFindings(
     ...(document.universe === undefined
       ? []
       : universeOnMarket(document.universe, market, { severity, path: 'universe' })),
+    ...taxFindings(document, market, severity),
     ...missingRates(market, document).map((pair): Finding => ({
       severity: 'warning',
       code: 'FX_MISSING',

@@ -5,6 +5,11 @@ import { error, isObject, type IndexContext, type Raw } from './index-context.js
 import { isDerivedDocument, type IndexDocument } from '../documents/index-document.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';
 import { optimisationFindings } from '../documents/optimisation-spec.js';
+import { isBoundPath } from '../constraints/bound-path.js';
+import { checkParams } from '../catalogue/check-params.js';
+import { findConstraintClass } from '../constraints/catalogue.js';
+import { RelaxEntry, stepParams } from '../constraints/relax-step.js';
+import { unknownMembers } from './unknown-members.js';
 import { referenceFindings } from './validate-reference.js';
 
 /** The source, the objective and the constraint rows of a derived index. */
@@ -28,6 +33,7 @@ export function derivationFindings(derivation: Raw, body: Raw, { indexOf, replac
   }
   findings.push(...optimisationFindings(derivation, 'derivation.'));
   if (Array.isArray(constraints)) findings.push(...constraintFindings(constraints));
+  findings.push(...relaxFindings(derivation['relax'], constraints));
   return findings;
 }
 
@@ -47,16 +53,52 @@ function constraintFindings(rows: readonly unknown[]): Finding[] {
   if (shaped.every(({ success }) => success))
     return validateConstraints(
       shaped.map(({ data }) => data!),
-      { path: 'derivation.constraints' },
+      { path: 'derivation.constraints', followPaths: true },
     );
   return shaped.flatMap(({ data }, i) =>
     data === undefined
       ? []
-      : validateConstraints([data], { path: 'derivation.constraints' }).map((finding) => ({
+      : validateConstraints([data], { path: 'derivation.constraints', followPaths: true }).map((finding) => ({
           ...finding,
           path: finding.path.replace('[0]', `[${i}]`),
         })),
   );
+}
+
+/** Rows that are not there, steps that their class does not accept, and members that are not known. */
+function relaxFindings(relax: unknown, constraints: unknown): Finding[] {
+  if (!Array.isArray(relax)) return [];
+  const rows = (Array.isArray(constraints) ? constraints : []).flatMap(
+    (row) => ConstraintRow.safeParse(row).data ?? [],
+  );
+  return relax.flatMap((given: unknown, i): Finding[] => {
+    const path = `derivation.relax[${i}]`;
+    const unknown = unknownMembers(given, Object.keys(RelaxEntry.shape), path);
+    const entry = RelaxEntry.safeParse(given).data;
+    if (entry === undefined) return unknown;
+    const row = rows.find(({ id }) => id === entry.row);
+    if (row !== undefined) return [...unknown, ...stepsFindings(row, entry, path)];
+    const accepted = rows.map(({ id }) => id).filter((id) => id !== '');
+    const message = `${path}.row is ${entry.row}, which is no id of a constraint row; the accepted set is ${accepted.join(', ')}.`;
+    return [...unknown, error('NOT_IN_CHOICES', `${path}.row`, message, { accepted, value: entry.row })];
+  });
+}
+
+function stepsFindings(row: ConstraintRow, { steps }: RelaxEntry, path: string): Finding[] {
+  const entry = findConstraintClass(row.type);
+  if (entry === undefined) return [];
+  return steps.flatMap((step, k): Finding[] => {
+    const at = `${path}.steps[${k}]`;
+    const params = stepParams(entry, step);
+    if (params !== undefined && Object.values(params).some(isBoundPath))
+      return [
+        error('WRONG_TYPE', at, `${at} follows a path, which a step cannot; a number is needed.`, { row_id: row.id }),
+      ];
+    if (params !== undefined)
+      return checkParams(entry.params, { ...row.params, ...params }, { path: at, rowId: row.id }).findings;
+    const message = `${at} is ${JSON.stringify(step)}: a row of the class ${row.type} has no main limit, an object with its parameters is needed.`;
+    return [error('WRONG_TYPE', at, message, { row_id: row.id, value: step })];
+  });
 }
 
 /** Fields that a derived index copies from its parent at creation and keeps when the parent changes. */

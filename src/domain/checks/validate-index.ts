@@ -1,3 +1,5 @@
+import { amendmentFindings } from './amendment-findings.js';
+import { roundingFindings } from './rounding-findings.js';
 import type { z } from 'zod';
 import { checkParams } from '../catalogue/check-params.js';
 import { hasErrors, orderFindings, smallValue, type Finding } from '../refusals/findings.js';
@@ -27,6 +29,7 @@ import { derivationFindings, inheritanceFindings, sourceDropped } from './valida
 import { documentWithTrees, placedInTexts } from './document-expressions.js';
 import { unknownMembers } from './unknown-members.js';
 import { calledReferences } from './validate-reference.js';
+import { weightingFindings } from './weighting-findings.js';
 import { universeFindings } from './validate-universe.js';
 
 export interface CheckedIndex {
@@ -42,7 +45,7 @@ export interface CheckedIndex {
  */
 export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
   const { body, texts, findings: ofTexts } = documentWithTrees(withOverlayCurrency(sent, context), context.market);
-  const shaped = checkShape(IndexDocument, body, { unknownFields: 'warning', strictMember: 'overlay' });
+  const shaped = checkShape(IndexDocument, body, { unknownFields: 'warning', strictMembers: STRICT_MEMBERS });
   const tooLarge = nonFiniteFindings(body);
   const findings = [
     ...tooLarge,
@@ -55,6 +58,8 @@ export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
     ...overlayFindings(body, context),
     ...universeFindings(body, context),
     ...rebalanceFindings(body['rebalance']),
+    ...roundingFindings(body),
+    ...amendmentFindings(body, (text) => validateIndex(text, context).findings),
     ...ofTexts,
     ...calledReferences(body, context.indexOf),
     ...idleDatapoints(body),
@@ -85,6 +90,9 @@ function idleDatapoints(body: Raw): Finding[] {
   const message = 'datapoints has no effect: an overlay reads the level of the index beneath alone.';
   return [{ severity: 'warning', code: 'NO_EFFECT', path: 'datapoints', message }];
 }
+
+/** Members of a document that older clients do not send: what is unknown in them is an error. */
+const STRICT_MEMBERS = ['overlay', 'rounding', 'amendments'];
 
 /** Documents of bodies that cannot change. */
 const documentsOf = new WeakMap<object, IndexDocument>();
@@ -185,14 +193,7 @@ function pipelineFindings(pipeline: Raw): Finding[] {
   const weighting = pipeline['weighting'];
   if (!isObject(weighting)) return findings;
   findings.push(...rowFindings(weighting, 'pipeline.weighting', weightingClassOf, WEIGHTING_CLASSES));
-  const { floor, cap } = weighting;
-  if (typeof floor === 'number' && typeof cap === 'number' && floor > cap) {
-    findings.push(
-      error('EMPTY_RANGE', 'pipeline.weighting.floor', `The floor of ${floor} is above the cap of ${cap}.`, {
-        value: floor,
-      }),
-    );
-  }
+  findings.push(...weightingFindings(weighting));
   return findings;
 }
 

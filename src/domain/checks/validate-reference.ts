@@ -1,3 +1,4 @@
+import { textsOf } from '../documents/amended-texts.js';
 import { smallValue, type Finding } from '../refusals/findings.js';
 import { error, type IndexContext, type Raw } from './index-context.js';
 import type { IndexDocument } from '../documents/index-document.js';
@@ -5,7 +6,7 @@ import { calledIndices, namedIndices } from '../documents/named-indices.js';
 
 /** The indices that a document's universe, derivation, overlay or expressions refer to: that which it derives from first. */
 export function referencesOf(document: IndexDocument): readonly string[] {
-  return [...new Set(namedIndices(document).map(({ id }) => id))];
+  return [...new Set(textsOf(document).flatMap(({ document: text }) => namedIndices(text).map(({ id }) => id)))];
 }
 
 /** Indices that the expressions of a body refer to, and that are not stored or lead back to it. */

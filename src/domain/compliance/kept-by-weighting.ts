@@ -21,6 +21,27 @@ export function unkeptUnderCap(rule: LimitRuleName, most: number): UnkeptRow | n
   return unkeptBy(rule, [...Array<number>(count).fill(cap), ...(rest > TOLERANCE ? [rest] : [])]);
 }
 
+/** Caps in stages as far as they bound weights. */
+export interface StagedCaps {
+  readonly single?: { readonly above: number } | undefined;
+  readonly group?: { readonly each_above: number; readonly together_above: number } | undefined;
+}
+
+/** The same of caps in stages: large weights up to their sum together, the others at their cap. */
+export function unkeptUnderLadder(rule: LimitRuleName, { single, group }: StagedCaps): UnkeptRow | null {
+  const most = single?.above ?? 1;
+  if (group === undefined || group.each_above >= most) return unkeptUnderCap(rule, most);
+  const { each_above: each, together_above: together } = group;
+  const large = Array<number>(Math.floor(together / most + TOLERANCE)).fill(most);
+  const last = together - large.length * most;
+  if (last > each + TOLERANCE) large.push(last);
+  const rest = 1 - large.reduce((sum, weight) => sum + weight, 0);
+  const cap = Math.max(each, LEAST_CAP);
+  const others = Array<number>(Math.max(0, Math.floor(rest / cap + TOLERANCE))).fill(cap);
+  const left = rest - others.length * cap;
+  return unkeptBy(rule, [...large, ...others, ...(left > TOLERANCE ? [left] : [])]);
+}
+
 /** The same of equal weights. */
 export function unkeptByEqual(rule: LimitRuleName, count: number): UnkeptRow | null {
   return unkeptBy(rule, Array<number>(count).fill(1 / count));

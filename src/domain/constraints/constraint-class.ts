@@ -52,6 +52,13 @@ export interface RowContext {
   covers?(name: number): boolean;
 }
 
+/** A portfolio with the datapoints of its securities. */
+export interface MeasuredPortfolio {
+  readonly weights: Float64Array;
+  /** NaN where missing. */
+  numbers(field: string | DatapointExpression): Float64Array;
+}
+
 /** One constraint class: everything the service knows of it. */
 export interface ConstraintClass<P extends z.ZodObject = z.ZodObject> extends CatalogueEntry {
   readonly category: 'constraint';
@@ -63,11 +70,15 @@ export interface ConstraintClass<P extends z.ZodObject = z.ZodObject> extends Ca
   readonly tradesFromPrevious?: true;
   /** Set where its rows measure scenarios, with the parameters that say which. */
   readonly readsScenarios?: true;
+  /** Set where a limit given as one number bounds both sides: `lower` by its negative. */
+  readonly isSymmetric?: true;
   readonly params: P;
   /** The same of a row that is watched and not solved for, where its bounds are wider. */
   readonly watched?: P;
   /** Rows of the program; an expanding class gives one per member. */
   toRows(params: z.output<P>, context: RowContext): ProgramRow[];
+  /** What the bounds of a row of the class are about, of a portfolio; of a class whose bounds may follow a path. */
+  measureOf?(params: z.output<P>, portfolio: MeasuredPortfolio): number;
 }
 
 /** Keeps the parameter types of an entry for its `toRows`. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { FindingCode } from '../refusals/findings.js';
 import { AssetIdentifier } from '../schema/shape.js';
+import { BoundPath } from './bound-path.js';
 import { NumberExpression } from '../datapoints/expressions/expression.js';
 
 /**
@@ -75,9 +76,20 @@ export const reference = z.enum(['index', 'previous', 'held']).default('index').
   help: 'Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.',
 });
 
+/** A side of a row that may follow a path. */
+export const side = z.union([z.number(), BoundPath]).nullable().default(null);
+
+/** A bound as a number; paths are resolved before rows are made. */
+export function numberOf(bound: number | BoundPath): number {
+  if (typeof bound !== 'number') throw new Error('a bound along a path was not resolved');
+  return bound;
+}
+
+type Bound = number | BoundPath | null;
+
 interface Range {
-  readonly lower: number | null;
-  readonly upper: number | null;
+  readonly lower: Bound;
+  readonly upper: Bound;
 }
 
 /** Arguments of a schema's `refine`: what must hold, and the finding when it does not. */
@@ -88,7 +100,7 @@ export type Refinement<T> = [
 
 /** Lower at most upper. */
 export const notEmpty: Refinement<Range> = [
-  ({ lower, upper }) => lower === null || upper === null || lower <= upper,
+  ({ lower, upper }) => typeof lower !== 'number' || typeof upper !== 'number' || lower <= upper,
   {
     path: ['upper'],
     params: { finding: 'EMPTY_RANGE' },

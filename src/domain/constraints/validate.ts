@@ -1,3 +1,4 @@
+import { isBoundPath } from './bound-path.js';
 import { assetsNamed } from '../catalogue/assets-named.js';
 import { checkParams } from '../catalogue/check-params.js';
 import type { ConstraintRow } from './constraint-row.js';
@@ -13,6 +14,8 @@ export interface ConstraintCheck {
   readonly identifiers?: ReadonlySet<string>;
   /** Whether the rows are watched and not solved for. */
   readonly areWatched?: boolean;
+  /** Whether bounds may follow a path: of rows that are solved for from one date to the next. */
+  readonly followPaths?: boolean;
 }
 
 /** Everything that is wrong with a list of constraint rows, in served order. */
@@ -22,7 +25,10 @@ export function validateConstraints(rows: readonly ConstraintRow[], check: Const
   return orderFindings([...findings, ...repeatedIds(rows, path)]);
 }
 
-function validateRow(row: ConstraintRow, { path, identifiers, areWatched = false }: ConstraintCheck): Finding[] {
+function validateRow(
+  row: ConstraintRow,
+  { path, identifiers, areWatched = false, followPaths = false }: ConstraintCheck,
+): Finding[] {
   const entry = findConstraintClass(row.type);
   const row_id = row.id === '' ? null : row.id;
   if (entry === undefined) {
@@ -33,8 +39,19 @@ function validateRow(row: ConstraintRow, { path, identifiers, areWatched = false
     ];
   }
   const params = areWatched ? (entry.watched ?? entry.params) : entry.params;
-  const { findings } = checkParams(params, row.params, { path: `${path}.params`, rowId: row_id });
+  const { findings: ofParams } = checkParams(params, row.params, { path: `${path}.params`, rowId: row_id });
+  const findings = followPaths ? ofParams : [...ofParams, ...unreadPaths(row, path)];
   return identifiers === undefined ? findings : [...findings, ...strangers(row, entry, { path, identifiers })];
+}
+
+/** Bounds along a path where there is one date alone. */
+function unreadPaths({ id, params }: ConstraintRow, path: string): Finding[] {
+  return Object.entries(params).flatMap(([name, value]): Finding[] => {
+    if (!isBoundPath(value)) return [];
+    const at = `${path}.params.${name}`;
+    const message = `${at} follows a path, which rows of a derived index alone can; a number is needed.`;
+    return [{ severity: 'error', code: 'WRONG_TYPE', path: at, row_id: id === '' ? null : id, message }];
+  });
 }
 
 /** Warnings for names that are not constituents. */

@@ -11,10 +11,9 @@ export interface BeforeAction {
   /** In the currency of the action, of a share as it is on its ex-date. */
   readonly price: number;
   readonly variant: ReturnVariant;
-  readonly treatment: Pick<
-    TreatmentSpec,
-    'reinvestment' | 'special_dividends' | 'splits' | 'spin_offs' | 'delisting' | 'withholding_tax'
-  >;
+  readonly treatment: Pick<TreatmentSpec, 'reinvestment' | 'special_dividends' | 'splits' | 'spin_offs' | 'delisting'>;
+  /** Fraction that is withheld from an ordinary dividend of the security. */
+  readonly withheld: number;
   readonly growth: GrowthTerms;
   /** Whether what is spun off is in the prices already: nothing enters the index for it then. */
   readonly isTotal?: boolean;
@@ -131,14 +130,14 @@ export function taken(
 /** Fraction of an ordinary dividend that a level reinvests. Short positions pay it whole. */
 export function reinvestedOf(
   variant: ReturnVariant,
-  { weight, treatment }: { readonly weight: number; readonly treatment: Pick<TreatmentSpec, 'withholding_tax'> },
+  { weight, withheld }: { readonly weight: number; readonly withheld: number },
 ): number {
-  return { price: 0, total: 1, net: weight < 0 ? 1 : 1 - treatment.withholding_tax }[variant];
+  return { price: 0, total: 1, net: weight < 0 ? 1 : 1 - withheld }[variant];
 }
 
 /** An adjusted previous close: index shares by the terms, and the divisor by what market value they leave. */
 function afterOpening(action: CorporateAction, { weight, price, growth }: BeforeAction): ProForma {
-  const effect = effectOf(action, 'none', growth);
+  const effect = effectOf(action, 'none', growth, 0);
   if (effect === undefined) return { ...UNCHANGED, weight };
   const opening = openingFactor(effect, price, growth);
   const divisor = 1 + weight * (opening - 1);

@@ -1,3 +1,4 @@
+import { periodsPerYear } from '../calendars/periods-per-year.js';
 import type { Day } from '../time/days.js';
 import type { ReferenceValue } from '../market/market-data.js';
 import { referenceSpells, type ReferenceSpell } from '../market/reference-spells.js';
@@ -135,7 +136,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
       return known;
     },
     marketReturns,
-    rolling: terms.followed && createRollingStatistics(table, terms.followed),
+    rolling: terms.followed && createRollingStatistics(table, terms.followed, periodsPerYear(sm.calendar.sessions)),
     dividends: () => (dividends ??= dividendHistory(sm.market)),
   };
   const named = namedDatapoints(terms.datapoints);

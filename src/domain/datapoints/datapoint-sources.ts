@@ -1,4 +1,4 @@
-import { LIMITS } from '../refusals/limits.js';
+import { periodsPerYear } from '../calendars/periods-per-year.js';
 import type { ReferenceValue } from '../market/market-data.js';
 import { spellAt, type ReferenceSpell } from '../market/reference-spells.js';
 import type { SessionMarket } from '../market/session-market.js';
@@ -77,10 +77,12 @@ export const isMoney = (name: string): boolean => MONEY.has(name);
 /** Datapoints made of growth factors, which are in index currency. */
 export const GROWTH_BASED: ReadonlySet<string> = new Set(['RETURN', 'PRICE_RETURN', 'VOLATILITY', 'MOMENTUM', 'BETA']);
 
-const annualised: Statistic = (windows, out) => {
-  deviation(windows, out);
-  for (let k = 0; k < out.length; k++) out[k]! *= Math.sqrt(LIMITS.PERIODS_PER_YEAR);
-};
+const annualised =
+  (periods: number): Statistic =>
+  (windows, out) => {
+    deviation(windows, out);
+    for (let k = 0; k < out.length; k++) out[k]! *= Math.sqrt(periods);
+  };
 
 export function sourceOf({ sm, table }: Shared, field: FieldRequest): Source {
   const found = resolve(sm.market, field);
@@ -93,7 +95,10 @@ export function sourceOf({ sm, table }: Shared, field: FieldRequest): Source {
   const name = field.name as DerivedName; // resolved as derived
   if (name === 'BETA') return { kind: 'beta' };
   // A return is its growth factor less one, so both deviate alike.
-  if (name === 'VOLATILITY') return { kind: 'windowed', statistic: annualised, isWhole: false };
+  if (name === 'VOLATILITY') {
+    const statistic = annualised(periodsPerYear(sm.calendar.sessions));
+    return { kind: 'windowed', statistic, isWhole: false };
+  }
   if (name === 'MOMENTUM') return { kind: 'windowed', statistic: product, isWhole: true };
   const series = table.derived(name);
   return { kind: 'series', series, trailing: isSessionReturn(name) ? table.returns(name) : series, isClose: false };

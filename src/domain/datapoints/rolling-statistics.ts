@@ -39,11 +39,13 @@ const CONSTANT = 1e-12;
 /**
  * Statistics of windows that roll on from session to session.
  * @param followed names that are asked for at some time, ascending
+ * @param periods sessions of a year
  * @source the definitions of `aggregates.ts` and `beta.ts`, which these agree with up to rounding
  */
 export function createRollingStatistics(
   table: Pick<SeriesTable, 'returns' | 'growth'>,
   followed: Int32Array,
+  periods: number = LIMITS.PERIODS_PER_YEAR,
 ): RollingStatistics {
   // Names that come and go move nothing where all are followed: each costs a session what one held costs a window.
   const placesOf = placesAmong(followed);
@@ -57,7 +59,7 @@ export function createRollingStatistics(
     volatilities({ columns, ...window }) {
       const places = placesOf(columns);
       const sums = places && ofVolatility(window, null, (squares ??= squaresOf(returnsOn)));
-      return sums && volatilitiesOf(sums, places, Math.max(2, window.observationsMin));
+      return sums && volatilitiesOf(sums, places, { enough: Math.max(2, window.observationsMin), periods });
     },
     growth({ columns, ...window }) {
       const places = placesOf(columns);
@@ -93,9 +95,13 @@ function placesAmong(followed: Int32Array): (columns: Int32Array) => Int32Array 
 }
 
 /** @param sums count, sum and sum of squares of each name */
-function volatilitiesOf(sums: Float64Array, places: Int32Array, enough: number): Float64Array {
+function volatilitiesOf(
+  sums: Float64Array,
+  places: Int32Array,
+  { enough, periods }: { readonly enough: number; readonly periods: number },
+): Float64Array {
   const values = new Float64Array(places.length);
-  const year = Math.sqrt(LIMITS.PERIODS_PER_YEAR);
+  const year = Math.sqrt(periods);
   for (let i = 0; i < values.length; i++) {
     const at = 3 * places[i]!;
     const count = sums[at]!;

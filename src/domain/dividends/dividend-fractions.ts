@@ -1,3 +1,4 @@
+import { withheldIn, type WithholdingTax } from '../index-mathematics/withholding.js';
 import { sharesToCome } from '../corporate-actions/share-basis.js';
 import type { Day } from '../time/days.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
@@ -15,6 +16,8 @@ export interface DividendFraction {
   readonly dividend: number;
   /** Cash of one unit of value at the close before, both in the currency of the index. */
   readonly fraction: number;
+  /** Fraction of it that is withheld. */
+  readonly withheld: number;
   readonly status: ActionStatus | null;
   readonly announcedDay: Day | null;
 }
@@ -23,6 +26,7 @@ export interface DividendFraction {
 export interface DividendTerms {
   readonly currency: string;
   readonly splits: TreatmentSpec['splits'];
+  readonly withholding: WithholdingTax;
 }
 
 /**
@@ -32,6 +36,7 @@ export interface DividendTerms {
  */
 export function dividendsPaid(sm: SessionMarket, terms: DividendTerms): DividendFraction[] {
   const rates = exchangeRates(sm, terms.currency);
+  const withheldOf = withheldIn(sm.market, terms.withholding);
   const { all, starts } = sm.actions;
   return all.flatMap(({ session, column, action }): DividendFraction[] => {
     if (action.type !== 'DIVIDEND' || session <= sm.first) return [];
@@ -46,7 +51,7 @@ export function dividendsPaid(sm: SessionMarket, terms: DividendTerms): Dividend
         terms,
       );
     const fraction = cash / before;
-    return Number.isFinite(fraction) ? [entry(action, sm.sessions[session]!, fraction)] : [];
+    return Number.isFinite(fraction) ? [entry(action, sm.sessions[session]!, { fraction, withheldOf })] : [];
   });
 }
 
@@ -56,6 +61,7 @@ export function dividendsPaid(sm: SessionMarket, terms: DividendTerms): Dividend
  */
 export function dividendsToCome(sm: SessionMarket, session: number, terms: DividendTerms): DividendFraction[] {
   const rates = exchangeRates(sm, terms.currency);
+  const withheldOf = withheldIn(sm.market, terms.withholding);
   const day = sm.sessions[session]!;
   const shares = sharesToCome(sm, session, terms.splits);
   const known = sm.market.actions.filter(
@@ -68,7 +74,7 @@ export function dividendsToCome(sm: SessionMarket, session: number, terms: Divid
     const rate = rates.isNative(column) ? 1 : rates.rateAt(session, column);
     const price = sm.carriedClose(session, column) * rate;
     const fraction = (action.value * rate * shares(action.identifier, action.exDay)) / price;
-    return Number.isFinite(fraction) ? [entry(action, action.exDay, fraction)] : [];
+    return Number.isFinite(fraction) ? [entry(action, action.exDay, { fraction, withheldOf })] : [];
   });
 }
 
@@ -78,7 +84,12 @@ function ratioOf({ market }: SessionMarket, actions: readonly CorporateAction[],
   return actions.reduce((ratio, { type, value }) => (ACTION_KINDS[type] === 'ratio' ? ratio * value : ratio), 1);
 }
 
-function entry(action: CorporateAction, day: Day, fraction: number): DividendFraction {
+interface Worth {
+  readonly fraction: number;
+  readonly withheldOf: ReturnType<typeof withheldIn>;
+}
+
+function entry(action: CorporateAction, day: Day, { fraction, withheldOf }: Worth): DividendFraction {
   const { identifier, exDay, value: dividend, status, announcedDay } = action;
-  return { identifier, exDay, day, dividend, fraction, status, announcedDay };
+  return { identifier, exDay, day, dividend, fraction, withheld: withheldOf(identifier, day), status, announcedDay };
 }

@@ -125,11 +125,34 @@ const DECLARED_FIELDS = [
 export type DeclaredDataset = Pick<DatasetDocument, (typeof DECLARED_FIELDS)[number]> &
   Partial<Pick<DatasetDocument, 'versions_kept'>>;
 
-/** @param body a stored document; fields of later versions of the engine are null where it has none */
+/**
+ * The declared part of a store, without the password of its source: a version outlives the password that it was written
+ * with.
+ * @param body a stored document; fields of later versions of the engine are null where it has none
+ */
 export function declaredOf(body: unknown): DeclaredDataset {
   const document = body as Partial<DatasetDocument>;
   const fields = DECLARED_FIELDS.map((field) => [field, document[field] ?? null]);
-  const { versions_kept: kept } = document;
-  // Left out where all are kept: a store of before it could be said has no other version by it.
-  return { ...Object.fromEntries(fields), ...(kept == null ? {} : { versions_kept: kept }) } as DeclaredDataset; // Each of the fields, as the store's document has it.
+  const { source, versions_kept: kept } = document;
+  return {
+    ...Object.fromEntries(fields),
+    ...(typeof source === 'string' && { source: withoutPassword(source) }),
+    // Left out where all are kept: a store of before it could be said has no other version by it.
+    ...(kept == null ? {} : { versions_kept: kept }),
+  } as DeclaredDataset; // Each of the fields, as the store's document has it.
 }
+
+const HIDDEN_PASSWORD = '***';
+
+/** A connection URL without its password; a path is left as it is. */
+export function withoutPassword(location: string): string {
+  if (!location.includes('://') || !URL.canParse(location)) return location;
+  const url = new URL(location);
+  if (url.password === '') return location;
+  url.password = HIDDEN_PASSWORD;
+  return url.href;
+}
+
+/** Whether a place is a connection URL whose password was taken out. */
+export const hidesPassword = (location: string): boolean =>
+  URL.canParse(location) && new URL(location).password === HIDDEN_PASSWORD;

@@ -1,5 +1,6 @@
 import { parameterSpecs, type ParameterSpec } from '../catalogue/type-spec.js';
-import { IndexDocument, TreatmentSpec, UniverseSpec, WeightingSpec } from './index-document.js';
+import { DerivationPayload, IndexDocument, TreatmentSpec, UniverseSpec } from './index-document.js';
+import { WeightingSpec } from './weighting-spec.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 
 /** Parts of a definition that no class describes, each with its fields. */
@@ -9,6 +10,7 @@ export interface DefinitionFields {
   readonly rebalance: readonly ParameterSpec[];
   readonly treatment: readonly ParameterSpec[];
   readonly weighting: readonly ParameterSpec[];
+  readonly derivation: readonly ParameterSpec[];
 }
 
 const identity = IndexDocument.pick({
@@ -17,7 +19,9 @@ const identity = IndexDocument.pick({
   calendar: true,
   base_date: true,
   base_value: true,
+  base_market_value: true,
   currency: true,
+  rounding: true,
   description: true,
   tags: true,
 });
@@ -29,6 +33,7 @@ export function definitionFields(): DefinitionFields {
     universe: parameterSpecs(UniverseSpec),
     rebalance: parameterSpecs(RebalanceSpec),
     treatment: parameterSpecs(TreatmentSpec),
-    weighting: parameterSpecs(WeightingSpec.pick({ cap: true, floor: true, group_caps: true })),
+    weighting: parameterSpecs(WeightingSpec.omit({ type: true, params: true })),
+    derivation: parameterSpecs(DerivationPayload.pick({ relax: true })),
   };
 }

@@ -41,7 +41,7 @@ export function withTrees<T>(schema: z.ZodType, value: T, place: TextPlace): Wit
       return given.map((item: unknown, i) => visit(at.element as z.ZodType, item, `${path}[${i}]`));
     if (!(at instanceof z.ZodObject) || typeof given !== 'object' || given === null) return given;
     const members = Object.entries(given).map(([name, member]): [string, unknown] => {
-      const own = at.shape[name] as z.ZodType | undefined;
+      const own = Object.hasOwn(at.shape, name) ? (at.shape[name] as z.ZodType) : undefined;
       return [name, own === undefined ? member : visit(own, member, `${path}.${name}`)];
     });
     return Object.fromEntries(members);

@@ -1,12 +1,17 @@
+import { Amendments } from './amendment.js';
+import { RoundingSpec } from './rounding.js';
+import { WithholdingTax } from './withholding-tax.js';
 import { z } from 'zod';
 import { LIMIT_RULE_NAMES } from '../compliance/rules.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';
+import { RelaxEntries } from '../constraints/relax-step.js';
 import { AssetIdentifier, CurrencyCode, Id, IsoDate } from '../schema/shape.js';
 import { optimisationFields } from './optimisation-spec.js';
 import { OverlaySpec, blendParts } from '../overlays/catalogue.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { LIMITS } from '../refusals/limits.js';
 import { NumberExpression } from '../datapoints/expressions/expression.js';
+import { WeightingSpec } from './weighting-spec.js';
 
 /**
  * The index document as clients write it. A document is the client's own text: its fields keep the names of the wire
@@ -140,62 +145,18 @@ export const RuleSpec = z
   .meta({ id: 'RuleSpec' });
 export type RuleSpec = z.infer<typeof RuleSpec>;
 
-export const GroupCap = z
-  .strictObject({
-    field: z.string().min(1).meta({ label: 'Grouped by', description: 'Reference column.' }),
-    cap: z.number().gt(0).max(1).meta({ label: 'Cap', description: 'Largest weight of a group.', unit: 'fraction' }),
-    groups: z
-      .array(z.string())
-      .nullable()
-      .default(null)
-      .meta({ label: 'Groups', description: 'Those that are capped; each of them unless given.' }),
-  })
-  .meta({ id: 'GroupCap' });
-export type GroupCap = z.infer<typeof GroupCap>;
-
-export const WeightingSpec = z
-  .strictObject({
-    type: z.string().min(1).meta({ description: 'Weighting class; see /indices/rule-types.' }),
-    params: z.record(z.string(), z.unknown()).default({}),
-    cap: z
-      .number()
-      .gt(0)
-      .max(1)
-      .nullable()
-      .default(null)
-      .meta({ label: 'Cap', help: 'Largest weight of a name; none unless given.', unit: 'fraction' }),
-    floor: z
-      .number()
-      .min(0)
-      .max(1)
-      .nullable()
-      .default(null)
-      .meta({ label: 'Floor', help: 'Least weight of a name; none unless given.', unit: 'fraction' }),
-    group_caps: z.array(GroupCap).max(100).default([]).meta({
-      label: 'Caps of groups',
-      help: 'Largest weights of groups.',
-    }),
-  })
-  .meta({ id: 'WeightingSpec' });
-export type WeightingSpec = z.infer<typeof WeightingSpec>;
-
 export const TreatmentSpec = z
   .strictObject({
     dividends: z
       .enum(['price', 'total', 'net'])
       .default('price')
       .meta({ label: 'Dividends', help: 'Return variant: left out, reinvested, or reinvested after withholding tax.' }),
-    withholding_tax: z
-      .number()
-      .min(0)
-      .max(1)
-      .default(0)
-      .meta({
-        label: 'Withholding tax',
-        help: 'Share of dividends that is lost, in the net variant.',
-        unit: 'fraction',
-        when: [{ dividends: ['net'] }],
-      }),
+    withholding_tax: WithholdingTax.default(0).meta({
+      label: 'Withholding tax',
+      help: 'Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }.',
+      unit: 'fraction',
+      when: [{ dividends: ['net'] }],
+    }),
     reinvestment: z.enum(['index', 'constituent']).default('index').meta({
       label: 'Reinvestment',
       help: 'Ordinary dividends buy the whole index, or more of the security that paid them.',
@@ -263,6 +224,11 @@ export const DerivationPayload = z
     source_index_id: Id,
     ...optimisationFields,
     constraints: z.array(ConstraintRow).max(500).default([]),
+    relax: RelaxEntries.optional().meta({
+      label: 'Relaxation',
+      description:
+        'Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them.',
+    }),
   })
   .meta({ id: 'DerivationPayload' });
 export type DerivationPayload = z.infer<typeof DerivationPayload>;
@@ -300,6 +266,11 @@ export const IndexDocument = z
       .max(1e12)
       .default(100)
       .meta({ label: 'Base value', help: 'Level on the first session.', unit: 'points' }),
+    base_market_value: z.number().gt(0).max(1e18).optional().meta({
+      label: 'Base market value',
+      help: 'Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1.',
+      unit: 'money',
+    }),
     currency: CurrencyCode.default('USD').meta({
       label: 'Currency',
       help: 'ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath.',
@@ -310,11 +281,17 @@ export const IndexDocument = z
       description:
         'Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.',
     }),
+    rounding: RoundingSpec.optional().meta({
+      label: 'Rounding',
+      help: 'Decimals of levels, divisor, index shares and weights, a half away from zero.',
+      format: 'object',
+    }),
     pipeline: PipelineSpec.nullable().default(null),
     derivation: DerivationPayload.nullable().default(null),
     kind: z.literal('overlay').optional().meta({ description: 'Given by an index on another alone.' }),
     source_index_id: Id.optional().meta({ description: 'Index beneath an overlay; a blend names its own.' }),
     overlay: OverlaySpec.optional().meta({ description: 'What an overlay does with the index beneath it.' }),
+    amendments: Amendments.optional(),
     tags: z.array(z.string().min(1).max(64)).max(32).default([]).meta({ label: 'Tags', help: 'Free labels.' }),
   })
   .meta({ id: 'IndexDocument' });

@@ -58,7 +58,7 @@ export const SigningKey = z.strictObject({
   key_id: z.string(),
   /** 32 bytes in base64. */
   public_key: z.string(),
-  /** PKCS #8 in DER, in base64. */
+  /** PKCS #8 in DER, in base64; empty of a key that was replaced. */
   private_key: z.string(),
   valid_from: z.string(),
   /** Time of its replacement; null of the key in use. */

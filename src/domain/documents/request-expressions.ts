@@ -13,9 +13,12 @@ export type ReadRow = (schema: z.ZodType, value: unknown, place: TextPlace) => u
 
 /** @param prefix Of its members in what the client sent, with its dot. */
 export function derivationWithTrees(derivation: Raw, prefix: string, read: ReadRow): Raw {
-  const { constraints, expected_returns: returns } = derivation;
+  const { constraints, expected_returns: returns, relax } = derivation;
   return {
     ...derivation,
+    ...(Array.isArray(relax) && Array.isArray(constraints)
+      ? { relax: relaxWithTrees(relax, constraints, `${prefix}relax`, read) }
+      : {}),
     ...(Array.isArray(constraints) ? { constraints: rowsWithTrees(constraints, `${prefix}constraints`, read) } : {}),
     ...(isObject(returns) ? { expected_returns: returnsWithTrees(returns, `${prefix}expected_returns`, read) } : {}),
   };
@@ -38,6 +41,21 @@ export function requestWithTrees(sent: Raw): {
 /** Constraint rows with their expressions as trees. @param path Of their list. */
 export function rowsWithTrees(rows: readonly unknown[], path: string, read: ReadRow): unknown[] {
   return rows.map((row, i) => rowWithTrees(row, findConstraintClass, { path: `${path}[${i}]`, read }));
+}
+
+/** Steps of rows with their expressions as trees. */
+function relaxWithTrees(relax: readonly unknown[], rows: readonly unknown[], path: string, read: ReadRow): unknown[] {
+  return relax.map((entry, i) => {
+    if (!isObject(entry) || !Array.isArray(entry['steps'])) return entry;
+    const row = rows.find((own) => isObject(own) && own['id'] === entry['row']);
+    const type = isObject(row) ? row['type'] : undefined;
+    const known = findConstraintClass(typeof type === 'string' ? type : '');
+    if (known === undefined) return entry;
+    const steps = entry['steps'].map((step: unknown, k) =>
+      isObject(step) ? read(known.params, step, { path: `${path}[${i}].steps[${k}]` }) : step,
+    );
+    return { ...entry, steps };
+  });
 }
 
 function returnsWithTrees(returns: Raw, path: string, read: ReadRow): unknown {

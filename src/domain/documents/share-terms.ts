@@ -1,4 +1,5 @@
-import type { TreatmentSpec, WeightingSpec } from '../documents/index-document.js';
+import type { TreatmentSpec } from '../documents/index-document.js';
+import type { WeightingSpec } from './weighting-spec.js';
 import type { ShareTerms } from '../index-mathematics/adjusted-close.js';
 
 /** The weighting that holds a fixed number of shares of each constituent. */

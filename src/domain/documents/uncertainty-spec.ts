@@ -14,7 +14,7 @@ const ReturnsUncertainty = z
     }),
     sessions: z.int().min(LIMITS.MIN_MODEL_OBSERVATIONS).max(1e6).nullable().default(null).meta({
       description:
-        'Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of 252 over them. Null takes those of the window.',
+        'Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of the sessions of a year (252 or 365) over them. Null takes those of the window.',
     }),
   })
   .meta({ id: 'ReturnsUncertainty', description: 'Expected returns that are reckoned with beside the stated ones.' });

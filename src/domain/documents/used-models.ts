@@ -1,3 +1,4 @@
+import { textsOf } from './amended-texts.js';
 import { compareText } from '../refusals/findings.js';
 import type { IndexDocument } from './index-document.js';
 import type { OptimisationSpec } from './optimisation-spec.js';
@@ -36,12 +37,33 @@ export function storedModelOf({ risk_model: model }: Pick<OptimisationSpec, 'ris
   return typeof model === 'string' ? model : undefined;
 }
 
-/** Ids of the stored risk models that definitions use, each with the index that does, ascending. */
-export function usedModels(documents: Iterable<IndexDocument>): ReadonlyMap<string, string> {
-  const used = new Map<string, string>();
-  for (const { id, derivation } of documents) {
-    const model = derivation === null ? undefined : storedModelOf(derivation);
-    if (model !== undefined && !used.has(model)) used.set(model, id);
+/** Where a definition names the stored risk model that it is measured by. */
+export interface ModelUse {
+  readonly modelId: string;
+  readonly path: string;
+}
+
+/** The stored risk model that a definition uses; undefined without one. */
+export function modelUseOf({
+  derivation,
+  pipeline,
+}: Pick<IndexDocument, 'derivation' | 'pipeline'>): ModelUse | undefined {
+  const derived = derivation === null ? undefined : storedModelOf(derivation);
+  if (derived !== undefined) return { modelId: derived, path: 'derivation.risk_model' };
+  const weighed = pipeline?.weighting.params['risk_model'];
+  return typeof weighed === 'string' ? { modelId: weighed, path: 'pipeline.weighting.params.risk_model' } : undefined;
+}
+
+/** Ids of the stored risk models that definitions use, each with the index that does and where, ascending. */
+export function usedModels(documents: Iterable<IndexDocument>): ReadonlyMap<string, UsedBy> {
+  const used = new Map<string, UsedBy>();
+  for (const document of [...documents].flatMap((whole) => textsOf(whole).map((text) => text.document))) {
+    const use = modelUseOf(document);
+    if (use !== undefined && !used.has(use.modelId)) used.set(use.modelId, { indexId: document.id, path: use.path });
   }
   return new Map([...used].toSorted(([a], [b]) => compareText(a, b)));
+}
+
+export interface UsedBy extends Pick<ModelUse, 'path'> {
+  readonly indexId: string;
 }

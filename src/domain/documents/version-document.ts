@@ -47,6 +47,8 @@ export const HistoryDocument = z.strictObject({
   etag: z.string().nullable().optional(),
   /** The versions up to this number were purged; the log of writes names them, so none is given again. */
   purged: z.int().min(1).optional(),
+  /** Author of the first version that there was, where that one made room for later ones. */
+  owner: z.strictObject({ author: z.string(), key_id: z.string().optional() }).optional(),
 });
 export type HistoryDocument = z.infer<typeof HistoryDocument>;
 

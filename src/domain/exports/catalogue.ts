@@ -1,3 +1,4 @@
+import { INDEX_FILE_TABLES } from './index-file-tables.js';
 import { DEFAULT_RISK_WINDOW } from '../analytics/rolling-risk.js';
 import { count, date, fraction, money, number, points, text, type ExportTable } from './export-table.js';
 
@@ -56,6 +57,7 @@ export const EXPORTS = {
       value: money('Of the holding of the portfolio.'),
     },
   },
+  ...INDEX_FILE_TABLES,
   rebalances: {
     help: 'The rebalances of the run, the one in force at its start included.',
     row: 'a rebalance, by date',

@@ -1,3 +1,4 @@
+import { withheldIn } from './withholding.js';
 import { effectOf, type SessionEffect } from '../index-mathematics/session-effect.js';
 import { keyOf, type GrowthTerms } from './growth-terms.js';
 import type { MarketData } from '../market/market-data.js';
@@ -40,11 +41,16 @@ export function effectAt({ terms }: EffectsByDay, position: number): SessionEffe
   };
 }
 
-function readEffects({ actions, identifiers, adjustment }: MarketData, terms: GrowthTerms): EffectsByDay {
+function readEffects(market: MarketData, terms: GrowthTerms): EffectsByDay {
+  const { actions, identifiers, adjustment } = market;
+  const withheldOf = withheldIn(market, terms.withholdingTax);
   const columnOf = new Map(identifiers.map((identifier, column) => [identifier, column]));
   const found = actions.flatMap((action) => {
     const column = columnOf.get(action.identifier);
-    const effect = action.status === 'cancelled' ? undefined : effectOf(action, adjustment, terms);
+    const effect =
+      action.status === 'cancelled'
+        ? undefined
+        : effectOf(action, adjustment, terms, withheldOf(action.identifier, action.exDay));
     return column === undefined || effect === undefined ? [] : [{ day: action.exDay, column, effect }];
   });
   found.sort((a, b) => a.day - b.day);

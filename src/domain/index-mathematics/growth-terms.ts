@@ -1,9 +1,10 @@
 import type { ReturnVariant } from '../market/market-data.js';
+import { isTaxed, type WithholdingTax } from './withholding.js';
 
 /** Settings of an index that decide how a price grows, as its document has them. */
 export interface GrowthTreatment {
   readonly dividends: ReturnVariant;
-  readonly withholding_tax: number;
+  readonly withholding_tax: WithholdingTax;
   readonly reinvestment: 'index' | 'constituent';
   readonly special_dividends: 'adjust' | 'constituent' | 'reinvest' | 'ignore';
   readonly rights?: 'subscribe' | 'price_only' | 'constituent' | undefined;
@@ -14,7 +15,7 @@ export interface GrowthTreatment {
 export interface GrowthTerms {
   readonly variant: ReturnVariant;
   /** Fraction withheld from ordinary dividends; read for `net` only. */
-  readonly withholdingTax: number;
+  readonly withholdingTax: WithholdingTax;
   /** What ordinary dividends buy: the whole index, or more of the security that pays them. */
   readonly reinvestment: GrowthTreatment['reinvestment'];
   readonly specialDividends: GrowthTreatment['special_dividends'];
@@ -62,7 +63,7 @@ export function securityTerms(variant: ReturnVariant, currency: string): GrowthT
  * index reinvests dividends, they are in the growth of no position.
  */
 export function shortTerms(terms: GrowthTerms): GrowthTerms {
-  return terms.reinvestment === 'constituent' && terms.variant === 'net' && terms.withholdingTax > 0
+  return terms.reinvestment === 'constituent' && terms.variant === 'net' && isTaxed(terms.withholdingTax)
     ? { ...terms, variant: 'total', withholdingTax: 0 }
     : terms;
 }

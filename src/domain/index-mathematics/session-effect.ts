@@ -30,11 +30,15 @@ export function together(before: SessionEffect, change: SessionEffect): SessionE
   };
 }
 
-/** The effect of an action on prices of an adjustment; undefined when it has none. */
+/**
+ * The effect of an action on prices of an adjustment; undefined when it has none.
+ * @param withheld fraction that is withheld from an ordinary dividend of the security
+ */
 export function effectOf(
   action: CorporateAction,
   adjustment: Adjustment,
   terms: GrowthTerms,
+  withheld: number,
 ): SessionEffect | undefined {
   if (adjustment === 'total') return undefined;
   if (ACTION_KINDS[action.type] === 'ratio') {
@@ -42,7 +46,7 @@ export function effectOf(
   }
   switch (action.type) {
     case 'DIVIDEND':
-      return ordinaryEffect(action, terms);
+      return ordinaryEffect(action, terms, withheld);
     case 'SPECIAL_DIVIDEND':
     case 'RETURN_OF_CAPITAL':
       return specialEffect(action.value, terms.specialDividends);
@@ -54,16 +58,16 @@ export function effectOf(
   }
 }
 
-function ordinaryEffect({ value }: CorporateAction, terms: GrowthTerms): SessionEffect | undefined {
-  const share = shareOf(terms.variant, terms.withholdingTax);
+function ordinaryEffect({ value }: CorporateAction, terms: GrowthTerms, withheld: number): SessionEffect | undefined {
+  const share = shareOf(terms.variant, withheld);
   // Points are counted in every variant: the effect is listed where its own variant reinvests nothing of it, too.
   if (terms.reinvestment === 'index') return { ...NO_EFFECT, income: share * value };
   return share === 0 ? undefined : { ...NO_EFFECT, cash: share * value };
 }
 
 /** Fraction of an ordinary dividend that a return variant reinvests. */
-export function shareOf(variant: ReturnVariant, withholdingTax: number): number {
-  return { price: 0, total: 1, net: 1 - withholdingTax }[variant];
+export function shareOf(variant: ReturnVariant, withheld: number): number {
+  return { price: 0, total: 1, net: 1 - withheld }[variant];
 }
 
 function specialEffect(value: number, treatment: GrowthTerms['specialDividends']): SessionEffect | undefined {

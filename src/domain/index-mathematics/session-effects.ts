@@ -1,3 +1,4 @@
+import { withheldIn } from './withholding.js';
 import { openingFactor } from '../index-mathematics/adjusted-close.js';
 import { effectOf, shareOf, together, type SessionEffect } from '../index-mathematics/session-effect.js';
 import { keyOf, type GrowthTerms } from './growth-terms.js';
@@ -92,8 +93,9 @@ function opens({ ratio, rights, special }: SessionEffect, terms: GrowthTerms): b
 interface Listed {
   readonly effect: PlacedEffect;
   readonly session: number;
-  /** Ordinary dividends before tax. */
+  /** Ordinary dividends before tax, and after it. */
   readonly ordinary: number;
+  readonly net: number;
 }
 
 function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
@@ -116,7 +118,7 @@ function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
     special: of('special'),
     income: of('income'),
     ordinary,
-    net: ordinary.map((paid) => paid * shareOf('net', terms.withholdingTax)),
+    net: Float64Array.from(listed, (one) => one.net),
     starts,
     isOpening,
     terms,
@@ -129,15 +131,18 @@ function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
 /** One effect a security and session, in their order. */
 function listEffects(sm: SessionMarket, terms: GrowthTerms): Listed[] {
   const listed: Listed[] = [];
+  const withheldOf = withheldIn(sm.market, terms.withholdingTax);
   for (const { action, column, session } of sm.actions.all) {
-    const change = effectOf(action, sm.market.adjustment, terms);
+    const withheld = withheldOf(action.identifier, sm.sessions[session]!);
+    const change = effectOf(action, sm.market.adjustment, terms, withheld);
     if (change === undefined) continue;
     const ordinary = action.type === 'DIVIDEND' && terms.reinvestment === 'index' ? action.value : 0;
+    const net = ordinary * shareOf('net', withheld);
     const before = listed.at(-1);
     if (before?.effect.column === column && session === before.session) {
       const effect = { column, ...together(before.effect, change) };
-      listed[listed.length - 1] = { effect, session, ordinary: before.ordinary + ordinary };
-    } else listed.push({ effect: { column, ...change }, session, ordinary });
+      listed[listed.length - 1] = { effect, session, ordinary: before.ordinary + ordinary, net: before.net + net };
+    } else listed.push({ effect: { column, ...change }, session, ordinary, net });
   }
   return listed;
 }

@@ -1,3 +1,4 @@
+import { periodsPerYear } from '../calendars/periods-per-year.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { estimateStructured } from '#kernels/moments/estimate-covariance.js';
 import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
@@ -6,7 +7,6 @@ import { createRollingGram, type GramHistory, type RollingGram } from '#kernels/
 import { shrunkFromGram } from '#kernels/moments/shrunk-from-gram.js';
 import { denseMetric, factorMetric, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { RiskEstimator } from '../risk/risk-estimator.js';
-import { LIMITS } from '../refusals/limits.js';
 import { isFactorEstimator } from '../risk/factor-model.js';
 import { estimateFactors, loadingsOf as factorLoadings } from '../risk/factors/estimate-factors.js';
 import {
@@ -24,6 +24,8 @@ import { scenarioReturns, type Scenarios } from './scenario-returns.js';
 /** The risk model of an optimisation: annualised, over every name asked for. */
 export interface RiskEstimate {
   readonly metric: Metric;
+  /** Sessions of a year, by which it is annualised. */
+  readonly periods: number;
   /**
    * Annualised arithmetic mean returns, [N]; the mean of the others for a name that is not covered.
    * @throws Refusal RISK_INSUFFICIENT_DATA where a stored model stands beside too few observations
@@ -75,8 +77,10 @@ export function estimateRisk(
   const window = { ...asked, from: Math.max(asked.from, asked.to - (estimator?.sessions ?? Infinity)) };
   const coverage = coverageOf(window, columns);
   const scenarios = scenarioReturns(asked, columns);
+  const periods = periodsPerYear(asked.sm.sessions);
   if (!isEstimable(coverage)) {
     return {
+      periods,
       metric: identity(columns.length),
       means: () => new Float64Array(columns.length),
       scenarios,
@@ -87,6 +91,7 @@ export function estimateRisk(
   if (estimator !== null) {
     const estimate = engine.scope(() => asEstimated(engine, window, coverage, estimator));
     return {
+      periods,
       metric: spread(estimate.metric, coverage, columns),
       means: meansOver(estimate.means, coverage, columns),
       scenarios,
@@ -100,6 +105,7 @@ export function estimateRisk(
     const loadings = engine.scope(() => fromLoadings(engine, window, coverage));
     if (loadings !== undefined)
       return {
+        periods,
         metric: spread(loadings.metric, coverage, columns),
         means: meansOver(loadings.means, coverage, columns),
         scenarios,
@@ -111,9 +117,10 @@ export function estimateRisk(
     readReturns(window, { ...coverage, sessions }, out),
   );
   const matrix = new Float64Array(n * n);
-  shrunkFromGram(gram, observations, LIMITS.PERIODS_PER_YEAR, matrix);
-  const means = gram.sums.map((sum) => (LIMITS.PERIODS_PER_YEAR * sum) / observations);
+  shrunkFromGram(gram, observations, periods, matrix);
+  const means = gram.sums.map((sum) => (periods * sum) / observations);
   return {
+    periods,
     metric: spread(denseMetric(matrix, n), coverage, columns),
     means: meansOver(means, coverage, columns),
     scenarios,
@@ -147,6 +154,7 @@ export function storedRisk(
   const coverage = coverageOf(window, columns);
   let means: Float64Array | undefined;
   return {
+    periods: periodsPerYear(sm.sessions),
     metric: (byFactors ? factoredMetric(model, names) : undefined) ?? storedMetric(model, names),
     means: () => (means ??= windowMeans(window, coverage, columns)),
     scenarios: scenarioReturns(window, columns),
@@ -170,7 +178,8 @@ function windowMeans(window: RequestedWindow, coverage: Coverage, columns: Int32
   const { sessions } = coverage;
   if (!isEstimable(coverage)) throw insufficientRisk(coverage, columns.length, { window });
   const sums = returnSums(window, coverage);
-  const means = sums.map((sum) => (LIMITS.PERIODS_PER_YEAR * sum) / sessions.length);
+  const periods = periodsPerYear(window.sm.sessions);
+  const means = sums.map((sum) => (periods * sum) / sessions.length);
   return spreadMeans(means, coverage, columns);
 }
 
@@ -183,12 +192,12 @@ function fromLoadings(
   const n = coverage.columns.length;
   const panel = engine.allocate(coverage.sessions.length * n);
   readReturns(window, coverage, panel);
-  const means = columnMeans(panel, n);
+  const means = columnMeans(panel, n, periodsPerYear(window.sm.sessions));
   const covariance = lowRankCovariance(engine, panel, n, {
     target: 'constant_correlation',
     intensity: null,
     method: 'shape',
-    scale: LIMITS.PERIODS_PER_YEAR,
+    scale: periodsPerYear(window.sm.sessions),
   });
   return covariance.target.common >= 0 ? { metric: loadingsOf(covariance), means } : undefined;
 }
@@ -205,8 +214,8 @@ function asEstimated(
   const observations = coverage.sessions.length;
   const panel = engine.allocate(observations * n);
   readReturns(window, coverage, panel);
-  const means = columnMeans(panel, n);
-  const scale = LIMITS.PERIODS_PER_YEAR;
+  const means = columnMeans(panel, n, periodsPerYear(window.sm.sessions));
+  const scale = periodsPerYear(window.sm.sessions);
   const weights = halfLife === null ? {} : { weights: weightsOf(halfLife, observations) };
   if (isFactorEstimator(estimator)) {
     const { model } = estimateFactors(engine, window, coverage, { ...settings, estimator }, panel);
@@ -236,12 +245,12 @@ function identity(n: number): Metric {
   return factorMetric(new Float64Array(0), new Float64Array(n).fill(1));
 }
 
-/** Annualised means of the columns of a panel. */
-function columnMeans(panel: Float64Array, n: number): Float64Array {
+/** Annualised means of the columns of a panel. @param periods sessions of a year */
+function columnMeans(panel: Float64Array, n: number, periods: number): Float64Array {
   const means = new Float64Array(n);
   for (let at = 0; at < panel.length; at += n) for (let i = 0; i < n; i++) means[i]! += panel[at + i]!;
   const observations = panel.length / n;
-  return means.map((sum) => (LIMITS.PERIODS_PER_YEAR * sum) / observations);
+  return means.map((sum) => (periods * sum) / observations);
 }
 
 /** The shrunk covariance as loadings: a row of the panel is a factor, the common part of the target one more. */

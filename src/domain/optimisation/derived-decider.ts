@@ -11,7 +11,7 @@ import type { SolvedWeights } from './solved-weights.js';
 import { heldPlaces } from './held-places.js';
 import { returnsOf } from './insufficient-risk.js';
 import { trackingVariance } from './solve-convex.js';
-import { relaxedFindings } from './relaxed-findings.js';
+import { relaxedFindings, stepFindings } from './relaxed-findings.js';
 import { uncoveredSentence } from './uncovered.js';
 import { refused, unsolved } from './unsolved.js';
 
@@ -120,6 +120,7 @@ export function findingsOf(solve: DerivedSolve, sm: SessionMarket): Finding[] {
       ...warning('NO_WEIGHT_DATA', `On ${date}: ${message}`),
       path: `derivation.${path}`,
     })),
+    ...stepFindings(solve),
     ...relaxedFindings(solve),
   ];
   if (risk.isIdentity) {

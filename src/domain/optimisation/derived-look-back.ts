@@ -6,6 +6,8 @@ import { LIMITS } from '../refusals/limits.js';
 import { lookBackOver, type LookBack, readsBehind } from '../rules/look-back.js';
 import { EXPOSURE_SESSIONS } from '../risk/factors/estimate-factors.js';
 import { STYLE_FIELDS } from '../risk/factors/styles.js';
+import { lastAtMost } from '../numbers/search.js';
+import { pathDates } from './bound-paths.js';
 import { readsHeld } from './derived-solve.js';
 import { fieldsRead } from './field-uses.js';
 import { definitionsOf } from '../documents/definitions.js';
@@ -20,6 +22,17 @@ export interface DerivedLookBackInput {
   /** The parent's compositions that are known already. */
   readonly parents: readonly Pick<Composition, 'decision'>[];
   readonly memory: DecisionMemory | null;
+}
+
+/** Decisions of the parent at which bounds along a path are measured. */
+function pathReviews(
+  { derivation }: DerivedDocument,
+  { sessions, parents }: Pick<DerivedLookBackInput, 'sessions' | 'parents'>,
+): number[] {
+  return pathDates(derivation.constraints).flatMap((day) => {
+    const at = lastAtMost(sessions, day);
+    return parents.findLast(({ decision }) => decision <= at)?.decision ?? [];
+  });
 }
 
 /**
@@ -45,7 +58,7 @@ export function derivedLookBack({
     dividendYears,
     maxStaleSessions,
     sessions,
-    decision: decided,
+    decision: Math.min(decided, ...pathReviews(document, { sessions, parents })),
   });
   const returnsBehind = styledReturns(document);
   // Exposures to styles are known before the first return of the window.

@@ -16,7 +16,10 @@ import type { SessionMarket } from '../market/session-market.js';
 import type { CrossSections } from '../datapoints/cross-section.js';
 import { crossSectionsOf } from '../rules/decide.js';
 import { createRiskMemory, estimateRisk, storedRisk, type RiskEstimate } from './covariance.js';
-import { giveWay } from './give-way.js';
+import { giveWay, type Unanswered } from './give-way.js';
+import { withPathValues } from './bound-paths.js';
+import { dayFrom } from '../time/days.js';
+import { relaxBySteps, type RelaxedStep, type RelaxInput } from './relax-steps.js';
 import { candidatesAt, type Candidates } from './candidates.js';
 import type { ReferencePortfolio } from '../constraints/constraint-class.js';
 import { countsForcedSales, measuresHeld } from './forced-sales.js';
@@ -55,6 +58,8 @@ export interface DerivedSolve {
   readonly isNearest: boolean;
   /** Rows that gave way by their priority: the problem is the one with them moved. */
   readonly relaxed: readonly Moved[];
+  /** Steps of `relax` that were taken: the problem is the one under them. */
+  readonly steps: readonly RelaxedStep[];
   /** Securities of the portfolios before that are no candidates any more, largest weight first. */
   readonly leavers: Readonly<Record<'previous' | 'held', readonly Leaver[]>>;
 }
@@ -110,7 +115,7 @@ export function createDerivedSolver({
   engine,
   memory: left = null,
 }: DerivedSolverInput): DerivedSolver {
-  const { source_index_id: parentId, constraints } = document.derivation;
+  const { source_index_id: parentId, constraints, relax = [] } = document.derivation;
   const isMeasured = readsHeld(document);
   const sm = composer.market(parentId);
   const treatment = composer.treatment(parentId);
@@ -147,9 +152,17 @@ export function createDerivedSolver({
       );
       const risk = riskAt(decision, columns);
       const spec = risk.isIdentity ? withoutReturns(document.derivation) : document.derivation;
+      const rows = withPathValues(constraints, {
+        composer,
+        parentId,
+        datapoints,
+        indexWeights,
+        day: sm.sessions[decision]!,
+        baseDay: dayFrom(document.base_date),
+      });
       const problem = statedProblem({
         spec,
-        rows: constraints,
+        rows,
         columns,
         identifiers: identifiersOf(sm, columns),
         index,
@@ -167,7 +180,7 @@ export function createDerivedSolver({
       });
       const leavers = { previous: leaversOf(sm, previous, columns), held: leaversOf(sm, before, columns) };
       const warm = last !== null && isSame(last.columns, columns) ? last.state : undefined;
-      const solved = solveGivingWay(solvers, problem, warm);
+      const solved = solveRelaxing(solvers, problem, { rows, relax, warm });
       if (solved.outcome.kind === 'solved') last = { columns, state: solved.outcome.solution.answer.state };
       return { parent, columns, risk, leavers, isNearest: isReplaced(document.derivation, spec), ...solved };
     },
@@ -189,19 +202,35 @@ function withoutLeavers(candidates: Candidates, isGone: (column: number) => bool
 const readsPrevious = (document: DerivedDocument): boolean =>
   fieldsRead(document.derivation).some(({ use }) => readsConstituents(use.field, definitionsOf(document)));
 
-/** Solves a problem, with rows that give way moved as little as they must where it has no answer. */
+type Relaxed = Pick<DerivedSolve, 'problem' | 'outcome' | 'relaxed' | 'steps'>;
+
+/**
+ * Solves a problem. Where it has no answer, rows are relaxed by the steps that are stated; rows that give way are moved
+ * as little as they must beside all of these.
+ */
+function solveRelaxing(solvers: Solvers, problem: Problem, terms: Omit<RelaxInput, 'problem'>): Relaxed {
+  const outcome = solveProblem(solvers, problem, { warm: terms.warm });
+  const unrelaxed = { problem, outcome, relaxed: [], steps: [] };
+  if (outcome.kind === 'solved') return unrelaxed;
+  const stepped = relaxBySteps(solvers, { ...terms, problem }) ?? { problem, outcome, steps: [] };
+  if (stepped.outcome.kind === 'solved') return { ...stepped, relaxed: [] };
+  const { steps } = stepped;
+  const given = solveGivingWay(solvers, { problem: stepped.problem, outcome: stepped.outcome }, terms.warm);
+  return given === undefined ? unrelaxed : { ...given, steps };
+}
+
+/** Solves a problem with rows that give way moved as little as they must; undefined where that is no answer either. */
 function solveGivingWay(
   solvers: Solvers,
-  problem: Problem,
+  { problem, outcome }: Unanswered,
   warm: ActiveState | undefined,
-): Pick<DerivedSolve, 'problem' | 'outcome' | 'relaxed'> {
-  const outcome = solveProblem(solvers, problem, { warm });
+): Pick<DerivedSolve, 'problem' | 'outcome' | 'relaxed'> | undefined {
   const givesWay = (origin: Origin): boolean => origin.givesWay || countsForcedSales(problem, origin);
-  const relaxed = outcome.kind === 'solved' ? undefined : giveWay(solvers, { problem, outcome }, givesWay);
-  if (relaxed === undefined) return { problem, outcome, relaxed: [] };
+  const relaxed = giveWay(solvers, { problem, outcome }, givesWay);
+  if (relaxed === undefined) return undefined;
   const moved = movedProblem(problem, relaxed);
   const second = solveProblem(solvers, moved, { warm });
-  return second.kind === 'solved' ? { problem: moved, outcome: second, relaxed } : { problem, outcome, relaxed: [] };
+  return second.kind === 'solved' ? { problem: moved, outcome: second, relaxed } : undefined;
 }
 
 function movedProblem(problem: Problem, moves: readonly Moved[]): Problem {

@@ -8,7 +8,7 @@ import type { RiskEstimate } from './covariance.js';
 
 export interface DrawnInput {
   readonly algebra: DrawAlgebra;
-  readonly risk: Pick<RiskEstimate, 'metric' | 'means' | 'scenarios'>;
+  readonly risk: Pick<RiskEstimate, 'metric' | 'means' | 'scenarios' | 'periods'>;
   /** Annualised, [N]; null draws around the means of the window. */
   readonly expectedReturns: Float64Array | null;
 }
@@ -36,7 +36,7 @@ export function createDrawnScenarios({
     if (drawn === null) return risk.scenarios(sessions).returns;
     const random = counterRandom({ seed: drawn.seed, stream: 0 });
     if (drawn.source === 'bootstrap') return resampled(risk.scenarios(sessions).returns, n, { ...drawn, random });
-    const periods = LIMITS.PERIODS_PER_YEAR;
+    const { periods } = risk;
     const means = (expectedReturns ?? risk.means()).map((mean) => mean / periods);
     const draws = createReturnDraws(algebra, { metric: risk.metric, means, periods });
     return draws.draw(random, drawn.draws, drawn.source === 'student' ? drawn.degrees : null);

@@ -89,6 +89,8 @@ export interface Problem {
   readonly warnings: readonly ProblemWarning[];
   /** The problem a client gets who writes other parameters into some rows, with others widened. */
   withParameters(changes: readonly ParameterChange[]): Problem;
+  /** The problem a client gets who writes other rows, as many as before. */
+  withRows(rows: readonly ConstraintRow[]): Problem;
   /** The problem a client gets who leaves out one of the rows. */
   without(origin: Origin): Problem;
 }
@@ -154,6 +156,7 @@ export function createProblem(input: ProblemInput): Problem {
     origins,
     tails,
     warnings,
+    withRows: (others) => createProblem({ ...input, tails, rows: others }),
     without: ({ index: left }) => createProblem({ ...input, tails, rows: input.rows.filter((_, row) => row !== left) }),
     withParameters: (changes) =>
       withWidths(createProblem({ ...input, tails, rows: changedRows(input.rows, changes) }), changes),

@@ -1,6 +1,6 @@
 import { slopesOf, type Limit, type ProgramRow } from '../constraints/program-row.js';
 import { formatDay } from '../time/days.js';
-import type { Finding } from '../refusals/findings.js';
+import { smallValue, type Finding } from '../refusals/findings.js';
 import type { DerivedSolve } from './derived-solve.js';
 import type { Origin } from './problem.js';
 import type { Moved } from './relaxation.js';
@@ -24,6 +24,25 @@ export function relaxedFindings({
       path: parameter === null ? row : `${row}.params.${parameter}`,
       row_id: origin.id === '' ? null : origin.id,
       value: to,
+    };
+  });
+}
+
+/** Warnings of the steps that a rebalance took to relax rows. */
+export function stepFindings({ parent, steps }: Pick<DerivedSolve, 'parent' | 'steps'>): Finding[] {
+  return steps.map(({ entry, step, row, params }): Finding => {
+    const changes = Object.entries(params).map(
+      ([name, value]) =>
+        `its ${name} was ${JSON.stringify(value)} instead of ${JSON.stringify(row.params[name] ?? null)}`,
+    );
+    const message = `On ${formatDay(parent.date)} ${row.type}[${row.id}] was relaxed by step ${step + 1}: ${changes.join(', ')}.`;
+    return {
+      severity: 'warning',
+      code: 'CONSTRAINT_RELAXED',
+      message,
+      path: `derivation.relax[${entry}].steps[${step}]`,
+      row_id: row.id,
+      ...smallValue(params),
     };
   });
 }

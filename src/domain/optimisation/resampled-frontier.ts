@@ -3,7 +3,6 @@ import { denseMetric, type Metric } from '#kernels/optimisation/program/metric.j
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
-import { LIMITS } from '../refusals/limits.js';
 import { createReturnDraws, type DrawAlgebra } from '../simulation/draw-returns.js';
 import { pointAt, withinTails, type FrontierInput, type FrontierPoint } from './frontier.js';
 import { withoutDust } from './solve-convex.js';
@@ -35,6 +34,8 @@ export interface ResampledFrontier {
 export interface ResampledInput extends Omit<FrontierInput, 'riskFreeRate'> {
   readonly algebra: DenseAlgebra & DrawAlgebra;
   readonly resampling: Resampling;
+  /** Sessions of a year. */
+  readonly periods: number;
   /** Called for each draw; stops the work by throwing. */
   readonly report?: (share: number) => void;
 }
@@ -51,9 +52,8 @@ export interface ResampledInput extends Omit<FrontierInput, 'riskFreeRate'> {
  *   critique, Financial Analysts Journal 58(6), for averages by rank.
  */
 export function resampledFrontier(input: ResampledInput): ResampledFrontier | null {
-  const { solver, algebra, problem, means, restriction, points: count, resampling, report } = input;
+  const { solver, algebra, problem, means, restriction, points: count, resampling, report, periods } = input;
   const { draws, seed, sessions } = resampling;
-  const periods = LIMITS.PERIODS_PER_YEAR;
   const n = problem.index.length;
   const returns = createReturnDraws(algebra, {
     metric: problem.metric,
@@ -65,7 +65,7 @@ export function resampledFrontier(input: ResampledInput): ResampledFrontier | nu
   for (let draw = 0; draw < draws; draw++) {
     report?.(draw / draws);
     const panel = returns.draw(counterRandom({ seed, stream: draw }), sessions, null);
-    const moments = momentsOf(algebra, panel, sessions, n);
+    const moments = momentsOf(algebra, panel, { sessions, n, periods });
     let before: Trace | undefined;
     const trace = (program: Program) => {
       const drawn = withCovariance(program, moments.metric);
@@ -111,16 +111,15 @@ function addTo({ mean, squares }: Sums, weights: Float64Array, count: number): v
 function momentsOf(
   algebra: DenseAlgebra,
   panel: Float64Array,
-  sessions: number,
-  n: number,
+  { sessions, n, periods }: { readonly sessions: number; readonly n: number; readonly periods: number },
 ): { readonly means: Float64Array; readonly metric: Metric } {
   const products = new Float64Array(n * n);
   algebra.symmetricRankK(panel, n, products);
   const sums = new Float64Array(n);
   for (let t = 0, e = 0; t < sessions; t++) for (let i = 0; i < n; i++, e++) sums[i]! += panel[e]!;
   const matrix = new Float64Array(n * n);
-  shrunkFromGram({ products, sums }, sessions, LIMITS.PERIODS_PER_YEAR, matrix);
-  return { means: sums.map((sum) => (LIMITS.PERIODS_PER_YEAR * sum) / sessions), metric: denseMetric(matrix, n) };
+  shrunkFromGram({ products, sums }, sessions, periods, matrix);
+  return { means: sums.map((sum) => (periods * sum) / sessions), metric: denseMetric(matrix, n) };
 }
 
 /** The programme with another covariance to be made small; its norms keep their own. */

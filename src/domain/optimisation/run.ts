@@ -91,7 +91,11 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   const traced = { solver: solvers.solver, problem, means, restriction: keptChoice(problem, solution.weights) };
   const frontier = frontierOf({ ...traced, riskFreeRate: tangencyRate(input.spec, input.riskFreeRate) });
   const ownFrontier = frontier && objectiveFrontier({ ...traced, most: frontier.most, solution });
-  const resampled = resampledWithin(input, { ...traced, algebra: engine }, risk.coverage.sessions.length);
+  const resampled = resampledWithin(
+    input,
+    { ...traced, algebra: engine, periods: risk.periods },
+    risk.coverage.sessions.length,
+  );
   report(0.9, 'weighing the constraints');
   const sides = rowSides(problem, solution);
   const explained = { problem, solution, sides };

@@ -4,7 +4,6 @@ import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { objectiveOf, returnsOf, type CostsSpec, type OptimisationSpec } from '../documents/optimisation-spec.js';
-import { LIMITS } from '../refusals/limits.js';
 import { TRACKING, type Objective } from '../objectives/objective.js';
 import type { TradeCosts } from '../objectives/goal.js';
 import type { Robustness } from '../objectives/robustness.js';
@@ -151,13 +150,16 @@ export function sessionsOf({ scenarios, source }: Readonly<Record<string, unknow
 }
 
 /** The sets of a spec in the terms of a solver: standard errors of means over the sessions that they are known from. */
-function robustnessOf({ uncertainty }: OptimisationSpec, { metric, coverage }: RiskEstimate): Robustness | null {
+function robustnessOf(
+  { uncertainty }: OptimisationSpec,
+  { metric, coverage, periods }: RiskEstimate,
+): Robustness | null {
   if (uncertainty === null || uncertainty === undefined) return null;
   const { returns, covariance } = uncertainty;
   const spread = covariance?.radius ?? 0;
   if (returns === null) return { returns: null, spread };
   const { set, radius, sessions } = returns;
-  const error = radius * Math.sqrt(LIMITS.PERIODS_PER_YEAR / (sessions ?? Math.max(coverage.sessions.length, 1)));
+  const error = radius * Math.sqrt(periods / (sessions ?? Math.max(coverage.sessions.length, 1)));
   const variances = metricDiagonal(metric);
   if (set === 'box')
     return { returns: { form: 'box', widths: variances.map((value) => error * Math.sqrt(value)) }, spread };

@@ -8,6 +8,12 @@ export const basis = (usual: 360 | 365) =>
     .default(usual)
     .meta({ description: 'Days of a year.' });
 
+/** Optional, so that documents stored without it stay as they are. */
+export const annualisation = z.int().min(1).max(366).optional().meta({
+  description:
+    'Sessions of a year, by which a volatility is annualised. Default: 252, and 365 on a calendar that trades every day.',
+});
+
 /** Less than all: nothing would be left. */
 export const percent = z.number().min(0).lt(100).meta({ description: 'Percent a year: 5 is 5 %.' });
 

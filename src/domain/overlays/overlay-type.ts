@@ -17,6 +17,8 @@ export interface OverlayContext {
   /** Days of the sessions, [T]. */
   readonly days: Int32Array;
   readonly baseValue: number;
+  /** Sessions of a year on its calendar. */
+  readonly periods: number;
   readonly sources: readonly OverlaySource[];
   /** A rate of interest as it was last known at each close, fraction a year, [T]. @throws Refusal NO_DATA_AT_DATE, RATE_OUT_OF_RANGE */
   rate(series: string): Float64Array;

@@ -12,7 +12,8 @@ export const LIMIT_SPECS = {
   MAX_REBALANCES: { value: 400, help: 'Rebalance snapshots served per book; 33 years of monthly rebalances.' },
   MAX_WEIGHT_DATES: { value: 756, help: 'Rows of a served weights panel: three years of sessions.' },
   MAX_POSITION_ROWS: { value: 20_000, help: 'Rows of a served positions table.' },
-  PERIODS_PER_YEAR: { value: 252, help: 'Annualisation constant, on every calendar.' },
+  PERIODS_PER_YEAR: { value: 252, help: 'Sessions of a year by which figures are annualised.' },
+  DAYS_PER_YEAR: { value: 365, help: 'The same on calendars that trade every day.' },
   SCHEDULE_LOOKAHEAD_DAYS: { value: 366, help: 'How far a schedule looks ahead of its `asof` date.' },
   MAX_STALE_SESSIONS: {
     value: 5,
@@ -27,6 +28,10 @@ export const LIMIT_SPECS = {
     help: 'Names times simulated scenarios of an objective or a constraint row: 400 MB.',
   },
   MAX_FRONTIER_DRAWS: { value: 1000, help: 'Draws of a resampled frontier: one is as long as a frontier.' },
+  MAX_HIERARCHY_SECURITIES: {
+    value: 2000,
+    help: 'Securities of HierarchicalRiskParityWeight: the distances between columns of 2000 take four seconds.',
+  },
   DERIVED_RISK_SESSIONS: { value: 504, help: 'Trailing returns behind the risk model of a derived index.' },
   MAX_BODY_BYTES: { value: 1_048_576, help: 'Body of every route but the import.' },
   MAX_IMPORT_BYTES: { value: 67_108_864, help: 'Body of `POST /data/import`.' },

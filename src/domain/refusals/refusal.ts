@@ -86,7 +86,7 @@ export const ERRORS = {
   },
   VERSION_NOT_RESTORABLE: {
     status: 422,
-    help: 'The version is a deletion, or of a data store whose files went with it.',
+    help: 'The version is a deletion, of a data store whose files went with it, or of one that needs a password again.',
   },
   ID_MISMATCH: { status: 422, help: 'The id in the body is not the id in the path.' },
   INVALID_RANGE: { status: 422, help: 'The start lies after the end.' },
@@ -119,6 +119,10 @@ export const ERRORS = {
     help: 'The constraints hold together, and no weights within them have what the objective asks for.',
   },
   EMPTY_INDEX: { status: 422, help: 'Nothing survives the rules, or nothing has a weight, on the first date.' },
+  NO_RATE: {
+    status: 422,
+    help: 'A value of the field of a withholding tax has neither a rate nor a default; see detail.values.',
+  },
   FX_MISSING: { status: 422, help: 'The store lacks an exchange rate that the index needs.' },
   RISK_INSUFFICIENT_DATA: { status: 422, help: 'Too few complete observations for a covariance estimate.' },
   LOOK_AHEAD: {

@@ -1,3 +1,4 @@
+import { periodsPerYear } from '../calendars/periods-per-year.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import {
   diagnosedFactors,
@@ -8,7 +9,6 @@ import {
 } from '#kernels/moments/estimate-covariance.js';
 import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
 import type { RiskModelRequest } from './risk-model-document.js';
-import { LIMITS } from '../refusals/limits.js';
 import { Refusal } from '../refusals/refusal.js';
 import { isFactorEstimator } from './factor-model.js';
 import { estimateFactors, factorCovariance, loadingsOf, type EstimatedFactors } from './factors/estimate-factors.js';
@@ -75,6 +75,7 @@ export function estimateFrom(
   tell: (stage: EstimateStage, covariance: Float64Array) => void,
 ): RiskModelEstimate {
   const { coverage, window } = returns;
+  const scale = periodsPerYear(returns.sm.sessions);
   assertEstimable(returns, coverage);
   const n = coverage.columns.length;
   const covariance = engine.room(n * n);
@@ -100,14 +101,14 @@ export function estimateFrom(
       return { intensity: null, ...diagnosedFactors(engine, covariance, parts, onStage) };
     }
     if (estimator !== 'shrinkage') {
-      const structured = { estimator, threshold, lags, simulations, scale: LIMITS.PERIODS_PER_YEAR, ...weights };
+      const structured = { estimator, threshold, lags, simulations, scale, ...weights };
       return { intensity: null, ...estimateStructured(engine, panel, n, structured, covariance, onStage) };
     }
     const request = {
       target: settings.target,
       intensity: settings.intensity,
       method: settings.intensity_method,
-      scale: LIMITS.PERIODS_PER_YEAR,
+      scale,
       repair: settings.repair,
       ...weights,
     };

@@ -1,3 +1,4 @@
+import { periodsPerYear } from '../calendars/periods-per-year.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { FACTOR_ESTIMATORS, type FactorModel } from './factor-model.js';
 import { createMeasureCache } from './measure-cache.js';
@@ -63,6 +64,7 @@ export function factorRiskOf(
   assertEstimable(window, coverage);
   if (weights.size > 0) assertEstimable(window, coverageOf(window, [...weights.keys()])); // A benchmark alone says nothing about what is held.
   const { columns, sessions, excluded } = coverage;
+  const periods = periodsPerYear(window.sm.sessions);
   const terms = { engine: engine.name, to: window.to, columns, sessions };
   const measure = <T>(of: (panel: Float64Array) => T): T =>
     engine.scope(() => {
@@ -82,6 +84,7 @@ export function factorRiskOf(
           measure((panel) => principalParts(engine, panel, columns.length, components)),
         ),
         factors,
+        periods,
       ),
     market_sector: () =>
       keepSectors(window.growth, terms, () =>
@@ -90,6 +93,7 @@ export function factorRiskOf(
             engine,
             panel,
             Array.from(columns, (column) => sectorOf(window, column)),
+            periods,
           ),
         ),
       ),

@@ -33,15 +33,20 @@ export function principalParts(engine: Engine, panel: Float64Array, n: number, c
  * The first principal components of the annualised sample covariance as factors: unit eigenvectors are exposures,
  * eigenvalues the factor variances, and what they leave of each variance is the name's own.
  * @param factors components wanted; there are at most as many as names.
+ * @param periods sessions of a year.
  */
-export function principalFactors({ values, vectors, variances }: PrincipalParts, factors: number): FactorModel {
+export function principalFactors(
+  { values, vectors, variances }: PrincipalParts,
+  factors: number,
+  periods: number = LIMITS.PERIODS_PER_YEAR,
+): FactorModel {
   const n = variances.length;
   const K = Math.min(factors, n);
   const exposures = new Float64Array(n * K);
-  const specific = variances.map((variance) => variance * LIMITS.PERIODS_PER_YEAR);
+  const specific = variances.map((variance) => variance * periods);
   const covariance = new Float64Array(K * K);
   for (let k = 0; k < K; k++) {
-    const variance = values[k]! * LIMITS.PERIODS_PER_YEAR;
+    const variance = values[k]! * periods;
     covariance[k * (K + 1)] = variance;
     for (let i = 0; i < n; i++) {
       const exposure = vectors[k * n + i]!;

@@ -1,3 +1,4 @@
+import { periodsPerYear } from '../calendars/periods-per-year.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import {
   lowRankCovariance,
@@ -6,7 +7,6 @@ import {
   type SampleMoments,
   type Shrinkage,
 } from '#kernels/moments/low-rank-covariance.js';
-import { LIMITS } from '../refusals/limits.js';
 import { createMeasureCache } from './measure-cache.js';
 import { assertEstimable, coverageOf, readReturns, type ReturnWindow } from './return-panel.js';
 
@@ -104,9 +104,10 @@ function sharesOf(engine: Engine, window: ReturnWindow, several: readonly [Posit
     const panel = engine.room(coverage.sessions.length * columns.length);
     readReturns(window, coverage, panel, engine);
     const terms = { engine: engine.name, to: window.to, columns, sessions: coverage.sessions };
-    const covariance = defaultCovariance(engine, panel, columns.length, (measure) =>
-      keepMoments(window.growth, terms, measure),
-    );
+    const covariance = defaultCovariance(engine, panel, columns.length, {
+      scale: periodsPerYear(window.sm.sessions),
+      remember: (measure) => keepMoments(window.growth, terms, measure),
+    });
     return several.map((positions) => {
       const { volatility, shares } = contributionsOf(
         engine,
@@ -130,13 +131,13 @@ function defaultCovariance(
   engine: Engine,
   panel: Float64Array,
   assets: number,
-  remember: NonNullable<Shrinkage['remember']>,
+  { scale, remember }: Required<Pick<Shrinkage, 'scale' | 'remember'>>,
 ): LowRankCovariance {
   return lowRankCovariance(engine, panel, assets, {
     target: 'constant_correlation',
     intensity: null,
     method: 'shape',
-    scale: LIMITS.PERIODS_PER_YEAR,
+    scale,
     remember,
   });
 }

@@ -1,3 +1,4 @@
+import { LIMITS } from '../refusals/limits.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { compareText } from '../refusals/findings.js';
 import type { FactorModel } from './factor-model.js';
@@ -15,8 +16,14 @@ const MARKET = 'MARKET';
  * market's is the mean of the sectors'.
  * @param panel [T x n] returns; spent: becomes the residuals.
  * @param sectors sector of each name, [n].
+ * @param periods sessions of a year.
  */
-export function sectorFactors(engine: GroupEngine, panel: Float64Array, sectors: readonly string[]): FactorModel {
+export function sectorFactors(
+  engine: GroupEngine,
+  panel: Float64Array,
+  sectors: readonly string[],
+  periods: number = LIMITS.PERIODS_PER_YEAR,
+): FactorModel {
   const n = sectors.length;
   const labels = [...new Set(sectors)].toSorted(compareText);
   const sectorAt = Int32Array.from(sectors, (sector) => labels.indexOf(sector));
@@ -30,8 +37,8 @@ export function sectorFactors(engine: GroupEngine, panel: Float64Array, sectors:
   return {
     factors: [MARKET, ...labels.map((label) => (label === MARKET ? `SECTOR ${label}` : label))],
     exposures,
-    covariance: annualCovariance(factorReturnsOf(means, K - 1), K),
-    specific: annualVariances(engine, panel, n),
+    covariance: annualCovariance(factorReturnsOf(means, K - 1), K, periods),
+    specific: annualVariances(engine, panel, n, periods),
   };
 }
 

@@ -1,5 +1,5 @@
 import { selectionClassOf, weightingClassOf } from './catalogue.js';
-import { category, type FieldUse } from '../datapoints/field-use.js';
+import { category, numeric, type FieldUse } from '../datapoints/field-use.js';
 import type { PlacedUse } from './field-findings.js';
 import type { Selection } from './selection-class.js';
 import { withFallback } from './with-fallback.js';
@@ -13,6 +13,11 @@ export interface BoundPipeline {
   readonly rules: readonly BoundRule[];
   readonly weighting: Weighting;
   readonly groupCaps: readonly BoundGroupCap[];
+  /** Cap of each constituent; null where the weighting states a number or none. */
+  readonly cap: FieldUse | null;
+  /** Groups that `cap` and `ladder_caps` limit; null for constituents. */
+  readonly capBy: FieldUse | null;
+  readonly phaseIn: BoundPhaseIn | null;
   /** Whether any rule or expression looks at the previous composition. */
   readonly remembers: boolean;
   /** Expressions that the document names. */
@@ -31,6 +36,11 @@ export interface BoundGroupCap {
   readonly groups: readonly string[] | null;
 }
 
+export interface BoundPhaseIn {
+  readonly use: FieldUse;
+  readonly steps: number;
+}
+
 /** The pipeline of a valid document. A row that its class does not accept is a defect of the caller. */
 export function bindPipeline(document: Pick<RuleDocument, 'pipeline' | 'datapoints'>): BoundPipeline {
   const { selection, weighting } = document.pipeline;
@@ -41,11 +51,16 @@ export function bindPipeline(document: Pick<RuleDocument, 'pipeline' | 'datapoin
     rule: withFallback(known(selectionClassOf(row.type), row.type), row),
   }));
   const bound = known(weightingClassOf(weighting.type), weighting.type).bind(weighting.params);
-  const uses = [...rules.flatMap(({ rule }) => rule.reads), ...bound.reads];
+  const { cap, cap_by: capBy, phase_in: phaseIn } = weighting;
+  const boundCap = cap === null || typeof cap === 'number' ? null : numeric(cap);
+  const uses = [...rules.flatMap(({ rule }) => rule.reads), ...bound.reads, ...(boundCap === null ? [] : [boundCap])];
   return {
     rules,
     weighting: bound,
     groupCaps: weighting.group_caps.map(({ field, cap, groups }) => ({ use: category(field), cap, groups })),
+    cap: boundCap,
+    capBy: capBy === undefined ? null : category(capBy),
+    phaseIn: phaseIn === undefined ? null : { use: numeric(phaseIn.field), steps: phaseIn.steps },
     remembers:
       rules.some(({ rule }) => rule.remembers) || uses.some(({ field }) => readsConstituents(field, definitions)),
     definitions,
@@ -58,14 +73,21 @@ function known<T>(entry: T | undefined, type: string): T {
 }
 
 /** Every datapoint that a pipeline reads, at its place in the document. */
-export function readsOf({ rules, weighting, groupCaps }: BoundPipeline): PlacedUse[] {
+export function readsOf({ rules, weighting, groupCaps, cap, capBy, phaseIn }: BoundPipeline): PlacedUse[] {
   return [
     ...rules.flatMap(({ id, rule }, i) =>
       rule.reads.map((use) => ({ use, path: join(`pipeline.selection[${i}]`, use.path), rowId: id })),
     ),
     ...weighting.reads.map((use) => ({ use, path: join('pipeline.weighting', use.path), rowId: null })),
     ...groupCaps.map(({ use }, i) => ({ use, path: `pipeline.weighting.group_caps[${i}].field`, rowId: null })),
+    ...ofWeighting('cap', cap),
+    ...ofWeighting('cap_by', capBy),
+    ...ofWeighting('phase_in.field', phaseIn?.use ?? null),
   ];
+}
+
+function ofWeighting(member: string, use: FieldUse | null): PlacedUse[] {
+  return use === null ? [] : [{ use, path: `pipeline.weighting.${member}`, rowId: null }];
 }
 
 /** A class that reads a datapoint of its own accord answers for it with its type. */

@@ -1,18 +1,17 @@
 import { weightMoved } from '../books/weight-moved.js';
-
-/** Slack of a cap: a weight this much above it is at it. */
-const TOLERANCE = 1e-12;
+import {
+  clipped,
+  scaleFor,
+  solveGrouping,
+  TOLERANCE,
+  underOthers,
+  type CapInfeasible,
+  type GroupCaps,
+  type Limits,
+} from './solve-grouping.js';
 
 /** Rounds over the group caps before they count as infeasible together. */
 const ROUNDS_MAX = 1000;
-
-/** Caps on one way of grouping the names. */
-export interface GroupCaps {
-  /** Group of each name, -1 for a name in no capped group, [n]. */
-  readonly groupOf: Int32Array;
-  /** Largest weight of each group. */
-  readonly caps: Float64Array;
-}
 
 export interface CapInput {
   /** Raw weights, positive, summing to 1, [n]. */
@@ -55,12 +54,6 @@ export interface Capped {
 export interface CapRound {
   readonly scale: number;
   readonly joined: readonly number[];
-}
-
-export interface CapInfeasible {
-  readonly kind: 'infeasible';
-  /** The contradiction in one sentence, with both numbers. */
-  readonly message: string;
 }
 
 /**
@@ -137,52 +130,6 @@ function freeAbove(
   return above;
 }
 
-interface Limits {
-  readonly floor: number;
-  readonly cap: number;
-}
-
-/**
- * The unique scale at which clipped weights have a given sum, found exactly between two breakpoints.
- * The caller has made sure that n floor <= total <= n cap.
- */
-function scaleFor(raw: Float64Array, { floor, cap, total }: Limits & { readonly total: number }): number {
-  const breakpoints = new Float64Array(raw.length * 2);
-  for (let i = 0; i < raw.length; i++) {
-    breakpoints[2 * i] = floor / raw[i]!;
-    breakpoints[2 * i + 1] = cap / raw[i]!;
-  }
-  breakpoints.sort();
-  const sumAt = (scale: number): number => {
-    let sum = 0;
-    for (let i = 0; i < raw.length; i++) sum += Math.min(cap, Math.max(floor, raw[i]! * scale));
-    return sum;
-  };
-  let low = 0;
-  let high = breakpoints.length - 1;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (sumAt(breakpoints[middle]!) < total) low = middle + 1;
-    else high = middle;
-  }
-  const above = breakpoints[low]!;
-  const below = low === 0 ? 0 : breakpoints[low - 1]!;
-  const inside = (below + above) / 2; // which names move between the two breakpoints
-  let fixed = 0;
-  let moving = 0;
-  for (let i = 0; i < raw.length; i++) {
-    const weight = raw[i]! * inside;
-    if (weight <= floor) fixed += floor;
-    else if (weight >= cap) fixed += cap;
-    else moving += raw[i]!;
-  }
-  return moving === 0 ? above : (total - fixed) / moving;
-}
-
-function clipped(raw: Float64Array, scale: number, { floor, cap }: Limits): Float64Array {
-  return raw.map((weight) => Math.min(cap, Math.max(floor, weight * scale)));
-}
-
 function reducedTo(raw: Float64Array, scale: number, cap: number | null): number[] {
   const reduced: number[] = [];
   if (cap !== null) for (let i = 0; i < raw.length; i++) if (raw[i]! * scale > cap + TOLERANCE) reduced.push(i);
@@ -221,112 +168,51 @@ function withGroups({ raw, cap, floor, groups }: Grouped): Capped | CapInfeasibl
         scaleOf: (position) => (scaled[position]! / raw[position]!) * lambda,
         floor,
         cap,
-        reduced: reducedTo(scaled, lambda, cap),
+        reduced: reducedTo(scaled, lambda, cap)
+          .concat(heldToCaps({ raw, scaled, weights }, groups))
+          .toSorted(ascending),
         rounds: [],
       });
   }
   return {
     kind: 'infeasible',
     message: `The group caps cannot hold together: ${ROUNDS_MAX} rounds of redistribution leave one broken.`,
+    stated: groups.at(-1)!.stated ?? 'group_caps',
   };
 }
 
-/** Raw weights times the multipliers of every grouping but one. */
-function underOthers(
-  raw: Float64Array,
+const ascending = (a: number, b: number): number => a - b;
+
+/** Positions whose weights the caps of constituents, or of groups in their place, reduce. */
+function heldToCaps(
+  { raw, scaled, weights }: Readonly<Record<'raw' | 'scaled' | 'weights', Float64Array>>,
   groups: readonly GroupCaps[],
-  multipliers: readonly Float64Array[],
-  except: number,
-): Float64Array {
-  const scaled = raw.slice();
-  groups.forEach(({ groupOf }, k) => {
-    if (k === except) return;
-    for (let i = 0; i < scaled.length; i++) if (groupOf[i]! >= 0) scaled[i]! *= multipliers[k]![groupOf[i]!]!;
-  });
-  return scaled;
-}
-
-interface SolvedGrouping {
-  readonly kind: 'solved';
-  readonly lambda: number;
-  readonly multipliers: Float64Array;
-}
-
-/**
- * The one lambda at which groups, each held to its cap, sum to 1; a group at its cap has a scale of its own below
- * lambda.
- */
-function solveGrouping(
-  raw: Float64Array,
-  { groupOf, caps }: GroupCaps,
-  limits: Limits,
-): SolvedGrouping | CapInfeasible {
-  const members = membersOf(groupOf, caps.length);
-  const reach = (group: number): number => Math.min(caps[group]!, members[group]!.length * limits.cap);
-  const free = raw.filter((_, i) => groupOf[i]! < 0);
-  const reachable = members.reduce((sum, _, group) => sum + reach(group), 0) + free.length * limits.cap;
-  if (reachable < 1 - TOLERANCE)
-    return { kind: 'infeasible', message: `The group caps reach only ${reachable} of the weight of 1 that is needed.` };
-  const parts = members.map((positions) => Float64Array.from(positions, (i) => raw[i]!));
-  const starved = parts.findIndex((part, group) => part.length * limits.floor > caps[group]! + TOLERANCE);
-  if (starved >= 0)
-    return {
-      kind: 'infeasible',
-      message: `${parts[starved]!.length} names of at least ${limits.floor} exceed their group's cap of ${caps[starved]!}.`,
-    };
-  // Groups at their cap are found one by one: fixing one raises lambda, so none is ever released.
-  const fixed = new Uint8Array(caps.length);
-  for (;;) {
-    const open = raw.filter((_, i) => groupOf[i]! < 0 || fixed[groupOf[i]!] === 0);
-    const rest = 1 - members.reduce((sum, _, group) => sum + (fixed[group] === 1 ? caps[group]! : 0), 0);
-    const scales = parts.map((part, group) =>
-      fixed[group] === 1 ? scaleFor(part, { ...limits, total: caps[group]! }) : 0,
-    );
-    const lambda =
-      open.length === 0
-        ? Math.max(...scales)
-        : scaleFor(open, {
-            ...limits,
-            total: Math.min(Math.max(rest, open.length * limits.floor), open.length * limits.cap),
-          });
-    const over = parts.flatMap((part, group) =>
-      fixed[group] === 0 && part.length > 0 && weightAt(part, lambda, limits) > caps[group]! + TOLERANCE / 10
-        ? [group]
-        : [],
-    );
-    if (over.length === 0)
-      return {
-        kind: 'solved',
-        lambda,
-        multipliers: Float64Array.from(scales, (scale, group) => (fixed[group] === 1 ? scale / lambda : 1)),
-      };
-    for (const group of over) fixed[group] = 1;
+): number[] {
+  const own = groups.find(({ stated }) => stated === 'cap');
+  if (own === undefined) return [];
+  const sums = groupSums(weights, own);
+  const positions: number[] = [];
+  for (let i = 0; i < raw.length; i++) {
+    const group = own.groupOf[i]!;
+    if (group >= 0 && scaled[i]! < raw[i]! && sums[group]! >= own.caps[group]! - TOLERANCE) positions.push(i);
   }
-}
-
-function membersOf(groupOf: Int32Array, groups: number): number[][] {
-  const members = Array.from({ length: groups }, (): number[] => []);
-  groupOf.forEach((group, i) => {
-    if (group >= 0) members[group]!.push(i);
-  });
-  return members;
-}
-
-function weightAt(part: Float64Array, lambda: number, limits: Limits): number {
-  return clipped(part, lambda, limits).reduce((sum, weight) => sum + weight, 0);
+  return positions;
 }
 
 function holds(weights: Float64Array, groups: readonly GroupCaps[]): boolean {
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   if (Math.abs(total - 1) > TOLERANCE * 10) return false;
-  return groups.every(({ groupOf, caps }) => {
-    const sums = new Float64Array(caps.length);
-    for (let i = 0; i < weights.length; i++) if (groupOf[i]! >= 0) sums[groupOf[i]!]! += weights[i]!;
-    return sums.every((sum, group) => sum <= caps[group]! + TOLERANCE);
-  });
+  return groups.every((group) => groupSums(weights, group).every((sum, k) => sum <= group.caps[k]! + TOLERANCE));
 }
 
-interface Outcome {
+/** Weight of each group, [groups]. */
+function groupSums(weights: Float64Array, { groupOf, caps }: GroupCaps): Float64Array {
+  const sums = new Float64Array(caps.length);
+  for (let i = 0; i < weights.length; i++) if (groupOf[i]! >= 0) sums[groupOf[i]!]! += weights[i]!;
+  return sums;
+}
+
+export interface Outcome {
   readonly raw: Float64Array;
   readonly weights: Float64Array;
   readonly scaleOf: (position: number) => number;
@@ -336,7 +222,7 @@ interface Outcome {
   readonly rounds: readonly CapRound[];
 }
 
-function capped({ raw, weights, scaleOf, floor, cap, reduced, rounds }: Outcome): Capped {
+export function capped({ raw, weights, scaleOf, floor, cap, reduced, rounds }: Outcome): Capped {
   const redistributed = weightMoved(raw, weights);
   return { kind: 'capped', weights, scaleOf, floor, cap, capped: Int32Array.from(reduced), redistributed, rounds };
 }

@@ -31,6 +31,7 @@ import { equalWeight } from './weighting/equal-weight.js';
 import { fieldWeight } from './weighting/field-weight.js';
 import { fixedWeight } from './weighting/fixed-weight.js';
 import { groupWeight } from './weighting/group-weight.js';
+import { hierarchicalRiskParityWeight } from './weighting/hierarchical-risk-parity-weight.js';
 import { inverseVolatilityWeight } from './weighting/inverse-volatility-weight.js';
 import { marketCapWeight } from './weighting/market-cap-weight.js';
 import { minimumVarianceWeight } from './weighting/minimum-variance-weight.js';
@@ -79,6 +80,7 @@ export const WEIGHTING_CLASSES: readonly WeightingClass[] = [
   minimumVarianceWeight,
   tiltWeight,
   groupWeight,
+  hierarchicalRiskParityWeight,
 ];
 
 const selectionByType = new Map(SELECTION_CLASSES.map((entry) => [entry.type, entry]));

@@ -2,8 +2,10 @@ import type { Engine } from '#kernels/engines/engine.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { BoundPipeline } from './bound-pipeline.js';
 import type { CrossSection, CrossSections } from '../datapoints/cross-section.js';
+import type { StoredModels } from '../risk/stored-model.js';
 import type { SelectionScope, Verdict } from './selection-class.js';
-import type { RawWeights } from './weighting-class.js';
+import { latestReviews, phasedIn, type ReviewTerms } from './phase-in.js';
+import { weighed, type RawWeights } from './weighting-class.js';
 import type { IndexWeights } from '../datapoints/expression-section.js';
 
 /** One rung of the selection: the universe first, then a rung for each rule. */
@@ -46,13 +48,15 @@ export interface ChooseInput extends AskedDecision {
   readonly sections: CrossSections;
   readonly market: SessionMarket;
   readonly engine: Engine;
+  readonly riskModel: StoredModels;
+  readonly document: ReviewTerms;
   /** Another index as it was last decided on or before a session. */
   readonly indexWeights: (indexId: string, session: number) => IndexWeights | null;
 }
 
 /** Selects and weighs, without a limit. */
 export function chooseOn(input: ChooseInput): Choice {
-  const { pipeline, sections, market, engine, session, indexWeights } = input;
+  const { pipeline, sections, market, engine, riskModel, session, indexWeights } = input;
   const incumbents = input.incumbents === null ? null : flagsOf(input.incumbents, market.names);
   const cross = sections
     .at(session, input.universe)
@@ -61,7 +65,14 @@ export function chooseOn(input: ChooseInput): Choice {
   const nobody = { columns: NOTHING, unweighted: NOTHING, uncapped: NO_WEIGHTS };
   const chosen = { cross, waterfall, verdicts, survivors, raw: undefined, ...nobody };
   if (survivors.length === 0) return chosen;
-  const raw = pipeline.weighting.weigh({ cross, columns: survivors, identifiers: market.identifiers, engine });
+  const own = pipeline.weighting.weigh({
+    cross,
+    columns: survivors,
+    identifiers: market.identifiers,
+    engine,
+    riskModel,
+  });
+  const raw = withPhaseIn(own, { ...input, incumbents }, { cross, survivors });
   if (raw.kind === 'refused') return { ...chosen, raw };
   const areAllWeighed = areAllPositive(raw.values);
   const columns = areAllWeighed ? survivors : survivors.filter((_, position) => raw.values[position]! > 0);
@@ -69,6 +80,34 @@ export function chooseOn(input: ChooseInput): Choice {
   const unweighted = areAllWeighed ? NOTHING : survivors.filter((_, position) => raw.values[position] === 0);
   const uncapped = normalised(areAllWeighed ? raw.values : raw.values.filter((value) => value > 0));
   return { ...chosen, raw, columns, unweighted, uncapped };
+}
+
+interface PhasedInput extends Omit<ChooseInput, 'incumbents'> {
+  readonly incumbents: Uint8Array | null;
+}
+
+/** Raw weights times the datapoint that a pipeline phases in. */
+function withPhaseIn(
+  raw: RawWeights,
+  { pipeline, document, market, session, sections, incumbents, indexWeights }: PhasedInput,
+  { cross, survivors }: Pick<Choice, 'cross' | 'survivors'>,
+): RawWeights {
+  const { phaseIn } = pipeline;
+  if (phaseIn === null || raw.kind === 'refused') return raw;
+  const { use, steps } = phaseIn;
+  const valuesOn = (review: number): Float64Array =>
+    review === session
+      ? cross.numbers(use.field, survivors)
+      : sections
+          .at(review, survivors)
+          .given({ incumbents, indexWeights: (indexId) => indexWeights(indexId, review) })
+          .numbers(use.field, survivors);
+  const reviews = latestReviews(document, market, { session, count: steps });
+  const factors = phasedIn(reviews.map(valuesOn), cross.numbers(use.field, survivors), steps);
+  return weighed(
+    raw.values.map((value, position) => value * factors[position]!),
+    (position) => ({ ...raw.parts?.(position), phase_in: Number.isNaN(factors[position]) ? null : factors[position]! }),
+  );
 }
 
 /** Applies the selection rules in order, each to the survivors of those before. */

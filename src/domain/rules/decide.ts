@@ -11,10 +11,13 @@ import { growthTerms } from '../index-mathematics/growth-terms.js';
 import { returnGaps } from '../market/return-gaps.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { assertNoErrors, Refusal } from '../refusals/refusal.js';
-import { bindPipeline, readsOf, type BoundGroupCap, type BoundPipeline } from './bound-pipeline.js';
-import { applyCaps, type Capped, type GroupCaps } from './capping.js';
+import { bindPipeline, readsOf, type BoundPipeline } from './bound-pipeline.js';
+import type { Capped } from './capping.js';
+import type { CapInfeasible } from './solve-grouping.js';
+import { limitWeights, withoutZeroCaps } from './limit-weights.js';
 import { createCrossSections, type CrossSection, type CrossSections } from '../datapoints/cross-section.js';
 import { fieldFindings, type PlacedUse } from './field-findings.js';
+import type { StoredModels } from '../risk/stored-model.js';
 import type { Series } from '../datapoints/series.js';
 import { chooseOn, type AskedDecision, type Choice, type WaterfallStep } from './choose.js';
 import type { FieldUse } from '../datapoints/field-use.js';
@@ -64,6 +67,8 @@ export interface CreateDeciderInput {
   readonly universe: (session: number) => Int32Array;
   /** Another index as it was last decided on or before a session; null before its first composition. */
   readonly indexWeights?: (indexId: string, session: number) => IndexWeights | null;
+  /** A stored risk model. */
+  readonly riskModel?: StoredModels;
   /** Engine of matrix products; plain loops unless given. */
   readonly engine?: Engine;
   /** What other deciders have worked out; nothing unless given. */
@@ -95,6 +100,7 @@ export function createDecider({
   market,
   universe,
   indexWeights = noIndices,
+  riskModel = noModels,
   engine = referenceEngine,
   sharing = notShared,
 }: CreateDeciderInput): RuleDecider {
@@ -114,7 +120,9 @@ export function createDecider({
   const chosen = asksIndices ? notShared.choicesOf(document, terms) : sharing.choicesOf(document, terms);
   const trace = (session: number, incumbents: ArrayLike<number> | null) => {
     const asked = { session, universe: universeOf(session), incumbents: pipeline.remembers ? incumbents : null };
-    const choice = chosen(asked, () => chooseOn({ ...asked, pipeline, sections, market, engine, indexWeights }));
+    const choice = chosen(asked, () =>
+      chooseOn({ ...asked, document, pipeline, sections, market, engine, riskModel, indexWeights }),
+    );
     return decideOn(choice, { document, pipeline, market });
   };
   return {
@@ -126,6 +134,10 @@ export function createDecider({
 
 function noIndices(indexId: string): never {
   throw new Error(`the index ${indexId} cannot be asked here`);
+}
+
+function noModels(modelId: string): never {
+  throw new Error(`the risk model ${modelId} cannot be asked here`);
 }
 
 const notShared: DecisionSharing = {
@@ -186,7 +198,7 @@ interface DecideInput {
 }
 
 function decideOn(choice: Choice, { document, pipeline, market }: DecideInput): Trace {
-  const { cross, waterfall, verdicts, survivors, raw, columns, unweighted, uncapped } = choice;
+  const { cross, waterfall, verdicts, survivors, raw } = choice;
   const traced = { cross, pipeline, verdicts, survivors, raw, capping: undefined };
   if (raw === undefined) return { ...traced, decision: { ...nothingSurvives(waterfall, traced), waterfall } };
   if (raw.kind === 'refused') {
@@ -195,12 +207,13 @@ function decideOn(choice: Choice, { document, pipeline, market }: DecideInput): 
     const finding: Finding = { severity: 'error', ...rest, path: place };
     return { ...traced, decision: { kind: 'refused', code: raw.code, finding, waterfall } };
   }
-  if (columns.length === 0) return { ...traced, decision: { ...nothingWeighs(traced), waterfall } };
+  if (choice.columns.length === 0) return { ...traced, decision: { ...nothingWeighs(traced), waterfall } };
 
-  const { cap, floor } = document.pipeline.weighting;
-  const groups = groupCapsOf(pipeline.groupCaps, cross, columns);
-  const capping = applyCaps({ raw: uncapped, cap, floor, groups });
-  if (capping.kind === 'infeasible') return { ...traced, decision: { ...cannotBeCapped(capping.message), waterfall } };
+  const { columns, unweighted, uncapped, uncappedNames, capOf } = withoutZeroCaps(choice, pipeline);
+  if (columns.length === 0) return { ...traced, decision: { ...everyCapIsZero(choice.columns.length), waterfall } };
+  const { weighting } = document.pipeline;
+  const capping = limitWeights({ weighting, pipeline, cross, columns, raw: uncapped, capOf });
+  if (capping.kind === 'infeasible') return { ...traced, decision: { ...cannotBeCapped(capping), waterfall } };
   const decision: RuleDecided = {
     kind: 'decided',
     columns,
@@ -209,7 +222,10 @@ function decideOn(choice: Choice, { document, pipeline, market }: DecideInput): 
     cap: capping.cap,
     capped: capping.capped.map((position) => columns[position]!),
     redistributed: capping.redistributed,
-    findings: unweighted.length === 0 ? [] : [notHeld(unweighted, market.identifiers)],
+    findings: [
+      ...(unweighted.length === 0 ? [] : [notHeld(unweighted, market.identifiers)]),
+      ...(uncappedNames.length === 0 ? [] : [withoutCap(uncappedNames, market.identifiers)]),
+    ],
     // Fixed numbers of shares are held as long as no limit changes them.
     ...(holdsPrices(document.pipeline.weighting) && isEqual(capping.weights, uncapped)
       ? { basket: raw.values.reduce((sum, value) => sum + value, 0) }
@@ -218,22 +234,6 @@ function decideOn(choice: Choice, { document, pipeline, market }: DecideInput): 
     unweighted,
   };
   return { ...traced, capping, decision };
-}
-
-/** Caps of each grouping over the names held; names whose group is missing form one group of their own. */
-function groupCapsOf(groupCaps: readonly BoundGroupCap[], cross: CrossSection, columns: Int32Array): GroupCaps[] {
-  return groupCaps.map(({ use, cap, groups }) => {
-    const wanted = groups === null ? null : new Set<string | null>(groups);
-    const { of, names } = cross.groups(use.field, columns);
-    const positions = new Map<number, number>();
-    const groupOfName = of.map((group) => {
-      if (wanted !== null && !wanted.has(names[group]!)) return -1;
-      const known = positions.get(group) ?? positions.size;
-      positions.set(group, known);
-      return known;
-    });
-    return { groupOf: groupOfName, caps: new Float64Array(positions.size).fill(cap) };
-  });
 }
 
 type Selected = Pick<Trace, 'cross' | 'pipeline' | 'verdicts' | 'survivors'>;
@@ -292,24 +292,40 @@ function whyNothing(what: string, { cross, columns, reads }: Lacking): readonly 
   return [`${what}: none of the ${columns.length} names has ${text}.`, known];
 }
 
-function cannotBeCapped(message: string): Undecided {
+function cannotBeCapped({ message, stated }: Pick<CapInfeasible, 'message' | 'stated'>): Undecided {
   return {
     kind: 'refused',
     code: 'VALIDATION_FAILED',
-    finding: { severity: 'error', code: 'CAP_INFEASIBLE', message, path: 'pipeline.weighting.group_caps' },
+    finding: { severity: 'error', code: 'CAP_INFEASIBLE', message, path: `pipeline.weighting.${stated}` },
   };
 }
+
+const everyCapIsZero = (count: number): Undecided =>
+  cannotBeCapped({ message: `The cap of each of the ${count} constituents is 0 or less.`, stated: 'cap' });
 
 /** Names listed in the message about names without a weight. */
 const NAMES_LISTED_MAX = 10;
 
 function notHeld(columns: Int32Array, identifiers: readonly string[]): Finding {
-  const listed = Array.from(columns.subarray(0, NAMES_LISTED_MAX), (column) => identifiers[column]!).join(', ');
-  const more = columns.length > NAMES_LISTED_MAX ? ` and ${columns.length - NAMES_LISTED_MAX} more` : '';
   return {
     severity: 'warning',
     code: 'NO_WEIGHT_DATA',
-    message: `${columns.length} surviving ${columns.length === 1 ? 'name has' : 'names have'} no weight and ${columns.length === 1 ? 'is' : 'are'} not held: ${listed}${more}.`,
+    message: `${columns.length} surviving ${columns.length === 1 ? 'name has' : 'names have'} no weight and ${columns.length === 1 ? 'is' : 'are'} not held: ${listed(columns, identifiers)}.`,
     path: 'pipeline.weighting',
   };
+}
+
+function withoutCap(columns: Int32Array, identifiers: readonly string[]): Finding {
+  const [count, verb] = columns.length === 1 ? ['1 constituent', 'is'] : [`${columns.length} constituents`, 'are'];
+  return {
+    severity: 'warning',
+    code: 'NO_WEIGHT_DATA',
+    message: `${count} without a value of the cap ${verb} not capped: ${listed(columns, identifiers)}.`,
+    path: 'pipeline.weighting.cap',
+  };
+}
+
+function listed(columns: Int32Array, identifiers: readonly string[]): string {
+  const first = Array.from(columns.subarray(0, NAMES_LISTED_MAX), (column) => identifiers[column]!).join(', ');
+  return columns.length > NAMES_LISTED_MAX ? `${first} and ${columns.length - NAMES_LISTED_MAX} more` : first;
 }

@@ -248,7 +248,7 @@ function chainOf(
   const total = raw.values.reduce((sum, value) => sum + value, 0);
   const value = raw.values[survived]!;
   const weighting: ExplainedWeighting = {
-    formula: pipeline.weighting.formula,
+    formula: pipeline.phaseIn === null ? pipeline.weighting.formula : `(${pipeline.weighting.formula}) * phase_in`,
     parts: raw.parts?.(survived) ?? {},
     raw: value,
     rawTotal: total,
@@ -264,7 +264,8 @@ function chainOf(
     capping: {
       cap: capping.cap,
       floor: capping.floor,
-      scale: capping.scaleOf(held),
+      // Of all survivors with a weight: constituents that their cap excludes are among those.
+      scale: capping.scaleOf(held) * (pipeline.cap === null ? 1 : decision.uncapped[held]! / weighting.uncapped),
       capped: capping.capped.includes(held),
       rounds: capping.rounds.map(({ scale, joined }) => ({ scale, joined: joined.map(name) })),
     },

@@ -40,8 +40,24 @@ export function lookBackOf({ document, sessions, decision }: LookBackInput): Loo
     dividendYears: ofRules,
     maxStaleSessions: pipeline.treatment.max_stale_sessions,
     sessions,
-    decision,
+    decision: decision - phaseSessions(document),
   });
+}
+
+/** The largest number of sessions from a review to the next, where its frequency says it. */
+const REVIEW_SESSIONS: Readonly<Partial<Record<RuleDocument['rebalance']['frequency'], number>>> = {
+  daily: 1,
+  weekly: 7,
+  monthly: 31,
+  quarterly: 92,
+  semi_annual: 184,
+  annual: 366,
+};
+
+/** Sessions before a decision at which a datapoint that is phased in is read; on any calendar, one a day at most. */
+function phaseSessions({ pipeline, rebalance }: RuleDocument): number {
+  const { phase_in: phaseIn } = pipeline.weighting;
+  return phaseIn === undefined ? 0 : (phaseIn.steps - 1) * (REVIEW_SESSIONS[rebalance.frequency] ?? 0);
 }
 
 /** Datapoints of the market behind some expressions, and the calendar years whose dividends they read. */

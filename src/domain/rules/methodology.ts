@@ -1,3 +1,4 @@
+import { amendmentSentences } from './amendment-sentences.js';
 import {
   isDerivedDocument,
   isOverlayDocument,
@@ -13,8 +14,11 @@ import type { RiskEstimator, RiskModelChoice } from '../risk/risk-estimator.js';
 import { overlayTypeOf } from '../overlays/catalogue.js';
 import { LIMITS } from '../refusals/limits.js';
 import type { Adjustment } from '../market/market-data.js';
-import { bindPipeline } from './bound-pipeline.js';
+import type { RelaxEntry } from '../constraints/relax-step.js';
+import { isBoundPath, type BoundPath } from '../constraints/bound-path.js';
+import { limitSentences } from './limit-sentences.js';
 import { numberText, shareText } from '../catalogue/sentence-numbers.js';
+import { bindPipeline } from './bound-pipeline.js';
 import { definitionsOf } from '../documents/definitions.js';
 import { isExpressionNode } from '../datapoints/expressions/tree.js';
 import { printExpression } from '../datapoints/expressions/print.js';
@@ -38,6 +42,7 @@ export function methodologyOf(document: IndexDocument, adjustment: Adjustment | 
     ...(isRuleDocument(document)
       ? treatmentSentences(document.pipeline, adjustment)
       : inheritedSentences(adjustment, isOverlayDocument(document) ? 'index beneath' : 'parent index')),
+    ...amendmentSentences(document, (text) => methodologyOf(text, adjustment)),
   ];
 }
 
@@ -48,26 +53,12 @@ function datapointSentences(document: Pick<IndexDocument, 'datapoints'>): string
 
 function ruleSentences(document: RuleDocument): string[] {
   const { rules, weighting } = bindPipeline(document);
-  const { cap, floor, group_caps } = document.pipeline.weighting;
   return [
     universeSentence(document.universe),
     ...datapointSentences(document),
     ...rules.map(({ id, rule }) => `Rule ${id}: ${rule.sentence}`),
     weighting.sentence,
-    ...(cap === null
-      ? []
-      : [
-          `No weight is above ${shareText(cap)} (or one over the number of constituents, if that is more); the excess is spread over the others in proportion to their weights.`,
-        ]),
-    ...(floor === null
-      ? []
-      : [
-          `No constituent's weight is below ${shareText(floor)} (or one over the number of constituents, if that is less).`,
-        ]),
-    ...group_caps.map(
-      ({ field, cap: limit, groups }) =>
-        `No group of ${field}${groups === null ? '' : ` among ${groups.join(', ')}`} weighs more than ${shareText(limit)} together.`,
-    ),
+    ...limitSentences(document.pipeline.weighting),
   ];
 }
 
@@ -126,6 +117,18 @@ function derivationSentences(derivation: NonNullable<IndexDocument['derivation']
     ...(costs === null || costs === undefined ? [] : [costsSentence(costs)]),
     ...(derivation.risk_model ? [riskSentence(derivation.risk_model)] : []),
     ...(rows.length === 0 ? ['The weights are fully invested and long only.'] : rows),
+    ...relaxSentences(derivation.relax ?? []),
+  ];
+}
+
+function relaxSentences(relax: readonly RelaxEntry[]): string[] {
+  if (relax.length === 0) return [];
+  const entries = relax.map(
+    ({ row, steps }) =>
+      `${row} to ${steps.map((step) => (typeof step === 'number' ? numberText(step) : parameterText(step))).join(', then ')}`,
+  );
+  return [
+    `Where no weights keep all constraints, rows are relaxed step by step until some do: ${entries.join('; then ')}. Each step keeps those before it.`,
   ];
 }
 
@@ -185,10 +188,19 @@ function costsSentence({ linear_bps, impact_coefficient }: CostsSpec): string {
   return `Costs of the trades are taken off: ${linear_bps} basis points of each traded weight and ${impact_coefficient} times its power of 3/2, from the weights held just before.`;
 }
 
+function parameterWords(value: unknown): string {
+  if (isExpressionNode(value)) return printExpression(value);
+  return isBoundPath(value) ? pathWords(value) : JSON.stringify(value);
+}
+
+function pathWords({ base, yearly, times, from }: BoundPath): string {
+  const of =
+    typeof base === 'number' ? numberText(base) : `that of the source index at its review on or before ${base}`;
+  const start = typeof base === 'string' ? base : (from ?? 'the base date');
+  return `${times === undefined || times === 1 ? '' : `${numberText(times)} times `}${of}, changed by ${shareText(yearly)} a year from ${start}`;
+}
+
 function parameterText(params: Readonly<Record<string, unknown>>): string {
-  const named = Object.entries(params).map(
-    ([name, value]) =>
-      `${name.replaceAll('_', ' ')} ${isExpressionNode(value) ? printExpression(value) : JSON.stringify(value)}`,
-  );
+  const named = Object.entries(params).map(([name, value]) => `${name.replaceAll('_', ' ')} ${parameterWords(value)}`);
   return named.length === 0 ? 'its defaults' : named.join(', ');
 }

@@ -93,8 +93,9 @@ const termsKey = ({ treatment, currency, datapoints }: CrossSectionTerms): strin
   JSON.stringify([treatment, currency, [...(datapoints ?? [])]]);
 
 /** What a choice is made by, beside the terms of its cross-section. */
-function choiceTerms({ pipeline: { selection, weighting } }: RuleDocument): unknown {
-  return [selection, weighting.type, weighting.params];
+function choiceTerms({ pipeline: { selection, weighting }, rebalance, base_date, calendar }: RuleDocument): unknown {
+  const { type, params, phase_in: phaseIn } = weighting;
+  return [selection, type, params, ...(phaseIn === undefined ? [] : [phaseIn, rebalance, base_date, calendar])];
 }
 
 /** Things of a market by a text, made when first asked for. */

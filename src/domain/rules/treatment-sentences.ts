@@ -76,7 +76,7 @@ export function treatmentSentences({ treatment, weighting }: PipelineSpec, adjus
   const variant = {
     price: 'Ordinary dividends are not reinvested (price return).',
     total: `Ordinary dividends are reinvested in full ${reinvestedIn} (total return).`,
-    net: `Ordinary dividends are reinvested ${reinvestedIn} after a withholding tax of ${shareText(withholding_tax)} (net total return).`,
+    net: `Ordinary dividends are reinvested ${reinvestedIn} after ${taxText(withholding_tax)} (net total return).`,
   }[dividends];
   const leaving = {
     last_price: 'A delisted name leaves at its last price.',
@@ -97,4 +97,12 @@ export function treatmentSentences({ treatment, weighting }: PipelineSpec, adjus
     'The proceeds of a name that leaves between two rebalances are spread over the others in proportion to their weights.',
     ...breachSentences(breachRuleOf(treatment)),
   ];
+}
+
+/** A withholding tax in words. */
+function taxText(tax: PipelineSpec['treatment']['withholding_tax']): string {
+  if (typeof tax === 'number') return `a withholding tax of ${shareText(tax)}`;
+  const rates = Object.entries(tax.rates).map(([value, rate]) => `${value} ${shareText(rate)}`);
+  const others = tax.default === undefined ? [] : [`others ${shareText(tax.default)}`];
+  return `the withholding tax of the ${tax.field} of each security: ${[...rates, ...others].join(', ')}`;
 }

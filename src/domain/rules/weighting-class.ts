@@ -4,6 +4,7 @@ import type { CatalogueEntry } from '../catalogue/type-spec.js';
 import type { Finding } from '../refusals/findings.js';
 import type { ErrorCode } from '../refusals/refusal.js';
 import type { CrossSection } from '../datapoints/cross-section.js';
+import type { StoredModels } from '../risk/stored-model.js';
 import type { FieldUse } from '../datapoints/field-use.js';
 
 /** Input of a weighting: the survivors of every selection rule. */
@@ -14,6 +15,8 @@ export interface WeightingScope {
   readonly identifiers: readonly string[];
   /** Engine of matrix products. */
   readonly engine: Engine;
+  /** Stored risk models by their id. */
+  readonly riskModel: StoredModels;
 }
 
 /** Raw weights before normalisation and capping, or why there are none. */

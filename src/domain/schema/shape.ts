@@ -57,8 +57,8 @@ export interface ShapeOptions {
   /** Severity of a field the schema does not know: documents drop it with a warning, requests refuse it. */
   readonly unknownFields?: 'error' | 'warning';
   /** Code of an unknown field; parameters of catalogue rows have their own. */
-  /** Member of the value whose unknown fields are errors in any case. */
-  readonly strictMember?: string;
+  /** Members of the value whose unknown fields are errors in any case. */
+  readonly strictMembers?: readonly string[];
   readonly unknownCode?: FindingCode;
   readonly rowId?: string | null;
 }
@@ -169,8 +169,8 @@ interface FindingTerms extends ShapeOptions {
 }
 
 function toFindings(issue: Issue, root: unknown, options: FindingTerms): Finding[] {
-  const { path: base = '', unknownCode = 'UNKNOWN_FIELD', rowId, strictMember } = options;
-  const isStrict = strictMember !== undefined && issue.path[0] === strictMember;
+  const { path: base = '', unknownCode = 'UNKNOWN_FIELD', rowId, strictMembers = [] } = options;
+  const isStrict = strictMembers.includes(String(issue.path[0]));
   const unknownFields = isStrict ? 'error' : (options.unknownFields ?? 'error');
   const row = rowId === undefined ? {} : { row_id: rowId };
   if (issue.code === 'unrecognized_keys') {

@@ -1,3 +1,4 @@
+import { periodsPerYear } from '../calendars/periods-per-year.js';
 import { backtestMetrics, type BacktestMetrics } from '../analytics/series.js';
 import { distributionOf, type Distribution } from '../simulation/summarise.js';
 import type { SweepFolds } from './fold-terms.js';
@@ -83,6 +84,7 @@ const KEPT_MIN = 2;
 export function chooseByFolds({ returns, trials, days, folds, tick }: FoldsInput): ChoiceByFolds | FoldsTooShort {
   const all = returns.length / trials;
   const length = Math.floor(all / folds.groups);
+  const periods = periodsPerYear(days);
   const left = trimOf(folds, all);
   const kept = left.before + left.after + KEPT_MIN;
   if (length < kept) return { kind: 'short', observations: all, needed: kept * folds.groups };
@@ -92,9 +94,9 @@ export function chooseByFolds({ returns, trials, days, folds, tick }: FoldsInput
   const figures = rows.map((row) => figuresOf(row, { groups: folds.groups, length, left }));
   const choices = splits.map((split, i) => {
     tick?.(i / splits.length);
-    return choiceOf(figures, split, folds);
+    return choiceOf(figures, split, { folds, periods });
   });
-  const pathMetrics = paths.map((ofGroup) => pathMetricsOf(ofGroup, { rows, choices, length }));
+  const pathMetrics = paths.map((ofGroup) => pathMetricsOf(ofGroup, { rows, choices, length, periods }));
   return {
     kind: 'chosen',
     folds,
@@ -153,10 +155,14 @@ function figuresOf(
   return { mean, stretches };
 }
 
-function choiceOf(figures: readonly TrialFigures[], { train, test }: Split, folds: SweepFolds): FoldChoice {
+function choiceOf(
+  figures: readonly TrialFigures[],
+  { train, test }: Split,
+  { folds, periods }: { readonly folds: SweepFolds; readonly periods: number },
+): FoldChoice {
   const { groups, select_by: metric } = folds;
-  const inSample = figures.map((trial) => metricOver(trial, { mask: train, test, metric }));
-  const outOfSample = figures.map((trial) => metricOver(trial, { mask: test, test: 0, metric }));
+  const inSample = figures.map((trial) => metricOver(trial, { mask: train, test, metric, periods }));
+  const outOfSample = figures.map((trial) => metricOver(trial, { mask: test, test: 0, metric, periods }));
   const sign = preferenceOf(metric);
   let trial = 0;
   inSample.forEach((value, n) => {
@@ -178,9 +184,11 @@ interface Over {
   /** Groups beside which sessions are left out. */
   readonly test: number;
   readonly metric: FoldRanking;
+  /** Sessions of a year. */
+  readonly periods: number;
 }
 
-function metricOver({ mean, stretches }: TrialFigures, { mask, test, metric }: Over): number {
+function metricOver({ mean, stretches }: TrialFigures, { mask, test, metric, periods }: Over): number {
   const joined = emptyStretch();
   stretches.forEach((trims, group) => {
     if (!has(mask, group)) return;
@@ -188,7 +196,7 @@ function metricOver({ mean, stretches }: TrialFigures, { mask, test, metric }: O
     const tail = group + 1 < stretches.length && has(test, group + 1) ? TRIMMED_TAIL : 0;
     join(joined, trims[head | tail]!);
   });
-  return metricOf(joined, mean, metric);
+  return metricOf(joined, { mean, metric, periods });
 }
 
 interface PathInput {
@@ -196,17 +204,19 @@ interface PathInput {
   readonly rows: readonly Float64Array[];
   readonly choices: readonly FoldChoice[];
   readonly length: number;
+  /** Sessions of a year. */
+  readonly periods: number;
 }
 
 /** Metrics of the returns that the choices of a path have out of sample, one group after the other. */
-function pathMetricsOf(splitOfGroup: readonly number[], { rows, choices, length }: PathInput): PathMetrics {
+function pathMetricsOf(splitOfGroup: readonly number[], { rows, choices, length, periods }: PathInput): PathMetrics {
   const level = [1];
   splitOfGroup.forEach((split, group) => {
     if (split < 0) return;
     const row = rows[choices[split]!.trial]!;
     for (let t = group * length; t < (group + 1) * length; t++) level.push(level.at(-1)! * (1 + row[t]!));
   });
-  const metrics = backtestMetrics(Float64Array.from(level), null);
+  const metrics = backtestMetrics(Float64Array.from(level), null, periods);
   return Object.fromEntries(PATH_METRICS.map((name) => [name, metrics[name]])) as PathMetrics; // Of every name.
 }
 

@@ -1,5 +1,4 @@
 import { powerOf } from '#kernels/power.js';
-import { LIMITS } from '../refusals/limits.js';
 import type { FoldRanking } from './rankings.js';
 
 /** Figures of consecutive returns that join with those of the returns after them. */
@@ -58,17 +57,16 @@ export function join(stretch: Stretch, later: Stretch): void {
 /** Below this the variance of returns is rounding noise. */
 export const VARIANCE_MIN = 1e-30;
 
-/** The metric of a stretch, as a run has it: ratios and volatility annualised. @param mean that was taken off */
+/** The metric of a stretch, as a run has it: ratios and volatility annualised. @param of.mean that was taken off. @param of.periods sessions of a year */
 export function metricOf(
   { count, sum, squares, growth, drawdown }: Stretch,
-  mean: number,
-  metric: FoldRanking,
+  { mean, metric, periods }: { readonly mean: number; readonly metric: FoldRanking; readonly periods: number },
 ): number {
-  if (metric === 'annualised_return') return count === 0 ? 0 : powerOf(growth, LIMITS.PERIODS_PER_YEAR / count) - 1;
+  if (metric === 'annualised_return') return count === 0 ? 0 : powerOf(growth, periods / count) - 1;
   if (metric === 'max_drawdown') return drawdown;
   const variance = count < 2 ? 0 : (squares - (sum * sum) / count) / (count - 1);
   const deviation = variance > VARIANCE_MIN ? Math.sqrt(variance) : 0;
-  const root = Math.sqrt(LIMITS.PERIODS_PER_YEAR);
+  const root = Math.sqrt(periods);
   if (metric === 'volatility') return deviation * root;
   return deviation === 0 ? 0 : ((mean + sum / count) / deviation) * root;
 }

@@ -1,3 +1,5 @@
+import { dayFrom } from '#domain/time/days.js';
+import { textOn } from '#domain/documents/amended-texts.js';
 import type { indexRoutes } from '#contract/indices/routes.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import type { IndexDeletion } from '#contract/indices/definition.js';
@@ -34,9 +36,10 @@ export function indexHandlers(
     evaluateDatapoint: async ({ body, signal }) => ({ json: await datapoints.evaluate(body(), signal) }),
     previewDocument: async ({ body, signal }) => ({ bytes: await questions.previewDocument(body(), signal) }),
     whatIf: async ({ body, signal }) => ({ bytes: await questions.whatIf(body(), signal) }),
-    async getIndex({ params }) {
+    async getIndex({ params, query }) {
       const { document, etag } = await indices.get(params.index_id);
-      return { json: document, etag };
+      if (query.on === undefined) return { json: document, etag };
+      return { json: textOn(document, dayFrom(query.on)).document };
     },
     async putIndex({ params, body, precondition, authorship }) {
       const { saved, etag } = await indices.replace(params.index_id, body(), precondition(), authorship());

@@ -185,6 +185,8 @@ export interface SimulationStart {
   /** Of a session's return. */
   readonly mean: number;
   readonly deviation: number;
+  /** Sessions of a year. */
+  readonly periods: number;
   readonly factorShare: number | null;
 }
 

@@ -1,7 +1,14 @@
 import { fork, spawnSync, type ChildProcess } from 'node:child_process';
 import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { SPARE_WAIT_MS, type FreeProcess, type ProcessPoolEvent, type ProcessPoolOrder } from './process-pool.js';
+import {
+  SPARE_WAIT_MS,
+  type FreeProcess,
+  type ProcessPoolEvent,
+  type ProcessPoolOrder,
+  type ReaderLimit,
+} from './process-pool.js';
+import { ENTER_GROUP, openReaderGroups, type ReaderGroup, type ReaderGroups } from './reader-groups.js';
 
 /** The door of the process that starts the processes of market tasks: it relays messages in both directions. */
 
@@ -33,8 +40,12 @@ const SHELL = '/bin/sh';
 /** Sets the limit of private memory, KiB, then becomes the program. */
 const LIMITED = 'ulimit -d "$0" && exec "$@"';
 
+const [bytesMax, groupFolder] = [Number(process.argv[2] ?? 0), process.argv[3] ?? ''];
+
 /** Words of the shell that hold a process to the memory the pool was started with; none where the system cannot. */
-const limitWords = limitedBy(Number(process.argv[2] ?? 0));
+const limitWords = limitedBy(bytesMax);
+/** Control groups of the processes; undefined without one that is delegated. */
+const groups = groupsIn(groupFolder);
 
 /**
  * Linux counts private writable memory against this limit, whether it was touched or not; reserved address space, which
@@ -43,13 +54,31 @@ const limitWords = limitedBy(Number(process.argv[2] ?? 0));
 function limitedBy(bytes: number): readonly string[] {
   if (bytes === 0) return [];
   const unlimited = (reason: string): readonly string[] => {
-    tell({ kind: 'unlimited', reason });
+    tellUnlimited('RLIMIT_DATA', reason);
     return [];
   };
   if (process.platform !== 'linux') return unlimited(`${process.platform} does not limit the memory of a process`);
   const words = ['-c', LIMITED, String(Math.floor(bytes / 1024))];
   const { status, error } = spawnSync(SHELL, [...words, 'true'], { stdio: 'ignore' });
   return status === 0 ? words : unlimited(error?.message ?? `ulimit ended with ${String(status)}`);
+}
+
+function groupsIn(folder: string): ReaderGroups | undefined {
+  if (folder === '' || limitWords.length === 0) return undefined;
+  try {
+    return openReaderGroups(folder, bytesMax, SHELL);
+  } catch (failure) {
+    tellUnlimited('cgroup', messageOf(failure));
+    return undefined;
+  }
+}
+
+function messageOf(failure: unknown): string {
+  return failure instanceof Error ? failure.message : String(failure);
+}
+
+function tellUnlimited(limit: ReaderLimit, reason: string): void {
+  tell({ kind: 'unlimited', limit, reason });
 }
 
 const children = new Map<number, ChildProcess>();
@@ -113,13 +142,32 @@ function free(id: number, child: ChildProcess): void {
 function newProcess(): ChildProcess {
   const node = [`--max-old-space-size=${HEAP_MEGABYTES}`, '--expose-gc'];
   const isLimited = limitWords.length > 0;
-  return fork(fileURLToPath(new URL('./market-process-main.js', import.meta.url)), {
+  const group = openGroup();
+  const child = fork(fileURLToPath(new URL('./market-process-main.js', import.meta.url)), {
     serialization: 'advanced',
     ...(isLimited && { execPath: SHELL }),
-    execArgv: isLimited ? [...limitWords, process.execPath, ...node] : node,
+    execArgv: isLimited ? [...wordsIn(group), process.execPath, ...node] : node,
     env: { ...process.env, UV_THREADPOOL_SIZE: String(THREADS), GLIBC_TUNABLES: LARGE_PAGES },
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
+  if (group !== undefined) for (const event of ['exit', 'error']) child.once(event, () => group.close());
+  return child;
+}
+
+function openGroup(): ReaderGroup | undefined {
+  try {
+    return groups?.open();
+  } catch (failure) {
+    tellUnlimited('cgroup', messageOf(failure));
+    return undefined;
+  }
+}
+
+/** Words of the shell that limit a process, in a group where there is one. */
+function wordsIn(group: ReaderGroup | undefined): readonly string[] {
+  if (group === undefined) return limitWords;
+  const [flag, line, kibibytes] = limitWords as [string, string, string]; // As they were written above.
+  return [flag, `${ENTER_GROUP} && ${line}`, kibibytes, group.folder];
 }
 
 function over(id: number, event: ProcessPoolEvent): void {

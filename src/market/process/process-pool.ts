@@ -14,8 +14,8 @@ export type ProcessPoolOrder =
 
 /** Reports of the process pool to its owner. */
 export type ProcessPoolEvent =
-  /** The system does not hold the processes to their memory. */
-  | { readonly kind: 'unlimited'; readonly reason: string }
+  /** The system does not hold the processes to their memory by one of the limits. */
+  | { readonly kind: 'unlimited'; readonly limit: ReaderLimit; readonly reason: string }
   | { readonly id: number; readonly kind: 'message'; readonly message: unknown }
   | { readonly id: number; readonly kind: 'unstarted' }
   | {
@@ -48,11 +48,16 @@ interface ProcessPool {
   readonly listeners: Map<number, Listener>;
 }
 
+/** What holds a process to its memory: the first its private memory, the second all of it. */
+export type ReaderLimit = 'RLIMIT_DATA' | 'cgroup';
+
 /** Memory of each process that the system holds it to. */
 export interface ReaderMemory {
   readonly bytes: number;
+  /** Folder of a control group that is delegated to the service. Default: none. */
+  readonly group?: string | undefined;
   /** Called where the system cannot hold processes to it. */
-  readonly onUnlimited: (reason: string) => void;
+  readonly onUnlimited: (limit: ReaderLimit, reason: string) => void;
 }
 
 let memory: ReaderMemory | undefined;
@@ -100,7 +105,7 @@ export function prepareMarketProcess(waitMs = SPARE_WAIT_MS): void {
 
 function openProcessPool(): ProcessPool {
   const limit = memory;
-  const words = limit === undefined ? [] : [String(limit.bytes)];
+  const words = limit === undefined ? [] : [String(limit.bytes), limit.group ?? ''];
   const child = fork(fileURLToPath(new URL('./process-pool-main.js', import.meta.url)), words, {
     serialization: 'advanced',
     execArgv: [],
@@ -122,7 +127,7 @@ function openProcessPool(): ProcessPool {
   };
   child.on('message', (message) => {
     const event = message as ProcessPoolEvent; // the only messages of process-pool-main
-    if (event.kind === 'unlimited') limit?.onUnlimited(event.reason);
+    if (event.kind === 'unlimited') limit?.onUnlimited(event.limit, event.reason);
     else if (event.kind === 'message') listeners.get(event.id)?.onMessage(event.message);
     else if (event.kind === 'unstarted') take(event.id)?.onUnstarted();
     else take(event.id)?.onEnded(event.code, event.signal);

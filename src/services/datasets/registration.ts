@@ -1,4 +1,3 @@
-import { isAbsolute } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { DataStore, DataStoreCreate, DataStoreUpdate } from '#contract/stores/store.js';
 import type { DatasetDocument, DeclaredDataset } from '#domain/documents/dataset-document.js';
@@ -26,7 +25,6 @@ import {
   slugOf,
   datasetNotFound,
   toDataStore,
-  withoutPassword,
 } from '../stored/dataset-documents.js';
 import { assertNothingPublished } from '../stored/kept-runs.js';
 import { purgeDataVersions } from './purge-versions.js';
@@ -35,6 +33,7 @@ import type { DataVersions } from './data-versions.js';
 import { activateIn } from './activate.js';
 import type { Activations } from './activations.js';
 import { loadedFields, type DatasetLoading } from './loading.js';
+import { isSamePlace, openPlace, placesAfter, repeated } from './source-places.js';
 import { publishReplaced } from './store-files.js';
 
 export interface DatasetRegistrationDependencies {
@@ -206,7 +205,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
       const changed: DatasetDocument = {
         ...document,
         ...(request.name === undefined ? {} : { name: request.name }),
-        ...(source === undefined ? {} : { source }),
+        ...(source === undefined ? {} : placesAfter(document, source)),
         ...(request.adjustment === undefined ? {} : { adjustment: request.adjustment }),
         ...(request.currency === undefined ? {} : { currency: request.currency }),
         ...(request.mapping === undefined ? {} : { mapping: changedMapping(document.mapping, request.mapping) }),
@@ -269,7 +268,8 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     const declared = body as unknown as DeclaredDataset; // What was stored as a version of a store.
     const { store_id: datasetId, kind, name, source, tables, adjustment, currency, mapping } = declared;
     const kept = declared.versions_kept ?? null;
-    if ((await documents.get('store', datasetId)) !== undefined)
+    if ((await documents.get('store', datasetId)) !== undefined) {
+      const { document } = await requireDataset(documents, datasetId);
       return update(
         datasetId,
         {
@@ -278,18 +278,20 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
           currency,
           mapping: mapping == null ? null : Mapping.parse(mapping),
           versions_kept: kept,
-          ...(isPlaced(kind) ? { source } : {}),
+          ...(isPlaced(kind) && !isSamePlace(document.source, source) ? { source: openPlace(source, version) } : {}),
         },
         ifMatch,
         by,
       );
+    }
     if (!isPlaced(kind) || source === null)
       throw new Refusal('VERSION_NOT_RESTORABLE', `The data of the store ${datasetId} was deleted with it.`, {
         version,
       });
     if (ifMatch !== undefined)
       throw new Refusal('PRECONDITION_FAILED', 'If-Match names a document, but none is stored.', { etag: null });
-    const request = { store_id: datasetId, name, kind, location: source, tables, adjustment, currency, mapping };
+    const location = openPlace(source, version);
+    const request = { store_id: datasetId, name, kind, location, tables, adjustment, currency, mapping };
     const asker = { client: by.keyId ?? null, signal: closing };
     return { store: await create({ ...request, activate: false }, asker, by) };
   }
@@ -323,13 +325,4 @@ function areTwoFiles(a: DatasetDocument['tables'], b: DatasetDocument['tables'])
 
 function haveSameTables(a: DatasetDocument['tables'], b: DatasetDocument['tables']): boolean {
   return TABLE_KINDS.every((table) => (a[table] ?? table) === (b[table] ?? table));
-}
-
-/** A refused place as its finding repeats it: not at all where nobody can say which part of it is a password. */
-function repeated(location: string): { readonly value?: string } {
-  if (isAbsolute(location)) return { value: location };
-  const url = location.includes('://') && URL.canParse(location) ? new URL(location) : undefined;
-  return url === undefined || url.search !== '' || url.hash !== '' || url.pathname.includes('@')
-    ? {}
-    : { value: withoutPassword(location) };
 }

@@ -21,7 +21,7 @@ export function announcedDividends(
     const { variant, withholding_tax, as_of, announced } = JSON.parse(
       new TextDecoder().decode(bytes),
     ) as DividendPointsView; // As the view wrote it.
-    const isNet = variant === 'net' && withholding_tax > 0;
+    const isNet = variant === 'net' && withholding_tax !== 0;
     if (variant !== 'price' && !isNet)
       throw refuseWithFindings('request', [
         {

@@ -1,4 +1,5 @@
 import type { DocumentVersion, VersionDifference, VersionList } from '#contract/versions.js';
+import { withoutPassword } from '#domain/documents/dataset-document.js';
 import { changesBetween } from '#domain/documents/document-changes.js';
 import { readConstraintSet } from '#domain/documents/constraint-set.js';
 import { readIndex } from '#domain/checks/validate-index.js';
@@ -10,7 +11,6 @@ import { hasVersions, headOf, versionOf, type HistoryHead, type Version } from '
 import type { DocumentStore, DocumentTransaction, UnreadableCause } from '#store/port.js';
 import { forgetRuns } from '../stored/kept-runs.js';
 import { skippedBy } from '../shared/skipped.js';
-import { withoutPassword } from '../stored/dataset-documents.js';
 
 /** A document as a version has it. */
 export interface VersionContent {

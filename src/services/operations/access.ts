@@ -1,12 +1,11 @@
 import type { DocumentAccess } from '#contract/access.js';
 import type { Reach } from '#domain/documents/reach.js';
 import { isWithin } from '#domain/documents/reach.js';
-import { VersionDocument, type Authorship, type Subject } from '#domain/documents/version-document.js';
+import type { Authorship, Subject } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { beyondReach, currentReach } from '#store/reach/reach-context.js';
 import { outside } from '#store/reach/guarded-store.js';
-import { headOf } from '#store/history/history.js';
-import { numberedId } from '#store/document-id.js';
+import { firstAuthorOf } from '#store/history/history.js';
 import type { DocumentStore } from '#store/port.js';
 
 export { withinReach } from '#store/reach/reach-context.js';
@@ -73,12 +72,9 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
     await assertStored(subject);
     const name = `${subject.kind}/${subject.id}`;
     const stored = await documents.get('sharing', name);
-    const head = await headOf(documents, subject);
-    const first = head && (await documents.get('version', numberedId(name, head.purged + 1)));
-    const version =
-      first === undefined || 'unreadable' in first ? undefined : VersionDocument.safeParse(first.body).data;
+    const owner = await firstAuthorOf(documents, subject);
     return {
-      owner: version === undefined ? null : { key_id: version.key_id ?? null, name: version.author },
+      owner: owner == null ? null : { key_id: owner.key_id ?? null, name: owner.author },
       shared_with: stored === undefined || 'unreadable' in stored ? [] : namesIn(stored.body),
     };
   }

@@ -103,7 +103,7 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
   const saveAll = async (records: readonly KeyRecord[]) => {
     await documents.transaction(async (tx) => {
       for (const record of records) {
-        await tx.put('key', record.id, record);
+        await tx.put('key', record.id, storedForm(record));
         tx.publish({ type: 'key-changed', key_id: record.id });
       }
     });
@@ -270,9 +270,16 @@ async function createKeyUses(documents: DocumentStore, now: () => number) {
   };
 }
 
+/** A key as it is stored. Release 0.2.0 knows no limits: the digest of a limited key is where it does not look for one. */
+function storedForm({ sha256, ...record }: KeyRecord): object {
+  const isLimited = record.prefixes !== undefined || record.sources !== undefined;
+  return isLimited ? { ...record, limited_sha256: sha256 } : { ...record, sha256 };
+}
+
 function readRecord(body: unknown): KeyRecord | undefined {
-  const record = body as KeyRecord;
-  return typeof record?.id === 'string' && /^[0-9a-f]{64}$/.test(record.sha256) && Array.isArray(record.scopes)
+  const { limited_sha256: limited, ...stored } = (body ?? {}) as KeyRecord & { readonly limited_sha256?: string };
+  const record = { ...stored, sha256: limited ?? stored.sha256 };
+  return typeof record.id === 'string' && /^[0-9a-f]{64}$/.test(record.sha256) && Array.isArray(record.scopes)
     ? record
     : undefined;
 }

@@ -1,3 +1,4 @@
+import { planThrough } from '#domain/backtest/plan-through.js';
 import type { FullRunReason } from '#domain/documents/full-run-reasons.js';
 import { definitionChanges, isSameRequest } from '#domain/backtest/plan-changes.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
@@ -202,7 +203,8 @@ export function createBacktestJob({
     if (run.engine_version !== engineVersion) return 'definition_changed';
     const before = await readPlan(run);
     if (before === undefined) return 'no_checkpoint';
-    if (definitionChanges({ plan: before, asked: run.asked }, { plan, asked }).length > 0) return 'definition_changed';
+    const [was, is] = [planThrough(before, run.end), planThrough(plan, run.end)];
+    if (definitionChanges({ plan: was, asked: run.asked }, { plan: is, asked }).length > 0) return 'definition_changed';
     if (!isSameRequest(before, plan)) return 'request_changed';
     const isSameEnd = before.request.end === plan.request.end;
     return isSameEnd && isOfMarket(run, market) ? 'no_new_session' : null;

@@ -30,6 +30,8 @@ export interface ExportRequest {
   readonly format: ExportFormat;
   readonly start?: string | undefined;
   readonly end?: string | undefined;
+  /** Session of a table of one session; the same as `end`. */
+  readonly date?: string | undefined;
   /** Reference column of a table of groups. */
   readonly by?: string | undefined;
   /** The run is the newest that was made on the content of then. */
@@ -183,7 +185,8 @@ export function createExports({
 
   return {
     async export(name, request) {
-      const { table, format, by, start = null, end = null } = request;
+      const { table, format, by, date } = request;
+      const { start = null, end = date ?? null } = request;
       const subject = await subjectOf(name, request.as_known_on);
       const { run } = subject;
       assertOrder({ start, end });

@@ -1,3 +1,4 @@
+import { planThrough } from '#domain/backtest/plan-through.js';
 import { createHash } from 'node:crypto';
 import type { BacktestRequest } from '#contract/analytics/request.js';
 import { hasOtherBits } from '#domain/backtest/engine-bits.js';
@@ -143,8 +144,9 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
       throw refusal;
     }
     const { asked } = run;
-    if (hashOf(before) === hashOf(now)) return [];
-    const changes = definitionChanges({ plan: before, asked }, { plan: now, asked });
+    const [was, is] = [planThrough(before, run.end), planThrough(now, run.end)];
+    if (hashOf(was) === hashOf(is)) return [];
+    const changes = definitionChanges({ plan: was, asked }, { plan: is, asked });
     return changes.length > 0 ? changes : ['The definition is not that of the run.'];
   }
 

@@ -1,5 +1,5 @@
 import type { DataStore } from '#contract/stores/store.js';
-import { DatasetDocument } from '#domain/documents/dataset-document.js';
+import { DatasetDocument, withoutPassword } from '#domain/documents/dataset-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { GENERATOR } from '#market/synthetic/spec.js';
 import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
@@ -93,15 +93,6 @@ export function toDataStore(
 /** A store as listings show it: without what only one store's own route is read for. */
 export function toListedDataset({ files: _files, findings: _findings, ...listed }: DataStore): DataStore {
   return listed;
-}
-
-/** A connection URL without its password; a path is left as it is. */
-export function withoutPassword(location: string): string {
-  if (!location.includes('://') || !URL.canParse(location)) return location;
-  const url = new URL(location);
-  if (url.password === '') return location;
-  url.password = '***';
-  return url.href;
 }
 
 /** The fields of a store that a load fills in. */

@@ -2,6 +2,7 @@ import type { PublicKeys } from '#contract/publication.js';
 import { SigningKey, type PublicKey } from '#domain/documents/publication-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { lastSealedAt, sealAudit } from '#store/audit/seals.js';
+import { withoutPrivateKey } from '#store/history/superseded-secrets.js';
 import { timeAfterLogs } from '#store/publication/log.js';
 import { newSigningKey } from '#store/publication/signing.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
@@ -47,7 +48,7 @@ export function createSigningKeys({
     const at = latestTime(await timeAfterLogs(tx, now), before?.valid_from, await lastSealedAt(tx));
     if (before !== undefined) {
       await sealAudit(tx, before, at); // What was written until now is signed by the key of its time.
-      await tx.put('signing-key', before.key_id, stored({ ...before, valid_until: at }));
+      await tx.put('signing-key', before.key_id, withoutPrivateKey({ ...before, valid_until: at }));
     }
     const key = newSigningKey(at);
     await tx.put('signing-key', key.key_id, stored(key));

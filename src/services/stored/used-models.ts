@@ -4,6 +4,7 @@ import {
   knownFrom,
   plannedModel,
   usedModels,
+  type UsedBy,
   type PlannedModel,
   type PlannedModels,
 } from '#domain/documents/used-models.js';
@@ -221,10 +222,10 @@ async function modelsOf(
   documents: Readonly<Record<string, IndexDocument>>,
 ): Promise<ReadonlyMap<string, RiskModelDocument>> {
   const models = new Map<string, RiskModelDocument>();
-  for (const [modelId, indexId] of usedModels(Object.values(documents))) {
+  for (const [modelId, by] of usedModels(Object.values(documents))) {
     const found = await reader.get('risk-model', modelId);
     const document = found === undefined || 'unreadable' in found ? undefined : readModel(found.body);
-    if (document === undefined) throw refuseWithFindings('index document', [notStored(modelId, indexId)]);
+    if (document === undefined) throw refuseWithFindings('index document', [notStored(modelId, by)]);
     models.set(modelId, document);
   }
   return models;
@@ -233,8 +234,8 @@ async function modelsOf(
 /** A finding where the risk model of a definition is not stored. */
 export async function unknownModels(reader: Reader, document: IndexDocument): Promise<Finding[]> {
   const findings: Finding[] = [];
-  for (const [modelId, indexId] of usedModels([document]))
-    if ((await reader.get('risk-model', modelId)) === undefined) findings.push(notStored(modelId, indexId));
+  for (const [modelId, by] of usedModels([document]))
+    if ((await reader.get('risk-model', modelId)) === undefined) findings.push(notStored(modelId, by));
   return findings;
 }
 
@@ -257,11 +258,11 @@ export async function lookAheadOf(
   });
 }
 
-function notStored(modelId: string, indexId: string): Finding {
+function notStored(modelId: string, { indexId, path }: UsedBy): Finding {
   return {
     severity: 'error',
     code: 'RISK_MODEL_NOT_FOUND',
-    path: 'derivation.risk_model',
+    path,
     message: `The index ${indexId} is measured by the risk model ${modelId}, which is not stored.`,
     value: modelId,
   };

@@ -33,7 +33,7 @@ interface Change extends Omit<Authorship, 'restores' | 'purges'> {
 type Reader = Pick<DocumentReader, 'get' | 'ids' | 'lastNumber'>;
 
 const historyId = ({ kind, id }: Subject): string => `${kind}/${id}`;
-const versionId = (subject: Subject, version: number): string => numberedId(historyId(subject), version);
+export const versionId = (subject: Subject, version: number): string => numberedId(historyId(subject), version);
 
 /** Which versions a document has: those after `purged`, up to `latest`. */
 export interface HistoryHead {
@@ -46,9 +46,7 @@ export interface HistoryHead {
  * the versions say it.
  */
 export async function headOf(reader: Reader, subject: Subject): Promise<HistoryHead | undefined> {
-  const [last, stored] = await Promise.all([lastVersionOf(reader, subject), reader.get('history', historyId(subject))]);
-  const record =
-    stored === undefined || 'unreadable' in stored ? undefined : HistoryDocument.safeParse(stored.body).data;
+  const [last, record] = await Promise.all([lastVersionOf(reader, subject), recordOf(reader, subject)]);
   if (record !== undefined) return { latest: Math.max(last, record.latest), purged: record.purged ?? 0 };
   if (last === 0) return undefined;
   const prefix = numberedRange(historyId(subject)).from;
@@ -185,6 +183,55 @@ export async function purgeHistory(tx: DocumentTransaction, subject: Subject): P
   return true;
 }
 
+/** Versions that one write removes: where fewer are kept than before, later writes remove the others. */
+const TRIMMED_AT_ONCE = 100;
+
+/**
+ * Removes the oldest versions beyond those that are kept. Their numbers are not given again, and the author of the first
+ * one stays known.
+ * @param latest number of the last version @param kept at least 1
+ */
+export async function trimHistory(
+  tx: DocumentTransaction,
+  subject: Subject,
+  { latest, kept }: { readonly latest: number; readonly kept: number },
+): Promise<void> {
+  if (latest <= kept) return;
+  const [{ purged } = { purged: 0 }, record] = await Promise.all([headOf(tx, subject), recordOf(tx, subject)]);
+  const last = Math.min(latest - kept, purged + TRIMMED_AT_ONCE);
+  if (last <= purged) return;
+  const owner = record?.owner ?? (await authorOf(tx, subject, purged + 1));
+  for (let version = purged + 1; version <= last; version++) await tx.delete('version', versionId(subject, version));
+  await tx.put('history', historyId(subject), {
+    latest,
+    purged: last,
+    ...(owner && { owner }),
+  } satisfies HistoryDocument);
+}
+
+/** Author of the first version of a document, also where that one made room for later ones; null of no version. */
+export async function firstAuthorOf(reader: Reader, subject: Subject): Promise<HistoryDocument['owner'] | null> {
+  const [head, record] = await Promise.all([headOf(reader, subject), recordOf(reader, subject)]);
+  if (!hasVersions(head)) return null;
+  return record?.owner ?? (await authorOf(reader, subject, head.purged + 1)) ?? null;
+}
+
+async function authorOf(
+  reader: Pick<DocumentReader, 'get'>,
+  subject: Subject,
+  number: number,
+): Promise<HistoryDocument['owner']> {
+  const version = await versionOf(reader, subject, number);
+  if (typeof version !== 'object') return undefined;
+  const { author, key_id: keyId } = version;
+  return { author, ...(keyId !== undefined && { key_id: keyId }) };
+}
+
+async function recordOf(reader: Pick<DocumentReader, 'get'>, subject: Subject): Promise<HistoryDocument | undefined> {
+  const stored = await reader.get('history', historyId(subject));
+  return stored === undefined || 'unreadable' in stored ? undefined : HistoryDocument.safeParse(stored.body).data;
+}
+
 /** Whether a history has versions: that of a document that was purged has none. */
 export function hasVersions(head: HistoryHead | undefined): head is HistoryHead {
   return head !== undefined && head.latest > head.purged;
@@ -236,4 +283,4 @@ function etagOf(text: string): string | undefined {
   }
 }
 
-const etagOfCanonical = (text: string): string => hash('sha256', text, 'hex');
+export const etagOfCanonical = (text: string): string => hash('sha256', text, 'hex');

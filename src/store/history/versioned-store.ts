@@ -16,31 +16,46 @@ import { isDocumentId, ownerOf } from '../document-id.js';
 import { appendAudit, auditHead, isAudited } from '../audit/log.js';
 import { formatTimestamp } from '../timestamp.js';
 import { createKeyQuota } from './key-quota.js';
-import { lastVersionOf, purgeHistory, putVersioned, recordDeletion, standingOf, type Reading } from './history.js';
+import {
+  lastVersionOf,
+  purgeHistory,
+  putVersioned,
+  recordDeletion,
+  standingOf,
+  trimHistory,
+  type Reading,
+} from './history.js';
+
+/** Bounds of what the versions of documents take. */
+export interface VersionLimits {
+  /** Bytes that the versions of one key may take. Default: any number. */
+  readonly keyBytesMax?: number | undefined;
+  /** Versions of a document that stay, the newest first. Default: all. */
+  readonly versionsKept?: number | undefined;
+}
 
 /**
  * A document store that keeps every state of its versioned kinds and a log of all writes, over any engine: both are
  * written by the transaction that writes the document, whoever asks for it.
  * @param now wall clock, ms since 1970
- * @param keyBytesMax bytes that the versions of one key may take; any number unless given
  */
 export function createVersionedStore(
   documents: DocumentStore,
   now: () => number = Date.now,
-  keyBytesMax?: number,
+  { keyBytesMax, versionsKept }: VersionLimits = {},
 ): DocumentStore {
   const quota = keyBytesMax === undefined ? undefined : createKeyQuota(documents, keyBytesMax);
   return {
     ...documents,
     async transaction(change, options) {
       if (quota === undefined || options?.by === undefined)
-        return documents.transaction((tx) => change(versionedTransaction(tx, { now, options })), options);
+        return documents.transaction((tx) => change(versionedTransaction(tx, { now, options, versionsKept })), options);
       await quota.ready();
       let commit = (): void => {};
       const result = await documents.transaction((tx) => {
         const metered = quota.meter(tx); // anew where a conflict lets the engine run it again
         ({ commit } = metered);
-        return change(versionedTransaction(metered.tx, { now, options }));
+        return change(versionedTransaction(metered.tx, { now, options, versionsKept }));
       }, options);
       commit();
       return result;
@@ -51,10 +66,14 @@ export function createVersionedStore(
 interface TransactionParts {
   readonly now: () => number;
   readonly options: TransactionOptions | undefined;
+  readonly versionsKept?: number | undefined;
 }
 
 /** A transaction whose writes of versioned kinds write versions, and those of audited kinds are logged, too. */
-export function versionedTransaction<T extends DocumentTransaction>(tx: T, { now, options }: TransactionParts): T {
+export function versionedTransaction<T extends DocumentTransaction>(
+  tx: T,
+  { now, options, versionsKept: kept = Infinity }: TransactionParts,
+): T {
   const author = (): Authorship => options?.by ?? NO_REQUEST;
   let at: string | undefined;
   const time = (): string => (at ??= formatTimestamp(now()));
@@ -81,6 +100,7 @@ export function versionedTransaction<T extends DocumentTransaction>(tx: T, { now
     }
     if (!existed) return false;
     const version = await recordDeletion(tx, subject, { by, at: time(), standing });
+    if (version !== null) await trimHistory(tx, subject, { latest: version, kept });
     await log(kind, id, { action: 'deleted', version, etag: null });
     return true;
   }
@@ -104,8 +124,10 @@ export function versionedTransaction<T extends DocumentTransaction>(tx: T, { now
       if (isVersioned(kind)) {
         const standing = await standingOf(tx, { kind, id }, ahead.take({ kind, id }));
         const { etag, added } = await putVersioned(tx, { kind, id }, { body, by: author(), at: time(), standing });
-        const change = kind === 'store' ? contentChange(standing.document, body, etag) : undefined;
-        for (const written of [added, change]) if (written !== undefined) await log(kind, id, written);
+        if (added !== undefined) await trimHistory(tx, { kind, id }, { latest: added.version, kept });
+        const changes =
+          kind === 'store' ? storeChanges(standing.document, body, { etag, isVersion: added !== undefined }) : [];
+        for (const written of [added, ...changes]) if (written !== undefined) await log(kind, id, written);
         return etag;
       }
       if (kind === 'audit-head') ahead.logEndsWith(body as StoredAuditHead); // Its only shape.
@@ -187,15 +209,21 @@ function namesOf(kind: AuditedKind, body: unknown): Names {
 }
 
 /**
- * What a write has made of a data store beside what it declares: undefined where the same content is served or not. A
- * new store has its content by being created.
+ * Changes of a data store beside its versions: another password of its source, which no version has, and another content.
+ * A new store has its content by being created.
  */
-function contentChange(before: FoundDocument, body: unknown, etag: string): Written | undefined {
-  if (before !== undefined && 'unreadable' in before) return undefined;
+function storeChanges(
+  before: FoundDocument,
+  body: unknown,
+  { etag, isVersion }: { readonly etag: string; readonly isVersion: boolean },
+): readonly Written[] {
+  if (before !== undefined && 'unreadable' in before) return [];
   const [was, is] = [before?.body, body] as readonly (Partial<DatasetDocument> | undefined)[]; // As they are written.
-  if (is!.active === true && was?.active !== true) return { action: 'activated', version: null, etag };
-  const isSame = was === undefined || is!.content_hash === was.content_hash;
-  return isSame ? undefined : { action: 'loaded', version: null, etag };
+  const actions: Written['action'][] = [];
+  if (!isVersion && was !== undefined && is!.source !== was.source) actions.push('updated');
+  if (is!.active === true && was?.active !== true) actions.push('activated');
+  else if (was !== undefined && is!.content_hash !== was.content_hash) actions.push('loaded');
+  return actions.map((action) => ({ action, version: null, etag }));
 }
 
 /** Documents that one transaction adopts. */

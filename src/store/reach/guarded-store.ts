@@ -1,3 +1,4 @@
+import { MISSING_CODES } from '#domain/documents/named-documents.js';
 import { isWithin, mayRead, type Reach } from '#domain/documents/reach.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { BodyReader, DocumentKind, DocumentReader, DocumentStore, DocumentTransaction } from '../port.js';
@@ -128,7 +129,9 @@ function guardedTransaction(tx: DocumentTransaction, reach: Reach): DocumentTran
     const guarded = GUARDED[kind];
     if (guarded === undefined || guarded.isNamedByChance === true) return;
     const owner = guarded.subject(id, undefined);
-    if (owner === undefined || !isWithin(reach, owner)) throw outside(reach, guarded.of, owner ?? id);
+    if (owner !== undefined && isWithin(reach, owner)) return;
+    // Paths were looked at before: the id is that of a new document, and is refused whether one is stored under it or not.
+    throw outside({ ...reach, isHidden: false }, guarded.of, owner ?? id);
   }
   return {
     ...tx,
@@ -144,20 +147,10 @@ function guardedTransaction(tx: DocumentTransaction, reach: Reach): DocumentTran
   };
 }
 
-const MISSING = {
-  index: 'INDEX_NOT_FOUND',
-  strategy: 'STRATEGY_NOT_FOUND',
-  'constraint-set': 'CONSTRAINT_SET_NOT_FOUND',
-  template: 'TEMPLATE_NOT_FOUND',
-  watchlist: 'WATCHLIST_NOT_FOUND',
-  'risk-model': 'RISK_MODEL_NOT_FOUND',
-  store: 'STORE_NOT_FOUND',
-} as const;
-
 /** The refusal of an id that a client may not name. */
 export function outside({ isHidden, prefixes }: Reach, kind: string, id: string): Refusal {
-  if (isHidden && kind in MISSING)
-    return new Refusal(MISSING[kind as keyof typeof MISSING], `No ${kind.replaceAll('-', ' ')} is stored under ${id}.`);
+  const missing = isHidden ? MISSING_CODES.get(kind) : undefined;
+  if (missing !== undefined) return new Refusal(missing, `No ${kind.replaceAll('-', ' ')} is stored under ${id}.`);
   return new Refusal('FORBIDDEN_ID', `The key may name ids that begin with ${prefixes.join(', ')}; ${id} does not.`, {
     id,
     prefixes,

@@ -1,3 +1,4 @@
+import { withheldIn } from '#domain/index-mathematics/withholding.js';
 import type { ActionsView } from '#contract/analytics/actions.js';
 import { currencyOfSecurities, runShareTerms, runTreatment } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
@@ -170,6 +171,7 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: 
   const isTotal = sm.market.adjustment === 'total';
   const shareTerms = runShareTerms(columns.header.treatment);
   const growth = { ...growthTerms(treatment, currencyOfSecurities(columns.header), variant), ...shareTerms };
+  const withheldOf = withheldIn(sm.market, treatment.withholding_tax);
   const terms = { sm, rates, treatment, growth };
   /** Worth of a share of one name in shares of another, of shares as they are on the ex-date. */
   const worthIn =
@@ -194,7 +196,15 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: 
     const shares = sharesAt(before, column, weight);
     const close = sm.carriedClose(sm.sessionAt(days[before]!), column);
     const split = isComing && ACTION_KINDS[action.type] !== 'ratio' ? sharesBy(action.identifier, action.exDay) : 1;
-    const held = { weight, price: close / split, variant, treatment, growth, isTotal };
+    const held = {
+      weight,
+      price: close / split,
+      variant,
+      treatment,
+      growth,
+      withheld: withheldOf(action.identifier, action.exDay),
+      isTotal,
+    };
     const worth = worthIn(action, before);
     const after = isComing
       ? pending(proForma(action, held, worth), { shares, split, divisor: divisor?.[before] ?? null, isFixed })

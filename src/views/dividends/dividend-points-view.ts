@@ -75,12 +75,11 @@ function sumOf(all: readonly Points[]): Points {
   );
 }
 
-function pointsOf(columns: RunColumns, weight: number, points: number): Points {
-  const treatment = { withholding_tax: taxOf(columns) };
-  return { points, net_points: points * reinvestedOf('net', { weight, treatment }) };
+function pointsOf(points: number, of: { readonly weight: number; readonly withheld: number }): Points {
+  return { points, net_points: points * reinvestedOf('net', of) };
 }
 
-function taxOf({ header: { treatment } }: RunColumns): number {
+function taxOf({ header: { treatment } }: RunColumns): TreatmentSpec['withholding_tax'] {
   return treatment.withholding_tax ?? TreatmentSpec.parse({}).withholding_tax;
 }
 
@@ -121,13 +120,13 @@ function pointsOn(columns: RunColumns, level: Float64Array, paid: readonly Divid
   const places = new Map(names.map((name, place) => [name, place]));
   const weights = panelRows(columns, hasOwn ? 'indexWeights' : 'weights', { from: 0, to: days.length - 1 });
   const points = new Map<number, Points>();
-  for (const { identifier, day, fraction } of paid) {
+  for (const { identifier, day, fraction, withheld } of paid) {
     const at = firstAtLeast(days, day);
     const place = places.get(identifier);
     if (at === 0 || at === days.length || days[at] !== day || place === undefined) continue;
     const weight = weights.at(at - 1)[place]!;
     if (weight === 0) continue;
-    points.set(at, sumOf([points.get(at) ?? NONE, pointsOf(columns, weight, weight * level[at - 1]! * fraction)]));
+    points.set(at, sumOf([points.get(at) ?? NONE, pointsOf(weight * level[at - 1]! * fraction, { weight, withheld })]));
   }
   return points;
 }
@@ -139,19 +138,21 @@ function comingRows(columns: RunColumns, level: number, toCome: readonly Dividen
   const last = columns.i32('days').length - 1;
   const held = columns.f64(hasOwn ? 'indexWeights' : 'weights', last * names.length, (last + 1) * names.length);
   const weightOf = new Map(names.map((name, place) => [name, held[place]!]));
-  const rows = toCome.flatMap(({ identifier, exDay, dividend, fraction, status, announcedDay }): ComingRow[] => {
-    const weight = weightOf.get(identifier) ?? 0;
-    if (weight === 0) return [];
-    return [
-      {
-        ex_date: formatDay(exDay),
-        identifier,
-        dividend,
-        ...pointsOf(columns, weight, weight * level * fraction),
-        status,
-        announced: announcedDay === null ? null : formatDay(announcedDay),
-      },
-    ];
-  });
+  const rows = toCome.flatMap(
+    ({ identifier, exDay, dividend, fraction, withheld, status, announcedDay }): ComingRow[] => {
+      const weight = weightOf.get(identifier) ?? 0;
+      if (weight === 0) return [];
+      return [
+        {
+          ex_date: formatDay(exDay),
+          identifier,
+          dividend,
+          ...pointsOf(weight * level * fraction, { weight, withheld }),
+          status,
+          announced: announcedDay === null ? null : formatDay(announcedDay),
+        },
+      ];
+    },
+  );
   return rows.toSorted((a, b) => compareText(a.ex_date, b.ex_date) || compareText(a.identifier, b.identifier));
 }

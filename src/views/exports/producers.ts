@@ -1,3 +1,4 @@
+import { closing, opening } from './tables/index-files.js';
 import type { ExportTableName } from '#domain/exports/catalogue.js';
 import type { Producer } from './batch.js';
 import { attribution } from './tables/attribution.js';
@@ -15,11 +16,13 @@ import { weights } from './tables/weights.js';
 export const PRODUCERS: { readonly [T in ExportTableName]: Producer<T> } = {
   attribution,
   breaches,
+  closing,
   constituents,
   events,
   exposures,
   levels,
   limits,
+  opening,
   rebalances,
   risk,
   trades,

@@ -1,3 +1,4 @@
+import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
 import {
   annualReturns,
   backtestMetrics,
@@ -23,7 +24,7 @@ export function levelChecks(columns: RunColumns, { metrics }: RunRecord): Check[
     value.reduce((product, after, t) => (t === 0 ? 1 : product * gross[t]! * (after / (after + costs[t]!))), 1) - 1;
   const drawdown = drawdownOf(level);
   const tracked = indexOn(columns);
-  const measured = backtestMetrics(level, tracked);
+  const measured = backtestMetrics(level, tracked, periodsPerYear(columns.i32('days')));
   return [
     check({ name: 'returns', meaning: 'Period returns compound to the total return.', left: compounded, right: total }),
     check({

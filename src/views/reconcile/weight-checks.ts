@@ -12,7 +12,9 @@ export function weightPass(columns: RunColumns): RowPass {
   const { dates } = columns.header;
   const cash = columns.f64('cash');
   const drift = columns.f64(columns.has('drift') ? 'drift' : 'gross');
-  const breaks = columns.has('breaks') ? columns.u8('breaks') : null; // Absent from runs of version 0.1.0.
+  const { divisor, shares } = columns.header.rounding ?? {};
+  const isRounded = divisor !== undefined || shares !== undefined; // Weights then follow whole shares and a short divisor.
+  const breaks = columns.has('breaks') && !isRounded ? columns.u8('breaks') : null; // Absent from runs of version 0.1.0.
   const prices = panelRows(columns, 'price', { from: 0, to: dates - 1 });
   const effects = effectsBySession(columns);
   const growth = growthRows(columns, effects);

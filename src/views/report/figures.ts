@@ -1,3 +1,5 @@
+import { decimalsOf } from '../rounded.js';
+import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
 import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
 import type { WeightsView } from '#contract/analytics/weights.js';
 import type { AttributionView } from '#contract/analytics/attribution.js';
@@ -70,6 +72,8 @@ export interface RunFigures {
   readonly currency: string;
   readonly variant: 'price' | 'total' | 'net';
   readonly hasCap: boolean;
+  /** Decimals of printed levels; 2 by default. */
+  readonly levelDecimals: number;
   /** Portfolio rebased to 100. */
   readonly level: DatedLine;
   indexLevel(): DatedLine;
@@ -164,6 +168,7 @@ export function createRunFigures({
     currency: header.currency,
     variant: header.variant,
     hasCap: header.has_cap,
+    levelDecimals: decimalsOf(columns, 'level') ?? 2,
     level,
     indexLevel: once(() => ({ days, values: indexOver(columns, days) })),
     benchmark: once(() => benchmarkOf(columns)),
@@ -215,7 +220,7 @@ function volatilityOf({ days, values }: DatedLine): (DatedLine & { readonly wind
   const window = WINDOWS.find((length) => returns.length >= 2 * length);
   return window === undefined
     ? null
-    : { window, days: days.subarray(window), values: rollingVolatility(returns, window) };
+    : { window, days: days.subarray(window), values: rollingVolatility(returns, window, periodsPerYear(days)) };
 }
 
 function toConstituents({ weights }: WeightsView, names: readonly string[], labels: RunLabels): Constituent[] {

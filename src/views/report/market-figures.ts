@@ -1,3 +1,4 @@
+import { runTreatment } from '#domain/backtest/run-file/header.js';
 import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
 import { currencyOfSecurities } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
@@ -27,7 +28,8 @@ export function runDividends(columns: RunColumns, sm: SessionMarket): DividendPo
 /** Dividends of the market of a run, on its terms. */
 export function runFractions(columns: RunColumns, sm: SessionMarket): Pick<DividendPointsInput, 'paid' | 'toCome'> {
   const { currency, treatment } = columns.header;
-  const terms = { currency, splits: treatment.splits };
+  const { withholding_tax: withholding } = runTreatment(treatment);
+  const terms = { currency, splits: treatment.splits, withholding };
   const last = sm.sessionAt(columns.i32('days').at(-1)!);
   return { paid: dividendsPaid(sm, terms), toCome: dividendsToCome(sm, last, terms) };
 }

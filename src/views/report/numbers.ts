@@ -1,3 +1,4 @@
+import { roundHalfAway } from '#domain/numbers/round-half-away.js';
 import { powerOf } from '#kernels/power.js';
 
 /**
@@ -16,6 +17,11 @@ export function percentText(fraction: number | null): string {
 /** A ratio or a level: `1,234.50`. */
 export function ratioText(value: number | null): string {
   return value === null ? NOT_MEASURED : fixed(value, 2);
+}
+
+/** A level, a half away from zero. */
+export function levelText(value: number, decimals: number): string {
+  return fixed(roundHalfAway(value, decimals), decimals);
 }
 
 /** Basis points: `5.00 bps`. */

@@ -1,20 +1,8 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { Client } from 'pg';
 import { expect, test } from 'vitest';
-import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
-import { startS3 } from '../../store/s3/s3-service.js';
+import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
 import { INDEX, MARKET } from '../even-index.js';
-import { placesOf } from './running-cluster.js';
-
-/** Checkout of an earlier version, built, with tables that are a step or more behind. */
-const OLDER = process.env['OLDER_CHECKOUT'];
-
-if (OLDER === undefined)
-  console.log('skipped: an upgrade beside an earlier version, whose built checkout OLDER_CHECKOUT would name');
+import { OLDER, openVersions } from './older-version.js';
 
 type Json = Record<string, unknown>;
 
@@ -41,64 +29,6 @@ async function submitted(at: string, id: string): Promise<string> {
 
 const run = async (at: string, id: string): Promise<Json> => ended(at, await submitted(at, id));
 const levels = async (at: string, id: string) => (await ask(at, 'GET', `/analytics/${id}/levels`))['levels'];
-
-/** Places that versions share, and processes of any of them on these. */
-async function openVersions() {
-  const { url, drop } = await openTestDatabase();
-  const s3 = await startS3();
-  const base = await mkdtemp(join(tmpdir(), 'divisor-rolling-'));
-  const environment = { PATH: process.env['PATH'] ?? '', ...placesOf(url, s3) };
-  const children: ReturnType<typeof spawn>[] = [];
-  const client = new Client(url);
-  await client.connect();
-
-  function start(folder: string, words: readonly string[]) {
-    const child = spawn(process.execPath, [join(folder, 'dist/src/main.js'), ...words], { env: environment });
-    children.push(child);
-    let said = '';
-    const take = (text: Buffer): void => void (said += String(text));
-    child.stdout.on('data', take);
-    child.stderr.on('data', take);
-    return { child, said: () => said, ended: once(child, 'close').then(([status]) => status as number) };
-  }
-
-  return {
-    s3,
-    base,
-    async finished(folder: string, words: readonly string[]) {
-      const { said, ended: over } = start(folder, words);
-      return { status: await over, said: said() };
-    },
-    async listening(folder: string, role: string, name: string) {
-      const flags = ['--home', join(base, name), '--port', '0', '--drain-ms', '0', '--log-level', 'error'];
-      const process = start(folder, [role, ...flags, ...(role === 'worker' ? ['--workers', '1'] : [])]);
-      await expect.poll(process.said, { interval: 50 }).toContain('listening on');
-      return { ...process, name, url: /listening on (\S+)/.exec(process.said())![1]! };
-    },
-    /** Processes by name, each with the job that it runs. */
-    async running(): Promise<ReadonlyMap<string, string>> {
-      const { rows } = await client.query<{ job_id: string; node: string }>(
-        `SELECT job_id, node FROM divisor.jobs WHERE status = 'running'`,
-      );
-      const nameOf = (node: string): string => /^[\w-]+/.exec(node.split(`${base}/`)[1]!)![0];
-      return new Map(rows.map(({ job_id, node }) => [nameOf(node), job_id]));
-    },
-    async runsOf(jobId: string): Promise<number> {
-      const { rows } = await client.query(
-        `SELECT FROM divisor.documents WHERE kind = 'run' AND 'backtest:' || (body::jsonb ->> 'index_id') = $1`,
-        [jobId],
-      );
-      return rows.length;
-    },
-    async close() {
-      for (const child of children) child.kill('SIGKILL');
-      await client.end();
-      await s3.stop();
-      await drop();
-      await rm(base, { recursive: true, force: true });
-    },
-  };
-}
 
 type Versions = Awaited<ReturnType<typeof openVersions>>;
 type Process = Awaited<ReturnType<Versions['listening']>>;

@@ -45,9 +45,18 @@ export const randomDocument = fc
       type: fc.constantFrom('EqualWeight', 'MarketCapWeight', 'PriceWeight'),
       cap: fc.constantFrom(null, 0.3, 0.15),
     }),
+    rounded: fc.constantFrom({}, {}, { rounding: { divisor: 4 } }),
   })
-  .map(({ rebalance, ...pipeline }) =>
-    IndexDocument.parse({ id: 'X', name: 'X', calendar: 'MAIN', base_date: '2023-12-27', rebalance, pipeline }),
+  .map(({ rebalance, rounded, ...pipeline }) =>
+    IndexDocument.parse({
+      id: 'X',
+      name: 'X',
+      calendar: 'MAIN',
+      base_date: '2023-12-27',
+      rebalance,
+      pipeline,
+      ...rounded,
+    }),
   );
 
 export const randomRequest = fc.record({

@@ -20,7 +20,8 @@ export const plainDecider: DeciderFactory = (document: IndexDocument, composer: 
       );
       const sum = values.reduce((total, value) => total + value, 0);
       const raw = values.map((value) => value / sum);
-      const outcome = applyCaps({ raw, cap: document.pipeline?.weighting.cap ?? null, floor: null, groups: [] });
+      const limit = document.pipeline?.weighting.cap;
+      const outcome = applyCaps({ raw, cap: typeof limit === 'number' ? limit : null, floor: null, groups: [] });
       if (outcome.kind === 'infeasible') return nothing;
       const { weights, cap, capped, redistributed } = outcome;
       return {

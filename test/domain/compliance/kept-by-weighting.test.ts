@@ -18,6 +18,18 @@ function warningsOf(pipeline: object, universe?: object) {
 
 const watching = (rule: string) => ({ treatment: { on_breach: 'rebalance', breach_rule: rule } });
 const capped = (cap: number | null) => ({ weighting: { type: 'FieldWeight', params: { field: 'CLOSE' }, cap } });
+const staged = (above: number, each: number, together: number) => ({
+  weighting: {
+    type: 'FieldWeight',
+    params: { field: 'CLOSE' },
+    cap_by: 'ISSUER',
+    ladder_caps: {
+      single: { above, to: above },
+      group: { each_above: each, together_above: together, to: together },
+    },
+  },
+});
+const cappedBy = (cap: string) => ({ weighting: { type: 'FieldWeight', params: { field: 'CLOSE' }, cap } });
 const largest = (count: number) => ({
   selection: [{ id: 'top', type: 'TopN', params: { field: 'CLOSE', count } }],
   weighting: { type: 'EqualWeight' },
@@ -33,6 +45,12 @@ describe('a rule of concentration that breaches call rebalances for', () => {
     ['RIC_25_5_50', capped(0.1), ['100 %', '50 %', 'at most 5 %']],
     ['SEC_75_5_10', capped(0.06), ['75 %', 'at most 5 %']],
     ['UCITS_5_10_40', largest(12), ['12 securities', '100 %', '40 %']],
+    // Four of 12 % are beyond 10 % each; of 9 %, five are beyond 40 % together.
+    ['UCITS_5_10_40', staged(0.12, 0.045, 0.36), ['in stages', '12 %', '10 %']],
+    ['UCITS_5_10_40', staged(0.09, 0.045, 0.48), ['in stages', '45 %', '40 %']],
+    ['UCITS_5_10_40', staged(0.09, 0.06, 0.36), ['in stages', '40 %']],
+    ['UCITS_5_10_40', cappedBy('min(0.09, 3 * SHARE)'), ['capped at 9 %', '99 %']],
+    ['UCITS_5_10_40', cappedBy('3 * SHARE'), ['without a cap', '100 %']],
   ])('%s is not kept by %j, which a check says', (rule, pipeline, words) => {
     const [found, ...more] = warningsOf({ ...pipeline, ...watching(rule) });
     expect(more).toEqual([]);
@@ -46,6 +64,8 @@ describe('a rule of concentration that breaches call rebalances for', () => {
     ['RIC_25_5_50', capped(0.05)],
     ['SEC_75_5_10', capped(0.05)],
     ['UCITS_5_10_40', largest(20)],
+    ['UCITS_5_10_40', staged(0.09, 0.045, 0.36)],
+    ['UCITS_5_10_40', cappedBy('min(0.05, 3 * SHARE)')],
   ])('%s is kept by %j', (rule, pipeline) => {
     expect(warningsOf({ ...pipeline, ...watching(rule) })).toEqual([]);
   });

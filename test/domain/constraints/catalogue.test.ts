@@ -12,7 +12,7 @@ PositionBounds | ineq fraction yes | lower=0 upper=1 identifiers=null
 RelativePositionBounds | ineq fraction yes | lower=0 upper! identifiers=null
 ActiveBounds | ineq fraction yes | lower! upper! identifiers=null
 GroupBounds | ineq fraction yes | field! groups=null lower=0 upper=1
-ActiveGroupBounds | ineq fraction yes | field! groups=null lower! upper!
+ActiveGroupBounds | ineq fraction yes | field! groups=null lower! upper! small_group=null
 Turnover | ineq fraction yes | limit! reference="index"
 TradeSize | ineq fraction yes | upper! reference="index"
 TrackingError | ineq fraction yes | limit!

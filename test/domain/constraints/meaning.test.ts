@@ -64,6 +64,12 @@ const MEANINGS: [
     { field: 'SECTOR', groups: ['S3'], lower: 0.04, upper: 0.1 },
     ({ w, b }) => [{ value: sector(w, 3) - sector(b, 3), least: 0.04, most: 0.1 }],
   ],
+  [
+    'ActiveGroupBounds',
+    // S3 is small: it has at most 1.3 times its index weight.
+    { field: 'SECTOR', groups: ['S3'], lower: 0.02, upper: 0.02, small_group: { below: 1, multiple: 1.3 } },
+    ({ w, b }) => [{ value: sector(w, 3), least: sector(b, 3) + 0.02, most: 1.3 * sector(b, 3) }],
+  ],
   ['Turnover', { limit: 0.2, reference: 'previous' }, ({ w, previous }) => [{ value: l1(w, previous) / 2, most: 0.2 }]],
   [
     'TradeSize',
@@ -204,6 +210,34 @@ describe('the rows of a class mean what the class says', () => {
     expect(l1(hard, free)).toBeGreaterThan(1e-3);
     expect(l1(weightsAt(1e3), hard)).toBeLessThan(1e-6);
     expect(l1(weightsAt(1e-9), free)).toBeLessThan(1e-5);
+  });
+
+  test('a small group is bounded by a multiple of its index weight, another by its active weight', () => {
+    const problem = createProblem({
+      identifiers: ['A', 'B', 'C', 'D'],
+      index: Float64Array.of(0.5, 0.3, 0.18, 0.02),
+      previous: null,
+      metric: smallProblem({ names: 4, seed: 1, rows: [] }).metric,
+      rows: [
+        ConstraintRow.parse({
+          type: 'ActiveGroupBounds',
+          params: { field: 'COUNTRY', lower: -0.05, upper: 0.05, small_group: { below: 0.025, multiple: 3 } },
+        }),
+      ],
+      datapoints: {
+        numbers: () => new Float64Array(4),
+        categories: () => ['FR', 'FR', 'DE', 'PT'],
+        medianValueTraded: () => new Float64Array(4),
+      },
+    });
+    const bounds = problem.rows.flatMap(({ row }) =>
+      row.form === 'linear' && row.member !== null ? [[row.member, row.lower?.value, row.upper?.value]] : [],
+    );
+    expect(bounds).toEqual([
+      ['DE', expect.closeTo(0.13, 12), expect.closeTo(0.23, 12)],
+      ['FR', expect.closeTo(0.75, 12), expect.closeTo(0.85, 12)],
+      ['PT', expect.closeTo(-0.03, 12), expect.closeTo(0.06, 12)],
+    ]);
   });
 
   test('a missing datapoint counts as the mean, as zero, or not at all', () => {

@@ -21,6 +21,7 @@ const before = (variant: ReturnVariant = 'price') =>
     weight: 0.2,
     price: 50,
     variant,
+    withheld: 0.25,
     growth: securityTerms(variant, 'USD'),
     treatment: {
       reinvestment: 'constituent',
@@ -28,7 +29,6 @@ const before = (variant: ReturnVariant = 'price') =>
       splits: 'apply',
       spin_offs: 'zero_price',
       delisting: 'action_value',
-      withholding_tax: 0.25,
     },
   }) as const;
 

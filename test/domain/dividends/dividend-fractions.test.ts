@@ -21,7 +21,7 @@ const market = buildMarket({
   ],
 });
 const aligned = (of = market) => alignMarket({ market: of, calendar: calendars.get('XTST')!, calendars });
-const terms = { currency: 'USD', splits: 'apply' } as const;
+const terms = { currency: 'USD', splits: 'apply', withholding: 0 } as const;
 
 test('a dividend is against the price before it, on the shares of its ex-date, in the currency of the index', () => {
   const rows = dividendsPaid(aligned(), terms);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ParameterSpec } from '#domain/catalogue/type-spec.js';
 import { definitionFields } from '#domain/documents/definition-fields.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { DerivationPayload, IndexDocument } from '#domain/documents/index-document.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { validateRebalance } from '#domain/schedule/validate-rebalance.js';
@@ -22,7 +22,9 @@ describe('the fields of a definition', () => {
       universe: {},
       pipeline: { weighting: { type: 'EqualWeight' } },
     });
-    const parts = { index: stored, universe: stored.universe, rebalance: stored.rebalance, ...stored.pipeline };
+    const derivation = DerivationPayload.parse({ source_index_id: 'P' });
+    const { universe, rebalance, pipeline } = stored;
+    const parts = { index: stored, universe, rebalance, derivation, ...pipeline };
     for (const [part, specs] of Object.entries(fields) as [keyof typeof fields, readonly ParameterSpec[]][])
       for (const { name, required, default: otherwise = null } of specs.filter((spec) => !spec.required))
         expect([part, name, required, (parts[part] as Record<string, unknown>)[name] ?? null]).toEqual([

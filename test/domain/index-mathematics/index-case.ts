@@ -2,6 +2,7 @@ import { expect } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
 import { buildMarket, weekdayCalendars, type MarketSketch } from '../backtest/market-builder.js';
 import { runOn, type RunRequest } from '../backtest/random-run.js';
 
@@ -23,6 +24,10 @@ export interface IndexCase extends Omit<MarketSketch, 'dates'> {
   readonly universe?: readonly string[];
   readonly currency?: string;
   readonly request?: RunRequest;
+  /** Other members of the document. */
+  readonly document?: object;
+  /** Instead of that of the sketch. */
+  readonly market?: MarketData;
 }
 
 /** An index by the rules of its document, over every name that is no exchange rate; never rebalanced unless said. */
@@ -33,6 +38,8 @@ export function runIndexCase({
   universe,
   currency = 'USD',
   request = {},
+  document: others = {},
+  market,
   ...sketch
 }: IndexCase): Run {
   const sessions = Object.values(sketch.close)[0]!.length;
@@ -49,8 +56,12 @@ export function runIndexCase({
       identifiers: universe ?? Object.keys(sketch.close).filter((name) => !/^[A-Z]{6}$/.test(name)),
     },
     pipeline: { treatment, weighting },
+    ...others,
   });
-  return runOn(CALENDARS, buildMarket({ dates, ...sketch }), document, { createDecider: indexDecider, ...request });
+  return runOn(CALENDARS, market ?? buildMarket({ dates, ...sketch }), document, {
+    createDecider: indexDecider,
+    ...request,
+  });
 }
 
 /** Levels of a return variant. */

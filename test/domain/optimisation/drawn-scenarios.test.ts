@@ -19,6 +19,7 @@ function scenariosOf(expectedReturns: Float64Array | null = null) {
     algebra: { gemm },
     expectedReturns,
     risk: {
+      periods: 252,
       metric: denseMetric(COVARIANCE, NAMES),
       means: () => Float64Array.of(0.1, 0.2, 0.3),
       scenarios: (sessions) => {

@@ -23,6 +23,7 @@ const NO_LIMITS = new Set([
   'seed',
   'soft',
   'priority',
+  'small_group',
 ]);
 
 function numbersOf({ params }: { readonly params: z.ZodObject }): string[] {

@@ -26,6 +26,7 @@ const resampled = (resampling: Partial<Resampling>) =>
     algebra,
     problem,
     means,
+    periods: 252,
     points: 5,
     resampling: { draws: 6, seed: 3, sessions: 120, ...resampling },
   })!;

@@ -140,6 +140,20 @@ test('risk control holds the target over the larger of two volatilities, each wr
   );
 });
 
+test('risk control annualises by the sessions of a year that the overlay names', () => {
+  const exposure = (year: number, t: number): number => {
+    const squares = Array.from({ length: 5 }, (_, k) => Math.log(levels[t - k]! / levels[t - k - 1]!) ** 2);
+    return 0.1 / Math.sqrt((year * squares.reduce((sum, square) => sum + square, 0)) / 5);
+  };
+  const [own, usual] = [261, undefined].map((annualisation) =>
+    levelOf({ type: 'risk_control', target: 0.1, sessions: 5, lag: 0, max_leverage: 10, annualisation }),
+  );
+  for (let t = 7; t < days.length; t++) {
+    expect(own![t]! / own![t - 1]! - 1).toBeCloseTo(exposure(261, t - 1) * returnAt(t), 12);
+    expect(usual![t]! / usual![t - 1]! - 1).toBeCloseTo(exposure(252, t - 1) * returnAt(t), 12);
+  }
+});
+
 test('a hedged index is that of the published formula, month by month', () => {
   const [domestic, foreign] = [rateOf('DOMESTIC'), rateOf('FOREIGN')];
   const spot = carriedCloses(market.series!.get('GBPUSD')!, Int32Array.from(days)).map((rate) => 1 / rate);

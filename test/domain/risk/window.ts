@@ -27,7 +27,7 @@ export function windowOf({ returns, sectors = [] }: WindowInput): ReturnWindow {
     identifiers,
     lastBar,
     first: 0,
-    sessions: Int32Array.from(returns, (_, s) => 15_000 + s),
+    sessions: Int32Array.from(returns, (_, s) => 15_000 + s + 2 * Math.floor(s / 5)), // Weeks of five sessions.
     market: {
       reference: {
         columns: ['SECTOR'],

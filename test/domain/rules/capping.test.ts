@@ -149,6 +149,7 @@ describe('group caps', () => {
     expect(result).toEqual({
       kind: 'infeasible',
       message: 'The group caps reach only 0.7 of the weight of 1 that is needed.',
+      stated: 'group_caps',
     });
   });
 

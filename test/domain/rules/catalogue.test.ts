@@ -49,6 +49,7 @@ const CONTRACT: Readonly<Record<string, string>> = {
   MinimumVarianceWeight: 'window=252 target="constant_correlation" intensity=null upper=1',
   TiltWeight: 'base="MarketCapWeight" field! strength=1 direction="high" tilts=[]',
   GroupWeight: 'field! between="equal" group_weights=null within="market_cap"',
+  HierarchicalRiskParityWeight: 'window=252 linkage="single" distance="columns" risk_model=null',
 };
 
 describe('the catalogue', () => {

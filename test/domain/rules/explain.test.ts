@@ -1,3 +1,4 @@
+import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import { describe, expect, test } from 'vitest';
 import { createComposer } from '#domain/books/create-composer.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
@@ -49,6 +50,7 @@ const CASES: readonly Case[] = [
     raw: ({ variance, count, marginal }) => variance! / (count! * marginal!),
   },
   { type: 'MinimumVarianceWeight', params: { window: 200 }, raw: () => null },
+  { type: 'HierarchicalRiskParityWeight', params: { window: 200 }, raw: () => null },
   {
     type: 'TiltWeight',
     params: { field: 'CLOSE', strength: 2 },
@@ -73,6 +75,23 @@ const LIMITS = [
   {
     limits: 'a cap, a floor and group caps',
     weighting: { cap: 0.1, floor: 0.005, group_caps: [{ field: 'SECTOR', cap: 0.3 }] },
+  },
+  {
+    limits: 'a cap by expression, of issuers',
+    weighting: { cap: parseExpression('0.06 + 0.05 * percentile(CLOSE)').tree, cap_by: 'ISSUER' },
+  },
+  {
+    limits: 'a cap that excludes constituents',
+    weighting: { cap: parseExpression('0.2 * percentile(CLOSE) - 0.02').tree },
+  },
+  {
+    limits: 'caps in stages',
+    weighting: {
+      ladder_caps: {
+        single: { above: 0.12, to: 0.1 },
+        group: { each_above: 0.06, together_above: 0.3, to: 0.25 },
+      },
+    },
   },
 ];
 

@@ -1,6 +1,8 @@
 import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import { describe, expect, test } from 'vitest';
 import { WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
+import { LINKAGES } from '#kernels/weighting/hierarchical-risk-parity.js';
+import { plainOrder, plainWeights, pointsOf } from '../../kernels/weighting/plain-hierarchy.js';
 import { aligned, generatedMarket, marketOf, weightsBy } from './rule-market.js';
 import { deviation, mean, rankedNames, slowMarket, zScores, type SlowMarket } from './slow-market.js';
 
@@ -169,7 +171,7 @@ const CASES: Case[] = [
 ];
 
 test('every weighting class is evaluated here', () => {
-  const solved = ['EqualRiskWeight', 'MinimumVarianceWeight'];
+  const solved = ['EqualRiskWeight', 'MinimumVarianceWeight', 'HierarchicalRiskParityWeight'];
   expect(
     WEIGHTING_CLASSES.map(({ type }) => type).filter(
       (type) => !solved.includes(type) && !CASES.some((one) => one.type === type),
@@ -273,6 +275,15 @@ describe('weightings solved from a covariance', () => {
       expect(Math.max(...w)).toBeLessThanOrEqual(upper + 1e-12);
       if (upper === 1) expect(highest / lowest).toBeCloseTo(1, 8);
       else for (const [i, value] of slope.entries()) if (value > lowest * (1 + 1e-8)) expect(w[i]!).toBeLessThan(1e-9);
+    }
+  });
+
+  test('hierarchical risk parity: the tree and its bisection on the sample covariance', () => {
+    const { covered, sigma } = covariance(0);
+    for (const linkage of LINKAGES) {
+      const weights = weightsBy(sm, { type: 'HierarchicalRiskParityWeight', params: { window, linkage } });
+      const plain = plainWeights(sigma, plainOrder(pointsOf(null, sigma, 'columns'), linkage));
+      expect(weights).toEqual(Object.fromEntries(covered.map((name, i) => [name, expect.closeTo(plain[i]!, 12)])));
     }
   });
 

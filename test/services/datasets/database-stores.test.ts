@@ -63,6 +63,35 @@ describe.skipIf(!hasPostgresql)('a store in PostgreSQL', () => {
     expect((await service.ask('DELETE', '/data/stores/at')).status).toBe(204);
   });
 
+  test('keeps no password in its versions: restoring one needs it declared again', async () => {
+    const location = (password: string) => database.url.replace('secret-of-the-test', password);
+    const entry = { store_id: 'turns', name: 'turns', kind: 'database', tables: { market: 'daily' } };
+    expect((await service.ask('POST', '/data/stores', { ...entry, location: location('first-turn') })).status).toBe(
+      201,
+    );
+    const path = '/data/stores/turns';
+    expect((await service.ask('PATCH', path, { source: location('second-turn') })).status).toBe(200);
+    expect((await service.ask('GET', `${path}/document/versions`)).body).toMatchObject({ total: 1 });
+    expect((await service.ask('GET', '/audit?kind=store&id=turns')).body).toMatchObject({
+      entries: [
+        { action: 'created', version: 1 },
+        { action: 'updated', version: null },
+      ],
+    });
+    expect((await service.ask('PATCH', path, { name: 'Other' })).status).toBe(200);
+    expect(await service.ask('POST', `${path}/document/versions/1/restore`)).toMatchObject({
+      status: 200,
+      body: { name: 'turns', source: database.url.replace('secret-of-the-test', '***') },
+    });
+    expect((await service.ask('PATCH', path, { source: null })).status).toBe(200);
+    expect(await service.refusal('POST', `${path}/document/versions/1/restore`)).toMatchObject({
+      status: 422,
+      code: 'VERSION_NOT_RESTORABLE',
+    });
+    expect((await service.ask('DELETE', path)).status).toBe(204);
+    expect(await service.refusal('POST', `${path}/document/versions/1/restore`)).toMatchObject({ status: 422 });
+  });
+
   test('stands beside a second one of other tables, and not of the same', async () => {
     await database.query(
       "CREATE TABLE weekly AS SELECT 'W' AS identifier, DATE '2024-01-05' AS date, 3.0::float8 AS \"CLOSE\"",

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { withoutPassword } from '#services/stored/dataset-documents.js';
+import { withoutPassword } from '#domain/documents/dataset-document.js';
 
 test.each([
   ['postgresql://u:secret@host:5432/db', 'postgresql://u:***@host:5432/db'],

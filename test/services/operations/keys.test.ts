@@ -35,6 +35,19 @@ test('a key has the published form, is accepted with its scopes, and is kept onl
   expect(JSON.stringify([keys.list(), await documents.get('key', record.id)])).not.toContain(secret);
 });
 
+test('a limited key is stored without the digest that releases without limits look for, and is read in both forms', async () => {
+  const keys = await open();
+  const limits = [{ prefixes: ['a-'] }, { sources: ['10.0.0.0/8'] }];
+  for (const [i, limit] of limits.entries()) {
+    const { key, record } = await keys.create({ name: `limited-${i}`, scopes: ['read'], expires: null, ...limit });
+    const stored = (await documents.get('key', record.id)) as { readonly body: Record<string, unknown> };
+    expect([stored.body['sha256'], stored.body['limited_sha256']]).toEqual([undefined, record.sha256]);
+    expect((await open()).verify(key, '10.0.0.1')).toMatchObject({ keyId: record.id });
+    await documents.transaction(async (tx) => void (await tx.put('key', record.id, record))); // as 0.3.0 stored it
+    expect((await open()).verify(key, '10.0.0.1')).toMatchObject({ keyId: record.id });
+  }
+});
+
 test('keys outlive the process that made them', async () => {
   const { key } = await (await open()).create({ name: 'ci', scopes: ['read'], expires: null });
   expect((await open()).verify(key)?.scopes).toEqual(new Set(['read']));

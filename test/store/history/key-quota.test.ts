@@ -10,7 +10,7 @@ const noise = (length: number): string => randomBytes(length).toString('base64')
 
 test('a key stores as much as it may, another is let in, and purging makes room, also after a restart', async () => {
   const engine = await openDocumentStore({ folder: await temporaryFolder() });
-  const open = () => createVersionedStore(engine, Date.now, 8000);
+  const open = () => createVersionedStore(engine, Date.now, { keyBytesMax: 8000 });
   let store = open();
   const put = (id: string, keyId: string, text: string) =>
     store.transaction(async (tx) => void (await tx.put('template', id, { text })), { by: by(keyId) });

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { canonicalJson } from '#domain/json/canonical-json.js';
 import { VERSIONED_KINDS, type Authorship, type Subject } from '#domain/documents/version-document.js';
 import { auditHead } from '#store/audit/log.js';
-import { headOf, versionOf, type Version } from '#store/history/history.js';
+import { firstAuthorOf, headOf, versionOf, type Version } from '#store/history/history.js';
 import { adoptDocuments, createVersionedStore } from '#store/history/versioned-store.js';
 import { numberOf, ownerOf } from '#store/document-id.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
@@ -271,4 +271,31 @@ test('a document whose version is deflated by another thread is kept as a short 
   expect(JSON.parse(((await versionOf(store, INDEX, 1)) as { readonly content: string }).content)).toEqual(body);
   expect((await headOf(store, INDEX))!.latest).toBe(2);
   await store.close();
+});
+
+test('as many versions stay as are kept, their numbers and the first author too, and nothing is missing', async () => {
+  const engine = await openDocumentStore({ folder: await newFolder() });
+  const all = createVersionedStore(engine);
+  const put = (store: DocumentStore, n: number, author: string) =>
+    store.transaction((tx) => tx.put('index', 'EQ', { n }), { by: by({ author, keyId: author }) });
+  for (let n = 1; n <= 5; n++) await put(all, n, n === 1 ? 'owner' : 'anna');
+  const store = createVersionedStore(engine, Date.now, { versionsKept: 3 });
+  await put(store, 6, 'anna');
+  expect(await headOf(store, INDEX)).toEqual({ latest: 6, purged: 3 });
+  await store.transaction((tx) => tx.delete('index', 'EQ'), { by: by() });
+  await put(store, 7, 'bert');
+  expect(await headOf(store, INDEX)).toEqual({ latest: 8, purged: 5 });
+  expect([await versionOf(store, INDEX, 5), await versionOf(store, INDEX, 6)]).toMatchObject([
+    undefined,
+    { version: 6 },
+  ]);
+  expect(await firstAuthorOf(store, INDEX)).toEqual({ author: 'owner', key_id: 'owner' });
+  const check = createHistoryCheck();
+  for (const kind of ['history', 'version', 'index', 'audit'] as const)
+    await store.list(kind, (body, id) => expect(check.look({ kind, id, body })).toBeUndefined());
+  expect(check.gaps()).toEqual([]);
+  await store.transaction((tx) => tx.delete('index', 'EQ'), { by: by({ purges: true }) });
+  await put(store, 8, 'carl');
+  expect(await firstAuthorOf(store, INDEX)).toEqual({ author: 'carl', key_id: 'carl' });
+  await engine.close();
 });

@@ -206,9 +206,12 @@ class Operations:
         """What a change of a definition would change on one date; nothing is stored."""
         return cast("c.WhatIfResponse", self._transport.json("POST", "/indices/whatif", body=body))
 
-    def get_index(self, index_id: str) -> c.IndexDocument:
-        """A stored definition, exactly as PUT accepts it."""
-        return cast("c.IndexDocument", self._transport.json("GET", f"/indices/{word(index_id)}"))
+    def get_index(self, index_id: str, *, on: Optional[c.Date] = None) -> c.IndexDocument:
+        """A stored definition, exactly as PUT accepts it.
+
+        :param on: The text in force on a day, YYYY-MM-DD: with the changes of the amendments that are effective then. Default: the document as it is stored.
+        """
+        return cast("c.IndexDocument", self._transport.json("GET", f"/indices/{word(index_id)}", query={"on": on}))
 
     def put_index(self, index_id: str, body: c.IndexDocumentBody, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.SavedIndex:
         """Stores or replaces a definition.
@@ -587,7 +590,7 @@ class Operations:
         """
         return self._transport.content("POST", f"/analytics/{word(index_id)}/scenarios", body=body, query={"run_id": run_id, "table": table, "format": format}, accept=media)
 
-    def export_run(self, index_id: str, table: Literal["levels", "weights", "constituents", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], *, run_id: Optional[str] = None, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.ExportView:
+    def export_run(self, index_id: str, table: Literal["levels", "weights", "constituents", "closing", "opening", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], *, run_id: Optional[str] = None, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, date: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.ExportView:
         """A table of a run as a file, its whole history.
 
         :param table: The table.
@@ -595,12 +598,13 @@ class Operations:
         :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
         :param start: First date; that of the run unless given.
         :param end: Last date; that of the run unless given.
+        :param date: Session of `closing` and `opening`: the last at or before it. Default: the last of the run.
         :param by: Reference column of the groups of `exposures` (SECTOR unless given) or of the issuers of `limits` and `breaches` (ISSUER), or IDENTIFIER.
         :param format: Instead of `Accept`.
         """
-        return cast("c.ExportView", self._transport.json("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"run_id": run_id, "as_known_on": as_known_on, "start": start, "end": end, "by": by, "format": format}))
+        return cast("c.ExportView", self._transport.json("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"run_id": run_id, "as_known_on": as_known_on, "start": start, "end": end, "date": date, "by": by, "format": format}))
 
-    def export_run_content(self, index_id: str, table: Literal["levels", "weights", "constituents", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> bytes:
+    def export_run_content(self, index_id: str, table: Literal["levels", "weights", "constituents", "closing", "opening", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, date: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> bytes:
         """A table of a run as a file, its whole history.
 
         :param table: The table.
@@ -609,10 +613,11 @@ class Operations:
         :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
         :param start: First date; that of the run unless given.
         :param end: Last date; that of the run unless given.
+        :param date: Session of `closing` and `opening`: the last at or before it. Default: the last of the run.
         :param by: Reference column of the groups of `exposures` (SECTOR unless given) or of the issuers of `limits` and `breaches` (ISSUER), or IDENTIFIER.
         :param format: Instead of `Accept`.
         """
-        return self._transport.content("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"run_id": run_id, "as_known_on": as_known_on, "start": start, "end": end, "by": by, "format": format}, accept=media)
+        return self._transport.content("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"run_id": run_id, "as_known_on": as_known_on, "start": start, "end": end, "date": date, "by": by, "format": format}, accept=media)
 
     def list_constraint_sets(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.ConstraintSetCollection:
         """Stored constraint sets, by id.

@@ -192,7 +192,7 @@ class InvalidIdentifier(DivisorError):
 
 
 class VersionNotRestorable(DivisorError):
-    """The version is a deletion, or of a data store whose files went with it."""
+    """The version is a deletion, of a data store whose files went with it, or of one that needs a password again."""
 
 
 class IdMismatch(DivisorError):
@@ -269,6 +269,10 @@ class ObjectiveUnattainable(DivisorError):
 
 class EmptyIndex(DivisorError):
     """Nothing survives the rules, or nothing has a weight, on the first date."""
+
+
+class NoRate(DivisorError):
+    """A value of the field of a withholding tax has neither a rate nor a default; see detail.values."""
 
 
 class FxMissing(DivisorError):
@@ -443,6 +447,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "INFEASIBLE": Infeasible,
     "OBJECTIVE_UNATTAINABLE": ObjectiveUnattainable,
     "EMPTY_INDEX": EmptyIndex,
+    "NO_RATE": NoRate,
     "FX_MISSING": FxMissing,
     "RISK_INSUFFICIENT_DATA": RiskInsufficientData,
     "LOOK_AHEAD": LookAhead,

@@ -80,6 +80,8 @@ class ActiveGroupBoundsParams(_ActiveGroupBoundsParams, total=False):
 
     #: Groups the row covers; without any each of them.
     groups: t.Optional[t.Sequence[str]]
+    #: Groups of little index weight, whose weight is at most a multiple of it instead of `upper` above it. Default: none.
+    small_group: t.Optional[SmallGroup]
     #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
@@ -178,6 +180,22 @@ class AllNodeInput(_AllNodeInput, total=False):
 
     #: Canonical text of the tree, at its root; ignored where it is sent.
     text: str
+
+
+class _Amendment(t.TypedDict):
+    #: The first review on or after this date follows the new text; reviews before it follow the text before.
+    effective_from: str
+    #: JSON merge patch (RFC 7396) of the document: its members universe, rebalance, reviews, pipeline, derivation, events; arrays are replaced whole.
+    changes: t.Mapping[str, t.Any]
+
+
+class Amendment(_Amendment, total=False):
+    #: When clients were informed.
+    announced: str
+    #: Free text.
+    reason: str
+    #: Rebalances on the first session on or after the date instead of waiting for the next review.
+    rebalance: bool
 
 
 class AnnouncedDividend(t.TypedDict):
@@ -495,11 +513,11 @@ class BacktestJobStatus(t.TypedDict):
 
 
 class BacktestMetrics(t.TypedDict):
-    #: (1 + total_return)^(252 / n) - 1. A fraction.
+    #: (1 + total_return)^(y / n) - 1, where a year has y sessions: 252, or 365 where the calendar trades every day. A fraction.
     annualised_return: float
     #: Lowest drawdown, at most 0. A fraction.
     max_drawdown: float
-    #: Mean return x 252 / volatility, risk-free rate 0; 0 without volatility.
+    #: Mean return x sessions of a year / volatility, risk-free rate 0; 0 without volatility.
     sharpe_ratio: float
     #: Last level over the first, less 1. A fraction.
     total_return: float
@@ -721,7 +739,7 @@ class BenchmarkStatistics(t.TypedDict):
     excess_return: float
     #: Annualised standard deviation of return differences to the benchmark. A fraction.
     tracking_error: float
-    #: Mean active return x 252 over the annualised deviation of active returns.
+    #: Mean active return x sessions of a year over the annualised deviation of active returns.
     information_ratio: t.Optional[float]
     #: Geometric mean return over the benchmark's, on its sessions above 0; null without one.
     up_capture: t.Optional[float]
@@ -838,6 +856,19 @@ class BookPayload(_BookPayload, total=False):
     dividend_points: SeriesPayload
 
 
+_BoundPath = t.TypedDict("_BoundPath", {
+    "base": t.Union[float, Date],
+    "yearly": float,
+})
+
+
+class BoundPath(_BoundPath, total=False):
+    #: Multiple of the value at the base: 0.5 begins at half of it.
+    times: float
+    #: Day from which years count where `base` is a value. Default: the base date of the index.
+    from: Date
+
+
 class _BufferedTopNParams(t.TypedDict):
     #: How many are kept. Unit: names.
     count: int
@@ -847,7 +878,7 @@ class BufferedTopNParams(_BufferedTopNParams, total=False):
     """Keeps the count best names, letting constituents stay while they rank within a buffer: fewer changes at each rebalance."""
 
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
     #: Names ranked so far up always enter; without one 0.8 times count, rounded down. Unit: rank.
     enter_rank: t.Optional[int]
     #: Constituents stay while ranked so far up; without one 1.2 times count, rounded up. Unit: rank.
@@ -1168,7 +1199,7 @@ class CompareEntry(t.TypedDict):
     total_return: float
     #: Annualised standard deviation of returns. A fraction.
     volatility: float
-    #: Mean return x 252 / volatility; 0 without volatility.
+    #: Mean return x sessions of a year / volatility; 0 without volatility.
     sharpe_ratio: float
     #: Lowest drawdown, at most 0. A fraction.
     max_drawdown: float
@@ -1556,13 +1587,13 @@ class CumulativeCoverageParams(_CumulativeCoverageParams, total=False):
     """Keeps the best securities until they cover a share of the total, letting constituents stay within a buffer or a band."""
 
     #: Datapoint whose total is covered.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
     #: Constituents stay until the coverage plus this. Unit: fraction.
     buffer: float
     #: Column whose values split the names into groups decided one by one; names without a value form one group.
     group_by: t.Optional[str]
     #: Datapoint by which the best are found. Default: the coverage field.
-    rank_field: t.Optional[t.Union[str, Datapoint, ExpressionNodeInput]]
+    rank_field: t.Optional[t.Union[str, DatapointInput, ExpressionNodeInput]]
     #: Smallest values first.
     ascending: bool
     #: Securities that are no constituents enter up to this coverage before constituents are looked at. Unit: fraction.
@@ -2011,14 +2042,11 @@ class DataVersions(t.TypedDict):
     copy: t.Optional[t.Literal["made", "pending", "missing"]]
 
 
-class _Datapoint(t.TypedDict):
-    #: Column or derived datapoint, matched exactly.
-    name: str
-
-
-class Datapoint(_Datapoint, total=False):
+class Datapoint(t.TypedDict):
     """A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date."""
 
+    #: Column or derived datapoint, matched exactly.
+    name: str
     #: Null resolves in the order market, reference, derived.
     dataset: t.Optional[t.Literal["market", "reference", "derived"]]
     #: Sessions back from the decision date.
@@ -2055,6 +2083,26 @@ class DatapointEvaluation(t.TypedDict):
     values: t.Sequence[DatapointEvaluationValues]
     #: Findings, worst first.
     findings: t.Sequence[Finding]
+
+
+class _DatapointInput(t.TypedDict):
+    #: Column or derived datapoint, matched exactly.
+    name: str
+
+
+class DatapointInput(_DatapointInput, total=False):
+    """A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date."""
+
+    #: Null resolves in the order market, reference, derived.
+    dataset: t.Optional[t.Literal["market", "reference", "derived"]]
+    #: Sessions back from the decision date.
+    lag: int
+    #: Trailing sessions, of which those without a bar are left out; required when the aggregate is not last.
+    window: t.Optional[int]
+    #: How a window becomes one value.
+    aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
+    #: Across the current survivors that have a value.
+    transform: t.Literal["none", "rank", "percentile", "zscore"]
 
 
 class _DatapointRequest(t.TypedDict):
@@ -2161,6 +2209,8 @@ class DefinitionFields(t.TypedDict):
     treatment: t.Sequence[ParameterSpec]
     #: Of `pipeline.weighting`, beside the parameters of its class.
     weighting: t.Sequence[ParameterSpec]
+    #: Of `derivation`, beside its objective and constraint rows.
+    derivation: t.Sequence[ParameterSpec]
 
 
 class DeletedIndex(t.TypedDict):
@@ -2204,6 +2254,8 @@ class DerivationPayload(_DerivationPayload, total=False):
     risk_model: t.Optional[t.Union[str, RiskEstimator]]
     #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
     candidates: t.Literal["parent", "universe"]
+    #: Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them.
+    relax: t.Sequence[RelaxEntry]
 
 
 class DerivationPayloadInputObjective(t.TypedDict):
@@ -2236,6 +2288,8 @@ class DerivationPayloadInput(_DerivationPayloadInput, total=False):
     candidates: t.Literal["parent", "universe"]
     #: Constraint rows; none leaves full investment, long only.
     constraints: t.Sequence[ConstraintRowInput]
+    #: Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them.
+    relax: t.Sequence[RelaxEntry]
 
 
 class DerivedActions(t.TypedDict):
@@ -2319,8 +2373,8 @@ class DividendPointsView(t.TypedDict):
     index_id: str
     #: Return variant of the level that the points are of.
     variant: t.Literal["price", "total", "net"]
-    #: Fraction of the definition that is withheld from net points.
-    withholding_tax: float
+    #: Fraction of the definition that is withheld from net points, or its rates by the value of a field.
+    withholding_tax: t.Union[float, WithholdingRates]
     #: Last date of the run.
     as_of: str
     #: Level on as_of: of a strategy rebased to 100.
@@ -2459,12 +2513,18 @@ class _EqualRiskWeightWeighting(t.TypedDict):
 class EqualRiskWeightWeighting(_EqualRiskWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: EqualRiskWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 #: Every constituent has the same weight.
@@ -2477,17 +2537,23 @@ class _EqualWeightWeighting(t.TypedDict):
 class EqualWeightWeighting(_EqualWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: EqualWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class ErrorDetail(t.TypedDict):
     #: Stable code to branch on.
-    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
+    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
     #: A sentence for people.
     message: str
     #: Members that go with the code, or null.
@@ -2659,7 +2725,7 @@ class ExportView(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: The table, as it was asked for.
-    table: t.Literal["levels", "weights", "constituents", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"]
+    table: t.Literal["levels", "weights", "constituents", "closing", "opening", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"]
     #: Names of the columns.
     columns: t.Sequence[str]
     #: Rows, a value a column; dates are YYYY-MM-DD.
@@ -2797,9 +2863,9 @@ class FactorExposureParams(_FactorExposureParams, total=False):
     """The exposure of the portfolio, or of its active weights, to a datapoint lies between two bounds. A missing value counts as the mean."""
 
     #: Smallest exposure.
-    lower: t.Optional[float]
+    lower: t.Optional[t.Union[float, BoundPath]]
     #: Largest exposure.
-    upper: t.Optional[float]
+    upper: t.Optional[t.Union[float, BoundPath]]
     #: Exposures are z-scores over the names.
     standardise: bool
     #: Bounds hold for active weights.
@@ -2877,7 +2943,7 @@ class FieldExposure(t.TypedDict):
 
 class _FieldFilterParams(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
     #: How the datapoint is compared with the value.
     comparison: t.Literal["gt", "ge", "lt", "le", "eq", "ne", "in", "between"]
     #: A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.
@@ -2976,7 +3042,7 @@ class FieldReturns(t.TypedDict):
 
 class _FieldWeightParams(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
 
 
 class FieldWeightParams(_FieldWeightParams, total=False):
@@ -2995,12 +3061,18 @@ class _FieldWeightWeighting(t.TypedDict):
 class FieldWeightWeighting(_FieldWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: FieldWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class FindingPosition(t.TypedDict):
@@ -3014,7 +3086,7 @@ class _Finding(t.TypedDict):
     #: Errors prevent a save; warnings do not.
     severity: t.Literal["error", "warning", "info"]
     #: Stable code to branch on.
-    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
+    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
     #: A sentence for people.
     message: str
     #: Where, as the client wrote it.
@@ -3045,7 +3117,7 @@ class Finding(_Finding, total=False):
 
 
 #: Code of a finding.
-FindingCode = t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
+FindingCode = t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
 
 class _FixedWeightParams(t.TypedDict):
     #: Identifier to weight. Unit: fraction.
@@ -3066,12 +3138,18 @@ class _FixedWeightWeighting(t.TypedDict):
 class FixedWeightWeighting(_FixedWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: FixedWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class FreeFloatFilterParams(t.TypedDict, total=False):
@@ -3602,6 +3680,15 @@ class GroupCardinalityRow(_GroupCardinalityRow, total=False):
     params: GroupCardinalityParams
 
 
+class GroupLadder(t.TypedDict):
+    #: Weights above this count together; the others are capped at it.
+    each_above: float
+    #: Caps apply where they exceed this together.
+    together_above: float
+    #: Their weight together then.
+    to: float
+
+
 class _GroupLimitParams(t.TypedDict):
     #: Column whose values are the groups; names without a value form one group.
     field: str
@@ -3613,7 +3700,7 @@ class GroupLimitParams(_GroupLimitParams, total=False):
     """Keeps at most so many names of each group, the best by a field."""
 
     #: Datapoint by which the best of a group are found.
-    rank_field: t.Union[str, Datapoint, ExpressionNodeInput]
+    rank_field: t.Union[str, DatapointInput, ExpressionNodeInput]
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
@@ -3654,12 +3741,18 @@ class _GroupWeightWeighting(t.TypedDict):
 class GroupWeightWeighting(_GroupWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: GroupWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class _HeaderBlock(t.TypedDict):
@@ -3773,6 +3866,40 @@ class HealthCheck(t.TypedDict):
     ok: bool
     #: What is wrong, or null.
     message: t.Optional[str]
+
+
+class HierarchicalRiskParityWeightParams(t.TypedDict, total=False):
+    """Orders securities by a tree of their correlations and splits the weight from the root down, each half against the variance of the other."""
+
+    #: Trailing returns behind the sample covariance. Unit: sessions.
+    window: int
+    #: Distance of two clusters: of their nearest members (single), of their farthest (complete), the mean of all pairs (average), or the growth of the variance within them (ward).
+    linkage: t.Literal["single", "complete", "average", "ward"]
+    #: Euclidean distance between columns of correlation distances, as published (columns), or the correlation distance itself.
+    distance: t.Literal["columns", "correlation"]
+    #: Stored risk model whose covariance takes the place of the sample covariance. Default: the sample covariance.
+    risk_model: t.Optional[str]
+
+
+class _HierarchicalRiskParityWeightWeighting(t.TypedDict):
+    type: t.Literal["HierarchicalRiskParityWeight"]
+
+
+class HierarchicalRiskParityWeightWeighting(_HierarchicalRiskParityWeightWeighting, total=False):
+    #: Arguments of the class, by name.
+    params: HierarchicalRiskParityWeightParams
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
+    #: Least weight of a name; none unless given. Unit: fraction.
+    floor: t.Optional[float]
+    #: Largest weights of groups.
+    group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class _HistoricalReturns(t.TypedDict):
@@ -4048,16 +4175,22 @@ class _IndexDocument(t.TypedDict):
 
 
 class IndexDocument(_IndexDocument, total=False):
+    #: Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1. Unit: money.
+    base_market_value: float
     #: Where selection begins.
     universe: UniverseSpec
     #: Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.
     datapoints: t.Mapping[str, t.Union[str, ExpressionNode]]
+    #: Decimals of levels, divisor, index shares and weights, a half away from zero.
+    rounding: RoundingSpec
     #: Given by an index on another alone.
     kind: t.Literal["overlay"]
     #: Index beneath an overlay; a blend names its own.
     source_index_id: str
     #: What an overlay does with the index beneath it.
     overlay: OverlaySpec
+    #: Changes of the methodology by their dates, the earliest first: history before each stays as it is.
+    amendments: t.Sequence[Amendment]
 
 
 class _IndexDocumentBody(t.TypedDict):
@@ -4078,6 +4211,8 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     description: t.Optional[str]
     #: Level on the first session. Unit: points.
     base_value: float
+    #: Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1. Unit: money.
+    base_market_value: float
     #: ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath.
     currency: str
     #: Where selection begins.
@@ -4086,6 +4221,8 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     rebalance: RebalanceSpecInput
     #: Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.
     datapoints: t.Mapping[str, t.Union[str, ExpressionNodeInput]]
+    #: Decimals of levels, divisor, index shares and weights, a half away from zero.
+    rounding: RoundingSpec
     #: Rules of a rule-driven index; exactly one of pipeline and derivation.
     pipeline: t.Optional[PipelineBody]
     #: Optimisation behind a derived index; exactly one of pipeline and derivation.
@@ -4096,6 +4233,8 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     source_index_id: str
     #: What an overlay does with the index beneath it.
     overlay: OverlaySpecInput
+    #: Changes of the methodology by their dates, the earliest first: history before each stays as it is.
+    amendments: t.Sequence[Amendment]
     #: Free labels.
     tags: t.Sequence[str]
 
@@ -4218,7 +4357,7 @@ class IndexMoves(t.TypedDict):
     day_return: t.Optional[float]
     #: Return since the last date of the calendar year before, or the first of the run. A fraction.
     year_to_date: float
-    #: Annualised standard deviation of the last 252 returns, or of as many as there are. A fraction.
+    #: Annualised standard deviation of the returns of the last year (252, or 365 where the calendar trades every day), or of as many as there are. A fraction.
     volatility: float
     #: Last level over the first, less 1. A fraction.
     total_return: float
@@ -4307,12 +4446,18 @@ class _InverseVolatilityWeightWeighting(t.TypedDict):
 class InverseVolatilityWeightWeighting(_InverseVolatilityWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: InverseVolatilityWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class JobAttempt(t.TypedDict):
@@ -4424,6 +4569,13 @@ class JobStatus(t.TypedDict):
     callbacks: t.Sequence[JobCallback]
     #: Set exactly when the job succeeded; its shape is that of the kind.
     result: t.Any
+
+
+class LadderCaps(t.TypedDict, total=False):
+    #: First stage.
+    single: SingleLadder
+    #: Second stage.
+    group: GroupLadder
 
 
 class LaneHealth(t.TypedDict):
@@ -4559,8 +4711,10 @@ class Limits(t.TypedDict):
     MAX_WEIGHT_DATES: float
     #: Rows of a served positions table.
     MAX_POSITION_ROWS: float
-    #: Annualisation constant, on every calendar.
+    #: Sessions of a year by which figures are annualised.
     PERIODS_PER_YEAR: float
+    #: The same on calendars that trade every day.
+    DAYS_PER_YEAR: float
     #: How far a schedule looks ahead of its `asof` date.
     SCHEDULE_LOOKAHEAD_DAYS: float
     #: Default age, in sessions of its own calendar, past which a bar no longer prices a name.
@@ -4577,6 +4731,8 @@ class Limits(t.TypedDict):
     MAX_SCENARIO_VALUES: float
     #: Draws of a resampled frontier: one is as long as a frontier.
     MAX_FRONTIER_DRAWS: float
+    #: Securities of HierarchicalRiskParityWeight: the distances between columns of 2000 take four seconds.
+    MAX_HIERARCHY_SECURITIES: float
     #: Trailing returns behind the risk model of a derived index.
     DERIVED_RISK_SESSIONS: float
     #: Body of every route but the import.
@@ -5106,12 +5262,18 @@ class _MarketCapWeightWeighting(t.TypedDict):
 class MarketCapWeightWeighting(_MarketCapWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: MarketCapWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class MaxDecorrelationObjective(t.TypedDict):
@@ -5378,12 +5540,18 @@ class _MinimumVarianceWeightWeighting(t.TypedDict):
 class MinimumVarianceWeightWeighting(_MinimumVarianceWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: MinimumVarianceWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class MomentumFilterParams(t.TypedDict, total=False):
@@ -6004,9 +6172,23 @@ class PerformanceView(t.TypedDict):
     monthly_returns: t.Mapping[str, float]
 
 
+class PhaseIn(t.TypedDict):
+    #: Datapoint or expression that multiplies the raw weights, such as FREE_FLOAT.
+    field: t.Union[str, Datapoint, ExpressionNode]
+    #: Reviews over which a change of the field is phased in, in equal steps. Unit: reviews.
+    steps: int
+
+
+class PhaseInInput(t.TypedDict):
+    #: Datapoint or expression that multiplies the raw weights, such as FREE_FLOAT.
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
+    #: Reviews over which a change of the field is phased in, in equal steps. Unit: reviews.
+    steps: int
+
+
 class _PipelineBody(t.TypedDict):
     #: How survivors are weighted.
-    weighting: t.Union[EqualWeightWeighting, MarketCapWeightWeighting, PriceWeightWeighting, FieldWeightWeighting, FixedWeightWeighting, RankWeightWeighting, InverseVolatilityWeightWeighting, EqualRiskWeightWeighting, MinimumVarianceWeightWeighting, TiltWeightWeighting, GroupWeightWeighting]
+    weighting: t.Union[EqualWeightWeighting, MarketCapWeightWeighting, PriceWeightWeighting, FieldWeightWeighting, FixedWeightWeighting, RankWeightWeighting, InverseVolatilityWeightWeighting, EqualRiskWeightWeighting, MinimumVarianceWeightWeighting, TiltWeightWeighting, GroupWeightWeighting, HierarchicalRiskParityWeightWeighting]
 
 
 class PipelineBody(_PipelineBody, total=False):
@@ -6274,12 +6456,18 @@ class _PriceWeightWeighting(t.TypedDict):
 class PriceWeightWeighting(_PriceWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: PriceWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class PricesResponse(t.TypedDict):
@@ -6419,7 +6607,7 @@ class QuotaParams(_QuotaParams, total=False):
     """Keeps a number of securities of each group, the best by a field; groups without a quota are excluded."""
 
     #: Datapoint by which the best of a group are found.
-    rank_field: t.Union[str, Datapoint, ExpressionNodeInput]
+    rank_field: t.Union[str, DatapointInput, ExpressionNodeInput]
     #: Smallest values first.
     ascending: bool
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
@@ -6441,7 +6629,7 @@ class QuotaRule(_QuotaRule, total=False):
 
 class _RangeFilterParams(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
 
 
 class RangeFilterParams(_RangeFilterParams, total=False):
@@ -6472,7 +6660,7 @@ class RangeFilterRule(_RangeFilterRule, total=False):
 
 class _RankWeightParams(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
 
 
 class RankWeightParams(_RankWeightParams, total=False):
@@ -6491,12 +6679,18 @@ class _RankWeightWeighting(t.TypedDict):
 class RankWeightWeighting(_RankWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: RankWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class Readiness(t.TypedDict):
@@ -7082,6 +7276,15 @@ class RelativePositionBoundsRow(_RelativePositionBoundsRow, total=False):
     params: RelativePositionBoundsParams
 
 
+class RelaxEntry(t.TypedDict):
+    """A constraint row with the limits it takes where no weights keep all rows."""
+
+    #: Id of the constraint row that is relaxed.
+    row: str
+    #: Limits that the row takes one after the other: a number replaces its main limit, an object the parameters it names.
+    steps: t.Sequence[t.Union[float, t.Mapping[str, t.Any]]]
+
+
 class RenderCollection(t.TypedDict):
     #: Finished renders, newest first.
     renders: t.Sequence[RenderResult]
@@ -7335,9 +7538,9 @@ class Resampling(t.TypedDict, total=False):
 
 
 class ReturnStatistics(t.TypedDict):
-    #: sqrt(252 x mean of min(return, 0)^2). A fraction.
+    #: sqrt(sessions of a year x mean of min(return, 0)^2). A fraction.
     downside_volatility: float
-    #: Mean return x 252 / downside volatility; null without a fall.
+    #: Mean return x sessions of a year / downside volatility; null without a fall.
     sortino_ratio: t.Optional[float]
     #: Mean loss of the worst twentieth of the sessions, rounded up: positive for a loss. A fraction.
     cvar_95: float
@@ -7358,7 +7561,7 @@ class ReturnsUncertainty(t.TypedDict):
     set: t.Literal["ellipsoid", "diagonal", "box"]
     #: Size of the set, in standard errors of expected returns: of any portfolio, or for a box of each name.
     radius: float
-    #: Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of 252 over them. Null takes those of the window.
+    #: Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of the sessions of a year (252 or 365) over them. Null takes those of the window.
     sessions: t.Optional[int]
 
 
@@ -7372,7 +7575,7 @@ class ReturnsUncertaintyInput(_ReturnsUncertaintyInput, total=False):
 
     #: Errors of the names together within an ellipsoid, correlated as the returns are; the same of independent errors; or each name by itself within an interval.
     set: t.Literal["ellipsoid", "diagonal", "box"]
-    #: Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of 252 over them. Null takes those of the window.
+    #: Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of the sessions of a year (252 or 365) over them. Null takes those of the window.
     sessions: t.Optional[int]
 
 
@@ -7407,6 +7610,8 @@ class RiskControlOverlay(_RiskControlOverlay, total=False):
     spread_bps: float
     #: Cost of changes of exposure at the close, basis points of what is traded; 0 where not given.
     cost_bps: float
+    #: Sessions of a year, by which a volatility is annualised. Default: 252, and 365 on a calendar that trades every day.
+    annualisation: int
 
 
 class _RiskControlOverlayInput(t.TypedDict):
@@ -7440,6 +7645,8 @@ class RiskControlOverlayInput(_RiskControlOverlayInput, total=False):
     cost_bps: float
     #: Days of a year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
+    #: Sessions of a year, by which a volatility is annualised. Default: 252, and 365 on a calendar that trades every day.
+    annualisation: int
 
 
 class RiskDecomposition(t.TypedDict):
@@ -7924,6 +8131,17 @@ class RollingRiskView(t.TypedDict):
     risk: TableFrame
 
 
+class RoundingSpec(t.TypedDict, total=False):
+    #: Of published, exported and printed levels. They are computed in full. Unit: decimals.
+    level: int
+    #: Of the divisor, in the calculation: whenever it changes. Unit: decimals.
+    divisor: int
+    #: Of index shares, in the calculation: whenever they change. It needs base_market_value. Unit: decimals.
+    shares: int
+    #: Of published, exported and printed weights. They are computed in full. Unit: decimals.
+    weights: int
+
+
 class RuleFallback(t.TypedDict):
     #: Taken where fewer securities than this are kept by the parameters before.
     when_fewer_than: int
@@ -8002,7 +8220,7 @@ class RunSummaryRow(t.TypedDict):
     day_return: t.Optional[float]
     #: Return since the last date of the calendar year before, or the first of the run. A fraction.
     year_to_date: float
-    #: Annualised standard deviation of the last 252 returns, or of as many as there are. A fraction.
+    #: Annualised standard deviation of the returns of the last year (252, or 365 where the calendar trades every day), or of as many as there are. A fraction.
     volatility: float
     #: Last level over the first, less 1. A fraction.
     total_return: float
@@ -8300,7 +8518,7 @@ class ScheduleView(_ScheduleView, total=False):
 
 class _ScoreTerm(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
 
 
 class ScoreTerm(_ScoreTerm, total=False):
@@ -8510,6 +8728,13 @@ class SimulationView(t.TypedDict):
     precision: t.Literal["float64", "float32"]
 
 
+class SingleLadder(t.TypedDict):
+    #: Caps apply where any weight is above this.
+    above: float
+    #: Largest weight then.
+    to: float
+
+
 class SkippedCauses(t.TypedDict):
     #: The file could not be read, or is not JSON.
     unreadable: int
@@ -8517,6 +8742,13 @@ class SkippedCauses(t.TypedDict):
     invalid: int
     #: Written by a newer format version than this engine reads.
     unsupported: int
+
+
+class SmallGroup(t.TypedDict):
+    #: Index weight below which a group is small. Unit: fraction.
+    below: float
+    #: Largest weight of a small group, as a multiple of its index weight.
+    multiple: float
 
 
 class SolvedRow(t.TypedDict):
@@ -8773,7 +9005,7 @@ class SweepFoldsViewChosen(t.TypedDict):
 
 
 class SweepFoldsViewPaths(t.TypedDict):
-    #: Compounded, at 252 sessions a year.
+    #: Compounded, annualised by the sessions of a year: 252, or 365 where the calendar trades every day.
     annualised_return: float
     #: At most 0.
     max_drawdown: float
@@ -8786,7 +9018,7 @@ class SweepFoldsViewPaths(t.TypedDict):
 
 
 class SweepFoldsViewOverPaths(t.TypedDict):
-    #: Compounded, at 252 sessions a year.
+    #: Compounded, annualised by the sessions of a year: 252, or 365 where the calendar trades every day.
     annualised_return: Distribution
     #: At most 0.
     max_drawdown: Distribution
@@ -9221,7 +9453,7 @@ class TextBlockInput(_TextBlockInput, total=False):
 
 class _Tilt(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
 
 
 class Tilt(_Tilt, total=False):
@@ -9233,7 +9465,7 @@ class Tilt(_Tilt, total=False):
 
 class _TiltWeightParams(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
 
 
 class TiltWeightParams(_TiltWeightParams, total=False):
@@ -9256,17 +9488,23 @@ class _TiltWeightWeighting(t.TypedDict):
 class TiltWeightWeighting(_TiltWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: TiltWeightParams
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class _TopFractionParams(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
     #: Share of the ranked names that is kept. Unit: fraction.
     fraction: float
 
@@ -9304,7 +9542,7 @@ class TopNParams(_TopNParams, total=False):
     """Keeps the count best names by a field, overall or in each group."""
 
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
-    field: t.Union[str, Datapoint, ExpressionNodeInput]
+    field: t.Union[str, DatapointInput, ExpressionNodeInput]
     #: Smallest values first.
     ascending: bool
     #: Column whose values split the names into groups decided one by one; names without a value form one group.
@@ -9427,8 +9665,8 @@ class TradeSizeRow(_TradeSizeRow, total=False):
 class _TreatmentSpec(t.TypedDict):
     #: Return variant: left out, reinvested, or reinvested after withholding tax.
     dividends: t.Literal["price", "total", "net"]
-    #: Share of dividends that is lost, in the net variant. Unit: fraction.
-    withholding_tax: float
+    #: Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction.
+    withholding_tax: t.Union[float, WithholdingRates]
     #: Ordinary dividends buy the whole index, or more of the security that paid them.
     reinvestment: t.Literal["index", "constituent"]
     #: Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored.
@@ -9459,8 +9697,8 @@ class TreatmentSpec(_TreatmentSpec, total=False):
 class TreatmentSpecInput(t.TypedDict, total=False):
     #: Return variant: left out, reinvested, or reinvested after withholding tax.
     dividends: t.Literal["price", "total", "net"]
-    #: Share of dividends that is lost, in the net variant. Unit: fraction.
-    withholding_tax: float
+    #: Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction.
+    withholding_tax: t.Union[float, WithholdingRates]
     #: Ordinary dividends buy the whole index, or more of the security that paid them.
     reinvestment: t.Literal["index", "constituent"]
     #: Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored.
@@ -9989,9 +10227,9 @@ class WeightedAverageParams(_WeightedAverageParams, total=False):
     """The weighted average of a datapoint over the invested weight lies between two bounds, or between two multiples of the average of the index."""
 
     #: Smallest average, or multiple of the average of the index.
-    lower: t.Optional[float]
+    lower: t.Optional[t.Union[float, BoundPath]]
     #: Largest average, or multiple of the average of the index.
-    upper: t.Optional[float]
+    upper: t.Optional[t.Union[float, BoundPath]]
     #: Bounds are multiples of the average of the index.
     relative: bool
     #: A security without a value is left out of the average (renormalise), or counts as zero.
@@ -10028,17 +10266,26 @@ class WeightedPercentiles(t.TypedDict):
     p90: t.Sequence[t.Optional[float]]
 
 
-class WeightingSpec(t.TypedDict):
+class _WeightingSpec(t.TypedDict):
     #: Weighting class; see /indices/rule-types.
     type: str
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
-    #: Largest weight of a name; none unless given. Unit: fraction.
-    cap: t.Optional[float]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, Datapoint, ExpressionNode]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
     #: Largest weights of groups.
     group_caps: t.Sequence[GroupCap]
+
+
+class WeightingSpec(_WeightingSpec, total=False):
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseIn
 
 
 class _WeightsView(t.TypedDict):
@@ -10147,6 +10394,18 @@ class WindowScenario(t.TypedDict):
     name: str
     #: Earned from the close before `start` to that of `end`, bought and held.
     window: WindowScenarioWindow
+
+
+class _WithholdingRates(t.TypedDict):
+    #: Reference column of the store, such as COUNTRY.
+    field: str
+    #: Fractions that are withheld, by value of the field.
+    rates: t.Mapping[str, float]
+
+
+class WithholdingRates(_WithholdingRates, total=False):
+    #: Fraction of values without a rate of their own. Default: such a value is an error (NO_RATE).
+    default: float
 
 
 class WorstCase(t.TypedDict):

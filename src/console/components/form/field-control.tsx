@@ -132,7 +132,11 @@ function SeriesInput(props: TextInputProps) {
 function FormulaInput(props: CommonProps) {
   return (
     <Formula {...props} expects={props.spec.expects ?? 'number'}>
-      <TextInput {...props} toText={formulaText} toValue={parseNamed} />
+      <TextInput
+        {...props}
+        toText={formulaText}
+        toValue={props.spec.isNumeric ? numericParser(props.spec) : parseNamed}
+      />
     </Formula>
   );
 }
@@ -185,6 +189,14 @@ const parseText = (text: string): Parsed => ({ value: text === '' ? undefined : 
 /** A name, or the object that says more, as window and lag; undefined while it is being typed. */
 const parseNamed = (text: string): Parsed => (text.startsWith('{') ? parseJson(text) : parseText(text));
 
+/** A number, or an expression. */
+const numericParser =
+  ({ unit }: FieldSpec) =>
+  (text: string): Parsed => {
+    const value = parseQuantity(text, unit);
+    return value === undefined ? parseNamed(text) : { value };
+  };
+
 /** The name of a datapoint, where a node says no more. */
 function nodeText(value: Json | undefined): string {
   const { node, name, ...others } = isObject(value) ? value : {};
@@ -205,7 +217,10 @@ const PARSERS: Partial<Record<FieldSpec['kind'], (text: string) => Parsed>> = {
 /** What is no number goes to the service as it was typed: it says what is wrong with it. */
 const numberParser =
   ({ unit }: FieldSpec) =>
-  (text: string): Parsed => ({ value: text.trim() === '' ? undefined : (parseQuantity(text, unit) ?? text) });
+  (text: string): Parsed =>
+    text.startsWith('{')
+      ? parseJson(text)
+      : { value: text.trim() === '' ? undefined : (parseQuantity(text, unit) ?? text) };
 
 interface Typed {
   readonly value: Json | undefined;

@@ -50,7 +50,7 @@ export interface FieldSpec {
   readonly choices?: readonly string[];
   /** Words for its choices, where they are no words themselves. */
   readonly words?: Readonly<Record<string, string>>;
-  /** Whether its choices are numbers. */
+  /** Whether its choices are numbers, or a formula may be one. */
   readonly isNumeric?: boolean;
   /** What may be typed, besides anything else. */
   readonly suggestions?: readonly string[];
@@ -76,7 +76,10 @@ export function fieldOf(parameter: MemberSpec & Partial<Pick<ParameterSpec, 'fie
     kind: kindOf(parameter),
     isRequired: required,
     otherwise,
-    ...(choices === null ? {} : { choices, isNumeric: parameter.type === 'integer' }),
+    ...(choices === null ? {} : { choices }),
+    ...(choices === null && parameter.format !== 'expression'
+      ? {}
+      : { isNumeric: parameter.type === 'integer' || parameter.type === 'number' }),
     ...(members === null ? {} : { members }),
     help: words === '' ? null : words,
     unit: unit?.replace(/\.$/, '') ?? null,

@@ -21,7 +21,7 @@ interface FormulaProps {
 export function Formula({ value, expects, datapoints, children, onChange }: FormulaProps) {
   const { functions, request } = useContext(FormulaTerms);
   const text = formulaText(value);
-  const isWritten = text !== '' && !text.startsWith('{') && !datapoints.includes(text);
+  const isWritten = typeof value !== 'number' && text !== '' && !text.startsWith('{') && !datapoints.includes(text);
   const body = { expression: text, expects, ...request };
   const { data, isBehind } = useOneAtATime(isWritten ? JSON.stringify(body) : null, () =>
     service.value.call('evaluateDatapoint', { body }),

@@ -6,14 +6,14 @@ import { indexAddress } from '../../words/addresses.js';
 import { isObject } from '../../words/paths.js';
 import { TermsForm } from '../optimise/terms.js';
 import { useWorkshop } from './draft.js';
-import { Part } from './parts.js';
+import { Fields, Part } from './parts.js';
 
 const DERIVATION = ['derivation'] as const;
 const CONSTRAINTS = [...DERIVATION, 'constraints'] as const;
 
 /** How a derived index is optimised at every rebalance of its parent, which stays the same. */
 export function Derivation() {
-  const { draft, findings, datapoints } = useWorkshop();
+  const { draft, findings, datapoints, types: definitions } = useWorkshop();
   const types = useResource('constraint types', (signal) => service.value.call('listConstraintTypes', { signal }), {
     follows: false,
   });
@@ -44,6 +44,7 @@ export function Derivation() {
             />
           )}
         </Answered>
+        <Fields fields={definitions.fields.derivation} within={DERIVATION} />
       </Part>
     </>
   );

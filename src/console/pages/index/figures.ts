@@ -31,7 +31,7 @@ export function figuresOf(view: PerformanceView): readonly Figure[] {
   const { tracking_error: error, tracking_difference: difference } = metrics;
   return [
     signed(capital(returnText(variant)), metrics.total_return, 'Last level over the first, less 1'),
-    signed('Annualised return', metrics.annualised_return, '(1 + return)^(252 / n) - 1'),
+    signed('Annualised return', metrics.annualised_return, '(1 + return)^(sessions of a year / n) - 1'),
     {
       term: 'Realised volatility',
       value: percent(metrics.volatility),
@@ -40,7 +40,7 @@ export function figuresOf(view: PerformanceView): readonly Figure[] {
     {
       term: 'Sharpe ratio',
       value: decimal(metrics.sharpe_ratio),
-      help: 'Annualised: mean return x 252 over volatility, risk-free rate 0',
+      help: 'Annualised: mean return x sessions of a year over volatility, risk-free rate 0',
     },
     {
       term: 'Max drawdown',
@@ -82,7 +82,7 @@ export function statisticsOf({ statistics }: PerformanceView): readonly Figure[]
     {
       term: 'Sortino ratio',
       value: decimal(statistics.sortino_ratio),
-      help: 'Annualised: mean return x 252 over downside volatility',
+      help: 'Annualised: mean return x sessions of a year over downside volatility',
     },
     {
       term: 'Downside volatility',

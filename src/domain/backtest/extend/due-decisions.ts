@@ -1,3 +1,4 @@
+import { textsOf } from '../../documents/amended-texts.js';
 import type { Day } from '../../time/days.js';
 import { isDerivedDocument, isRuleDocument, type DerivedDocument } from '../../documents/index-document.js';
 import type { MarketData } from '../../market/market-data.js';
@@ -38,8 +39,8 @@ export interface Look {
 /** Look-back of the decisions that are due. */
 function looksOf({ plan: { documents } }: ResumeRunInput, { marked, resumed }: DueInput): Look[] {
   return [...resumed].flatMap(([id, { due, memory }]) =>
-    due.flatMap(({ decision }): Look[] => {
-      const document = documents[id]!;
+    due.flatMap(({ decision, amendment = 0 }): Look[] => {
+      const { document } = textsOf(documents[id]!)[amendment]!;
       if (isRuleDocument(document))
         return [
           {

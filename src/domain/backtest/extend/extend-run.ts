@@ -1,3 +1,4 @@
+import { periodsPerYear } from '../../calendars/periods-per-year.js';
 import { annualReturns, backtestMetrics, drawdownOf, rebase, returnsOf } from '../../analytics/series.js';
 import { relativeMetrics, type RelativeMetrics } from '../../analytics/relative.js';
 import { dayFrom, type Day } from '../../time/days.js';
@@ -81,7 +82,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   const remains = remainsOf(input.checkpoint, continuation, staleFills);
   const next = checkpointAfter(input, continuation, remains);
   const trades = tradesOf(portfolio);
-  const metrics = backtestMetrics(series.level, series.relativeIndex);
+  const metrics = backtestMetrics(series.level, series.relativeIndex, periodsPerYear(series.days));
   const findings = reportedFindings(remains.findings, {
     assumptions: [
       ...assumptionsOf(input, continuation, series.days),

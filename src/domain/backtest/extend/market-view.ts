@@ -4,7 +4,8 @@ import type { SessionMarket } from '../../market/session-market.js';
 import { lastAtMost } from '../../numbers/search.js';
 import { treatmentOf, type IndexContext, type KnownIndex } from './checkpoint.js';
 import type { Composer } from '../../books/compositions.js';
-import { dueAfter, type DueRebalance } from '../../books/due-rebalances.js';
+import type { DueRebalance } from '../../books/due-rebalances.js';
+import { dueAfterUnderTexts } from '../../books/due-under-texts.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
 import { lastPriced } from '../compute-run.js';
 import { requestedRange, type RequestedRange } from '../../books/window.js';
@@ -105,7 +106,8 @@ function dueOf(
   sm: SessionMarket,
   { first, from, to }: Span & { readonly first: number },
 ): DueRebalance[] {
-  const due = to === from ? [] : dueAfter(document, sm, { first: Math.max(first, from), after: from, last: to });
+  const due =
+    to === from ? [] : dueAfterUnderTexts(document, sm, { first: Math.max(first, from), after: from, last: to });
   if (due.some(({ session }) => session <= from)) throw new CannotResume('rebalance');
   return due;
 }

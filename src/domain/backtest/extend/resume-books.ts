@@ -1,3 +1,4 @@
+import { bookRounding } from '../../books/book-rounding.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import type { ReturnVariant } from '../../market/market-data.js';
 import { constrainedDocument, constrainRebalances, type Constrained } from '../../strategies/constrained-rebalances.js';
@@ -44,6 +45,7 @@ export function resumeBook(
       .filter(({ session }) => session <= to)
       .map((composition) => indexTargets(composition, isUncapped)),
     initialValue: document.base_value,
+    ...bookRounding(document),
     costRate: 0,
     fills: 'all',
     resume: resumeOf(stored, from),

@@ -1,3 +1,4 @@
+import type { RoundingSpec } from '../../documents/rounding.js';
 import { breachRuleOf } from '../../compliance/breach-watch.js';
 import { formatDay } from '../../time/days.js';
 import type { ShareTerms } from '../../index-mathematics/adjusted-close.js';
@@ -29,6 +30,8 @@ export interface RunHeader {
   readonly calendar: string;
   /** How its returns are made from prices and actions, whether targets wait for a bar, and what calls for a rebalance. */
   readonly treatment: StoredTreatment;
+  /** Decimals of the index; absent where nothing is rounded. */
+  readonly rounding: RoundingSpec | undefined;
   /** Return variant of the index, as the prices of the market have it. */
   readonly variant: ReturnVariant;
   readonly store_content_hash: string;
@@ -189,6 +192,12 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
       special_dividends: special === 'reinvest' ? 'constituent' : special,
       ...treatment,
     }),
+  },
+  rounding: {
+    whole: ({ run }) => run.document.rounding,
+    extended: same,
+    compared: 12,
+    shown: (rounding) => rounding ?? {},
   },
   variant: {
     whole: ({ run: { portfolio, index } }) => variantOn(portfolio.sm.market, index.compositions.treatment.dividends),

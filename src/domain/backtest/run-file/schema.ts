@@ -1,3 +1,4 @@
+import { exactDivisor } from './rounding.js';
 import type { ReturnVariant } from '../../market/market-data.js';
 import type { AnyBlock } from './block.js';
 import { addedEffects, effectsByName, EFFECT_WIDTH, wholeEffects } from './effects.js';
@@ -217,6 +218,7 @@ export const BLOCKS = {
   }),
   dividendPoints,
   netDividendPoints,
+  exactDivisor,
   levelPrice: variant('price', 'level', 14),
   divisorPrice: variant('price', 'divisor', 17),
   levelTotal: variant('total', 'level', 15),

@@ -15,6 +15,7 @@ export const activeBounds = constraintClass({
     upper: fraction({ label: 'Upper', help: 'Largest active weight.' }, { least: -2 }),
     identifiers: scope,
   }).refine(...notEmpty),
+  isSymmetric: true,
   example: { id: 'active', type: 'ActiveBounds', params: { lower: -0.01, upper: 0.01 } },
   toRows: ({ lower, upper, identifiers }, context) =>
     namesInScope(identifiers, context).map((name) => ({

@@ -1,7 +1,18 @@
+import { z } from 'zod';
 import { constraintClass } from '../constraint-class.js';
 import { category, constraintParams, fraction, groups, notEmpty } from '../parameters.js';
-import { stated } from '../program-row.js';
+import { fixed, stated } from '../program-row.js';
 import { groupsInScope, indicator } from '../scope.js';
+
+const SmallGroup = z
+  .strictObject({
+    below: fraction({ label: 'Below', help: 'Index weight below which a group is small.' }),
+    multiple: z.number().min(1).max(1000).meta({
+      label: 'Multiple',
+      help: 'Largest weight of a small group, as a multiple of its index weight.',
+    }),
+  })
+  .meta({ id: 'SmallGroup' });
 
 export const activeGroupBounds = constraintClass({
   type: 'ActiveGroupBounds',
@@ -15,9 +26,15 @@ export const activeGroupBounds = constraintClass({
     groups,
     lower: fraction({ label: 'Lower', help: 'Smallest active weight of a group.' }, { least: -2 }),
     upper: fraction({ label: 'Upper', help: 'Largest active weight of a group.' }, { least: -2 }),
+    small_group: SmallGroup.nullable().default(null).meta({
+      label: 'Small groups',
+      help: 'Groups of little index weight, whose weight is at most a multiple of it instead of `upper` above it. Default: none.',
+      ref: 'SmallGroup',
+    }),
   }).refine(...notEmpty),
+  isSymmetric: true,
   example: { id: 'sec', type: 'ActiveGroupBounds', params: { field: 'SECTOR', lower: -0.02, upper: 0.02 } },
-  toRows: ({ field, groups, lower, upper }, context) =>
+  toRows: ({ field, groups, lower, upper, small_group: small }, context) =>
     groupsInScope(field, groups, context).map(({ group, members }) => {
       let held = 0;
       for (const name of members) held += context.index[name]!;
@@ -25,7 +42,7 @@ export const activeGroupBounds = constraintClass({
         form: 'linear',
         coefficients: indicator(members, context),
         lower: stated(held + lower, 'lower'),
-        upper: stated(held + upper, 'upper'),
+        upper: small !== null && held < small.below ? fixed(held * small.multiple) : stated(held + upper, 'upper'),
         member: group,
       };
     }),

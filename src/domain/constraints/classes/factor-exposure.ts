@@ -1,11 +1,9 @@
 import { z } from 'zod';
 import { constraintClass } from '../constraint-class.js';
-import { constraintParams, datapoint, notEmpty, notVacuous } from '../parameters.js';
+import { constraintParams, datapoint, notEmpty, notVacuous, numberOf, side } from '../parameters.js';
 import { stated } from '../program-row.js';
 import { labelOf } from '../../datapoints/expressions/print.js';
 import { requested } from '../../datapoints/field-use.js';
-
-const side = z.number().nullable().default(null);
 
 export const factorExposure = constraintClass({
   type: 'FactorExposure',
@@ -26,6 +24,7 @@ export const factorExposure = constraintClass({
   })
     .refine(...notEmpty)
     .refine(...notVacuous),
+  isSymmetric: true,
   example: {
     id: 'momentum',
     type: 'FactorExposure',
@@ -41,11 +40,15 @@ export const factorExposure = constraintClass({
       {
         form: 'linear',
         coefficients,
-        lower: lower === null ? null : stated(base + lower, 'lower'),
-        upper: upper === null ? null : stated(base + upper, 'upper'),
+        lower: lower === null ? null : stated(base + numberOf(lower), 'lower'),
+        upper: upper === null ? null : stated(base + numberOf(upper), 'upper'),
         member: null,
       },
     ];
+  },
+  measureOf({ field, standardise, active }, { weights, numbers }) {
+    if (active) return 0;
+    return exposures(numbers(field), standardise).reduce((sum, value, i) => sum + value * weights[i]!, 0);
   },
 });
 

@@ -1,11 +1,9 @@
 import { z } from 'zod';
 import { constraintClass } from '../constraint-class.js';
-import { constraintParams, datapoint, notEmpty, notVacuous } from '../parameters.js';
+import { constraintParams, datapoint, notEmpty, notVacuous, numberOf, side } from '../parameters.js';
 import { stated, type LinearRow } from '../program-row.js';
 import { labelOf } from '../../datapoints/expressions/print.js';
 import { requested } from '../../datapoints/field-use.js';
-
-const side = z.number().nullable().default(null);
 
 export const weightedAverage = constraintClass({
   type: 'WeightedAverage',
@@ -49,7 +47,17 @@ export const weightedAverage = constraintClass({
       member: null,
       average: { numerator, denominator, scale },
     });
-    return [...(lower === null ? [] : [row(lower, 'lower')]), ...(upper === null ? [] : [row(upper, 'upper')])];
+    return [
+      ...(lower === null ? [] : [row(numberOf(lower), 'lower')]),
+      ...(upper === null ? [] : [row(numberOf(upper), 'upper')]),
+    ];
+  },
+  measureOf({ field, missing, relative }, { weights, numbers }) {
+    if (relative) return 1;
+    const values = numbers(field);
+    const numerator = values.map((value) => (Number.isNaN(value) ? 0 : value));
+    const denominator = values.map((value) => (missing === 'renormalise' && Number.isNaN(value) ? 0 : 1));
+    return averageOf(weights, numerator, denominator);
   },
 });
 

@@ -1,9 +1,8 @@
 import { powerOf } from '#kernels/power.js';
 import { z } from 'zod';
-import { LIMITS } from '../../refusals/limits.js';
 import { exactlyOne } from '../../schema/one-of.js';
 import { shareText } from '../../catalogue/sentence-numbers.js';
-import { basis, costBps, costSentences, rateSeries } from '../fields.js';
+import { annualisation, basis, costBps, costSentences, rateSeries } from '../fields.js';
 import { overlayType, type OverlaySource } from '../overlay-type.js';
 import { idle, idleMembers, type Remark } from '../remarks.js';
 import { accruals, BASIS_POINT, lessCosts, positive, yearFractions } from '../steps.js';
@@ -43,6 +42,7 @@ const schema = z.strictObject({
     .meta({ description: 'Over the rate, for what is borrowed at an exposure above 1; 0 where not given.' }),
   cost_bps: costBps,
   basis: basis(360),
+  annualisation,
 });
 
 export const riskControl = overlayType({
@@ -50,7 +50,7 @@ export const riskControl = overlayType({
   label: 'Risk control',
   help: 'As much of the index as has a target volatility, the rest in cash.',
   formula:
-    'x[t] = min(max_leverage, target / vol[t-lag]); e[0] = x[0]; on a review where |x[t] - e[t-1]| > tolerance: e[t] = e[t-1] + max(-max_change, min(max_change, x[t] - e[t-1])), otherwise e[t] = e[t-1]; without tolerance, max_change and review e[t] = x[t]; L[t+1] = L[t] * (1 + e[t] (g[t+1] - 1) + (1 - e[t]) c[t] days / basis - max(0, e[t] - 1) spread days / basis); vol: root of 252 times the mean of squared log returns, of the largest half-life; with costs growth G[t] becomes G[t] (1 - cost |e[t] - e[t-1] g[t] / G[t]|)',
+    'x[t] = min(max_leverage, target / vol[t-lag]); e[0] = x[0]; on a review where |x[t] - e[t-1]| > tolerance: e[t] = e[t-1] + max(-max_change, min(max_change, x[t] - e[t-1])), otherwise e[t] = e[t-1]; without tolerance, max_change and review e[t] = x[t]; L[t+1] = L[t] * (1 + e[t] (g[t+1] - 1) + (1 - e[t]) c[t] days / basis - max(0, e[t] - 1) spread days / basis); vol: root of annualisation times the mean of squared log returns, of the largest half-life; with costs growth G[t] becomes G[t] (1 - cost |e[t] - e[t-1] g[t] / G[t]|)',
   reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: risk control indices',
   schema: schema.superRefine(exactlyOne({ by: 'a risk control', of: ['half_lives', 'sessions'] })),
   example: { type: 'risk_control', target: 0.1, half_lives: [11, 23], max_leverage: 1.5, lag: 2, cash: 'SOFR' },
@@ -65,10 +65,11 @@ export const riskControl = overlayType({
     spread_bps,
     cost_bps,
     basis: days,
+    annualisation: year,
     ...review
   }) => [
     `After each close it holds the index beneath at a leverage of ${shareText(target)} divided by its volatility, at most at ${shareText(max_leverage)} of its own value, and the rest in cash.`,
-    `The volatility is the root of 252 times the mean of squared logarithmic returns up to ${lag === 0 ? 'that close' : `${lag} session${lag === 1 ? '' : 's'} before`}, ${sessions === null ? `with weights that halve every ${half_lives!.join(' and every ')} sessions${half_lives!.length > 1 ? '; the largest counts' : ''}` : `over ${sessions} sessions`}. Returns of the index beneath before the base date count; before the first return is known it holds ${shareText(Math.min(1, max_leverage))}.`,
+    `The volatility is the root of ${year ?? 'the sessions of a year (252, or 365 where the calendar trades every day)'} times the mean of squared logarithmic returns up to ${lag === 0 ? 'that close' : `${lag} session${lag === 1 ? '' : 's'} before`}, ${sessions === null ? `with weights that halve every ${half_lives!.join(' and every ')} sessions${half_lives!.length > 1 ? '; the largest counts' : ''}` : `over ${sessions} sessions`}. Returns of the index beneath before the base date count; before the first return is known it holds ${shareText(Math.min(1, max_leverage))}.`,
     ...reviewSentences(review),
     `Cash earns ${cash === null ? 'nothing' : `the rate ${cash} of the close before, by calendar days over ${days}`}.`,
     ...(spread_bps === undefined
@@ -97,7 +98,7 @@ export const riskControl = overlayType({
   },
   path(spec, context) {
     const source = context.sources[0]!;
-    const targets = targetExposures(spec, source);
+    const targets = targetExposures({ ...spec, annualisation: spec.annualisation ?? context.periods }, source);
     const reviewed = reviewedExposures(targets.exposure, spec, context);
     const { exposure } = reviewed;
     const interest = accruals(context, spec.cash, spec.basis);
@@ -143,19 +144,24 @@ interface Terms {
   readonly lag: number;
 }
 
+interface AnnualTerms extends Terms {
+  /** Sessions of a year. */
+  readonly annualisation: number;
+}
+
 /**
  * Exposures at which the index would have the target volatility, [T]: before the first return that counts 1, or the most
  * where that is less.
  */
 function targetExposures(
-  { target, half_lives, sessions, max_leverage, lag }: Terms,
+  { target, half_lives, sessions, max_leverage, lag, annualisation: year }: AnnualTerms,
   { growth, before }: OverlaySource,
 ): TargetExposures {
   const squares = Float64Array.from([...before, ...growth.subarray(1)], (own) => Math.log(own) ** 2);
   const volatilities =
     sessions === null
-      ? half_lives!.map((sessionsOfHalf) => decayed(squares, powerOf(0.5, 1 / sessionsOfHalf)))
-      : [windowed(squares, sessions)];
+      ? half_lives!.map((sessionsOfHalf) => decayed(squares, { decay: powerOf(0.5, 1 / sessionsOfHalf), year }))
+      : [windowed(squares, { sessions, year })];
   const volatility = growth.map((_, t) => {
     const used = before.length + t - 1 - lag;
     return used < 0 ? Number.NaN : Math.max(...volatilities.map((of) => of[used]!));
@@ -167,22 +173,28 @@ function targetExposures(
 }
 
 /** Volatility a year of squared returns whose weights decay, up to each, [R]. */
-function decayed(squares: Float64Array, decay: number): Float64Array {
+function decayed(
+  squares: Float64Array,
+  { decay, year }: { readonly decay: number; readonly year: number },
+): Float64Array {
   let sum = 0;
   let weight = 0;
   return squares.map((square) => {
     sum = decay * sum + (1 - decay) * square;
     weight = decay * weight + (1 - decay);
-    return Math.sqrt((LIMITS.PERIODS_PER_YEAR * sum) / weight);
+    return Math.sqrt((year * sum) / weight);
   });
 }
 
 /** The same of the latest returns with equal weights, of fewer at the beginning, [R]. */
-function windowed(squares: Float64Array, sessions: number): Float64Array {
+function windowed(
+  squares: Float64Array,
+  { sessions, year }: { readonly sessions: number; readonly year: number },
+): Float64Array {
   return squares.map((_, at) => {
     const from = Math.max(0, at + 1 - sessions);
     let sum = 0;
     for (let k = from; k <= at; k++) sum += squares[k]!;
-    return Math.sqrt((LIMITS.PERIODS_PER_YEAR * sum) / (at + 1 - from));
+    return Math.sqrt((year * sum) / (at + 1 - from));
   });
 }

@@ -19,7 +19,7 @@ export const STATS = {
   },
   annualised_return: {
     label: 'Annualised return',
-    meaning: 'compounds the return over 252 sessions a year.',
+    meaning: 'compounds the return over the sessions of a year: 252, or 365 where the calendar trades every day.',
     usual: 'every run',
   },
   volatility: {

@@ -32,6 +32,8 @@ export interface CrossSectionFactorsInput {
   readonly exposures: Float64Array;
   /** Of the observations, [T], summing to 1. */
   readonly weights: Float64Array;
+  /** Sessions of a year; 252 by default. */
+  readonly periods?: number;
 }
 
 /**
@@ -40,7 +42,8 @@ export interface CrossSectionFactorsInput {
  * @cost of the regressions: T n (S + P), and n (S + P)^2 a span
  */
 export function crossSectionFactors(input: CrossSectionFactorsInput): FactorModel & { readonly fit: FactorFit } {
-  const { panel, sectors, styleNames, exposures: own, weights } = input;
+  const { panel, sectors, styleNames, exposures: own, weights, periods = LIMITS.PERIODS_PER_YEAR } = input;
+  const scale = unbiased(weights, periods);
   const n = sectors.length;
   const { labels, sectorAt } = labelled(sectors);
   const [S, P] = [labels.length, styleNames.length];
@@ -49,8 +52,8 @@ export function crossSectionFactors(input: CrossSectionFactorsInput): FactorMode
   return {
     factors: factorNames(labels, styleNames),
     exposures: exposuresOf(sectorAt, own, S, P),
-    covariance: weightedCovariance(returns, K, weights),
-    specific: weightedVariances(panel, n, weights),
+    covariance: weightedCovariance(returns, K, { weights, scale }),
+    specific: weightedVariances(panel, n, { weights, scale }),
     fit,
   };
 }
@@ -150,9 +153,15 @@ function combinedVariances(inverse: Float64Array, S: number, P: number): Float64
   return variances;
 }
 
+interface Observed {
+  /** [T]. */
+  readonly weights: Float64Array;
+  /** Factor of a weighted sum of squares. */
+  readonly scale: number;
+}
+
 /** Annualised covariance of factor returns: sum w (f - m)(f - m)' / (1 - sum w^2). */
-function weightedCovariance(returns: Float64Array, K: number, weights: Float64Array): Float64Array {
-  const scale = unbiased(weights);
+function weightedCovariance(returns: Float64Array, K: number, { weights, scale }: Observed): Float64Array {
   const centred = centredBy(returns, K, weights);
   const covariance = new Float64Array(K * K);
   for (let t = 0; t < weights.length; t++)
@@ -165,8 +174,7 @@ function weightedCovariance(returns: Float64Array, K: number, weights: Float64Ar
   return covariance;
 }
 
-function weightedVariances(residuals: Float64Array, n: number, weights: Float64Array): Float64Array {
-  const scale = unbiased(weights);
+function weightedVariances(residuals: Float64Array, n: number, { weights, scale }: Observed): Float64Array {
   const centred = centredBy(residuals, n, weights);
   const variances = new Float64Array(n);
   for (let t = 0; t < weights.length; t++)
@@ -182,6 +190,6 @@ function centredBy(panel: Float64Array, columns: number, weights: Float64Array):
 }
 
 /** Periods of a year over 1 - sum w^2. */
-function unbiased(weights: Float64Array): number {
-  return LIMITS.PERIODS_PER_YEAR / (1 - weights.reduce((sum, weight) => sum + weight * weight, 0));
+function unbiased(weights: Float64Array, periods: number): number {
+  return periods / (1 - weights.reduce((sum, weight) => sum + weight * weight, 0));
 }

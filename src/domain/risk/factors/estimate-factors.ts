@@ -1,3 +1,4 @@
+import { periodsPerYear } from '../../calendars/periods-per-year.js';
 import { semidefiniteFactor } from '#kernels/algebra/semidefinite-factor.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { adjustEigenvalues, effectiveObservations } from '#kernels/moments/eigenvalue-bias.js';
@@ -53,8 +54,9 @@ export function estimateFactors(
   panel: Float64Array,
 ): EstimatedFactors {
   const n = columns.length;
+  const periods = periodsPerYear(window.sm.sessions);
   if (estimator === 'statistical') {
-    const model = principalFactors(principalParts(engine, panel, n, factors), factors);
+    const model = principalFactors(principalParts(engine, panel, n, factors), factors, periods);
     return { model, fit: { rSquared: explainedBy(model) }, from: 0 };
   }
   const sectors = Array.from(columns, (column) => sectorOf(window, column));
@@ -71,6 +73,7 @@ export function estimateFactors(
     spans: spans.map((span) => ({ ...span, from: span.from - from, to: span.to - from })),
     exposures,
     weights,
+    periods,
   });
   if (simulations !== undefined) {
     const observations = effectiveObservations(weights);

@@ -1,4 +1,3 @@
-import { LIMITS } from '../../refusals/limits.js';
 import { deviation, mean } from '../../analytics/series.js';
 
 /** Outcomes of a window over which a rolling bias is taken: a year of months. */
@@ -33,16 +32,20 @@ export interface ForecastSeries {
 
 /**
  * Statistics of variance forecasts.
- * @param horizon sessions of an outcome.
+ * @param of.horizon sessions of an outcome.
+ * @param of.periods sessions of a year.
  * @source Menchero, Orr, Wang (2011), The Barra US Equity Model (USE4), methodology notes: bias statistics;
  *   Patton (2011), Journal of Econometrics 160, 246-256: QLIKE
  */
-export function forecastStatistics({ forecasts, outcomes }: ForecastSeries, horizon: number): ForecastStatistics {
+export function forecastStatistics(
+  { forecasts, outcomes }: ForecastSeries,
+  { horizon, periods }: { readonly horizon: number; readonly periods: number },
+): ForecastStatistics {
   const observations = outcomes.length;
   const standardised = outcomes.map((outcome, t) => outcome / forecasts[t]!);
   const squares = standardised.map((z) => z * z);
   const half = Math.sqrt(2 / observations);
-  const annual = Math.sqrt(LIMITS.PERIODS_PER_YEAR / horizon);
+  const annual = Math.sqrt(periods / horizon);
   return {
     observations,
     bias: deviation(standardised),

@@ -1,8 +1,8 @@
+import { periodsPerYear } from '../../calendars/periods-per-year.js';
 import { dot } from '../../numbers/dot.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Day } from '../../time/days.js';
 import type { RiskValidationRequest } from './risk-validation-request.js';
-import { LIMITS } from '../../refusals/limits.js';
 import { growthRow } from '../../index-mathematics/growth.js';
 import { Refusal } from '../../refusals/refusal.js';
 import { estimateRiskModel, type RiskSettings } from '../estimate-risk-model.js';
@@ -86,7 +86,7 @@ export function validateRiskModel(engine: Engine, input: ValidationInput): RiskV
   });
   if (days.length === 0 && refusal !== undefined) throw refusal;
   if (days.length < OUTCOMES_MIN) throw tooFew(input, days.length);
-  return { days, skipped: sessions.length - days.length, portfolios: portfoliosOf(days, input.terms.horizon) };
+  return { days, skipped: sessions.length - days.length, portfolios: portfoliosOf(days, input) };
 }
 
 function forecastSessions({ window: { from, to }, terms: { sessions, horizon } }: ValidationInput): number[] {
@@ -114,7 +114,7 @@ function forecastOn(engine: Engine, input: ValidationInput, session: number): Fo
     ...eigenTrials(engine, covariance, n, terms.eigenportfolios),
   ];
   const returns = returnsAfter(window, columns, { session, horizon: terms.horizon });
-  const scale = terms.horizon / LIMITS.PERIODS_PER_YEAR;
+  const scale = terms.horizon / periodsPerYear(sm.sessions);
   const product = engine.allocate(n);
   const tried = trials.flatMap(({ family, number, weights }): TriedForecast[] => {
     engine.symv(covariance, weights, product);
@@ -164,7 +164,9 @@ function returnsAfter({ sm, growth }: ReturnWindow, columns: Int32Array, { sessi
   return values.map((value) => value - 1);
 }
 
-function portfoliosOf(days: readonly ForecastDay[], horizon: number): PortfolioValidation[] {
+function portfoliosOf(days: readonly ForecastDay[], { window, terms }: ValidationInput): PortfolioValidation[] {
+  const { horizon } = terms;
+  const periods = periodsPerYear(window.sm.sessions);
   const series = new Map<string, TriedForecast[]>();
   for (const { tried } of days)
     for (const one of tried) {
@@ -183,7 +185,7 @@ function portfoliosOf(days: readonly ForecastDay[], horizon: number): PortfolioV
           forecasts: Float64Array.from(tried, ({ forecast }) => forecast),
           outcomes: Float64Array.from(tried, ({ outcome }) => outcome),
         },
-        horizon,
+        { horizon, periods },
       ),
     }));
 }

@@ -4,6 +4,7 @@ import { numeric } from '../../datapoints/field-use.js';
 import { latest } from '../../datapoints/field-request.js';
 import { solved, solverRefusal } from './solved-weights.js';
 import { weightingClass } from '../weighting-class.js';
+import { movingBlock } from './moving-block.js';
 import { estimateRisk } from './risk-panel.js';
 import { riskParameters, riskText } from './risk-parameters.js';
 
@@ -21,21 +22,10 @@ export const equalRiskWeight = weightingClass({
       weigh(scope) {
         const risk = estimateRisk(scope, params);
         if (risk.kind === 'refused') return risk;
-        // A name that never moved contributes no risk at any weight: it is left out like a name without data.
-        const n = risk.positions.length;
-        const moving = Array.from({ length: n }, (_, k) => k).filter((k) => risk.covariance[k * n + k]! > 0);
-        const block = Float64Array.from(
-          { length: moving.length ** 2 },
-          (_, cell) => risk.covariance[moving[Math.floor(cell / moving.length)]! * n + moving[cell % moving.length]!]!,
-        );
-        const weights = new Float64Array(moving.length);
-        if (equalRiskWeights(block, weights).status !== 'solved') return solverRefusal('equal risk weights');
-        return solved({
-          weights,
-          positions: moving.map((k) => risk.positions[k]!),
-          count: scope.columns.length,
-          covariance: block,
-        });
+        const { covariance, positions } = movingBlock(risk);
+        const weights = new Float64Array(positions.length);
+        if (equalRiskWeights(covariance, weights).status !== 'solved') return solverRefusal('equal risk weights');
+        return solved({ weights, positions, count: scope.columns.length, covariance });
       },
     };
   },

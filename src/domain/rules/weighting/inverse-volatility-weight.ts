@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LIMITS } from '../../refusals/limits.js';
+import { periodsPerYear } from '../../calendars/periods-per-year.js';
 import { deviation } from '../../datapoints/aggregates.js';
 import { latest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
@@ -34,7 +34,8 @@ export const inverseVolatilityWeight = weightingClass({
       formula: '1 / VOLATILITY',
       weigh({ cross, columns }) {
         const deviations = cross.statistic(field, deviation, minimum_observations, columns);
-        const volatilities = deviations.map((found) => found * Math.sqrt(LIMITS.PERIODS_PER_YEAR));
+        const year = Math.sqrt(periodsPerYear(cross.market.calendar.sessions));
+        const volatilities = deviations.map((found) => found * year);
         return weighed(
           volatilities.map((volatility) => (volatility > VOLATILITY_MIN ? 1 / volatility : 0)),
           (position) => ({ VOLATILITY: Number.isNaN(volatilities[position]!) ? null : volatilities[position]! }),

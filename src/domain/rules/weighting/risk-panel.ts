@@ -1,3 +1,4 @@
+import { periodsPerYear } from '../../calendars/periods-per-year.js';
 import { denseCovariance, lowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
 import type { ShrinkageTarget } from '#kernels/moments/shrinkage-target.js';
 import { LIMITS } from '../../refusals/limits.js';
@@ -53,7 +54,7 @@ export function estimateRisk(
   engine.scope(() => {
     const panel = engine.allocate(observations * n);
     readReturns(returns, coverage, panel);
-    const shrinkage = { target, intensity, method: 'shape' as const, scale: LIMITS.PERIODS_PER_YEAR };
+    const shrinkage = { target, intensity, method: 'shape' as const, scale: periodsPerYear(market.calendar.sessions) };
     denseCovariance(engine, lowRankCovariance(engine, panel, n, shrinkage), covariance);
   });
   const covered = new Set(coverage.columns);

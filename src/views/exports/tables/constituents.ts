@@ -1,3 +1,4 @@
+import { roundedBy } from '../../rounded.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { Day } from '#domain/time/days.js';
 import { referenceAt, type MarketData } from '#domain/market/market-data.js';
@@ -14,6 +15,7 @@ export const constituents: Producer<'constituents'> = ({ columns, window, market
   const price = pricesAt(columns, rows, at);
   const numbers = (of: (name: number, row: number) => number): Float64Array => Float64Array.from(rows, of);
   const texts = referenceOf(columns, { market, day });
+  const round = roundedBy(columns, 'weights');
   const holding = (name: number): number => own[name]! * value!;
   return inBatches<'constituents'>(
     {
@@ -24,9 +26,9 @@ export const constituents: Producer<'constituents'> = ({ columns, window, market
         sector: textValues(rows.map(texts.sector)),
         country: textValues(rows.map(texts.country)),
         currency: textValues(rows.map(texts.currency)),
-        weight: numbers((name) => held[name]!),
-        decided_weight: numbers((name) => target[name]!),
-        uncapped_weight: numbers((name) => raw[name]!),
+        weight: numbers((name) => round(held[name]!)),
+        decided_weight: numbers((name) => round(target[name]!)),
+        uncapped_weight: numbers((name) => round(raw[name]!)),
         shares: numbers((name, row) => holding(name) / price[row]!),
         price,
         value: numbers(holding),

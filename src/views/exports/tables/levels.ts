@@ -1,3 +1,4 @@
+import { roundedValues } from '../../rounded.js';
 import { drawdownOf, rebase, returnsOf } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
@@ -17,16 +18,17 @@ export const levels: Producer<'levels'> = ({ columns, window }, at) => {
     columns.has(block) ? ofIndex(block) : new Float64Array(days.length).fill(Number.NaN);
   const variant = (name: ReturnVariant): Float64Array => known(VARIANT_BLOCKS[name].level);
   const cut = (values: Float64Array): Float64Array => values.subarray(from, to);
+  const rounded = (values: Float64Array): Float64Array => roundedValues(columns, 'level', cut(values));
   return inBatches<'levels'>(
     {
       count: to - from,
       columns: {
         date: days.subarray(from, to),
-        level: cut(level),
-        index_level: cut(rebase(ofIndex('indexLevel'), 100)),
-        price: cut(variant('price')),
-        total: cut(variant('total')),
-        net: cut(variant('net')),
+        level: rounded(level),
+        index_level: rounded(rebase(ofIndex('indexLevel'), 100)),
+        price: rounded(variant('price')),
+        total: rounded(variant('total')),
+        net: rounded(variant('net')),
         dividend_points: cut(known('dividendPoints')),
         net_dividend_points: cut(known('netDividendPoints')),
         divisor: cut(ofIndex(VARIANT_BLOCKS[columns.header.variant].divisor)),

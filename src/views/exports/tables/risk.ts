@@ -1,3 +1,4 @@
+import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
 import { DEFAULT_RISK_WINDOW, rollingRisk } from '#domain/analytics/rolling-risk.js';
 import { runLevels } from '../../run-levels.js';
 import { inBatches, type Producer } from '../batch.js';
@@ -5,7 +6,7 @@ import { spanOf } from '../span.js';
 
 export const risk: Producer<'risk'> = ({ columns, window }, at) => {
   const { days, level, index } = runLevels(columns);
-  const found = rollingRisk(level, index, { window: DEFAULT_RISK_WINDOW });
+  const found = rollingRisk(level, index, { window: DEFAULT_RISK_WINDOW }, periodsPerYear(days));
   const shown = days.subarray(found.from);
   const { from, to } = spanOf(shown, window);
   return inBatches<'risk'>(

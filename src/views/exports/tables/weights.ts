@@ -1,3 +1,4 @@
+import { roundedBy } from '../../rounded.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { panelRows } from '../../panel-rows.js';
 import { BATCH_ROWS, type Batch, type Producer } from '../batch.js';
@@ -12,9 +13,10 @@ export const weights: Producer<'weights'> = function* ({ columns, window }, at) 
   const held = panelRows(columns, 'weights', span);
   const ofIndex = indexRows(columns, span);
   const rows = roomFor(columns.header.names);
+  const round = roundedBy(columns, 'weights');
   for (let t = span.from; t < to; t++) {
     const own = held.at(t);
-    addHeld(rows, { day: days[t]!, own, index: ofIndex === 'own' ? own : (ofIndex?.at(t) ?? null) });
+    addHeld(rows, { day: days[t]!, round, own, index: ofIndex === 'own' ? own : (ofIndex?.at(t) ?? null) });
     if (rows.count >= BATCH_ROWS || t === to - 1) {
       yield batchOf(rows, t + 1 - from);
       rows.count = 0;
@@ -58,9 +60,11 @@ interface Close {
   /** [H] each */
   readonly own: Float64Array;
   readonly index: Float64Array | null;
+  /** A weight as it is shown. */
+  readonly round: (weight: number) => number;
 }
 
-function addHeld(rows: Rows, { day, own, index }: Close): void {
+function addHeld(rows: Rows, { day, own, index, round }: Close): void {
   let row = rows.count;
   for (let i = 0; i < own.length; i++) {
     const weight = own[i]!;
@@ -68,9 +72,9 @@ function addHeld(rows: Rows, { day, own, index }: Close): void {
     if (weight === 0 && !(other !== 0 && other === other)) continue;
     rows.days[row] = day;
     rows.codes[row] = i;
-    rows.shown[row] = index === null ? weight : other;
-    rows.own[row] = weight;
-    rows.index[row++] = other;
+    rows.shown[row] = round(index === null ? weight : other);
+    rows.own[row] = round(weight);
+    rows.index[row++] = round(other);
   }
   rows.count = row;
 }

@@ -6,7 +6,7 @@ import type { BlockOf } from '#domain/reports/block-kinds.js';
 import { drawLineChart, type ChartSeries, type Panel } from '../chart/line-chart.js';
 import type { RunFigures } from '../figures.js';
 import type { Missing } from '../missing.js';
-import { percentText, ratioText } from '../numbers.js';
+import { percentText, levelText, ratioText } from '../numbers.js';
 import type { Part } from '../page/layout.js';
 import { AMBER, NAVY, NAVY_TINT, SLATE } from '../style-sheet.js';
 import { cleanLine } from '../text/clean-text.js';
@@ -24,8 +24,10 @@ interface LineSource {
 const LINES: Record<ChartLine, LineSource> = {
   level: {
     panel: 'levels',
-    find: ({ level }) => ({
-      series: [{ ...level, label: `Level ${ratioText(last(level.values))}`, stroke: { colour: NAVY, width: 1.3 } }],
+    find: ({ level, levelDecimals: decimals }) => ({
+      series: [
+        { ...level, label: `Level ${levelText(last(level.values), decimals)}`, stroke: { colour: NAVY, width: 1.3 } },
+      ],
     }),
   },
   index_level: {
@@ -36,7 +38,7 @@ const LINES: Record<ChartLine, LineSource> = {
         series: [
           {
             ...index,
-            label: `Index level ${ratioText(last(index.values))}`,
+            label: `Index level ${levelText(last(index.values), figures.levelDecimals)}`,
             stroke: { colour: AMBER, width: 1 },
           },
         ],

@@ -99,6 +99,14 @@ const randomWeighting = fc.constantFrom(
   { type: 'FieldWeight', params: { field: 'VALUE_TRADED' }, cap: 0.5 },
   { type: 'FieldWeight', params: { field: tree('0.1 + weight_in("P") + is_constituent()') } },
   { type: 'GroupWeight', params: { field: 'SECTOR', between: 'equal', within: 'market_cap' } },
+  { type: 'HierarchicalRiskParityWeight', params: { window: 22, linkage: 'average' } },
+  { type: 'MarketCapWeight', cap: tree('0.2 + weight_in("P") + 0.1 * is_constituent()'), cap_by: 'SECTOR' },
+  {
+    type: 'FieldWeight',
+    params: { field: 'VALUE_TRADED' },
+    ladder_caps: { single: { above: 0.5, to: 0.4 }, group: { each_above: 0.35, together_above: 0.7, to: 0.65 } },
+  },
+  { type: 'EqualWeight', phase_in: { field: tree('mean(CLOSE, window=5) + weight_in("P")'), steps: 3 } },
 );
 
 /** Another index of the market: what the universe of the first may be, on a calendar and a schedule of its own. */
@@ -207,6 +215,11 @@ export const randomDerivation = fc
       { id: 'calm', type: 'Turnover', params: { limit: 0.01, reference: 'previous', priority: 2 } },
       { id: 'drifted', type: 'Turnover', params: { limit: 0.1, reference: 'held', soft: 1 } },
       { id: 'even', type: 'ActiveShare', params: { limit: 0.02, priority: 1 } },
+      {
+        id: 'path',
+        type: 'WeightedAverage',
+        params: { field: tree('mean(CLOSE, window=3)'), upper: { base: '2024-02-20', yearly: -0.6 }, priority: 3 },
+      },
     ]),
   })
   .map(({ frequency, lag, parentFrequency, candidates, risk, weighting, constraints }) => ({
@@ -230,7 +243,20 @@ export const randomDerivation = fc
       calendar: 'MAIN',
       base_date: '2024-02-08',
       rebalance: { frequency, effective_lag: lag },
-      derivation: { source_index_id: 'P', objective: 'min_tracking_error', candidates, risk_model: risk, constraints },
+      derivation: {
+        source_index_id: 'P',
+        objective: 'min_tracking_error',
+        candidates,
+        risk_model: risk,
+        constraints,
+        relax: constraints.flatMap(({ id }) =>
+          id === 'pos'
+            ? [{ row: 'pos', steps: [0.5, { lower: 0, upper: 1 }] }]
+            : id === 'calm'
+              ? [{ row: id, steps: [0.05, 0.2] }]
+              : [],
+        ),
+      },
     }),
   }));
 

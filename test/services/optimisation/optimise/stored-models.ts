@@ -4,6 +4,7 @@ import type { PreviewResponse } from '#contract/indices/preview.js';
 import type { SweepView } from '#contract/sweeps.js';
 import type { JobStatus } from '#jobs/status.js';
 import { CAPM, finished, solved } from './objectives.js';
+import { plainOrder, plainWeights, pointsOf } from '../../../kernels/weighting/plain-hierarchy.js';
 import { NAMES, put, service } from './set-up.js';
 
 interface RiskModel {
@@ -139,6 +140,35 @@ export function describeStoredModels(): void {
       expectLeastVariance(model, body.weights);
       const { body: methodology } = await service.ask('GET', '/indices/MODELLED/methodology');
       expect(JSON.stringify(methodology)).toContain('Risk is the stored risk model early.');
+    });
+
+    test('is what a weighting by hierarchical risk parity is measured by', async () => {
+      const { index, data } = await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });
+      const weighting = (model: string) => ({ type: 'HierarchicalRiskParityWeight', params: { risk_model: model } });
+      const tree = (model: string) => ({
+        id: 'TREE',
+        name: 'Tree',
+        calendar: 'XNYS',
+        base_date: FIRST,
+        universe: { kind: 'list', identifiers: NAMES },
+        rebalance: { frequency: 'monthly' },
+        pipeline: { weighting: weighting(model) },
+      });
+      const absent = await service.ask<{ error: { detail: unknown } }>('PUT', '/indices/TREE', tree('none'));
+      expect([absent.status, JSON.stringify(absent.body)]).toEqual([
+        422,
+        expect.stringMatching(/RISK_MODEL_NOT_FOUND.*pipeline\.weighting\.params\.risk_model/),
+      ]);
+      expect((await service.ask('PUT', '/indices/TREE', tree('early'))).status).toBe(200);
+      const { result, error } = await backtested('TREE');
+      expect(error).toBeNull();
+      const { rebalances } = result as unknown as BacktestRunResult;
+      expect(rebalances.length).toBeGreaterThan(3);
+      const places = NAMES.toSorted().map((name) => index.indexOf(name));
+      const sigma = places.map((i) => places.map((j) => data[i]![j]!));
+      const plain = plainWeights(sigma, plainOrder(pointsOf(null, sigma, 'columns'), 'single'));
+      const expected = Object.fromEntries(NAMES.toSorted().map((name, i) => [name, expect.closeTo(plain[i]!, 9)]));
+      for (const { weights } of rebalances) expect(weights).toEqual(expected);
     });
 
     test('is a parameter of a sweep', async () => {

@@ -1,3 +1,4 @@
+import { INDEX_FILE_TABLES } from '#domain/exports/index-file-tables.js';
 import { describe, expect, test } from 'vitest';
 import { EXPORT_NAMES, exportTable } from '#domain/exports/catalogue.js';
 import { finishedHere } from '../../../cli/process.js';
@@ -29,7 +30,8 @@ async function tablesOf(id: string): Promise<Named[]> {
   const last = String((await jsonOf({ id, table: 'levels' })).at(-1)!['date']);
   const dated = (rows: readonly Row[]): Row[] => rows.map((row) => ({ date: last, ...row }));
   const tables: Named[] = [];
-  for (const table of EXPORT_NAMES) {
+  // Index files have weights before the trades of their session, from index shares.
+  for (const table of EXPORT_NAMES.filter((name) => !(name in INDEX_FILE_TABLES))) {
     const rows = await jsonOf({ id, table });
     tables.push({ name: `export ${table}`, rows: table === 'constituents' ? dated(rows) : rows });
   }

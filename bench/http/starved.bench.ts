@@ -1,0 +1,206 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { Agent, request, type ClientRequest } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { issueKey } from '#services/operations/keys.js';
+import { spread } from '../percentiles.js';
+import { textFrom } from '../variables.js';
+import { startOn } from './service.js';
+
+/**
+ * What one key takes from another: times of a key that inspects a small file while another one inspects a Parquet file of
+ * 10 KB that holds one text of 300 MB, four at a time; and of a key that reads and writes while another one asks for 1,000
+ * streams. Clients of the two have addresses of their own. `STARVED_CHECKOUT` names the built checkout of another version.
+ */
+const BOMB_CHARACTERS = 300_000_000;
+const BOMBS_AT_ONCE = 4;
+const INSPECTIONS = 10;
+const SECONDS_MAX = 180;
+const STREAMS = 1000;
+const REQUESTS = 4000;
+const CONNECTIONS = 8;
+
+const [greedy, modest] = ['greedy', 'modest'].map((name) =>
+  issueKey({ name, scopes: ['read', 'write', 'data'], expires: null }, Date.now()),
+) as [ReturnType<typeof issueKey>, ReturnType<typeof issueKey>];
+const clients = {
+  greedy: { key: greedy.key, localAddress: '127.0.0.2', agent: new Agent({ keepAlive: true }) },
+  modest: {
+    key: modest.key,
+    localAddress: '127.0.0.1',
+    agent: new Agent({ keepAlive: true, maxSockets: CONNECTIONS }),
+  },
+};
+type Client = (typeof clients)['greedy'];
+
+process.env['DIVISOR_API_KEYS'] = [greedy, modest]
+  .map(({ record: { name, id, sha256, scopes } }) => `${name}:${id}:${sha256}:${scopes.join('+')}`)
+  .join(',');
+const folder = await mkdtemp(join(tmpdir(), 'bench-starved-'));
+const checkout = textFrom('STARVED_CHECKOUT');
+const main = checkout === undefined ? undefined : resolve(checkout, 'dist/src/main.js');
+const words = ['--data-roots', folder, '--workers', '1', '--warm-up', 'off', '--log-level', 'silent'];
+const service = await startOn(join(folder, 'home'), words, main === undefined ? {} : { main });
+try {
+  await writeFiles();
+  await inspectBesideBombs();
+  await askBesideStreams();
+} finally {
+  for (const { agent } of Object.values(clients)) agent.destroy();
+  await service.stop();
+  await rm(folder, { recursive: true, force: true });
+}
+
+async function writeFiles(): Promise<void> {
+  for (const name of ['small', 'bomb']) await mkdir(join(folder, name));
+  await writeFile(join(folder, 'small', 'market.csv'), 'identifier,date,CLOSE\nA,2024-01-02,10\n');
+  const instance = await DuckDBInstance.create();
+  const connection = await instance.connect();
+  const row = `'A' AS identifier, DATE '2024-01-02' AS date, 1.0 AS CLOSE, repeat('x', ${BOMB_CHARACTERS}) AS note`;
+  const file = join(folder, 'bomb', 'market.parquet');
+  await connection.run(`COPY (SELECT ${row}) TO '${file}' (COMPRESSION zstd)`);
+  connection.closeSync();
+  instance.closeSync();
+  console.log(`a Parquet file of ${(await stat(file)).size} bytes with one text of ${BOMB_CHARACTERS} characters`);
+}
+
+function send({ key, localAddress, agent }: Client, method: string, path: string, body?: unknown) {
+  const text = body === undefined ? '' : JSON.stringify(body);
+  const headers = { 'x-api-key': key, 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
+  const asked = request(service.url + path, { method, headers, localAddress, agent });
+  asked.end(text);
+  return asked;
+}
+
+/** @returns the status, once the body has ended */
+function answered(asked: ClientRequest): Promise<number> {
+  return new Promise((done, failed) => {
+    asked.on('error', failed);
+    asked.on('response', (answer) =>
+      answer
+        .resume()
+        .on('end', () => done(answer.statusCode!))
+        .on('error', failed),
+    );
+  });
+}
+
+/** Milliseconds of an inspection. */
+async function inspect(client: Client, name: string): Promise<{ readonly ms: number; readonly status: number }> {
+  const began = performance.now();
+  const status = await answered(send(client, 'POST', '/data/inspect', { location: join(folder, name) }));
+  return { ms: performance.now() - began, status };
+}
+
+async function inspectBesideBombs(): Promise<void> {
+  await inspect(clients.modest, 'small');
+  const alone: number[] = [];
+  for (let i = 0; i < INSPECTIONS; i++) alone.push((await inspect(clients.modest, 'small')).ms);
+  const ending = new AbortController();
+  const bombs: string[] = [];
+  const attack = async (): Promise<void> => {
+    while (!ending.signal.aborted) {
+      const { ms, status } = await inspect(clients.greedy, 'bomb').catch(() => ({ ms: 0, status: 0 }));
+      if (!ending.signal.aborted) bombs.push(`${status} after ${(ms / 1000).toFixed(1)} s`);
+    }
+  };
+  const attacks = Array.from({ length: BOMBS_AT_ONCE }, attack);
+  const watch = watchMemory();
+  await new Promise((over) => setTimeout(over, 1000));
+  const began = performance.now();
+  const beside: number[] = [];
+  while (beside.length < INSPECTIONS && performance.now() - began < SECONDS_MAX * 1000) {
+    const { ms, status } = await inspect(clients.modest, 'small');
+    if (status !== 200) console.log(`  an inspection of the other key was answered with ${status}`);
+    beside.push(ms);
+  }
+  ending.abort();
+  clients.greedy.agent.destroy();
+  clients.greedy.agent = new Agent({ keepAlive: true });
+  await Promise.all(attacks);
+  console.log(`inspections of another key, alone: ${spread(alone)}`);
+  console.log(`beside ${BOMBS_AT_ONCE} bombs at a time: ${spread(beside)} (${beside.length} of ${INSPECTIONS})`);
+  console.log(`  bombs: ${bombs.slice(0, 6).join(', ') || 'none was answered'}`);
+  console.log(`  largest process: ${watch.stop()} MiB`);
+}
+
+/** Resident memory of the largest process below the service. */
+function watchMemory(): { stop(): number } {
+  let most = 0;
+  const timer = setInterval(() => {
+    for (const pid of descendantsOf(service.pid)) most = Math.max(most, residentOf(pid));
+  }, 200);
+  return { stop: () => (clearInterval(timer), Math.round(most / 1024)) };
+}
+
+function descendantsOf(pid: number): number[] {
+  const children = readdirSync(`/proc/${pid}/task`).flatMap((task) => {
+    try {
+      return readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
+    } catch {
+      return []; // It has ended.
+    }
+  });
+  return children.flatMap((child) => {
+    try {
+      return [child, ...descendantsOf(child)];
+    } catch {
+      return []; // It has ended.
+    }
+  });
+}
+
+function residentOf(pid: number): number {
+  try {
+    return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0);
+  } catch {
+    return 0; // It has ended.
+  }
+}
+
+async function askBesideStreams(): Promise<void> {
+  await load(400);
+  console.log(`reads and writes of another key, alone: ${spread(await load(REQUESTS))}`);
+  const opened = await Promise.all(Array.from({ length: STREAMS }, () => openStream(clients.greedy)));
+  const count = (status: number) => opened.filter((stream) => stream.status === status).length;
+  const statuses = [...new Set(opened.map(({ status }) => status))].map((status) => `${status}: ${count(status)}`);
+  console.log(`streams of one key by status (0: no connection): ${statuses.join(', ')}`);
+  console.log(`beside them: ${spread(await load(REQUESTS))}`);
+  const own = await openStream(clients.modest);
+  console.log(`  a stream of the other key: ${own.status}`);
+  for (const { asked } of [...opened, own]) asked.destroy();
+}
+
+function openStream(client: Client): Promise<{ readonly status: number; readonly asked: ClientRequest }> {
+  return new Promise((done) => {
+    const asked = send(client, 'GET', '/jobs/events');
+    asked.on('error', () => done({ status: 0, asked }));
+    asked.on('response', (answer) => {
+      answer.on('error', () => {}).resume();
+      done({ status: answer.statusCode!, asked });
+    });
+  });
+}
+
+/** Milliseconds of so many requests on some connections, one in four a write. */
+async function load(requests: number): Promise<number[]> {
+  const times: number[] = [];
+  let left = requests;
+  const client = async (n: number): Promise<void> => {
+    while (left-- > 0) {
+      const began = performance.now();
+      const isWrite = left % 4 === 0;
+      const body = { name: `List ${left}`, identifiers: ['A'] };
+      await answered(
+        isWrite
+          ? send(clients.modest, 'PUT', `/data/watchlists/w${n}`, body)
+          : send(clients.modest, 'GET', '/data/watchlists'),
+      );
+      times.push(performance.now() - began);
+    }
+  };
+  await Promise.all(Array.from({ length: CONNECTIONS }, (_, n) => client(n)));
+  return times;
+}

@@ -1,0 +1,238 @@
+import { assert } from '../assert.js';
+
+/** How the distance of two clusters follows from those of their members. */
+export const LINKAGES = ['single', 'complete', 'average', 'ward'] as const;
+export type Linkage = (typeof LINKAGES)[number];
+
+/**
+ * Distance of two assets: the Euclidean distance between their columns of correlation distances, or the correlation
+ * distance itself.
+ */
+export const TREE_DISTANCES = ['columns', 'correlation'] as const;
+export type TreeDistance = (typeof TREE_DISTANCES)[number];
+
+export interface HierarchyTerms {
+  readonly linkage: Linkage;
+  readonly distance: TreeDistance;
+}
+
+/** One merge of two clusters. Leaves are 0 to n - 1; the k-th merge makes cluster n + k. */
+export interface Merge {
+  /** The cluster that was made first. */
+  readonly left: number;
+  readonly right: number;
+  readonly distance: number;
+}
+
+/**
+ * Hierarchical risk parity: assets in the order of the leaves of their tree, and weights by recursive bisection of that
+ * order. Long only, sum 1.
+ *
+ * @param covariance [n x n] row-major, symmetric, positive variances; any unit.
+ * @param out        [n], overwritten with the weights.
+ * @throws           KernelFault on a shape mismatch or a variance that is not positive.
+ * @cost             n^3 / 2 multiply-adds for the distance between columns, n^2 for the correlation distance; n^2 to n^3
+ *   comparisons for the tree; n^2 log n for the bisection. Scratch of 2 n^2.
+ * @source           Lopez de Prado (2016), Building diversified portfolios that outperform out of sample, Journal of
+ *   Portfolio Management 42(4), 59-69.
+ */
+export function hierarchicalRiskParityWeights(
+  covariance: Float64Array,
+  { linkage, distance }: HierarchyTerms,
+  out: Float64Array,
+): void {
+  const n = out.length;
+  assert(covariance.length === n * n, `covariance: ${covariance.length} values for ${n} names`);
+  const correlationDistance = correlationDistances(covariance, n);
+  const distances = distance === 'columns' ? columnDistances(correlationDistance, n) : correlationDistance;
+  const order = leafOrder(linkClusters(distances, n, linkage), n);
+  bisect(covariance, order, out);
+}
+
+/** Root of (1 - correlation) / 2, [n x n]. */
+export function correlationDistances(covariance: Float64Array, n: number): Float64Array {
+  const deviations = new Float64Array(n);
+  for (let i = 0; i < n; i++) {
+    const variance = covariance[i * n + i]!;
+    assert(variance > 0, `covariance: variance ${variance} of name ${i}, more than 0 needed`);
+    deviations[i] = Math.sqrt(variance);
+  }
+  const distances = new Float64Array(n * n);
+  for (let i = 0; i < n; i++) {
+    for (let j = 0; j < i; j++) {
+      const correlation = Math.min(1, Math.max(-1, covariance[i * n + j]! / (deviations[i]! * deviations[j]!)));
+      const distance = Math.sqrt((1 - correlation) / 2);
+      distances[i * n + j] = distance;
+      distances[j * n + i] = distance;
+    }
+  }
+  return distances;
+}
+
+/** Euclidean distance between the columns of a symmetric matrix, [n x n]. */
+export function columnDistances(matrix: Float64Array, n: number): Float64Array {
+  const distances = new Float64Array(n * n);
+  for (let i = 0; i < n; i++) {
+    for (let j = 0; j < i; j++) {
+      let sum = 0;
+      for (let k = 0; k < n; k++) {
+        const difference = matrix[i * n + k]! - matrix[j * n + k]!;
+        sum += difference * difference;
+      }
+      const distance = Math.sqrt(sum);
+      distances[i * n + j] = distance;
+      distances[j * n + i] = distance;
+    }
+  }
+  return distances;
+}
+
+/**
+ * Merges the two nearest clusters until one is left. Of pairs at the same distance the one with the earliest cluster is
+ * merged, then the one with the earliest other.
+ *
+ * @param distances [n x n], symmetric; overwritten.
+ * @returns n - 1 merges, in order.
+ */
+export function linkClusters(distances: Float64Array, n: number, linkage: Linkage): Merge[] {
+  const clusters: Clusters = {
+    n,
+    distances,
+    id: Int32Array.from({ length: n }, (_, slot) => slot),
+    size: new Int32Array(n).fill(1),
+    active: Array.from({ length: n }, (_, slot) => slot),
+    nearest: new Int32Array(n).fill(-1),
+  };
+  for (let slot = 0; slot < n; slot++) findNearest(clusters, slot);
+  const merges: Merge[] = [];
+  for (let made = n; made < 2 * n - 1; made++) merges.push(mergeNearest(clusters, made, linkage));
+  return merges;
+}
+
+interface Clusters {
+  readonly n: number;
+  readonly distances: Float64Array;
+  /** Number of the cluster in each slot. */
+  readonly id: Int32Array;
+  readonly size: Int32Array;
+  /** Slots that hold a cluster. */
+  active: number[];
+  /** Slot of the nearest other cluster, of equally near ones the earliest; -1 where there is none. */
+  readonly nearest: Int32Array;
+}
+
+function findNearest({ n, distances, id, active, nearest }: Clusters, slot: number): void {
+  let best = -1;
+  for (const other of active) {
+    if (other === slot) continue;
+    const distance = distances[slot * n + other]!;
+    const least = best < 0 ? Infinity : distances[slot * n + best]!;
+    if (best < 0 || distance < least || (distance === least && id[other]! < id[best]!)) best = other;
+  }
+  nearest[slot] = best;
+}
+
+function mergeNearest(clusters: Clusters, made: number, linkage: Linkage): Merge {
+  const { n, distances, id, size, nearest } = clusters;
+  const slot = slotOfNearest(clusters);
+  const other = nearest[slot]!;
+  const distance = distances[slot * n + other]!;
+  const [left, right] = [Math.min(id[slot]!, id[other]!), Math.max(id[slot]!, id[other]!)];
+  clusters.active = clusters.active.filter((candidate) => candidate !== other);
+  const sizes = { a: size[slot]!, b: size[other]! };
+  for (const third of clusters.active) {
+    if (third === slot) continue;
+    const [toA, toB] = [distances[third * n + slot]!, distances[third * n + other]!];
+    const joined = joinedDistance(linkage, { toA, toB, between: distance, ...sizes, c: size[third]! });
+    distances[third * n + slot] = joined;
+    distances[slot * n + third] = joined;
+  }
+  id[slot] = made;
+  size[slot] = sizes.a + sizes.b;
+  findNearest(clusters, slot);
+  for (const third of clusters.active) {
+    if (third === slot) continue;
+    const near = nearest[third]!;
+    if (near === slot || near === other) findNearest(clusters, third);
+    else if (distances[third * n + slot]! < distances[third * n + near]!) nearest[third] = slot;
+  }
+  return { left, right, distance };
+}
+
+/** Slot of the earliest cluster of the nearest pair. */
+function slotOfNearest({ n, distances, id, active, nearest }: Clusters): number {
+  let best = active[0]!;
+  for (const slot of active) {
+    const difference = distances[slot * n + nearest[slot]!]! - distances[best * n + nearest[best]!]!;
+    if (difference < 0 || (difference === 0 && id[slot]! < id[best]!)) best = slot;
+  }
+  return best;
+}
+
+interface Joining {
+  /** Distances of a third cluster to the two that join, and between these. */
+  readonly toA: number;
+  readonly toB: number;
+  readonly between: number;
+  /** Sizes of the two and of the third. */
+  readonly a: number;
+  readonly b: number;
+  readonly c: number;
+}
+
+/** Distance of a third cluster to two that join: the update of Lance and Williams. */
+function joinedDistance(linkage: Linkage, { toA, toB, between, a, b, c }: Joining): number {
+  switch (linkage) {
+    case 'single':
+      return Math.min(toA, toB);
+    case 'complete':
+      return Math.max(toA, toB);
+    case 'average':
+      return (a * toA + b * toB) / (a + b);
+    case 'ward':
+      return Math.sqrt(Math.max(0, ((a + c) * toA * toA + (b + c) * toB * toB - c * between * between) / (a + b + c)));
+  }
+}
+
+/** Leaves of a tree from left to right: the quasi-diagonal order, [n]. */
+export function leafOrder(merges: readonly Merge[], n: number): Int32Array {
+  const order = new Int32Array(n);
+  const open = [n + merges.length - 1];
+  let count = 0;
+  while (open.length > 0) {
+    const cluster = open.pop()!;
+    if (cluster < n) order[count++] = cluster;
+    else open.push(merges[cluster - n]!.right, merges[cluster - n]!.left);
+  }
+  return order;
+}
+
+/** Splits an order in halves again and again, each half weighted against the variance of the other. */
+function bisect(covariance: Float64Array, order: Int32Array, out: Float64Array): void {
+  out.fill(1);
+  const open: Int32Array[] = [order];
+  while (open.length > 0) {
+    const part = open.pop()!;
+    if (part.length < 2) continue;
+    const middle = part.length >> 1;
+    const [first, second] = [part.subarray(0, middle), part.subarray(middle)];
+    const [a, b] = [clusterVariance(covariance, first, out.length), clusterVariance(covariance, second, out.length)];
+    const share = a + b > 0 ? 1 - a / (a + b) : 0.5;
+    for (const asset of first) out[asset]! *= share;
+    for (const asset of second) out[asset]! *= 1 - share;
+    open.push(second, first);
+  }
+}
+
+/** Variance of a cluster under weights in proportion to inverse variances; not negative. */
+function clusterVariance(covariance: Float64Array, cluster: Int32Array, n: number): number {
+  let total = 0;
+  for (const asset of cluster) total += 1 / covariance[asset * n + asset]!;
+  let variance = 0;
+  for (const i of cluster) {
+    let product = 0;
+    for (const j of cluster) product += covariance[i * n + j]! / covariance[j * n + j]!;
+    variance += product / covariance[i * n + i]!;
+  }
+  return Math.max(0, variance / (total * total));
+}

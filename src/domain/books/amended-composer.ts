@@ -1,0 +1,22 @@
+import type { IndexText } from '../documents/amended-texts.js';
+import type { Membership } from '../market/market-data.js';
+import type { Composer } from './compositions.js';
+import { universeOn } from './universe-on.js';
+
+/** A composer in which an index follows a text of its own: what its decider sees. */
+export function composerUnder(
+  composer: Composer,
+  { position, document }: IndexText,
+  membersOf: (universe: string) => readonly Membership[],
+): Composer {
+  if (position === 0) return composer;
+  const own: Composer = {
+    ...composer,
+    document: (indexId) => (indexId === document.id ? document : composer.document(indexId)),
+    treatment: (indexId) =>
+      indexId === document.id && document.pipeline !== null ? document.pipeline.treatment : composer.treatment(indexId),
+    universe: (indexId, session) =>
+      indexId === document.id ? universeOn(own, membersOf, { indexId, session }) : composer.universe(indexId, session),
+  };
+  return own;
+}

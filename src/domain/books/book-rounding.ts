@@ -1,0 +1,135 @@
+import type { IndexDocument } from '../documents/index-document.js';
+import { shareFactor } from '../index-mathematics/adjusted-close.js';
+import { carriedUnder } from '../index-mathematics/growth.js';
+import { effectAt } from '../index-mathematics/session-effects.js';
+import { roundHalfAway } from '../numbers/round-half-away.js';
+import { Refusal } from '../refusals/refusal.js';
+import { formatDay } from '../time/days.js';
+import type { BookInput } from './book.js';
+import { drop, rowOf, type BookState } from './book-state.js';
+
+/** Digits of a product of weights, levels and prices that rounding errors leave: a half is one within them. */
+const DIGITS = 13;
+
+/** Index shares whose rounding changes them by less are whole already. */
+const WHOLE = 1e-12;
+
+/** Decimals and first divisor of the book of an index. */
+export function bookRounding({
+  rounding,
+  base_market_value: base,
+  base_value: level,
+}: Pick<IndexDocument, 'rounding' | 'base_market_value' | 'base_value'>): Pick<BookInput, 'rounding' | 'baseDivisor'> {
+  return {
+    ...(rounding?.divisor === undefined && rounding?.shares === undefined ? {} : { rounding }),
+    ...(base === undefined ? {} : { baseDivisor: base / level }),
+  };
+}
+
+/**
+ * The divisor of a session as it is kept. What rounding takes from it changes levels from the session on.
+ * @param exact divisor after the adjustments of its opening
+ */
+export function openingDivisor(state: BookState, session: number, exact: number): number {
+  const kept = keptDivisor(state, session, exact);
+  if (kept !== exact) state.carry *= exact / kept;
+  return kept;
+}
+
+/** Takes over what rounding the divisor at the close before did to levels. */
+export function applyRounding(state: BookState): void {
+  if (state.roundedBy === 1) return;
+  state.carry *= state.roundedBy;
+  state.roundedBy = 1;
+}
+
+/** Rounds the divisor that is in force after a close: the levels of the sessions after it have it. */
+export function roundDivisor(state: BookState, session: number): void {
+  const { divisor, input, exactDivisor } = state;
+  if (exactDivisor === null) return;
+  const at = session - input.from;
+  const exact = divisor[at]!;
+  const kept = keptDivisor(state, session, exact);
+  divisor[at] = kept;
+  exactDivisor[at] = exact / kept;
+  state.roundedBy = exact / kept;
+}
+
+/** @throws Refusal NUMERIC_FAILURE where nothing is left of it */
+function keptDivisor({ input, sm, exactDivisor }: BookState, session: number, exact: number): number {
+  const decimals = input.rounding?.divisor;
+  if (decimals === undefined || exactDivisor === null) return exact;
+  const kept = roundHalfAway(Number(exact.toPrecision(DIGITS)), decimals);
+  if (kept > 0) return kept;
+  throw new Refusal(
+    'NUMERIC_FAILURE',
+    `${input.title} has the divisor ${exact.toPrecision(3)} on ${formatDay(sm.sessions[session]!)}, which is 0 with ${decimals} decimals; a base_market_value gives it more digits.`,
+    { divisor: exact, decimals },
+  );
+}
+
+/**
+ * Rounds the index shares that are held after a close: what they are worth more or less changes the divisor, the level
+ * stays.
+ */
+export function roundShares(state: BookState, session: number): void {
+  const { input, sm, rates, reinvested, divisor, weights, columns, cash } = state;
+  const decimals = input.rounding?.shares;
+  if (decimals === undefined || reinvested === null || state.basketUnit !== null) return;
+  const at = session - input.from;
+  const row = rowOf(state, session);
+  const money = reinvested.levels.price[at]! * divisor[at]!;
+  let sum = cash[at]!;
+  for (const slot of state.held.slice(0, state.count)) {
+    const column = columns[slot]!;
+    const price = sm.carriedClose(session, column) * rates.rateAt(session, column);
+    const weight = weights[row + slot]! * wholeFactor((weights[row + slot]! * money) / price, decimals);
+    if (weight === 0) drop(state, slot, row);
+    weights[row + slot] = weight;
+    sum += weight;
+  }
+  if (sum === 1) return;
+  assertHeld(state, session, sum);
+  for (let k = 0; k < state.count; k++) weights[row + state.held[k]!]! /= sum;
+  cash[at]! /= sum;
+  divisor[at]! *= sum;
+}
+
+function assertHeld({ input, sm, count }: BookState, session: number, sum: number): void {
+  if (sum > 0 && count > 0) return;
+  throw new Refusal(
+    'NUMERIC_FAILURE',
+    `${input.title} has no index shares left on ${formatDay(sm.sessions[session]!)} with ${input.rounding!.shares} decimals; a larger base_market_value gives it more.`,
+  );
+}
+
+export interface OpeningShares {
+  /** Position in the table of effects. */
+  readonly effect: number;
+  readonly column: number;
+  /** Weight at the close before. */
+  readonly weight: number;
+}
+
+/** Index shares as they are kept over those that an effect gives, at the opening of a session. */
+export function openingShareFactor(
+  state: BookState,
+  session: number,
+  { effect, column, weight }: OpeningShares,
+): number {
+  const { input, sm, rates, effects, reinvested, divisor } = state;
+  const decimals = input.rounding?.shares;
+  if (decimals === undefined || reinvested === null || state.basketUnit !== null) return 1;
+  const before = carriedUnder(sm, effects, session - 1, column);
+  const factor = shareFactor(effectAt(effects, effect), before, effects.terms);
+  if (factor === 1 || factor !== factor) return 1;
+  const at = session - 1 - input.from;
+  const money = reinvested.levels.price[at]! * divisor[at]! * state.roundedBy;
+  const held = (weight * money) / (sm.carriedClose(session - 1, column) * rates.rateAt(session - 1, column));
+  return wholeFactor(held * factor, decimals);
+}
+
+function wholeFactor(shares: number, decimals: number): number {
+  const factor = roundHalfAway(Number(shares.toPrecision(DIGITS)), decimals) / shares;
+  return !Number.isFinite(factor) || Math.abs(factor - 1) < WHOLE ? 1 : factor;
+}

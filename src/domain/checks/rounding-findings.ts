@@ -1,0 +1,41 @@
+import type { Finding } from '../refusals/findings.js';
+import { error, isObject, type Raw } from './index-context.js';
+
+/** Roundings that lack what they need, or that nothing reads. */
+export function roundingFindings(body: Raw): Finding[] {
+  const { rounding, base_market_value: base } = body;
+  const isOverlay = isObject(body['overlay']);
+  const idle = isOverlay ? 'an overlay has no index shares of its own' : reinvestsInConstituents(body);
+  return [
+    ...(isObject(rounding) && rounding['shares'] !== undefined && base === undefined && !isOverlay
+      ? [
+          error(
+            'REQUIRED',
+            'base_market_value',
+            'rounding.shares needs base_market_value: without it index shares are fractions of a base value.',
+          ),
+        ]
+      : []),
+    ...(idle === null ? [] : idleRoundings(rounding, idle)),
+    ...(isOverlay && base !== undefined ? [noEffect('base_market_value', idle!)] : []),
+  ];
+}
+
+/** Why divisor and index shares are not rounded; null where they are. */
+function reinvestsInConstituents({ pipeline }: Raw): string | null {
+  const treatment = isObject(pipeline) && isObject(pipeline['treatment']) ? pipeline['treatment'] : {};
+  return treatment['reinvestment'] === 'constituent'
+    ? 'with pipeline.treatment.reinvestment constituent each return variant has index shares of its own'
+    : null;
+}
+
+function idleRoundings(rounding: unknown, why: string): Finding[] {
+  if (!isObject(rounding)) return [];
+  return ['divisor', 'shares'].flatMap((member) =>
+    rounding[member] === undefined ? [] : [noEffect(`rounding.${member}`, why)],
+  );
+}
+
+function noEffect(path: string, why: string): Finding {
+  return { severity: 'warning', code: 'NO_EFFECT', path, message: `${path} has no effect: ${why}.` };
+}

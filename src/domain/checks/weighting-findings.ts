@@ -1,0 +1,74 @@
+import { readsConstituents } from '../datapoints/expressions/reads.js';
+import { isShaped } from '../datapoints/expressions/expression.js';
+import { LadderCaps, PhaseIn } from '../documents/weighting-spec.js';
+import type { Finding } from '../refusals/findings.js';
+import { error, isObject, type Raw } from './index-context.js';
+import { unknownMembers } from './unknown-members.js';
+
+const PATH = 'pipeline.weighting';
+
+/** Limits of a weighting that contradict each other, that do nothing, or that have members that are not known. */
+export function weightingFindings(weighting: Raw): Finding[] {
+  return [
+    ...floorFindings(weighting),
+    ...ladderFindings(weighting),
+    ...capByFindings(weighting),
+    ...phaseFindings(weighting['phase_in']),
+  ];
+}
+
+function floorFindings({ floor, cap, cap_by: by }: Raw): Finding[] {
+  if (typeof floor !== 'number' || typeof cap !== 'number' || floor <= cap || isGiven(by)) return [];
+  return [error('EMPTY_RANGE', `${PATH}.floor`, `The floor of ${floor} is above the cap of ${cap}.`, { value: floor })];
+}
+
+const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
+
+/** Caps in stages leave weights that other limits would move again. */
+function ladderFindings({ ladder_caps: ladder, cap, floor, group_caps: groups }: Raw): Finding[] {
+  if (!isObject(ladder)) return [];
+  const path = `${PATH}.ladder_caps`;
+  const { single, group } = LadderCaps.shape;
+  const others = [
+    ...(isGiven(cap) ? ['cap'] : []),
+    ...(isGiven(floor) ? ['floor'] : []),
+    ...(Array.isArray(groups) && groups.length > 0 ? ['group_caps'] : []),
+  ];
+  return [
+    ...unknownMembers(ladder, Object.keys(LadderCaps.shape), path),
+    ...unknownMembers(ladder['single'], Object.keys(single.unwrap().shape), `${path}.single`),
+    ...unknownMembers(ladder['group'], Object.keys(group.unwrap().shape), `${path}.group`),
+    ...others.map((other) =>
+      error(
+        'CAP_INFEASIBLE',
+        `${PATH}.${other}`,
+        `${PATH}.${other} cannot be given with ${path}: it would move weights beyond the stages.`,
+      ),
+    ),
+  ];
+}
+
+function capByFindings({ cap_by: by, cap, ladder_caps: ladder }: Raw): Finding[] {
+  if (!isGiven(by) || isGiven(cap) || isGiven(ladder)) return [];
+  const message = `${PATH}.cap_by is ${String(by)} and does nothing: neither cap nor ladder_caps is given.`;
+  return [{ severity: 'warning', code: 'NO_EFFECT', path: `${PATH}.cap_by`, message }];
+}
+
+/** Constituents at reviews before the latest are not known to a decision. */
+function phaseFindings(phaseIn: unknown): Finding[] {
+  if (!isObject(phaseIn)) return [];
+  const path = `${PATH}.phase_in`;
+  const { field } = phaseIn;
+  return [
+    ...unknownMembers(phaseIn, Object.keys(PhaseIn.shape), path),
+    ...(isShaped(field) && readsConstituents(field, new Map())
+      ? [
+          error(
+            'BAD_EXPRESSION',
+            `${path}.field`,
+            `${path}.field cannot ask is_constituent(): earlier reviews are read as well.`,
+          ),
+        ]
+      : []),
+  ];
+}

@@ -1,0 +1,38 @@
+import { listedNames, type RuleDocument } from '../documents/index-document.js';
+import { valuesWithoutRate, withoutRate } from '../index-mathematics/withholding.js';
+import type { MarketData } from '../market/market-data.js';
+import type { Finding, Severity } from '../refusals/findings.js';
+
+const PATH = 'pipeline.treatment.withholding_tax';
+
+/** Values of the field of a withholding tax that have no rate, of the securities that the universe lists or of all. */
+export function taxFindings(document: RuleDocument, market: MarketData, severity: Severity): Finding[] {
+  const { withholding_tax: tax } = document.pipeline.treatment;
+  if (typeof tax === 'number') return [];
+  const { columns: accepted } = market.reference;
+  if (!accepted.includes(tax.field))
+    return [
+      {
+        severity,
+        code: 'UNKNOWN_FIELD_NAME',
+        path: `${PATH}.field`,
+        message: `The store has no reference column ${tax.field}; it has ${accepted.join(', ') || 'none'}.`,
+        accepted,
+        value: tax.field,
+      },
+    ];
+  const listed = listedNames(document.universe);
+  const own = listed && new Set(listed);
+  const isTaxed = (identifier: string): boolean => own === undefined || own.has(identifier);
+  const columns = [...market.identifiers.keys()].filter((column) => isTaxed(market.identifiers[column]!));
+  const values = valuesWithoutRate(market, tax, {
+    columns: listed === undefined ? withReference(market, columns) : columns,
+  });
+  if (values.length === 0) return [];
+  return [{ severity, code: 'NO_RATE', path: PATH, message: `${withoutRate(tax, values)}.`, value: values }];
+}
+
+/** Columns that have reference rows: exchange rates among the securities of a store have none. */
+function withReference({ identifiers, reference }: MarketData, columns: readonly number[]): number[] {
+  return columns.filter((column) => reference.rows.has(identifiers[column]!));
+}

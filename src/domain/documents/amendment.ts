@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import { IsoDate } from '../schema/shape.js';
+
+/** Members of a document that an amendment can change. */
+export const AMENDABLE = ['universe', 'rebalance', 'reviews', 'pipeline', 'derivation', 'events'] as const;
+
+/** Amendments of one index: two a year for half a century. */
+const AMENDMENTS_MAX = 100;
+
+/** A change of a methodology that leaves history as it is. */
+export const Amendment = z
+  .strictObject({
+    effective_from: IsoDate.meta({
+      label: 'Effective from',
+      help: 'The first review on or after this date follows the new text; reviews before it follow the text before.',
+    }),
+    announced: IsoDate.optional().meta({ label: 'Announced', help: 'When clients were informed.' }),
+    reason: z.string().min(1).max(2_000).optional().meta({ label: 'Reason', help: 'Free text.', format: 'prose' }),
+    rebalance: z.boolean().optional().meta({
+      label: 'Rebalance',
+      help: 'Rebalances on the first session on or after the date instead of waiting for the next review.',
+    }),
+    changes: z.record(z.string(), z.unknown()).meta({
+      label: 'Changes',
+      description: `JSON merge patch (RFC 7396) of the document: its members ${AMENDABLE.join(', ')}; arrays are replaced whole.`,
+    }),
+  })
+  .meta({ id: 'Amendment' });
+export type Amendment = z.infer<typeof Amendment>;
+
+export const Amendments = z.array(Amendment).max(AMENDMENTS_MAX).meta({
+  label: 'Amendments',
+  description: 'Changes of the methodology by their dates, the earliest first: history before each stays as it is.',
+});

@@ -1,0 +1,21 @@
+import type { ErrorCode } from '../refusals/refusal.js';
+
+/** Parameters of paths and queries that name a document with a prefix: its kind, and the code of an absent one. */
+export const NAMED_DOCUMENTS = {
+  index_id: { kind: 'index', missing: 'INDEX_NOT_FOUND' },
+  strategy_id: { kind: 'strategy', missing: 'STRATEGY_NOT_FOUND' },
+  constraint_set_id: { kind: 'constraint-set', missing: 'CONSTRAINT_SET_NOT_FOUND' },
+  template_id: { kind: 'template', missing: 'TEMPLATE_NOT_FOUND' },
+  watchlist_id: { kind: 'watchlist', missing: 'WATCHLIST_NOT_FOUND' },
+  store_id: { kind: 'store', missing: 'STORE_NOT_FOUND' },
+  model_id: { kind: 'risk-model', missing: 'RISK_MODEL_NOT_FOUND' },
+} as const satisfies Readonly<Record<string, { readonly kind: string; readonly missing: ErrorCode }>>;
+
+/** Code of an absent document by its kind. */
+export const MISSING_CODES: ReadonlyMap<string, ErrorCode> = new Map(
+  Object.values(NAMED_DOCUMENTS).map(({ kind, missing }) => [kind, missing]),
+);
+
+/** Codes of the documents that parameters name. @param names of all parameters */
+export const missingCodesOf = (names: readonly string[]): readonly ErrorCode[] =>
+  Object.entries(NAMED_DOCUMENTS).flatMap(([name, { missing }]) => (names.includes(name) ? [missing] : []));

@@ -1,0 +1,125 @@
+import { z } from 'zod';
+import { NumberExpression } from '../datapoints/expressions/expression.js';
+import { Datapoint } from '../datapoints/field-request.js';
+
+export const GroupCap = z
+  .strictObject({
+    field: z.string().min(1).meta({ label: 'Grouped by', description: 'Reference column.' }),
+    cap: z.number().gt(0).max(1).meta({ label: 'Cap', description: 'Largest weight of a group.', unit: 'fraction' }),
+    groups: z
+      .array(z.string())
+      .nullable()
+      .default(null)
+      .meta({ label: 'Groups', description: 'Those that are capped; each of them unless given.' }),
+  })
+  .meta({ id: 'GroupCap' });
+export type GroupCap = z.infer<typeof GroupCap>;
+
+const fraction = z.number().gt(0).max(1);
+
+const SingleLadder = z
+  .strictObject({
+    above: fraction.meta({ description: 'Caps apply where any weight is above this.', unit: 'fraction' }),
+    to: fraction.meta({ description: 'Largest weight then.', unit: 'fraction' }),
+  })
+  .refine(({ above, to }) => to <= above, {
+    path: ['to'],
+    params: { finding: 'EMPTY_RANGE' },
+    error: 'is above `above`',
+  })
+  .meta({ id: 'SingleLadder' });
+
+const GroupLadder = z
+  .strictObject({
+    each_above: fraction.meta({
+      description: 'Weights above this count together; the others are capped at it.',
+      unit: 'fraction',
+    }),
+    together_above: fraction.meta({ description: 'Caps apply where they exceed this together.', unit: 'fraction' }),
+    to: fraction.meta({ description: 'Their weight together then.', unit: 'fraction' }),
+  })
+  .refine(({ together_above: above, to }) => to <= above, {
+    path: ['to'],
+    params: { finding: 'EMPTY_RANGE' },
+    error: 'is above `together_above`',
+  })
+  .meta({ id: 'GroupLadder' });
+
+export const LadderCaps = z
+  .strictObject({
+    single: SingleLadder.optional().meta({ label: 'Single weights', description: 'First stage.' }),
+    group: GroupLadder.optional().meta({ label: 'Large weights together', description: 'Second stage.' }),
+  })
+  .refine(({ single, group }) => single !== undefined || group !== undefined, {
+    path: ['single'],
+    params: { finding: 'REQUIRED' },
+    error: 'or `group` is required',
+  })
+  .meta({ id: 'LadderCaps' });
+export type LadderCaps = z.infer<typeof LadderCaps>;
+
+/** Reviews over which a change is phased in: five years of monthly ones. */
+const STEPS_MAX = 60;
+
+const expression = z.union([z.string().min(1).max(64), Datapoint, NumberExpression]);
+
+export const PhaseIn = z
+  .strictObject({
+    field: expression.meta({
+      label: 'Field',
+      help: 'Datapoint or expression that multiplies the raw weights, such as FREE_FLOAT.',
+      ref: 'Datapoint',
+      format: 'expression',
+    }),
+    steps: z.int().min(1).max(STEPS_MAX).meta({
+      label: 'Steps',
+      help: 'Reviews over which a change of the field is phased in, in equal steps.',
+      unit: 'reviews',
+    }),
+  })
+  .meta({ id: 'PhaseIn' });
+export type PhaseIn = z.infer<typeof PhaseIn>;
+
+export const WeightingSpec = z
+  .strictObject({
+    type: z.string().min(1).meta({ description: 'Weighting class; see /indices/rule-types.' }),
+    params: z.record(z.string(), z.unknown()).default({}),
+    cap: z
+      .union([fraction, z.string().min(1).max(64), Datapoint, NumberExpression])
+      .nullable()
+      .default(null)
+      .meta({
+        label: 'Cap',
+        help: 'Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none.',
+        unit: 'fraction',
+        ref: 'Datapoint',
+        format: 'expression',
+      }),
+    floor: z
+      .number()
+      .min(0)
+      .max(1)
+      .nullable()
+      .default(null)
+      .meta({ label: 'Floor', help: 'Least weight of a name; none unless given.', unit: 'fraction' }),
+    group_caps: z.array(GroupCap).max(100).default([]).meta({
+      label: 'Caps of groups',
+      help: 'Largest weights of groups.',
+    }),
+    cap_by: z.string().min(1).max(64).optional().meta({
+      label: 'Cap by',
+      help: 'Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.',
+    }),
+    ladder_caps: LadderCaps.optional().meta({
+      label: 'Caps in stages',
+      help: 'Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.',
+      ref: 'LadderCaps',
+    }),
+    phase_in: PhaseIn.optional().meta({
+      label: 'Phase-in',
+      help: 'Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.',
+      ref: 'PhaseIn',
+    }),
+  })
+  .meta({ id: 'WeightingSpec' });
+export type WeightingSpec = z.infer<typeof WeightingSpec>;

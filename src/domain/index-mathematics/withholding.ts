@@ -1,0 +1,106 @@
+import { formatDay, type Day } from '../time/days.js';
+import type { MarketData, ReferenceValue } from '../market/market-data.js';
+import { isBlank, referenceSpells, spellAt } from '../market/reference-spells.js';
+import { compareText } from '../refusals/findings.js';
+import { Refusal } from '../refusals/refusal.js';
+
+/** Fraction of ordinary dividends that is withheld: one for all securities, or one for each value of a field. */
+export type WithholdingTax = number | WithholdingRates;
+
+export interface WithholdingRates {
+  /** Reference column, such as the country of a security. */
+  readonly field: string;
+  /** Fractions by value of the field. */
+  readonly rates: Readonly<Record<string, number>>;
+  /** Fraction of a security whose value has no rate of its own. */
+  readonly default?: number | undefined;
+}
+
+/** Whether anything can be withheld. */
+export function isTaxed(tax: WithholdingTax): boolean {
+  return tax !== 0;
+}
+
+/**
+ * Fraction that is withheld from what a security pays on a day, NaN where its value has no rate.
+ * @cost O(rows of the column) the first time
+ */
+export function withheldIn(market: MarketData, tax: WithholdingTax): (identifier: string, day: Day) => number {
+  if (typeof tax === 'number') return () => tax;
+  const spells = referenceSpells(market, tax.field);
+  const columnOf = columnsOf(market);
+  return (identifier, day) => {
+    const column = columnOf.get(identifier);
+    return rateOf(column === undefined ? null : spellAt(spells[column]!, day), tax);
+  };
+}
+
+/** The fraction of a value of the field, NaN without one. */
+function rateOf(value: ReferenceValue, { rates, default: others = Number.NaN }: WithholdingRates): number {
+  if (isBlank(value)) return others;
+  const key = String(value);
+  return Object.hasOwn(rates, key) ? rates[key]! : others;
+}
+
+const known = new WeakMap<MarketData, ReadonlyMap<string, number>>();
+
+function columnsOf(market: MarketData): ReadonlyMap<string, number> {
+  const columns = known.get(market) ?? new Map(market.identifiers.map((identifier, column) => [identifier, column]));
+  known.set(market, columns);
+  return columns;
+}
+
+export interface TaxedSecurities {
+  /** Columns of the market. */
+  readonly columns: Iterable<number>;
+  /** First and last day; none for all of history. */
+  readonly from?: Day;
+  readonly to?: Day;
+}
+
+/** Values of securities that have no rate, ascending; null stands for a security without a value. */
+export function valuesWithoutRate(
+  market: MarketData,
+  tax: WithholdingTax,
+  { columns, from = -Infinity, to = Infinity }: TaxedSecurities,
+): (string | null)[] {
+  if (typeof tax === 'number' || tax.default !== undefined) return [];
+  const spells = referenceSpells(market, tax.field);
+  const taxed = new Set(columns);
+  const values = new Set<string | null>();
+  const add = (value: ReferenceValue): void => {
+    if (Number.isNaN(rateOf(value, tax))) values.add(isBlank(value) ? null : String(value));
+  };
+  for (const column of taxed) {
+    const own = spells[column]!;
+    if (own.length === 0) add(null);
+    for (const [k, spell] of own.entries())
+      if (spell.from <= to && (own[k + 1]?.from ?? Infinity) > from) add(spell.value);
+  }
+  // A dividend may be paid before the first value of its security begins.
+  const columnOf = columnsOf(market);
+  for (const { type, status, identifier, exDay } of market.actions) {
+    const column = columnOf.get(identifier);
+    if (type !== 'DIVIDEND' || status === 'cancelled' || column === undefined || !taxed.has(column)) continue;
+    if (exDay > from && exDay <= to) add(spellAt(spells[column]!, exDay));
+  }
+  return [...values].toSorted((a, b) => compareText(a ?? '', b ?? ''));
+}
+
+/**
+ * Looks for securities whose dividends cannot be taxed.
+ * @throws Refusal NO_RATE that lists the values without a rate
+ */
+export function requireWithholdingRates(market: MarketData, tax: WithholdingTax, of: TaxedSecurities): void {
+  const values = valuesWithoutRate(market, tax, of);
+  if (typeof tax === 'number' || values.length === 0) return;
+  const within =
+    of.from === undefined || of.to === undefined ? '' : ` from ${formatDay(of.from)} to ${formatDay(of.to)}`;
+  throw new Refusal('NO_RATE', `${withoutRate(tax, values)}${within}.`, { field: tax.field, values });
+}
+
+/** A sentence about values without a rate, its full stop apart. */
+export function withoutRate({ field }: WithholdingRates, values: readonly (string | null)[]): string {
+  const shown = values.map((value) => value ?? '(no value)').join(', ');
+  return `withholding_tax has no rate and no default for ${values.length} value${values.length === 1 ? '' : 's'} of ${field}: ${shown}`;
+}

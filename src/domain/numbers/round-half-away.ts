@@ -1,0 +1,17 @@
+/**
+ * Rounds to a number of decimals, a half away from zero. Halves are those of the shortest decimal that names the number:
+ * 1.005 is 1.01 to two decimals.
+ * @param decimals 0 to 15
+ */
+export function roundHalfAway(value: number, decimals: number): number {
+  if (!Number.isFinite(value)) return value;
+  const magnitude = Math.abs(value);
+  const rounded = shifted(Math.round(shifted(magnitude, decimals)), -decimals);
+  return value < 0 ? 0 - rounded : rounded;
+}
+
+/** A number times a power of ten, by its decimal digits. */
+function shifted(value: number, by: number): number {
+  const [digits, exponent = '0'] = String(value).split('e');
+  return Number(`${digits}e${Number(exponent) + by}`);
+}

@@ -1,0 +1,69 @@
+import type { Composer } from '../books/compositions.js';
+import { asDecided } from '../books/compositions.js';
+import { isBoundPath, valueOnPath } from '../constraints/bound-path.js';
+import { findConstraintClass } from '../constraints/catalogue.js';
+import type { MeasuredPortfolio } from '../constraints/constraint-class.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
+import type { CrossSections } from '../datapoints/cross-section.js';
+import { requested } from '../datapoints/field-use.js';
+import type { IndexWeights } from '../datapoints/expression-section.js';
+import { Refusal } from '../refusals/refusal.js';
+import { dayFrom, formatDay, type Day } from '../time/days.js';
+
+export interface PathsInput {
+  readonly composer: Composer;
+  readonly parentId: string;
+  readonly datapoints: () => CrossSections;
+  readonly indexWeights: (indexId: string, session: number) => IndexWeights | null;
+  /** Of the decision. */
+  readonly day: Day;
+  /** Base date of the index. */
+  readonly baseDay: Day;
+}
+
+/** Whether a bound of a row follows a path. */
+export const followsPath = ({ params }: ConstraintRow): boolean => Object.values(params).some(isBoundPath);
+
+/** Base dates of the bounds of rows. */
+export function pathDates(rows: readonly ConstraintRow[]): Day[] {
+  return rows.flatMap(({ params }) =>
+    Object.values(params).flatMap((bound) =>
+      isBoundPath(bound) && typeof bound.base === 'string' ? [dayFrom(bound.base)] : [],
+    ),
+  );
+}
+
+/**
+ * Rows whose bounds along a path are the numbers that these have on the day of a decision.
+ * @throws Refusal NO_DATA_AT_DATE where the source index has no review on or before a base date
+ */
+export function withPathValues(rows: readonly ConstraintRow[], input: PathsInput): readonly ConstraintRow[] {
+  if (!rows.some(followsPath)) return rows;
+  return rows.map((row) => (followsPath(row) ? rowOnPath(row, input) : row));
+}
+
+function rowOnPath(row: ConstraintRow, input: PathsInput): ConstraintRow {
+  const { day, baseDay } = input;
+  const entry = findConstraintClass(row.type)!; // Documents are validated.
+  const parsed = entry.params.parse(row.params);
+  const valueAt = (base: Day): number => entry.measureOf!(parsed, parentAt(base, input)); // Classes with paths have one.
+  const params = Object.entries(parsed).map(([name, value]): [string, unknown] => [
+    name,
+    isBoundPath(value) ? valueOnPath(value, { day, baseDay, valueAt }) : value,
+  ]);
+  return { ...row, params: { ...row.params, ...Object.fromEntries(params.filter(([name]) => name in row.params)) } };
+}
+
+/** The source index as its review on or before a day decided it, on the datapoints of that decision. */
+function parentAt(day: Day, { composer, parentId, datapoints, indexWeights }: PathsInput): MeasuredPortfolio {
+  const review = composer.decidedOn(parentId, composer.market(parentId).sessionAt(day));
+  if (review === undefined) {
+    const message = `The index ${parentId} has no review on or before ${formatDay(day)}, the base of a bound.`;
+    throw new Refusal('NO_DATA_AT_DATE', message, { index_id: parentId, date: formatDay(day) });
+  }
+  const { columns, weights } = asDecided(review);
+  const cross = datapoints()
+    .at(review.decision, columns)
+    .given({ incumbents: null, indexWeights: (id) => indexWeights(id, review.decision) });
+  return { weights, numbers: (field) => cross.numbers(requested(field), columns) };
+}

@@ -1,0 +1,93 @@
+import type { LadderCaps } from '../documents/weighting-spec.js';
+import { applyCaps, capped, type Capped } from './capping.js';
+import { TOLERANCE, type CapInfeasible } from './solve-grouping.js';
+
+export interface LadderInput {
+  /** Raw weights, positive, summing to 1, [n]. */
+  readonly raw: Float64Array;
+  /** Group of each security whose weights are limited together, [n]; null where each is by itself. */
+  readonly groupOf: Int32Array | null;
+  readonly ladder: LadderCaps;
+}
+
+/**
+ * Weights after caps in stages. First, where any weight is above `single.above`, no weight is above `single.to`. Then,
+ * where the weights above `group.each_above` exceed `group.together_above`, they are scaled to `group.to` together, and
+ * the others take what they leave in proportion, each at most `group.each_above`.
+ * @cost O(n log n)
+ */
+export function applyLadder({ raw, groupOf, ladder }: LadderInput): Capped | CapInfeasible {
+  const before = groupOf === null ? raw : summed(raw, groupOf);
+  const first = ladder.single === undefined ? before : firstStage(before, ladder.single);
+  if ('kind' in first) return first;
+  const second = ladder.group === undefined ? first : secondStage(first, ladder.group);
+  if ('kind' in second) return second;
+  const scales = second.map((weight, unit) => weight / before[unit]!);
+  const scaleOf = (position: number): number => scales[groupOf === null ? position : groupOf[position]!]!;
+  const isUnmoved = second === before;
+  const weights = isUnmoved ? raw.slice() : raw.map((weight, position) => weight * scaleOf(position));
+  const reduced = isUnmoved
+    ? []
+    : Array.from(raw.keys()).filter((position) => weights[position]! < raw[position]! - TOLERANCE);
+  return capped({ raw, weights, scaleOf, floor: 0, cap: largestAfter(ladder), reduced, rounds: [] });
+}
+
+/** The largest weight that the stages leave. */
+function largestAfter({ single }: LadderCaps): number | null {
+  return single === undefined ? null : single.above;
+}
+
+function summed(raw: Float64Array, groupOf: Int32Array): Float64Array {
+  const sums = new Float64Array(groupOf.reduce((most, group) => Math.max(most, group + 1), 0));
+  for (let i = 0; i < raw.length; i++) sums[groupOf[i]!]! += raw[i]!;
+  return sums;
+}
+
+type Stage = Float64Array | CapInfeasible;
+
+function firstStage(weights: Float64Array, { above, to }: NonNullable<LadderCaps['single']>): Stage {
+  if (weights.every((weight) => weight <= above + TOLERANCE)) return weights;
+  return upTo(weights, { cap: to, total: 1, what: `weights of at most ${to}` });
+}
+
+function secondStage(
+  weights: Float64Array,
+  { each_above: each, together_above: together, to }: NonNullable<LadderCaps['group']>,
+): Stage {
+  const isLarge = (weight: number): boolean => weight > each + TOLERANCE;
+  const large = weights.filter(isLarge).reduce((sum, weight) => sum + weight, 0);
+  if (large <= together + TOLERANCE) return weights;
+  const others = upTo(
+    weights.filter((weight) => !isLarge(weight)),
+    {
+      cap: each,
+      total: 1 - to,
+      what: `weights of at most ${each} beside those that are ${to} together`,
+    },
+  );
+  if ('kind' in others) return others;
+  let next = 0;
+  return weights.map((weight) => (isLarge(weight) ? (weight * to) / large : others[next++]!));
+}
+
+interface Share {
+  readonly cap: number;
+  /** Sum that the weights are scaled to. */
+  readonly total: number;
+  readonly what: string;
+}
+
+/** Weights scaled to a sum, none above a cap. */
+function upTo(weights: Float64Array, { cap, total, what }: Share): Stage {
+  const reach = weights.length * cap;
+  if (reach < total - TOLERANCE)
+    return {
+      kind: 'infeasible',
+      message: `${weights.length} ${what} reach only ${reach} of the weight of ${total} that is needed.`,
+      stated: 'ladder_caps',
+    };
+  if (weights.length === 0) return weights;
+  const sum = weights.reduce((all, weight) => all + weight, 0);
+  const shares = applyCaps({ raw: weights.map((weight) => weight / sum), cap: cap / total, floor: null, groups: [] });
+  return shares.kind === 'infeasible' ? shares : shares.weights.map((share) => share * total);
+}

@@ -1,0 +1,112 @@
+import type { WeightingSpec } from '../documents/weighting-spec.js';
+import type { CrossSection } from '../datapoints/cross-section.js';
+import type { BoundGroupCap, BoundPipeline } from './bound-pipeline.js';
+import { applyCaps, type Capped } from './capping.js';
+import type { CapInfeasible, GroupCaps } from './solve-grouping.js';
+import type { Choice } from './choose.js';
+import { applyLadder } from './ladder-caps.js';
+
+export interface LimitInput {
+  readonly weighting: WeightingSpec;
+  readonly pipeline: Pick<BoundPipeline, 'groupCaps' | 'capBy'>;
+  readonly cross: CrossSection;
+  /** Constituents, ascending, [n]. */
+  readonly columns: Int32Array;
+  /** Raw weights, summing to 1, [n]. */
+  readonly raw: Float64Array;
+  /** Cap of each constituent by expression, [n]; null where the weighting states a number or none. */
+  readonly capOf: Float64Array | null;
+}
+
+/** Weights after the caps, the floor and the caps in stages of a weighting. */
+export function limitWeights({ weighting, pipeline, cross, columns, raw, capOf }: LimitInput): Capped | CapInfeasible {
+  const { cap, floor, ladder_caps: ladder } = weighting;
+  const groupOf = pipeline.capBy === null ? null : ownGroups(cross, pipeline.capBy.field, columns);
+  if (ladder !== undefined) return applyLadder({ raw, groupOf, ladder });
+  const groups = groupCapsOf(pipeline.groupCaps, cross, columns);
+  const single = typeof cap === 'number' ? cap : null;
+  if (groupOf === null && capOf === null) return applyCaps({ raw, cap: single, floor, groups });
+  if (groupOf === null) {
+    const own: GroupCaps = { groupOf: Int32Array.from(raw.keys()), caps: capOf!, stated: 'cap' };
+    return withLargest(applyCaps({ raw, cap: null, floor, groups: [own, ...groups] }), own.caps);
+  }
+  if (single === null && capOf === null) return applyCaps({ raw, cap: null, floor, groups });
+  const own: GroupCaps = { groupOf, caps: capsByGroup(groupOf, capOf, single), stated: 'cap' };
+  return withLargest(applyCaps({ raw, cap: null, floor, groups: [own, ...groups] }), own.caps);
+}
+
+/** An outcome with the largest of the caps as its effective one. */
+function withLargest(outcome: Capped | CapInfeasible, caps: Float64Array): Capped | CapInfeasible {
+  if (outcome.kind === 'infeasible') return outcome;
+  return { ...outcome, cap: caps.reduce((most, cap) => Math.max(most, cap), 0) };
+}
+
+/** The cap of each group: the number, at least one over the number of groups; or the least of the caps of its members. */
+function capsByGroup(groupOf: Int32Array, capOf: Float64Array | null, single: number | null): Float64Array {
+  const count = groupOf.reduce((most, group) => Math.max(most, group + 1), 0);
+  if (capOf === null) return new Float64Array(count).fill(Math.max(single!, 1 / count));
+  const caps = new Float64Array(count).fill(1);
+  groupOf.forEach((group, i) => (caps[group] = Math.min(caps[group]!, capOf[i]!)));
+  return caps;
+}
+
+type Field = NonNullable<BoundPipeline['capBy']>['field'];
+
+/** The group of each security, in the order in which they are first met; one without a value is a group of its own, [n]. */
+function ownGroups(cross: CrossSection, field: Field, columns: Int32Array): Int32Array {
+  const { of, names } = cross.groups(field, columns);
+  const positions = new Map<number, number>();
+  let count = 0;
+  return Int32Array.from(of, (group) => {
+    if (names[group] === null) return count++;
+    const known = positions.get(group) ?? count++;
+    positions.set(group, known);
+    return known;
+  });
+}
+
+/** Caps of each grouping over the names held; names whose group is missing form one group of their own. */
+function groupCapsOf(groupCaps: readonly BoundGroupCap[], cross: CrossSection, columns: Int32Array): GroupCaps[] {
+  return groupCaps.map(({ use, cap, groups }) => {
+    const wanted = groups === null ? null : new Set<string | null>(groups);
+    const { of, names } = cross.groups(use.field, columns);
+    const positions = new Map<number, number>();
+    const groupOfName = of.map((group) => {
+      if (wanted !== null && !wanted.has(names[group]!)) return -1;
+      const known = positions.get(group) ?? positions.size;
+      positions.set(group, known);
+      return known;
+    });
+    return { groupOf: groupOfName, caps: new Float64Array(positions.size).fill(cap), stated: 'group_caps' };
+  });
+}
+
+interface CapsToApply extends Pick<Choice, 'columns' | 'unweighted' | 'uncapped'> {
+  /** As `LimitInput` has it. */
+  readonly capOf: Float64Array | null;
+  /** Constituents whose cap has no value. */
+  readonly uncappedNames: Int32Array;
+}
+
+/** Constituents of a choice with their caps by expression: those whose cap is 0 or less are not held. */
+export function withoutZeroCaps(
+  { cross, columns, unweighted, uncapped }: Choice,
+  { cap }: Pick<BoundPipeline, 'cap'>,
+): CapsToApply {
+  if (cap === null) return { columns, unweighted, uncapped, capOf: null, uncappedNames: new Int32Array(0) };
+  const values = cross.numbers(cap.field, columns);
+  const isHeld = (_: unknown, i: number): boolean => !(values[i]! <= 0);
+  const capOf = values.filter(isHeld).map((value) => (Number.isNaN(value) ? 1 : Math.min(value, 1)));
+  const uncappedNames = columns.filter((_, i) => Number.isNaN(values[i]!));
+  if (capOf.length === columns.length) return { columns, unweighted, uncapped, capOf, uncappedNames };
+  const raw = uncapped.filter(isHeld);
+  const sum = raw.reduce((total, weight) => total + weight, 0);
+  const left = columns.filter((column, i) => !isHeld(column, i));
+  return {
+    columns: columns.filter(isHeld),
+    unweighted: Int32Array.from([...unweighted, ...left]).sort(),
+    uncapped: raw.map((weight) => weight / sum),
+    capOf,
+    uncappedNames,
+  };
+}

@@ -1,0 +1,47 @@
+import { dayFrom } from '../time/days.js';
+import type { RuleDocument } from '../documents/index-document.js';
+import type { SessionMarket } from '../market/session-market.js';
+import { rebalanceDates } from '../schedule/schedule.js';
+
+/** Terms of a document that say when its reviews are. */
+export type ReviewTerms = Pick<RuleDocument, 'rebalance' | 'base_date'>;
+
+/**
+ * Sessions on which the latest scheduled reviews of an index are decided, up to a session: the latest first, at most
+ * `count`. None is before the first session of the market.
+ */
+export function latestReviews(
+  { rebalance, base_date }: ReviewTerms,
+  sm: Pick<SessionMarket, 'sessions' | 'calendar' | 'sessionAt'>,
+  { session, count }: { readonly session: number; readonly count: number },
+): number[] {
+  const { sessions, calendar } = sm;
+  const to = sessions[Math.min(session + rebalance.effective_lag, sessions.length - 1)]!;
+  const dates = rebalanceDates({ rebalance, calendar, baseDay: dayFrom(base_date), from: sessions[0]!, to });
+  const reviews: number[] = [];
+  for (let i = dates.length - 1; i >= 0 && reviews.length < count; i--) {
+    const decided = sm.sessionAt(dates[i]!.decision);
+    if (decided >= 0 && decided <= session) reviews.push(decided);
+  }
+  return reviews;
+}
+
+/**
+ * Values whose changes are phased in: the mean over the latest reviews. A review without a value counts as the next one
+ * after it, so that a security enters with its whole value.
+ * @param atReviews Values at the latest reviews, the latest first, [n] each.
+ * @param today Values at the decision, [n].
+ * @param steps Reviews of a phase; those before the first count as it.
+ */
+export function phasedIn(atReviews: readonly Float64Array[], today: Float64Array, steps: number): Float64Array {
+  return today.map((now, i) => {
+    let value = now;
+    let sum = 0;
+    for (let k = 0; k < steps; k++) {
+      const own = atReviews[k]?.[i] ?? NaN;
+      if (!Number.isNaN(own)) value = own;
+      sum += value;
+    }
+    return sum / steps;
+  });
+}

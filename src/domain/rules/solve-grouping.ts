@@ -1,0 +1,158 @@
+/** Slack of a cap: a weight this much above it is at it. */
+export const TOLERANCE = 1e-12;
+
+/** Caps on one way of grouping the names. */
+export interface GroupCaps {
+  /** Group of each name, -1 for a name in no capped group, [n]. */
+  readonly groupOf: Int32Array;
+  /** Largest weight of each group. */
+  readonly caps: Float64Array;
+  /** Member of the weighting that states them; group_caps unless given. */
+  readonly stated?: CapMember;
+}
+
+/** Members of a weighting that limit weights. */
+export type CapMember = 'cap' | 'group_caps' | 'ladder_caps';
+
+export interface CapInfeasible {
+  readonly kind: 'infeasible';
+  /** The contradiction in one sentence, with both numbers. */
+  readonly message: string;
+  readonly stated: CapMember;
+}
+
+export interface Limits {
+  readonly floor: number;
+  readonly cap: number;
+}
+
+/**
+ * The unique scale at which clipped weights have a given sum, found exactly between two breakpoints.
+ * The caller has made sure that n floor <= total <= n cap.
+ */
+export function scaleFor(raw: Float64Array, { floor, cap, total }: Limits & { readonly total: number }): number {
+  const breakpoints = new Float64Array(raw.length * 2);
+  for (let i = 0; i < raw.length; i++) {
+    breakpoints[2 * i] = floor / raw[i]!;
+    breakpoints[2 * i + 1] = cap / raw[i]!;
+  }
+  breakpoints.sort();
+  const sumAt = (scale: number): number => {
+    let sum = 0;
+    for (let i = 0; i < raw.length; i++) sum += Math.min(cap, Math.max(floor, raw[i]! * scale));
+    return sum;
+  };
+  let low = 0;
+  let high = breakpoints.length - 1;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (sumAt(breakpoints[middle]!) < total) low = middle + 1;
+    else high = middle;
+  }
+  const above = breakpoints[low]!;
+  const below = low === 0 ? 0 : breakpoints[low - 1]!;
+  const inside = (below + above) / 2; // which names move between the two breakpoints
+  let fixed = 0;
+  let moving = 0;
+  for (let i = 0; i < raw.length; i++) {
+    const weight = raw[i]! * inside;
+    if (weight <= floor) fixed += floor;
+    else if (weight >= cap) fixed += cap;
+    else moving += raw[i]!;
+  }
+  return moving === 0 ? above : (total - fixed) / moving;
+}
+
+export function clipped(raw: Float64Array, scale: number, { floor, cap }: Limits): Float64Array {
+  return raw.map((weight) => Math.min(cap, Math.max(floor, weight * scale)));
+}
+
+/** Raw weights times the multipliers of every grouping but one. */
+export function underOthers(
+  raw: Float64Array,
+  groups: readonly GroupCaps[],
+  multipliers: readonly Float64Array[],
+  except: number,
+): Float64Array {
+  const scaled = raw.slice();
+  groups.forEach(({ groupOf }, k) => {
+    if (k === except) return;
+    for (let i = 0; i < scaled.length; i++) if (groupOf[i]! >= 0) scaled[i]! *= multipliers[k]![groupOf[i]!]!;
+  });
+  return scaled;
+}
+
+export interface SolvedGrouping {
+  readonly kind: 'solved';
+  readonly lambda: number;
+  readonly multipliers: Float64Array;
+}
+
+/**
+ * The one lambda at which groups, each held to its cap, sum to 1; a group at its cap has a scale of its own below
+ * lambda.
+ */
+export function solveGrouping(
+  raw: Float64Array,
+  { groupOf, caps, stated = 'group_caps' }: GroupCaps,
+  limits: Limits,
+): SolvedGrouping | CapInfeasible {
+  const members = membersOf(groupOf, caps.length);
+  const reach = (group: number): number => Math.min(caps[group]!, members[group]!.length * limits.cap);
+  const free = raw.filter((_, i) => groupOf[i]! < 0);
+  const reachable = members.reduce((sum, _, group) => sum + reach(group), 0) + free.length * limits.cap;
+  if (reachable < 1 - TOLERANCE)
+    return {
+      kind: 'infeasible',
+      message: `The ${stated === 'cap' ? 'caps' : 'group caps'} reach only ${reachable} of the weight of 1 that is needed.`,
+      stated,
+    };
+  const parts = members.map((positions) => Float64Array.from(positions, (i) => raw[i]!));
+  const starved = parts.findIndex((part, group) => part.length * limits.floor > caps[group]! + TOLERANCE);
+  if (starved >= 0)
+    return {
+      kind: 'infeasible',
+      message: `${parts[starved]!.length} names of at least ${limits.floor} exceed their group's cap of ${caps[starved]!}.`,
+      stated,
+    };
+  // Groups at their cap are found one by one: fixing one raises lambda, so none is ever released.
+  const fixed = new Uint8Array(caps.length);
+  for (;;) {
+    const open = raw.filter((_, i) => groupOf[i]! < 0 || fixed[groupOf[i]!] === 0);
+    const rest = 1 - members.reduce((sum, _, group) => sum + (fixed[group] === 1 ? caps[group]! : 0), 0);
+    const scales = parts.map((part, group) =>
+      fixed[group] === 1 ? scaleFor(part, { ...limits, total: caps[group]! }) : 0,
+    );
+    const lambda =
+      open.length === 0
+        ? Math.max(...scales)
+        : scaleFor(open, {
+            ...limits,
+            total: Math.min(Math.max(rest, open.length * limits.floor), open.length * limits.cap),
+          });
+    const over = parts.flatMap((part, group) =>
+      fixed[group] === 0 && part.length > 0 && weightAt(part, lambda, limits) > caps[group]! + TOLERANCE / 10
+        ? [group]
+        : [],
+    );
+    if (over.length === 0)
+      return {
+        kind: 'solved',
+        lambda,
+        multipliers: Float64Array.from(scales, (scale, group) => (fixed[group] === 1 ? scale / lambda : 1)),
+      };
+    for (const group of over) fixed[group] = 1;
+  }
+}
+
+function membersOf(groupOf: Int32Array, groups: number): number[][] {
+  const members = Array.from({ length: groups }, (): number[] => []);
+  groupOf.forEach((group, i) => {
+    if (group >= 0) members[group]!.push(i);
+  });
+  return members;
+}
+
+function weightAt(part: Float64Array, lambda: number, limits: Limits): number {
+  return clipped(part, lambda, limits).reduce((sum, weight) => sum + weight, 0);
+}

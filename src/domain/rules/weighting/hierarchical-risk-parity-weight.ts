@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import {
+  hierarchicalRiskParityWeights,
+  LINKAGES,
+  TREE_DISTANCES,
+  type HierarchyTerms,
+} from '#kernels/weighting/hierarchical-risk-parity.js';
+import { latest } from '../../datapoints/field-request.js';
+import { numeric } from '../../datapoints/field-use.js';
+import { LIMITS } from '../../refusals/limits.js';
+import { Refusal, type ErrorCode } from '../../refusals/refusal.js';
+import { modelCovariance } from '../../risk/stored-model.js';
+import { Id } from '../../schema/shape.js';
+import * as parameters from '../parameters.js';
+import { weightingClass, type Unweighed, type WeightingScope } from '../weighting-class.js';
+import { movingBlock } from './moving-block.js';
+import { estimateRisk, type RiskEstimate } from './risk-panel.js';
+import { solved } from './solved-weights.js';
+
+export const hierarchicalRiskParityWeight = weightingClass({
+  type: 'HierarchicalRiskParityWeight',
+  label: 'Hierarchical risk parity weight',
+  help: 'Orders securities by a tree of their correlations and splits the weight from the root down, each half against the variance of the other.',
+  params: z.strictObject({
+    window: parameters
+      .window(252)
+      .meta({ label: 'Window', help: 'Trailing returns behind the sample covariance.', unit: 'sessions' }),
+    linkage: z.enum(LINKAGES).default('single').meta({
+      label: 'Linkage',
+      help: 'Distance of two clusters: of their nearest members (single), of their farthest (complete), the mean of all pairs (average), or the growth of the variance within them (ward).',
+    }),
+    distance: z.enum(TREE_DISTANCES).default('columns').meta({
+      label: 'Distance',
+      help: 'Euclidean distance between columns of correlation distances, as published (columns), or the correlation distance itself.',
+    }),
+    risk_model: Id.nullable().default(null).meta({
+      label: 'Risk model',
+      help: 'Stored risk model whose covariance takes the place of the sample covariance. Default: the sample covariance.',
+      format: 'risk_model',
+    }),
+  }),
+  example: { type: 'HierarchicalRiskParityWeight', params: { window: 252, linkage: 'single', distance: 'columns' } },
+  behaviour(params) {
+    const { window, linkage, distance, risk_model: modelId } = params;
+    const by =
+      modelId === null ? `the sample covariance of ${window} returns` : `the covariance of the risk model ${modelId}`;
+    return {
+      reads: modelId === null ? [numeric(latest('RETURN', { aggregate: 'std', window }))] : [],
+      sentence: `Weigh constituents by hierarchical risk parity on ${by}: a tree by ${linkage} linkage of ${DISTANCE_WORDS[distance]}, then recursive bisection of its order of leaves by inverse-variance cluster variances.`,
+      formula: 'product of (1 - variance / (variance + variance of the other half)) from the root to the leaf',
+      weigh(scope) {
+        const { columns } = scope;
+        const most = LIMITS.MAX_HIERARCHY_SECURITIES;
+        if (columns.length > most) return tooMany(columns.length, most);
+        const risk = modelId === null ? sampleRisk(scope, window) : storedRisk(scope, modelId);
+        if (risk.kind === 'refused') return risk;
+        return split(risk, { linkage, distance }, columns.length);
+      },
+    };
+  },
+});
+
+const DISTANCE_WORDS: Readonly<Record<HierarchyTerms['distance'], string>> = {
+  columns: 'the Euclidean distance between columns of correlation distances',
+  correlation: 'the correlation distance',
+};
+
+function split(risk: RiskEstimate, terms: HierarchyTerms, count: number) {
+  const { covariance, positions } = movingBlock(risk);
+  const weights = new Float64Array(positions.length);
+  hierarchicalRiskParityWeights(covariance, terms, weights);
+  return solved({ weights, positions, count, covariance });
+}
+
+const sampleRisk = (scope: WeightingScope, window: number): RiskEstimate | Unweighed =>
+  estimateRisk(scope, { window, target: 'constant_correlation', intensity: 0 });
+
+/** What a stored model refuses holds the rebalance. */
+const MODEL_REFUSALS: ReadonlySet<ErrorCode> = new Set(['LOOK_AHEAD', 'MODEL_LACKS_NAMES']);
+
+function storedRisk(
+  { cross, columns, identifiers, riskModel }: WeightingScope,
+  modelId: string,
+): RiskEstimate | Unweighed {
+  const asked = { identifiers: Array.from(columns, (column) => identifiers[column]!), day: cross.day };
+  try {
+    const covariance = modelCovariance(riskModel(modelId), asked);
+    return { kind: 'estimated', positions: Int32Array.from(columns.keys()), covariance };
+  } catch (refusal) {
+    if (!(refusal instanceof Refusal) || !MODEL_REFUSALS.has(refusal.code)) throw refusal;
+    const code = refusal.code === 'LOOK_AHEAD' ? refusal.code : 'MODEL_LACKS_NAMES';
+    return { kind: 'refused', code, finding: { code, message: refusal.message, path: 'params.risk_model' } };
+  }
+}
+
+function tooMany(count: number, most: number): Unweighed {
+  const message = `Hierarchical risk parity is asked of ${count} securities; at most ${most} are accepted.`;
+  return { kind: 'refused', code: 'VALIDATION_FAILED', finding: { code: 'OUT_OF_RANGE', message, path: 'type' } };
+}

@@ -1,0 +1,61 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** A control group of one reading process. */
+export interface ReaderGroup {
+  readonly folder: string;
+  /** Removes it; called once its process has ended. */
+  close(): void;
+}
+
+/** Control groups below one that is delegated to the service. */
+export interface ReaderGroups {
+  open(): ReaderGroup;
+}
+
+const PREFIX = 'divisor-reader-';
+const CONTROLLERS = 'cgroup.subtree_control';
+
+/** A line of the shell that enters a group, whose folder is `$1`. */
+export const ENTER_GROUP = 'echo $$ > "$1/cgroup.procs" && shift';
+
+/**
+ * Prepares a control group of version 2 for groups of processes, each with a limit of all its memory: private, shared
+ * with the service, and cached files.
+ * @throws Error where it is none, or is not the service's to use
+ */
+export function openReaderGroups(parent: string, bytes: number, shell: string): ReaderGroups {
+  const controllers = readFileSync(join(parent, CONTROLLERS), 'utf8').split(/\s+/);
+  if (!controllers.includes('memory')) writeFileSync(join(parent, CONTROLLERS), '+memory');
+  for (const name of readdirSync(parent)) if (name.startsWith(PREFIX)) remove(join(parent, name));
+  let opened = 0;
+
+  function open(): ReaderGroup {
+    const folder = join(parent, `${PREFIX}${process.pid}-${(opened += 1)}`);
+    mkdirSync(folder);
+    try {
+      writeFileSync(join(folder, 'memory.max'), String(bytes));
+    } catch (failure) {
+      remove(folder);
+      throw failure;
+    }
+    return { folder, close: () => remove(folder) };
+  }
+
+  const group = open();
+  const { status, error } = spawnSync(shell, ['-c', ENTER_GROUP, shell, group.folder], { stdio: 'ignore' });
+  group.close();
+  if (status !== 0) throw error ?? new Error(`no process may enter a group of ${parent}`);
+  return { open };
+}
+
+/** Removes a group; one that still has processes stays until the next start. */
+function remove(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch (failure) {
+    const { code = '' } = failure as NodeJS.ErrnoException;
+    if (!['EBUSY', 'ENOENT', 'ENOTEMPTY'].includes(code)) throw failure;
+  }
+}

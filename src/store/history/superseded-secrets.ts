@@ -1,0 +1,55 @@
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import { withoutPassword } from '#domain/documents/dataset-document.js';
+import { SigningKey } from '#domain/documents/publication-document.js';
+import type { Subject, VersionDocument } from '#domain/documents/version-document.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { DocumentStore } from '../port.js';
+import { etagOfCanonical, headOf, versionId, versionOf } from './history.js';
+import { packContent } from './version-content.js';
+
+/** A signing key that was replaced: what it signed is verified by its public half. */
+export const withoutPrivateKey = (key: SigningKey): SigningKey => ({ ...key, private_key: '' });
+
+/**
+ * Erases what earlier releases left behind: passwords of sources in versions of data stores, and the private halves of
+ * signing keys that were replaced. A disk that is full is no reason not to start: the next start erases them.
+ * @cost one reading of the versions of data stores, of which there are few
+ */
+export async function eraseSupersededSecrets(documents: DocumentStore): Promise<void> {
+  try {
+    await eraseReplacedKeys(documents);
+    await erasePasswords(documents);
+  } catch (thrown) {
+    if (!(thrown instanceof Refusal && thrown.code === 'STORAGE_FULL')) throw thrown;
+  }
+}
+
+async function eraseReplacedKeys(documents: DocumentStore): Promise<void> {
+  const { documents: keys } = await documents.list('signing-key', (body) => SigningKey.safeParse(body).data);
+  const left = keys.filter((key) => key.valid_until !== null && key.private_key !== '');
+  if (left.length === 0) return;
+  await documents.transaction(async (tx) => {
+    for (const key of left) await tx.put('signing-key', key.key_id, withoutPrivateKey(key));
+  });
+}
+
+async function erasePasswords(documents: DocumentStore): Promise<void> {
+  for (const history of await documents.ids('history')) {
+    if (!history.startsWith('store/')) continue;
+    const subject: Subject = { kind: 'store', id: history.slice('store/'.length) };
+    const { latest, purged } = (await headOf(documents, subject))!; // It has a history.
+    for (let number = purged + 1; number <= latest; number++) await erasePassword(documents, subject, number);
+  }
+}
+
+/** Writes a version again without the password; the log of writes keeps the ETag that it had. */
+async function erasePassword(documents: DocumentStore, subject: Subject, number: number): Promise<void> {
+  const version = await versionOf(documents, subject, number);
+  if (typeof version !== 'object' || version.content === null) return; // A deletion, or damaged.
+  const declared = JSON.parse(version.content) as Readonly<Record<string, unknown>>; // What was stored of a store.
+  const { source } = declared;
+  if (typeof source !== 'string' || withoutPassword(source) === source) return;
+  const content = canonicalJson({ ...declared, source: withoutPassword(source) });
+  const body: VersionDocument = { ...version, content: await packContent(content), etag: etagOfCanonical(content) };
+  await documents.transaction((tx) => tx.put('version', versionId(subject, number), body));
+}

@@ -1,0 +1,209 @@
+import { runShareTerms } from '#domain/backtest/run-file/header.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
+import { adjustedClose, openingFactor, shareFactor } from '#domain/index-mathematics/adjusted-close.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { lastAtMost } from '#domain/numbers/search.js';
+import { roundHalfAway } from '#domain/numbers/round-half-away.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import { runEffects, type RunEffect } from '../run-effects.js';
+
+/** An index in index shares on one session: market value over divisor is its level. */
+export interface IndexFile {
+  /** Position of the session in the run. */
+  readonly at: number;
+  readonly day: Day;
+  readonly divisor: number;
+  /** Index shares, [H]; 0 of a security that is not held. */
+  readonly shares: Float64Array;
+  /** In the currency of each security, [H]. */
+  readonly price: Float64Array;
+  /** Exchange rates into the currency of the index, [H]. */
+  readonly fx: Float64Array;
+}
+
+/**
+ * An index at the close of a session: index shares and divisor of the session at its closes, before what happens at the
+ * close.
+ * @param asOf YYYY-MM-DD; the last session at or before it, of all where it is null
+ * @param market tells of spun-off securities; null where it is not served
+ * @throws Refusal NO_DATA_AT_DATE
+ */
+export function closingFile(columns: RunColumns, asOf: string | null, market: MarketData | null): IndexFile {
+  const run = readRun(columns);
+  const at = positionOf(run, asOf);
+  const close = { at, day: run.days[at]!, price: pricesAt(run, at), fx: ratesAt(run, at) };
+  if (at === 0 || !run.sharesAreKept) return { ...close, divisor: run.divisor[at]!, shares: sharesAfter(run, at) };
+  const { shares, divisor } = openedAt(run, at, market);
+  return { ...close, shares, divisor, price: valuedAt(run, { ...close, shares, divisor }) };
+}
+
+/**
+ * An index before a session opens: the closing file of the session before after its trades, and after the corporate
+ * actions of the session.
+ * @throws Refusal NO_DATA_AT_DATE for the first session, before which there is no index
+ */
+export function openingFile(columns: RunColumns, asOf: string | null, market: MarketData | null): IndexFile {
+  const run = readRun(columns);
+  const at = positionOf(run, asOf);
+  if (at > 0) return openedAt(run, at, market);
+  const first = formatDay(run.days[0]!);
+  throw new Refusal('NO_DATA_AT_DATE', `The index begins at the close of ${first}: it has no opening on that day.`);
+}
+
+interface ReadRun {
+  readonly columns: RunColumns;
+  readonly days: Int32Array;
+  /** Level, divisor and divisor before its rounding over that after it, of each session, [T]. */
+  readonly level: Float64Array;
+  readonly divisor: Float64Array;
+  readonly exact: Float64Array | null;
+  readonly effects: readonly RunEffect[];
+  /** Whether dividends leave index shares as they are. */
+  readonly sharesAreKept: boolean;
+}
+
+function readRun(columns: RunColumns): ReadRun {
+  const days = columns.i32('days');
+  const first = lastAtMost(columns.i32('indexDays'), days[0]!);
+  const ofIndex = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
+    columns.f64(block, first, first + days.length);
+  const sharesAreKept = columns.has('dividendPoints');
+  const blocks = VARIANT_BLOCKS[sharesAreKept && columns.has('levelPrice') ? 'price' : columns.header.variant];
+  return {
+    columns,
+    days,
+    level: ofIndex(blocks.level),
+    divisor: ofIndex(blocks.divisor),
+    exact: columns.has('exactDivisor') ? ofIndex('exactDivisor') : null,
+    effects: runEffects(columns),
+    sharesAreKept,
+  };
+}
+
+function positionOf({ days }: ReadRun, asOf: string | null): number {
+  const at = asOf === null ? days.length - 1 : lastAtMost(days, dayFrom(asOf));
+  if (at >= 0) return at;
+  const message = `${asOf} is before the first session of the run, ${formatDay(days[0]!)}.`;
+  throw new Refusal('NO_DATA_AT_DATE', message);
+}
+
+/** Index shares after a close with its trades. */
+function sharesAfter(run: ReadRun, at: number): Float64Array {
+  const { header } = run.columns;
+  const H = header.names.length;
+  const weights = run.columns.f64(header.has_index_weights ? 'indexWeights' : 'weights', at * H, (at + 1) * H);
+  const money = run.level[at]! * run.divisor[at]! * (run.exact?.[at] ?? 1);
+  const [price, fx] = [pricesAt(run, at), ratesAt(run, at)];
+  const decimals = header.rounding?.shares;
+  return weights.map((weight, i) => {
+    const shares = weight === 0 ? 0 : (weight * money) / (price[i]! * fx[i]!);
+    return decimals === undefined ? shares : roundHalfAway(shares, decimals);
+  });
+}
+
+/** The index after a close, and after the corporate actions of the session behind it. */
+function openedAt(run: ReadRun, at: number, market: MarketData | null): IndexFile {
+  const { header } = run.columns;
+  const terms = runShareTerms(header.treatment);
+  const [shares, price, fx] = [sharesAfter(run, at - 1), pricesAt(run, at - 1), ratesAt(run, at - 1)];
+  const before = worth(shares, price, fx);
+  let after = before;
+  const children = childrenOf(run, { at, shares }, market);
+  for (const { name, at: t, effect } of run.effects) {
+    if (t !== at || shares[name] === 0 || Number.isNaN(price[name]!)) continue;
+    const close = price[name]!;
+    after += shares[name]! * close * fx[name]! * (openingFactor(effect, close, terms) - 1);
+    const kept = shares[name]! * shareFactor(effect, close, terms);
+    shares[name] = rounded(kept, header.rounding?.shares);
+    after += (shares[name]! - kept) * adjustedClose(effect, close) * fx[name]!;
+    price[name] = adjustedClose(effect, close);
+  }
+  for (const [name, held] of children) {
+    shares[name] = held;
+    price[name] = 0;
+  }
+  const exact = (run.divisor[at - 1]! * after) / before;
+  const divisor = rounded(exact, after === before ? undefined : header.rounding?.divisor);
+  return { at, day: run.days[at]!, divisor, shares, price, fx };
+}
+
+const rounded = (value: number, decimals: number | undefined): number =>
+  decimals === undefined ? value : roundHalfAway(Number(value.toPrecision(13)), decimals);
+
+function worth(shares: Float64Array, price: Float64Array, fx: Float64Array): number {
+  return shares.reduce((sum, held, i) => (held === 0 ? sum : sum + held * price[i]! * fx[i]!), 0);
+}
+
+interface Opening {
+  readonly at: number;
+  /** After the close before, [H]. */
+  readonly shares: Float64Array;
+}
+
+/** Shares of securities that are spun off on a session and come to be held, by position of the security. */
+function childrenOf(
+  { columns, days }: ReadRun,
+  { at, shares }: Opening,
+  market: MarketData | null,
+): ReadonlyMap<number, number> {
+  const children = new Map<number, number>();
+  const { names, treatment } = columns.header;
+  if (market === null || treatment.spin_offs === 'ignore') return children;
+  const placeOf = new Map(names.map((name, place) => [name, place]));
+  for (const { type, status, identifier, related, exDay, value } of market.actions) {
+    if (type !== 'SPIN_OFF' || status === 'cancelled' || exDay <= days[at - 1]! || exDay > days[at]!) continue;
+    const parent = placeOf.get(identifier);
+    const child = related === null ? undefined : placeOf.get(related);
+    if (parent !== undefined && child !== undefined && shares[parent] !== 0)
+      children.set(child, shares[child]! + shares[parent]! * value);
+  }
+  return children;
+}
+
+/** Prices at which a session values what is held: those of securities that leave are what they bring. */
+function valuedAt(run: ReadRun, { at, shares, divisor, price, fx }: Omit<IndexFile, 'day'>): Float64Array {
+  const { columns } = run;
+  const { header } = columns;
+  const event = header.has_index_weights ? -1 : columns.i32('eventAt').indexOf(at);
+  if (event < 0) return price;
+  const H = header.names.length;
+  const before = columns.f64('before', event * H, (event + 1) * H);
+  const money = run.level[at]! * divisor;
+  return price.map((close, i) => {
+    if (shares[i] === 0 || before[i] === 0) return close;
+    const implied = (before[i]! * money) / (shares[i]! * fx[i]!);
+    return Math.abs(implied / close - 1) > OTHER_PRICE ? implied : close;
+  });
+}
+
+/** Relative difference from a close beyond which a security is valued at another price. */
+const OTHER_PRICE = 1e-9;
+
+/** Last closes at or before a session on its share basis, NaN where the run has seen none. */
+function pricesAt({ columns, effects }: ReadRun, at: number): Float64Array {
+  const H = columns.header.names.length;
+  const price = new Float64Array(H).fill(Number.NaN);
+  const seenAt = new Int32Array(H).fill(-1);
+  for (let t = at, missing = H; t >= 0 && missing > 0; t--) {
+    const closes = columns.f64('price', t * H, (t + 1) * H);
+    for (let i = 0; i < H; i++) {
+      if (seenAt[i]! >= 0 || Number.isNaN(closes[i]!)) continue;
+      price[i] = closes[i]!;
+      seenAt[i] = t;
+      missing--;
+    }
+  }
+  for (const { name, at: t, effect } of effects)
+    if (t <= at && seenAt[name]! >= 0 && t > seenAt[name]!) price[name] = adjustedClose(effect, price[name]!);
+  return price;
+}
+
+function ratesAt({ columns }: ReadRun, at: number): Float64Array {
+  const { names, foreign, dates } = columns.header;
+  const fx = new Float64Array(names.length).fill(1);
+  for (const [name, row] of Object.entries(foreign))
+    fx[Number(name)] = columns.f64('rates', row * dates + at, row * dates + at + 1)[0]!;
+  return fx;
+}

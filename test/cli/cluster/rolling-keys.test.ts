@@ -1,0 +1,77 @@
+import { resolve } from 'node:path';
+import { expect, test } from 'vitest';
+import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
+import { OLDER, openVersions } from './older-version.js';
+
+async function ask(at: string, key: string, method: string, path: string, body?: unknown) {
+  const answer = await fetch(`${at}${path}`, {
+    method,
+    headers: { 'x-api-key': key, 'content-type': 'application/json' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await answer.text();
+  return { status: answer.status, body: (text === '' ? {} : JSON.parse(text)) as Record<string, unknown> };
+}
+
+const keyIn = (said: string): string => /dvs_\w{12}_[\w-]{43}/.exec(said)![0];
+const listOf = (name: string) => ({ name, identifiers: ['A'] });
+
+test.skipIf(OLDER === undefined || !hasPostgresql)(
+  'beside release 0.2.0 limited keys are accepted by this release alone, and documents of each are those of the other',
+  async () => {
+    const { finished, listening, close } = await openVersions();
+    const older = resolve(OLDER!);
+    const create = async (folder: string, ...words: readonly string[]) => {
+      const { status, said } = await finished(folder, ['keys', 'create', '--scopes', 'read,write', ...words]);
+      expect([status, said]).toEqual([0, expect.stringContaining('dvs_')]);
+      return keyIn(said);
+    };
+    expect((await finished(older, ['migrate'])).status).toBe(0);
+    const before = await create(older, '--name', 'before');
+    const old = await listening(older, 'serve', 'old-front');
+    expect((await ask(old.url, before, 'PUT', '/data/watchlists/alpha-old', listOf('Old'))).status).toBe(200);
+    expect((await finished('.', ['migrate'])).status).toBe(0);
+    const front = await listening('.', 'serve', 'front');
+    const after = await create('.', '--name', 'after');
+    const limited = await create('.', '--name', 'limited', '--prefixes', 'alpha-');
+    const local = await create('.', '--name', 'local', '--from', '127.0.0.1');
+
+    // Whole keys of each release are keys of both.
+    for (const key of [before, after])
+      for (const { url } of [old, front])
+        await expect.poll(async () => (await ask(url, key, 'GET', '/data/watchlists')).status).toBe(200);
+    // Limited keys are accepted by the release that knows their limits.
+    for (const key of [limited, local]) {
+      expect((await ask(front.url, key, 'GET', '/data/watchlists')).status).toBe(200);
+      expect((await ask(old.url, key, 'GET', '/data/watchlists')).status).toBe(401);
+    }
+    expect((await ask(front.url, limited, 'PUT', '/data/watchlists/bravo-x', listOf('X'))).status).toBe(403);
+
+    // What one writes the other reads and writes again, by its number of versions.
+    const path = '/data/watchlists/alpha-old';
+    expect((await ask(front.url, limited, 'PUT', path, listOf('New'))).status).toBe(200);
+    await expect.poll(async () => (await ask(old.url, before, 'GET', path)).body['name']).toBe('New');
+    expect((await ask(old.url, before, 'PUT', path, listOf('Old again'))).status).toBe(200);
+    await expect.poll(async () => (await ask(front.url, after, 'GET', path)).body['name']).toBe('Old again');
+    const { body } = await ask(front.url, after, 'GET', `${path}/versions`);
+    expect(body).toMatchObject({
+      total: 3,
+      versions: [{ author: 'before' }, { author: 'limited' }, { author: 'before' }],
+    });
+    // The earlier release cannot read a version that names a key; it reports that and goes on.
+    expect((await ask(old.url, before, 'GET', `${path}/versions`)).body).toMatchObject({
+      error: { code: 'DOCUMENT_UNREADABLE', detail: { version: 2 } },
+    });
+
+    // A key that is revoked with one is refused by the other.
+    expect((await finished('.', ['keys', 'revoke', before.split('_')[1]!])).status).toBe(0);
+    for (const { url } of [old, front])
+      await expect.poll(async () => (await ask(url, before, 'GET', path)).status).toBe(401);
+    for (const { child, ended } of [old, front]) {
+      child.kill('SIGTERM');
+      expect(await ended).toBe(0);
+    }
+    expect(await finished('.', ['doctor'])).toMatchObject({ status: 0 });
+    await close();
+  },
+);

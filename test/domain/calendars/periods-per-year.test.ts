@@ -1,0 +1,102 @@
+import { expect, test } from 'vitest';
+import { performanceView } from '#views/performance-view.js';
+import { openColumns } from '#domain/backtest/run-file/read.js';
+import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { growthOf } from '#domain/index-mathematics/growth.js';
+import { securityTerms } from '#domain/index-mathematics/growth-terms.js';
+import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
+import { referenceEngine } from '#kernels/engines/reference.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { buildMarket } from '../backtest/market-builder.js';
+import { runOn } from '../backtest/random-run.js';
+
+const calendars = openCalendars();
+
+test('of all calendars those that trade every day have 365 sessions a year, the others 252', () => {
+  const daily = calendars.list().filter(({ code }) => periodsPerYear(calendars.get(code)!.sessions) === 365);
+  expect(daily.map(({ code }) => code)).toEqual(['24/7']);
+  expect(periodsPerYear(calendars.get('XNYS')!.sessions)).toBe(252);
+});
+
+test.each([
+  ['2024-03-04', 5, 252], // Monday to Friday.
+  ['2024-03-10', 5, 252], // Sunday to Thursday.
+  ['2024-03-08', 2, 252], // Friday and Saturday.
+  ['2024-03-08', 3, 365],
+  ['2024-03-09', 1, 252],
+])('%s and the days after it, %i in all, are a series of a year of %i sessions', (first, count, year) => {
+  expect(periodsPerYear(Array.from({ length: count }, (_, t) => dayFrom(first) + t))).toBe(year);
+});
+
+const SESSIONS = 60;
+const first = dayFrom('2024-03-01');
+const dates = Array.from({ length: SESSIONS }, (_, t) => formatDay(first + t));
+const close = {
+  A: dates.map((_, t) => 100 + 9 * Math.sin(t)),
+  B: dates.map((_, t) => 50 + 4 * Math.cos(2 * t)),
+};
+const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+const variance = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + (value - mean(values)) ** 2, 0) / (values.length - 1);
+
+/** A run on a calendar, its market with the dates that the calendar has. */
+function ranOn(code: string) {
+  const calendar = calendars.get(code)!;
+  const own = dates.filter((date) => calendar.isSession(dayFrom(date)));
+  const kept = Object.fromEntries(
+    Object.entries(close).map(([name, row]) => [name, own.map((date) => row[dates.indexOf(date)]!)]),
+  );
+  const document = IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: code,
+    base_date: own[0],
+    rebalance: { frequency: 'none' },
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
+  return runOn(calendars, buildMarket({ dates: own, close: kept }), document, { createDecider: indexDecider });
+}
+
+test.each([
+  ['24/7', 365],
+  ['XNYS', 252],
+])('on %s volatility, the Sharpe ratio and the annual return are those of %i sessions', (code, year) => {
+  const run = ranOn(code);
+  const level = [...run.level];
+  const returns = level.slice(1).map((value, t) => value / level[t]! - 1);
+  const volatility = Math.sqrt(year * variance(returns));
+  expect(run.metrics.volatility).toBeCloseTo(volatility, 12);
+  expect(run.metrics.sharpe_ratio).toBeCloseTo((year * mean(returns)) / volatility, 12);
+  expect(run.metrics.annualised_return).toBeCloseTo((level.at(-1)! / level[0]!) ** (year / returns.length) - 1, 12);
+  const bytes = runToColumns(run, { contentHash: 'x' });
+  const columns = openColumns((from, to) => bytes.slice(from, to));
+  const asked = { of: 'portfolio', variant: null, start: null, end: null } as const;
+  const { statistics } = performanceView(columns, asked);
+  const losses = mean(returns.map((value) => Math.min(value, 0) ** 2));
+  expect(statistics.downside_volatility).toBeCloseTo(Math.sqrt(year * losses), 12);
+});
+
+test.each([
+  ['24/7', 365],
+  ['XNYS', 252],
+])('on %s the variances of a risk model are those of %i sessions', (code, year) => {
+  const { sm } = ranOn(code).index.book;
+  const growth = growthOf(sm, securityTerms('total', 'USD'));
+  const window = { sm, growth, from: 0, to: sm.sessions.length - 1 };
+  const settings = { estimator: 'shrinkage', target: 'constant_correlation', intensity: 0 } as const;
+  const { covariance } = referenceEngine.scope(() => {
+    const estimate = estimateRiskModel(referenceEngine, window, [0, 1], {
+      ...settings,
+      intensity_method: 'shape',
+      repair: false,
+      half_life: null,
+    } as never); // What the estimator does not read is left out.
+    return { covariance: estimate.covariance.slice() };
+  });
+  const returns = [...sm.sessions].slice(1).map((_, t) => growth[2 * (t + 1)]! - 1);
+  expect(covariance[0]).toBeCloseTo(year * variance(returns), 12);
+});

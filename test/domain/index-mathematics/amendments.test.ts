@@ -1,0 +1,173 @@
+import { describe, expect, test } from 'vitest';
+import { definitionChanges } from '#domain/backtest/plan-changes.js';
+import { planThrough } from '#domain/backtest/plan-through.js';
+import type { Run } from '#domain/backtest/run.js';
+import { validateIndex } from '#domain/checks/validate-index.js';
+import { textOn } from '#domain/documents/amended-texts.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { methodologyOf } from '#domain/rules/methodology.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
+import { CALENDARS, runIndexCase, weekdays } from './index-case.js';
+
+const DAYS = weekdays(30); // Monday 4 March 2024 on.
+const rows = (start: number, step: number): number[] => DAYS.map((_, t) => start + step * t);
+const sketch = {
+  close: { A: rows(100, 1), B: rows(50, -0.5), C: rows(20, 0) },
+  fields: { SHARES_OUTSTANDING: { A: rows(100, 0), B: rows(300, 0), C: rows(1000, 0) } },
+  rebalance: { frequency: 'weekly', anchor: 'first_session' }, // Fridays.
+};
+const toCap = { pipeline: { weighting: { type: 'MarketCapWeight' } } };
+const onlyA = { universe: { kind: 'list', identifiers: ['A'] } };
+const amendedBy = (...amendments: object[]): Run => runIndexCase({ ...sketch, document: { amendments } });
+
+/** By review: the securities and their weights. */
+function reviewsOf(run: Run): { date: string; held: Record<string, number> }[] {
+  const { sm, compositions } = { sm: run.index.book.sm, compositions: run.index.compositions.list };
+  return compositions.map(({ session, columns, weights }) => ({
+    date: formatDay(sm.sessions[session]!),
+    held: Object.fromEntries([...columns].map((column, k) => [sm.identifiers[column]!, weights[k]!])),
+  }));
+}
+const levelsOf = ({ index }: Run): number[] => [...index.book.value];
+
+describe('an amendment', () => {
+  const plain = runIndexCase(sketch);
+  const run = amendedBy({ effective_from: '2024-03-20', changes: toCap });
+
+  test('is followed from the first review on or after its date; history before it stays, bit for bit', () => {
+    const [before, after] = [reviewsOf(plain), reviewsOf(run)];
+    expect(after.map(({ date }) => date)).toEqual(before.map(({ date }) => date));
+    for (const [r, { date, held }] of after.entries()) {
+      if (date < '2024-03-22') expect(held).toEqual(before[r]!.held);
+      else {
+        const t = DAYS.indexOf(date);
+        const caps = { A: 100 * (100 + t), B: 300 * (50 - 0.5 * t), C: 20_000 };
+        const sum = caps.A + caps.B + caps.C;
+        expect(held['A']).toBeCloseTo(caps.A / sum, 12);
+        expect(held['C']).toBeCloseTo(caps.C / sum, 12);
+      }
+    }
+    const changed = DAYS.indexOf('2024-03-22');
+    expect(levelsOf(run).slice(0, changed + 1)).toEqual(levelsOf(plain).slice(0, changed + 1));
+    expect(levelsOf(run).at(-1)).not.toBe(levelsOf(plain).at(-1));
+  });
+
+  test('is followed at once where it rebalances', () => {
+    const at = reviewsOf(amendedBy({ effective_from: '2024-03-20', rebalance: true, changes: onlyA }));
+    const dates = at.map(({ date }) => date);
+    expect(dates).toContain('2024-03-20');
+    expect(at.filter(({ date }) => date >= '2024-03-20').every(({ held }) => Object.keys(held).join() === 'A')).toBe(
+      true,
+    );
+    expect(at.filter(({ date }) => date < '2024-03-20').every(({ held }) => Object.keys(held).length === 3)).toBe(true);
+  });
+
+  test('may change the schedule, and another one goes on from its text', () => {
+    const amendments = [
+      { effective_from: '2024-03-12', changes: { rebalance: { frequency: 'monthly' } } },
+      { effective_from: '2024-04-02', rebalance: true, changes: onlyA },
+    ];
+    expect(reviewsOf(amendedBy(...amendments)).map(({ date }) => date)).toEqual([
+      '2024-03-04',
+      '2024-03-08',
+      '2024-04-01',
+      '2024-04-02',
+    ]);
+  });
+
+  test('reviews with a notice period: the text is that of the effective date', () => {
+    const lagged = runIndexCase({
+      ...sketch,
+      rebalance: { ...sketch.rebalance, effective_lag: 3 },
+      document: { amendments: [{ effective_from: '2024-03-22', changes: onlyA }] },
+    });
+    const at = reviewsOf(lagged);
+    expect(Object.keys(at.find(({ date }) => date === '2024-03-15')!.held)).toHaveLength(3);
+    expect(Object.keys(at.find(({ date }) => date === '2024-03-22')!.held)).toEqual(['A']);
+  });
+});
+
+const body = {
+  id: 'X',
+  name: 'X',
+  calendar: 'MAIN',
+  base_date: DAYS[0]!,
+  rebalance: { frequency: 'weekly' },
+  pipeline: { weighting: { type: 'EqualWeight' } },
+};
+const amendment = (effective_from: string, changes: object, rest = {}) => ({ effective_from, changes, ...rest });
+
+test('the text in force on a day has the changes up to it', () => {
+  const document = IndexDocument.parse({
+    ...body,
+    amendments: [amendment('2024-03-20', toCap), amendment('2024-04-02', onlyA)],
+  });
+  const on = (date: string) => textOn(document, dayFrom(date)).document;
+  expect(on('2024-03-19').pipeline!.weighting.type).toBe('EqualWeight');
+  expect(on('2024-03-20').pipeline!.weighting.type).toBe('MarketCapWeight');
+  expect(on('2024-03-20').universe).toBeUndefined();
+  expect(on('2024-04-02')).toMatchObject(onlyA);
+  expect(on('2024-04-02').amendments).toBeUndefined();
+});
+
+test('the methodology says which text applies when', () => {
+  const document = IndexDocument.parse({
+    ...body,
+    amendments: [amendment('2024-03-20', toCap, { announced: '2024-03-05', reason: 'Client consultation' })],
+  });
+  const text = methodologyOf(document).join('\n');
+  expect(text).toContain('From the first review on or after 2024-03-20 the index follows an amended text');
+  expect(text).toContain('(announced on 2024-03-05; Client consultation)');
+  expect(text).toMatch(/No longer: .*equal/i);
+  expect(text).toMatch(/From then on: .*market/i);
+});
+
+test('a run stays that of its definition while amendments take effect after its end', () => {
+  const planOf = (...amendments: object[]) => ({
+    runId: 'X',
+    name: 'X',
+    indexId: 'X',
+    documents: { X: IndexDocument.parse({ ...body, ...(amendments.length === 0 ? {} : { amendments }) }) },
+    request: {} as never, // Not compared here.
+  });
+  const [before, after] = [planOf(), planOf(amendment('2024-03-20', toCap))];
+  const changesThrough = (date: string) =>
+    definitionChanges({ plan: planThrough(before, date) }, { plan: planThrough(after, date) });
+  expect(changesThrough('2024-03-19')).toEqual([]);
+  expect(changesThrough('2024-03-20')).toHaveLength(1);
+});
+
+describe('amendments that cannot be followed are refused', () => {
+  const found = (...amendments: object[]) =>
+    validateIndex({ ...body, amendments }, { calendars: [...CALENDARS.list()], indexOf: () => undefined } as never)
+      .findings.filter(({ severity }) => severity === 'error')
+      .map(({ code, path }) => `${code} ${path}`);
+
+  test.each([
+    [[amendment('2024-03-20', toCap)], []],
+    [[amendment('2024-04-02', toCap), amendment('2024-03-20', onlyA)], ['INVALID_RANGE amendments[1].effective_from']],
+    [[amendment(DAYS[0]!, toCap)], ['INVALID_RANGE amendments[0].effective_from']],
+    [[amendment('2024-03-20', { currency: 'EUR' })], ['UNKNOWN_FIELD amendments[0].changes.currency']],
+    [[amendment('2024-03-20', { treatment: {} })], ['UNKNOWN_FIELD amendments[0].changes.treatment']],
+    [[amendment('2024-03-20', toCap, { note: 'x' })], ['UNKNOWN_FIELD amendments[0].note']],
+    [
+      [amendment('2024-03-20', { pipeline: { weighting: { type: 'Nothing' } } })],
+      ['UNKNOWN_TYPE amendments[0].changes.pipeline.weighting.type'],
+    ],
+    [
+      [amendment('2024-03-20', { pipeline: { treatment: { dividends: 'net' } } })],
+      ['IMMUTABLE_FIELD amendments[0].changes.pipeline.treatment'],
+    ],
+  ])('%j: %j', (amendments, expected) => expect(found(...amendments)).toEqual(expected));
+});
+
+test('an overlay is not amended, the index beneath it is', () => {
+  const overlay = {
+    ...body,
+    pipeline: null,
+    overlay: { type: 'fee', percent: 1 },
+    amendments: [amendment('2024-03-20', toCap)],
+  };
+  const { findings } = validateIndex(overlay, { calendars: [...CALENDARS.list()], indexOf: () => undefined } as never);
+  expect(findings).toContainEqual(expect.objectContaining({ severity: 'error', path: 'amendments' }));
+});

@@ -1,0 +1,174 @@
+import { describe, expect, test } from 'vitest';
+import { openColumns } from '#domain/backtest/run-file/read.js';
+import { runToColumns } from '#domain/backtest/run-file/write.js';
+import type { Run } from '#domain/backtest/run.js';
+import { roundingFindings } from '#domain/checks/rounding-findings.js';
+import { validateIndex } from '#domain/checks/validate-index.js';
+import { indexSharesIn } from '#domain/books/index-shares.js';
+import { roundHalfAway } from '#domain/numbers/round-half-away.js';
+import { closesView } from '#views/closes-view.js';
+import { CALENDARS, expectNear, levelsIn, runIndexCase, weekdays } from './index-case.js';
+
+test.each([
+  [1.005, 2, 1.01],
+  [-1.005, 2, -1.01],
+  [2.5, 0, 3],
+  [-2.5, 0, -3],
+  [0.000_000_45, 7, 0.000_000_5],
+  [1e21, 2, 1e21],
+  [123.4549, 2, 123.45],
+  [0.04, 1, 0],
+])('%d is, to %i decimals, %d', (value, decimals, rounded) => {
+  expect(roundHalfAway(value, decimals)).toBe(rounded);
+});
+
+const DAYS = weekdays(8);
+const sharesOf = (run: Run, at: number): number[] => [
+  ...indexSharesIn(run.index.book, 'USD')(run.index.compositions.list[at]!).shares!,
+];
+
+describe('a base market value', () => {
+  test('is the market value of the first session: the divisor begins at it over the base value', () => {
+    const run = runIndexCase({
+      close: { A: [10, 11], B: [20, 20] },
+      document: { base_value: 1000, base_market_value: 5e6 },
+    });
+    expect(run.index.book.divisor[0]).toBe(5000);
+    expect(sharesOf(run, 0)).toEqual([250_000, 125_000]);
+    expectNear(levelsIn(run, 'price')[1]!, (250_000 * 11 + 125_000 * 20) / 5000);
+  });
+});
+
+describe('rounded index shares', () => {
+  // Thirds of 1,000 at 7, 11 and 13: 47.619, 30.303 and 25.641 shares.
+  const run = runIndexCase({
+    close: { A: [7, 8, 9, 9], B: [11, 11, 12, 12], C: [13, 14, 14, 7] },
+    actions: [{ name: 'C', type: 'SPLIT', value: 1.5, ex: DAYS[3]! }],
+    document: { base_market_value: 1000, rounding: { shares: 0 } },
+  });
+
+  test('are whole numbers, and the divisor makes up for what they are worth more or less', () => {
+    expect(sharesOf(run, 0).map((held) => Math.round(held * 1e9) / 1e9)).toEqual([48, 30, 26]);
+    const M = 48 * 7 + 30 * 11 + 26 * 13;
+    expectNear(run.index.book.divisor[0]!, M / 100);
+    expectNear(levelsIn(run, 'price')[2]!, (48 * 9 + 30 * 12 + 26 * 14) / (M / 100));
+  });
+
+  test('stay whole through a split of three for two, without a change of the level', () => {
+    const D = (48 * 7 + 30 * 11 + 26 * 13) / 100;
+    expectNear(levelsIn(run, 'price')[3]!, (48 * 9 + 30 * 12 + 39 * 7) / D);
+    const odd = runIndexCase({
+      close: { A: [10, 10, 10], B: [10, 10, 11] },
+      actions: [{ name: 'B', type: 'SPLIT', value: 1.5, ex: DAYS[1]! }],
+      document: { base_market_value: 150, rounding: { shares: 0 } },
+    });
+    // 7.5 shares of each are 8 of each; 8 of B become 12 whole ones at 10 / 1.5.
+    const divisor = 160 / 100;
+    expectNear(levelsIn(odd, 'price')[1]!, (8 * 10 + 12 * 10) / divisor);
+    const uneven = runIndexCase({
+      close: { A: [10, 10, 10], B: [10, 10, 11] },
+      actions: [{ name: 'B', type: 'SPLIT', value: 1.45, ex: DAYS[1]! }],
+      document: { base_market_value: 160, rounding: { shares: 0 } },
+    });
+    // 8 of B become 11.6, which are 12: M rises by 0.4 of them at 10 / 1.45, D with it.
+    const before = 8 * 10 + 8 * 10;
+    const after = 8 * 10 + (12 * 10) / 1.45;
+    const changed = (1.6 * after) / before;
+    expectNear(uneven.index.book.divisor[1]!, changed);
+    expectNear(levelsIn(uneven, 'price')[1]!, (8 * 10 + 12 * 10) / changed);
+    expectNear(levelsIn(uneven, 'price')[2]!, (8 * 10 + 12 * 11) / changed);
+  });
+
+  test('are whole after a merger and after a rebalance', () => {
+    const merged = runIndexCase({
+      close: { A: [10, 10, 10, 12], B: [20, 20, null, null], C: [30, 30, 30, 33] },
+      actions: [{ name: 'B', type: 'MERGER', value: 0.7, ex: DAYS[2]!, related: 'A' }],
+      document: { base_market_value: 900, rounding: { shares: 0 } },
+    });
+    const [level, divisor] = [levelsIn(merged, 'price'), merged.index.book.divisor];
+    // 30 of A and 15 of B, which become 10.5 more of A: 41 in all, and 10 of C.
+    expectNear(divisor[2]!, (divisor[1]! * (41 * 10 + 10 * 30)) / (40.5 * 10 + 10 * 30));
+    expectNear(level[3]!, (41 * 12 + 10 * 33) / divisor[2]!);
+    const daily = runIndexCase({
+      close: { A: [7, 8, 9, 9], B: [11, 11, 12, 12] },
+      rebalance: { frequency: 'daily' },
+      document: { base_market_value: 1e6, rounding: { shares: 0, divisor: 4 } },
+    });
+    daily.index.compositions.list.forEach((_, r) =>
+      sharesOf(daily, r).forEach((held) => expectNear(held, Math.round(held), 1e-10)),
+    );
+  });
+});
+
+describe('a rounded divisor', () => {
+  const sketch = {
+    close: { A: [100, 70, 77, 80], B: [100, 100, 100, 90] },
+    actions: [{ name: 'A', type: 'SPECIAL_DIVIDEND' as const, value: 30, ex: DAYS[1]! }],
+    treatment: { dividends: 'total' },
+  };
+
+  test('is rounded when it changes, and levels follow from it: 0.85 to one decimal is 0.9', () => {
+    const run = runIndexCase({ ...sketch, document: { rounding: { divisor: 1 } } });
+    expect([...run.index.book.divisor]).toEqual([1, 0.9, 0.9, 0.9]);
+    const M = [100, 85, 88.5, 85];
+    levelsIn(run, 'price').forEach((level, t) => expectNear(level, M[t]! / (t === 0 ? 1 : 0.9)));
+    expectNear(run.index.book.gross[1]!, 85 / 0.9 / 100);
+    run.index.book.value.forEach((value, t) => expectNear(value, levelsIn(run, 'total')[t]!));
+  });
+
+  test('changes levels from the session after a close on which a security left', () => {
+    const run = runIndexCase({
+      close: { A: [100, 110, 120, 130], B: [100, 100, null, null], C: [100, 90, 95, 99] },
+      actions: [{ name: 'B', type: 'ACQUISITION', value: 100, ex: DAYS[2]! }],
+      document: { rounding: { divisor: 2 } },
+    });
+    const q = 1 / 3;
+    expectNear(levelsIn(run, 'price')[2]!, q * (120 + 100 + 95));
+    const exact = (120 + 95) / (120 + 100 + 95);
+    expect(run.index.book.divisor[2]).toBe(roundHalfAway(exact, 2));
+    expectNear(levelsIn(run, 'price')[3]!, (q * (130 + 99)) / 0.68);
+  });
+
+  test('that would be 0 is refused with both numbers', () => {
+    const asked = () => runIndexCase({ ...sketch, document: { base_market_value: 20, rounding: { divisor: 0 } } });
+    expect(asked).toThrow(/divisor 0.170* .*which is 0 with 0 decimals|divisor 0.200* .*which is 0 with 0 decimals/);
+  });
+});
+
+test('levels are computed in full and published to the decimals of the document', () => {
+  const sketch = { close: { A: [3, 3.1, 3.3], B: [7, 7.2, 6.9] } };
+  const whole = runIndexCase(sketch);
+  const run = runIndexCase({ ...sketch, document: { rounding: { level: 2, weights: 4 } } });
+  expect(levelsIn(run, 'price')).toEqual(levelsIn(whole, 'price'));
+  const bytes = runToColumns(run, { contentHash: 'x' });
+  const closes = closesView(openColumns((from, to) => bytes.slice(from, to)));
+  expect(closes.price).toEqual(levelsIn(whole, 'price').map((level) => Math.round(level * 100) / 100));
+});
+
+describe('a document', () => {
+  const body = {
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: DAYS[0],
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  };
+  const found = (rest: object) =>
+    validateIndex({ ...body, ...rest }, {
+      calendars: [...CALENDARS.list()],
+      indexOf: () => undefined,
+    } as never).findings.filter(({ path }) => /^(rounding|base_market)/.test(path));
+
+  test('that rounds shares needs a base market value, and has no unknown member in rounding', () => {
+    expect(found({ rounding: { shares: 0 } })).toMatchObject([{ severity: 'error', path: 'base_market_value' }]);
+    expect(found({ rounding: { shares: 0 }, base_market_value: 1e9 })).toEqual([]);
+    expect(found({ rounding: { prices: 2 } })).toMatchObject([{ severity: 'error', path: 'rounding.prices' }]);
+    expect(found({ rounding: { level: 16 } })).toMatchObject([{ severity: 'error', path: 'rounding.level' }]);
+  });
+
+  test('is warned of a rounding that nothing reads', () => {
+    const pipeline = { treatment: { reinvestment: 'constituent' } };
+    expect(roundingFindings({ rounding: { divisor: 6 }, pipeline })).toMatchObject([{ code: 'NO_EFFECT' }]);
+    expect(roundingFindings({ rounding: { divisor: 6 }, overlay: {} })).toMatchObject([{ code: 'NO_EFFECT' }]);
+  });
+});

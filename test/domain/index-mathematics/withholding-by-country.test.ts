@@ -1,0 +1,97 @@
+import { describe, expect, test } from 'vitest';
+import { marketFindings } from '#domain/checks/index-on-market.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { methodologyOf } from '#domain/rules/methodology.js';
+import { buildMarket } from '../backtest/market-builder.js';
+import { expectNear, levelsIn, runIndexCase, weekdays } from './index-case.js';
+
+const DAYS = weekdays(4);
+const RATES = { field: 'COUNTRY', rates: { US: 0.3, GB: 0 } };
+
+/** Half in A and half in B at 100, each of which pays 10 on the second session. */
+const sketch = {
+  close: { A: [100, 90, 90, 90], B: [100, 90, 90, 90], C: [50, 50, 50, 50] },
+  universe: ['A', 'B'],
+  reference: { A: { COUNTRY: 'US' }, B: { COUNTRY: 'FR' }, C: { COUNTRY: 'JP' } },
+  actions: (['A', 'B'] as const).map((name) => ({ name, type: 'DIVIDEND' as const, value: 10, ex: DAYS[1]! })),
+};
+const netOf = (withholding_tax: object, reinvestment = 'index'): number =>
+  levelsIn(runIndexCase({ ...sketch, treatment: { dividends: 'net', reinvestment, withholding_tax } }), 'net')[1]!;
+
+describe('a withholding tax by country', () => {
+  test('takes from each dividend the rate of its security: 3 of 10 in the United States, 1.5 by default', () => {
+    // PR 90; half a share of each, so that 3.5 and 4.25 points are reinvested.
+    expectNear(netOf({ ...RATES, default: 0.15 }), 90 + 3.5 + 4.25);
+    expectNear(netOf({ field: 'COUNTRY', rates: { US: 0.3, FR: 0.25 } }), 90 + 3.5 + 3.75);
+    expectNear(netOf({ ...RATES, default: 0.15 }, 'constituent'), 90 + 3.5 + 4.25);
+  });
+
+  test('leaves price and total return as they are', () => {
+    const run = runIndexCase({ ...sketch, treatment: { dividends: 'net', withholding_tax: { ...RATES, default: 1 } } });
+    expectNear(levelsIn(run, 'price')[1]!, 90);
+    expectNear(levelsIn(run, 'total')[1]!, 100);
+    expectNear(levelsIn(run, 'net')[1]!, 93.5);
+  });
+
+  test('is that of the value on the ex-date', () => {
+    const market = buildMarket({ dates: DAYS, close: { A: [100, 90, 80, 80] } });
+    const moved = { columns: ['COUNTRY'], rows: new Map([['A', [spell(null, 'US'), spell(DAYS[2]!, 'GB')]]]) };
+    const actions = [DAYS[1]!, DAYS[2]!].map((ex) => ({ name: 'A', type: 'DIVIDEND' as const, value: 10, ex }));
+    const own = buildMarket({ dates: DAYS, close: { A: [100, 90, 80, 80] }, actions });
+    const run = runIndexCase({
+      close: { A: [100, 90, 80, 80] },
+      actions,
+      treatment: { dividends: 'net', withholding_tax: RATES },
+      market: { ...own, reference: moved, contentHash: market.contentHash },
+    });
+    expectNear(levelsIn(run, 'net')[2]!, ((97 / 100) * 100 * (80 + 10)) / 90);
+  });
+});
+
+const spell = (from: string | null, country: string) => ({
+  validFrom: from === null ? null : Date.parse(from) / 86_400_000,
+  values: [country],
+});
+
+describe('a value without a rate and without a default', () => {
+  test('is the error NO_RATE, which lists the values of the securities held', () => {
+    const refused = (): unknown => netOf(RATES);
+    expect(refused).toThrow(Refusal);
+    try {
+      refused();
+    } catch (refusal) {
+      expect(refusal).toMatchObject({ code: 'NO_RATE', detail: { field: 'COUNTRY', values: ['FR'] } });
+      expect((refusal as Refusal).message).toContain('no rate and no default for 1 value of COUNTRY: FR');
+    }
+  });
+
+  test('is a finding of the document, of the securities that the universe lists or of all', () => {
+    const market = buildMarket({ dates: DAYS, ...sketch });
+    const found = (universe: object, tax: object) =>
+      marketFindings(documentOf(universe, tax), market, { severity: 'error', indexOf: () => undefined });
+    const listed = { kind: 'list', identifiers: ['A', 'B'] };
+    expect(found(listed, RATES)).toMatchObject([{ code: 'NO_RATE', value: ['FR'] }]);
+    expect(found({ kind: 'all' }, RATES)).toMatchObject([{ code: 'NO_RATE', value: ['FR', 'JP'] }]);
+    expect(found({ kind: 'all' }, { ...RATES, default: 0.1 })).toEqual([]);
+    expect(found({ kind: 'all' }, { ...RATES, field: 'LAND' })).toMatchObject([
+      { code: 'UNKNOWN_FIELD_NAME', path: 'pipeline.treatment.withholding_tax.field', accepted: ['COUNTRY'] },
+    ]);
+  });
+});
+
+test('the methodology names every rate', () => {
+  const text = methodologyOf(documentOf({ kind: 'all' }, { ...RATES, default: 0.15 })).join(' ');
+  expect(text).toMatch(/withholding tax of the COUNTRY of each security: US 30 ?%, GB 0 ?%, others 15 ?%/);
+});
+
+function documentOf(universe: object, withholding_tax: object) {
+  return IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: DAYS[0],
+    universe,
+    pipeline: { treatment: { dividends: 'net', withholding_tax }, weighting: { type: 'EqualWeight' } },
+  });
+}

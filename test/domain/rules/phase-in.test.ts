@@ -1,0 +1,86 @@
+import { describe, expect, test } from 'vitest';
+import { validateIndex } from '#domain/checks/validate-index.js';
+import type { RuleDocument } from '#domain/documents/index-document.js';
+import { lookBackOf } from '#domain/rules/look-back.js';
+import { aligned, CALENDARS, deciderOf, marketOf } from './rule-market.js';
+
+const sumOf = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
+const closeTo = (values: readonly number[]) => values.map((value) => expect.closeTo(value, 12));
+
+function stored(weighting: object, rest: object = {}): RuleDocument {
+  const body = {
+    id: 'TEST',
+    name: 'Test',
+    calendar: 'TEST',
+    base_date: '2020-01-01',
+    ...rest,
+    pipeline: { weighting },
+  };
+  const { document, findings } = validateIndex(body, { calendars: CALENDARS.list(), indexOf: () => undefined });
+  if (document === undefined) throw new Error(JSON.stringify(findings));
+  return document as RuleDocument;
+}
+
+describe('a phase-in', () => {
+  /** Monthly reviews on weekdays; the float of A goes from 0.5 to 1 on session 50, B lists on session 70. */
+  const SESSIONS = 160;
+  const sm = aligned(
+    marketOf({
+      identifiers: ['A', 'B', 'C'],
+      fields: {
+        CLOSE: Array.from({ length: SESSIONS }, (_, t) => [10, t < 70 ? null : 10, 10]),
+        FLOAT: Array.from({ length: SESSIONS }, (_, t) => [t < 50 ? 0.5 : 1, t < 70 ? null : t < 100 ? 0.4 : 0.8, 0.5]),
+      },
+    }),
+  );
+  const schedule = { rebalance: { frequency: 'monthly' } };
+  const phased = (field: string, steps: number) =>
+    stored({ type: 'EqualWeight', params: {}, phase_in: { field, steps } }).pipeline.weighting;
+
+  /** First sessions of the months from January 2020 on, as weekdays; the base date is the first. */
+  const isReview = (t: number) =>
+    t === 0 || new Date(sm.sessions[t]! * 864e5).getUTCMonth() !== new Date(sm.sessions[t - 1]! * 864e5).getUTCMonth();
+
+  function plainFactor(name: number, at: number, steps: number): number {
+    const value = (t: number) => [t < 50 ? 0.5 : 1, t < 70 ? NaN : t < 100 ? 0.4 : 0.8, 0.5][name]!;
+    const reviews = Array.from({ length: at + 1 }, (_, i) => at - i).filter(isReview);
+    let last = value(at);
+    let sum = 0;
+    for (let k = 0; k < steps; k++) {
+      const own = k < reviews.length ? value(reviews[k]!) : NaN;
+      if (!Number.isNaN(own)) last = own;
+      sum += last;
+    }
+    return sum / steps;
+  }
+
+  test('spreads a change over the reviews after it in equal steps, and a new security enters whole', () => {
+    const decider = deciderOf(sm, { weighting: phased('FLOAT', 3) }, schedule);
+    let isPartial = false;
+    for (let at = 0; at < SESSIONS; at++) {
+      if (!isReview(at)) continue;
+      const decision = decider.decide(at, null);
+      if (decision.kind !== 'decided') throw new Error(decision.finding.message);
+      const factors = Array.from(decision.columns, (column) => plainFactor(column, at, 3));
+      expect(Array.from(decision.weights)).toEqual(closeTo(factors.map((factor) => factor / sumOf(factors))));
+      isPartial ||= factors[0]! > 0.5 && factors[0]! < 1;
+    }
+    expect(isPartial).toBe(true);
+  });
+
+  test('one step is the field itself', () => {
+    const own = deciderOf(sm, { weighting: phased('FLOAT', 1) }, schedule).decide(120, null);
+    const field = deciderOf(sm, { weighting: { type: 'FieldWeight', params: { field: 'FLOAT' } } }).decide(120, null);
+    if (own.kind !== 'decided' || field.kind !== 'decided') throw new Error('nothing was decided');
+    // Between reviews the latest review counts: the float of that day, here that of session 108.
+    expect(Array.from(own.weights)).toEqual(closeTo([...field.weights]));
+  });
+
+  test('looks back over its reviews', () => {
+    const session = (steps: number) => {
+      const document = stored({ type: 'EqualWeight', phase_in: { field: 'FLOAT', steps } }, schedule);
+      return lookBackOf({ document, sessions: sm.sessions, decision: 150 }).session;
+    };
+    expect(session(3)).toBeLessThanOrEqual(session(1) - 2 * 23);
+  });
+});

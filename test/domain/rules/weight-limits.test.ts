@@ -1,0 +1,311 @@
+import { describe, expect, test } from 'vitest';
+import { validateIndex } from '#domain/checks/validate-index.js';
+import { methodologyOf } from '#domain/rules/methodology.js';
+import { applyLadder } from '#domain/rules/ladder-caps.js';
+import { fc } from '../../fast-check.js';
+import { aligned, CALENDARS, deciderOf, documentOf, generator, marketOf } from './rule-market.js';
+
+const sumOf = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
+
+const PARENT = documentOf({ weighting: { type: 'EqualWeight' } }, { id: 'PARENT' });
+
+/** A document as it is stored, its expressions read from text. */
+function stored(weighting: object, rest: object = {}) {
+  const body = {
+    id: 'TEST',
+    name: 'Test',
+    calendar: 'TEST',
+    base_date: '2020-01-01',
+    ...rest,
+    pipeline: { weighting },
+  };
+  return validateIndex(body, { calendars: CALENDARS.list(), indexOf: () => PARENT });
+}
+
+const errorsOf = (weighting: object, severity = 'error') =>
+  stored(weighting)
+    .findings.filter((finding) => finding.severity === severity)
+    .map(({ code, path }) => `${code} ${path}`);
+
+function weightingOf(weighting: object): unknown {
+  const { document, findings } = stored(weighting);
+  if (document === undefined) throw new Error(JSON.stringify(findings));
+  return document.pipeline!.weighting;
+}
+
+interface Case {
+  readonly sizes: readonly number[];
+  readonly columns?: Readonly<Record<string, readonly number[]>>;
+  readonly issuers?: readonly (string | null)[];
+}
+
+/** A market of one session whose FieldWeight by SIZE gives the sizes. */
+function decide({ sizes, columns = {}, issuers }: Case, limits: object) {
+  const identifiers = sizes.map((_, i) => `S${String(i).padStart(3, '0')}`);
+  const rows = Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, [values]]));
+  const sm = aligned(
+    marketOf({
+      identifiers,
+      fields: { CLOSE: [sizes.map(() => 10)], SIZE: [sizes], ...rows },
+      reference: issuers === undefined ? {} : { ISSUER: issuers },
+    }),
+  );
+  const weighting = weightingOf({ type: 'FieldWeight', params: { field: 'SIZE' }, ...limits });
+  return deciderOf(sm, { weighting }).decide(0, null);
+}
+
+function weightsOf(found: Case, limits: object): Map<number, number> {
+  const decision = decide(found, limits);
+  if (decision.kind !== 'decided') throw new Error(decision.finding.message);
+  return new Map(Array.from(decision.columns, (column, i) => [column, decision.weights[i]!]));
+}
+
+const closeTo = (values: readonly number[]) => values.map((value) => expect.closeTo(value, 12));
+
+/** Raw weights clipped at their caps again and again, the excess given to the others in proportion. */
+function plainCaps(raw: readonly number[], caps: readonly number[]): number[] {
+  const isCapped = raw.map(() => false);
+  for (;;) {
+    const room = 1 - sumOf(caps.filter((_, i) => isCapped[i]));
+    const free = sumOf(raw.filter((_, i) => !isCapped[i]));
+    const weights = raw.map((value, i) => (isCapped[i] ? caps[i]! : (value * room) / free));
+    const over = weights.findIndex((weight, i) => !isCapped[i] && weight > caps[i]! + 1e-14);
+    if (over < 0) return weights;
+    isCapped[over] = true;
+  }
+}
+
+describe('a cap by expression', () => {
+  test('by hand: min(0.4, 2 * SHARE) caps each security at its own bound', () => {
+    // Raw 0.5, 0.3, 0.2; caps 0.4, 0.2, 0.4 (of 0.8): the third takes the 0.2 of the others and is at 0.4 itself.
+    const weights = weightsOf(
+      { sizes: [5, 3, 2], columns: { SHARE: [0.3, 0.1, 0.4] } },
+      { cap: 'min(0.4, 2 * SHARE)' },
+    );
+    expect([...weights.values()]).toEqual(closeTo([0.4, 0.2, 0.4]));
+  });
+
+  test('weight_in caps at a multiple of another index, and what is not in it is not held', () => {
+    // Every third security has 1/3 of the other index: caps of 0.7 for the first and fourth, 0 for the others.
+    const sizes = [80, 10, 10, 20, 5, 5, 15];
+    const weights = weightsOf({ sizes }, { cap: 'min(0.5, 2.1 * weight_in("PARENT"))' });
+    expect([...weights.keys()]).toEqual([0, 3, 6]);
+    expect([...weights.values()]).toEqual(closeTo([0.5, 0.5 * (20 / 35), 0.5 * (15 / 35)]));
+  });
+
+  test('agrees with repeated clipping, holds every cap and sums to 1', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 1e6 }), fc.integer({ min: 3, max: 40 }), (seed, count) => {
+        const random = generator(seed);
+        const sizes = Array.from({ length: count }, () => 0.01 + random() ** 4);
+        const limit = sizes.map(() => (0.5 + 2 * random()) / count);
+        const decision = decide({ sizes, columns: { LIMIT: limit } }, { cap: 'LIMIT * 1' });
+        const reach = sumOf(limit.map((cap) => Math.min(cap, 1)));
+        if (decision.kind !== 'decided') {
+          expect(reach).toBeLessThan(1);
+          expect(decision.finding).toMatchObject({ code: 'CAP_INFEASIBLE', path: 'pipeline.weighting.cap' });
+          expect(decision.finding.message).toContain('of the weight of 1 that is needed');
+          return;
+        }
+        expect(sumOf(decision.weights)).toBeCloseTo(1, 11);
+        const total = sumOf(sizes);
+        const plain = plainCaps(
+          sizes.map((size) => size / total),
+          limit.map((cap) => Math.min(cap, 1)),
+        );
+        decision.weights.forEach((weight, i) => {
+          expect(weight).toBeLessThanOrEqual(limit[i]! + 1e-11);
+          expect(Math.abs(weight - plain[i]!)).toBeLessThan(1e-10);
+        });
+        const capped = plain.flatMap((weight, i) => (weight < sizes[i]! / total - 1e-9 ? [i] : []));
+        expect(Array.from(decision.capped)).toEqual(expect.arrayContaining(capped));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test('a constituent without a value is not capped, which is reported', () => {
+    const decision = decide({ sizes: [6, 4], columns: { LIMIT: [NaN, 0.3] } }, { cap: 'LIMIT' });
+    if (decision.kind !== 'decided') throw new Error(decision.finding.message);
+    expect(Array.from(decision.weights)).toEqual(closeTo([0.7, 0.3]));
+    expect(decision.findings.map(({ code, path }) => `${code} ${path}`)).toEqual([
+      'NO_WEIGHT_DATA pipeline.weighting.cap',
+    ]);
+  });
+
+  test('a text that is a number is one, and the tree has its text', () => {
+    expect(weightingOf({ type: 'EqualWeight', cap: '0.05' })).toMatchObject({ cap: 0.05 });
+    expect(weightingOf({ type: 'EqualWeight', cap: 'min(0.09,3*SHARE)' })).toMatchObject({
+      cap: { text: 'min(0.09, 3 * SHARE)' },
+    });
+    expect(errorsOf({ type: 'EqualWeight', cap: 'min(0.09, ' })).toEqual(['BAD_EXPRESSION pipeline.weighting.cap']);
+    expect(errorsOf({ type: 'EqualWeight', cap: 1.5 })).toHaveLength(1);
+  });
+});
+
+describe('a cap by issuer', () => {
+  const issuers = ['A', 'A', 'B', null, null];
+
+  test('by hand: two securities of an issuer share its cap in proportion, and those without one are their own', () => {
+    // A has 0.6 of 0.30 + 0.30; capped at 0.4, the others take 0.2 in proportion to 0.2, 0.1, 0.1.
+    const weights = weightsOf({ sizes: [4, 2, 2, 1, 1], issuers }, { cap: 0.4, cap_by: 'ISSUER' });
+    expect([...weights.values()]).toEqual(closeTo([0.4 * (4 / 6), 0.4 * (2 / 6), 0.3, 0.15, 0.15]));
+  });
+
+  test('a number below one over the number of groups becomes that', () => {
+    const weights = weightsOf({ sizes: [4, 2, 2, 1, 1], issuers }, { cap: 0.1, cap_by: 'ISSUER' });
+    expect([...weights.values()]).toEqual(closeTo([0.25 * (4 / 6), 0.25 * (2 / 6), 0.25, 0.25, 0.25]));
+  });
+
+  test('an expression counts with its least value in the group', () => {
+    const found = { sizes: [4, 2, 2, 1, 1], issuers, columns: { LIMIT: [0.3, 0.2, 1, 1, 1] } };
+    const weights = weightsOf(found, { cap: 'LIMIT', cap_by: 'ISSUER' });
+    expect([...weights.values()]).toEqual(closeTo([0.2 * (4 / 6), 0.2 * (2 / 6), 0.4, 0.2, 0.2]));
+  });
+
+  test('a floor and the caps of sectors hold with it', () => {
+    const weights = weightsOf({ sizes: [40, 20, 20, 10, 1], issuers }, { cap: 0.5, cap_by: 'ISSUER', floor: 0.05 });
+    expect([...weights.values()]).toEqual(closeTo([0.5 * (2 / 3), 0.5 * (1 / 3), 0.3, 0.15, 0.05]));
+  });
+});
+
+/** Two stages on weights alone, by the definition; null where the others have too little room. */
+function plainLadder(weights: readonly number[], { above, to, each, together, toTogether }: Stages): number[] | null {
+  const n = weights.length;
+  if (Math.max(...weights) > above + 1e-12 && n * to < 1 - 1e-12) return null;
+  const first = Math.max(...weights) > above + 1e-12 ? plainCaps(weights, Array<number>(n).fill(to)) : [...weights];
+  const large = first.map((weight) => weight > each + 1e-12);
+  const sum = sumOf(first.filter((_, i) => large[i]));
+  if (sum <= together + 1e-12) return first;
+  const rest = first.filter((_, i) => !large[i]);
+  if (rest.length * each < 1 - toTogether - 1e-12) return null;
+  const total = sumOf(rest);
+  const filled = plainCaps(
+    rest.map((weight) => weight / total),
+    rest.map(() => each / (1 - toTogether)),
+  );
+  let next = 0;
+  return first.map((weight, i) => (large[i] ? (weight * toTogether) / sum : filled[next++]! * (1 - toTogether)));
+}
+
+interface Stages {
+  readonly above: number;
+  readonly to: number;
+  readonly each: number;
+  readonly together: number;
+  readonly toTogether: number;
+}
+
+const NASDAQ = {
+  single: { above: 0.24, to: 0.2 },
+  group: { each_above: 0.045, together_above: 0.48, to: 0.4 },
+};
+
+describe('caps in stages', () => {
+  test('by hand: 30 % becomes 20 %, then 60 % of large weights become 40 %, the others at most 4.5 %', () => {
+    // 30 %, 20 %, 10 %, and twenty of 2 %. Stage 1: 20 % and 0.8 / 0.7 times the others, 20 % again at the cap: 10 % takes
+    // 0.6 / 0.5 = 12 %, 2 % takes 2.4 %. Stage 2: 20 + 20 + 12 = 52 % > 48 %: times 40/52; the others 60 % / 20 = 3 %.
+    const sizes = [30, 20, 10, ...Array<number>(20).fill(2)];
+    const weights = [...weightsOf({ sizes }, { ladder_caps: NASDAQ }).values()];
+    const large = [20, 20, 12].map((weight) => (weight * 0.4) / 52);
+    expect(weights).toEqual(closeTo([...large, ...Array<number>(20).fill(0.03)]));
+  });
+
+  test('nothing moves where no limit is exceeded', () => {
+    const sizes = [24, 20, ...Array<number>(14).fill(4)];
+    const decision = decide({ sizes }, { ladder_caps: NASDAQ });
+    if (decision.kind !== 'decided') throw new Error(decision.finding.message);
+    expect(Array.from(decision.weights)).toEqual(Array.from(decision.uncapped));
+    expect([decision.redistributed, decision.capped.length]).toEqual([0, 0]);
+  });
+
+  test('issuers count as one weight and keep the proportions of their securities', () => {
+    // Two securities of 15 % and 11 % of one issuer are 26 % together.
+    const sizes = [15, 11, ...Array<number>(37).fill(2)];
+    const found = { sizes, issuers: ['A', 'A', ...Array<null>(37).fill(null)] };
+    const weights = [...weightsOf(found, { ladder_caps: { single: NASDAQ.single }, cap_by: 'ISSUER' }).values()];
+    expect(weights).toEqual(closeTo([0.2 * (15 / 26), 0.2 * (11 / 26), ...Array<number>(37).fill(0.8 / 37)]));
+  });
+
+  test('10/40 with buffers at 9 % and 4.5 % leaves room below the limits', () => {
+    const buffered = {
+      single: { above: 0.09, to: 0.09 },
+      group: { each_above: 0.045, together_above: 0.36, to: 0.36 },
+    };
+    const sizes = [40, 20, 15, 10, 8, 6, ...Array<number>(60).fill(2)];
+    const weights = [...weightsOf({ sizes }, { ladder_caps: buffered }).values()];
+    expect(Math.max(...weights)).toBeLessThanOrEqual(0.09 + 1e-12);
+    expect(sumOf(weights.filter((weight) => weight > 0.045 + 1e-12))).toBeLessThanOrEqual(0.36 + 1e-12);
+    expect(sumOf(weights)).toBeCloseTo(1, 12);
+  });
+
+  test('agrees with the two stages in plain code, keeps its limits or says with both numbers why not', () => {
+    const share = fc.double({ min: 0.02, max: 0.9, noNaN: true });
+    const sizes = fc.array(fc.double({ min: 0.01, max: 10, noNaN: true }), { minLength: 2, maxLength: 60 });
+    fc.assert(
+      fc.property(sizes, share, share, share, share, share, (values, above, a, each, together, b) => {
+        const to = above * (0.5 + a / 2);
+        const stages = { above, to, each, together, toTogether: together * (0.5 + b / 2) };
+        const raw = Float64Array.from(values, (value) => value / sumOf(values));
+        const ladder = {
+          single: { above, to },
+          group: { each_above: each, together_above: together, to: stages.toTogether },
+        };
+        const result = applyLadder({ raw, groupOf: null, ladder });
+        const plain = plainLadder([...raw], stages);
+        if (result.kind === 'infeasible') {
+          expect(plain).toBeNull();
+          expect(result.message).toMatch(/reach only \S+ of the weight of \S+ that is needed/);
+          return;
+        }
+        expect(sumOf(result.weights)).toBeCloseTo(1, 11);
+        result.weights.forEach((weight, i) => {
+          expect(Math.abs(weight - plain![i]!)).toBeLessThan(1e-10);
+          expect(weight).toBeCloseTo(result.scaleOf(i) * raw[i]!, 12);
+        });
+        const large = result.weights.filter((weight) => weight > each + 1e-11);
+        expect(sumOf(large)).toBeLessThanOrEqual(together + 1e-10);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('an impossible ladder holds the rebalance and names both numbers', () => {
+    const decision = decide({ sizes: [5, 3, 1] }, { ladder_caps: { single: { above: 0.24, to: 0.2 } } });
+    if (decision.kind === 'decided') throw new Error('weights were decided');
+    expect(decision.finding).toMatchObject({ code: 'CAP_INFEASIBLE', path: 'pipeline.weighting.ladder_caps' });
+    expect(decision.finding.message).toContain('3 weights of at most 0.2 reach only 0.6');
+  });
+});
+
+test('limits that contradict each other or do nothing are found in the document', () => {
+  const equal = (limits: object) => ({ type: 'EqualWeight', ...limits });
+  expect(errorsOf(equal({ cap: 0.1, ladder_caps: NASDAQ }))).toEqual(['CAP_INFEASIBLE pipeline.weighting.cap']);
+  expect(errorsOf(equal({ floor: 0.01, ladder_caps: { ...NASDAQ, third: 1 } }))).toEqual([
+    'CAP_INFEASIBLE pipeline.weighting.floor',
+    'UNKNOWN_FIELD pipeline.weighting.ladder_caps.third',
+  ]);
+  expect(errorsOf(equal({ ladder_caps: { single: { above: 0.2, to: 0.24 } } }))).toEqual([
+    'EMPTY_RANGE pipeline.weighting.ladder_caps.single.to',
+  ]);
+  expect(errorsOf(equal({ ladder_caps: {} }))).toEqual(['REQUIRED pipeline.weighting.ladder_caps.single']);
+  expect(errorsOf(equal({ cap_by: 'ISSUER' }), 'warning')).toEqual(['NO_EFFECT pipeline.weighting.cap_by']);
+  expect(errorsOf(equal({ phase_in: { field: 'FREE_FLOAT', steps: 3, shape: 'linear' } }))).toEqual([
+    'UNKNOWN_FIELD pipeline.weighting.phase_in.shape',
+  ]);
+  expect(errorsOf(equal({ phase_in: { field: '1 + is_constituent()', steps: 3 } }))).toEqual([
+    'BAD_EXPRESSION pipeline.weighting.phase_in.field',
+  ]);
+});
+
+test('the methodology says every limit', () => {
+  const text = (limits: object) => {
+    const { document } = stored({ type: 'EqualWeight', ...limits });
+    return methodologyOf(document!).join(' ');
+  };
+  expect(text({ cap: 'min(0.09, 3 * SHARE)' })).toContain('No weight is above min(0.09, 3 * SHARE)');
+  expect(text({ cap: 0.09, cap_by: 'ISSUER' })).toContain('No group of ISSUER weighs more than 9% together');
+  expect(text({ ladder_caps: NASDAQ })).toContain('If any weight is above 24%, no weight is above 20%');
+  expect(text({ ladder_caps: NASDAQ })).toContain('exceed 48% together, they are scaled to 40% together');
+  expect(text({ phase_in: { field: 'FREE_FLOAT', steps: 10 } })).toContain('phased in over 10 reviews');
+});

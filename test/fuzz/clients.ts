@@ -1,0 +1,64 @@
+import { SCOPES } from '#contract/route.js';
+import { issueKey, type IssuedKey } from '#services/operations/keys.js';
+import { startProvider } from '../http/oidc-provider.js';
+import { signedIn } from '../security/signed-in.js';
+import { SPARE } from './request-arbitrary.js';
+
+/** A client that may be shown a part of what is stored. */
+export interface Client {
+  readonly name: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Whether documents of others are stored that it must not see. */
+  readonly isLimited: boolean;
+}
+
+/** Prefixes of limited clients: those of some of what the vocabulary names. */
+const PREFIXES = ['BETA', 'CHILD', 'NEW', 'own', 'names', 'limits', 'plan', 'extra', ...SPARE.slice(0, 1)];
+
+/** Who asks a service of teams: the operator, and by a key, a token and a browser a team that is limited. */
+export async function openTeams() {
+  const provider = await startProvider('console');
+  const [operator, limited] = [undefined, PREFIXES].map((prefixes, i) =>
+    issueKey({ name: `key-${i}`, scopes: SCOPES, expires: null, ...(prefixes && { prefixes }) }, Date.now()),
+  ) as [IssuedKey, IssuedKey];
+  const all = SCOPES.join('+');
+  const record = ({ record: { name, id, sha256, prefixes } }: IssuedKey): string =>
+    `${name}:${id}:${sha256}:${all}${prefixes === undefined ? '' : `:${prefixes.join('+')}`}`;
+  const { issuer } = provider;
+  const flags = [
+    '--tenancy',
+    'prefix',
+    '--oidc-issuer',
+    issuer,
+    '--oidc-audience',
+    'divisor',
+    '--oidc-client-id',
+    'console',
+  ];
+  provider.person = { sub: 'person', team: 'limited' };
+  return {
+    flags: [...flags, '--oidc-scopes', `team=limited:${all}:${PREFIXES.join('+')}`],
+    environment: { DIVISOR_API_KEYS: [operator, limited].map(record).join(',') },
+    operator: { 'x-api-key': operator.key },
+    async clients(url: string): Promise<readonly Client[]> {
+      const { cookie, csrf } = await signedIn(url);
+      const token = await provider.token(provider.person, { expires: 7200 });
+      return [
+        { name: 'operator', headers: { 'x-api-key': operator.key }, isLimited: false },
+        { name: 'key', headers: { 'x-api-key': limited.key }, isLimited: true },
+        { name: 'token', headers: { authorization: `Bearer ${token}` }, isLimited: true },
+        { name: 'browser', headers: { cookie, 'x-csrf-token': csrf }, isLimited: true },
+      ];
+    },
+    close: () => provider.close(),
+  };
+}
+
+/** Whoever is on this machine asks a service without keys. */
+export const ANYBODY = {
+  flags: [],
+  environment: {},
+  operator: {},
+  clients: async (): Promise<readonly Client[]> => [{ name: 'anybody', headers: {}, isLimited: false }],
+  close: async () => {},
+};

@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest';
+import {
+  hierarchicalRiskParityWeights,
+  leafOrder,
+  LINKAGES,
+  linkClusters,
+  TREE_DISTANCES,
+  type HierarchyTerms,
+} from '#kernels/weighting/hierarchical-risk-parity.js';
+import { fc } from '../../fast-check.js';
+import { plainOrder, plainWeights, pointsOf, sumOf, type Matrix } from './plain-hierarchy.js';
+
+function weightsOf(covariance: Matrix, terms: HierarchyTerms): number[] {
+  const out = new Float64Array(covariance.length);
+  hierarchicalRiskParityWeights(Float64Array.from(covariance.flat()), terms, out);
+  return [...out];
+}
+
+/** X'X / T of rows of returns. */
+function sampleOf(rows: Matrix): number[][] {
+  const n = rows[0]!.length;
+  return Array.from({ length: n }, (_, i) =>
+    Array.from({ length: n }, (_, j) => sumOf(rows.map((row) => row[i]! * row[j]!)) / rows.length),
+  );
+}
+
+/** Returns that share a factor in groups of three, without ties. */
+function returnsOf(seed: number, n: number): number[][] {
+  let state = seed + 1;
+  const uniform = () => {
+    state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
+    return state / 0x80000000 - 0.5;
+  };
+  return Array.from({ length: 3 * n + 4 }, () => {
+    const factors = Array.from({ length: n }, uniform);
+    return Array.from({ length: n }, (_, i) => (0.2 + i / n) * (factors[i % 3]! + uniform()));
+  });
+}
+
+describe('hierarchical risk parity', () => {
+  test('by hand: two securities have weights in inverse proportion to their variances', () => {
+    const weights = weightsOf(
+      [
+        [0.04, 0.01],
+        [0.01, 0.16],
+      ],
+      { linkage: 'single', distance: 'columns' },
+    );
+    expect(weights).toEqual([expect.closeTo(0.8, 14), expect.closeTo(0.2, 14)]);
+  });
+
+  test('by hand: two tight pairs are ordered side by side and split by the variance of each pair', () => {
+    // A and C are nearly one security, so are B and D; the order is A, C, B, D. A pair of variance v each and correlation
+    // 0.9 has 0.95 v: pairs of 0.01 and 0.03 take 3/4 and 1/4, and each security half of its pair.
+    const [a, b] = [0.01, 0.03];
+    const covariance = [
+      [a, 0, 0.9 * a, 0],
+      [0, b, 0, 0.9 * b],
+      [0.9 * a, 0, a, 0],
+      [0, 0.9 * b, 0, b],
+    ];
+    for (const distance of TREE_DISTANCES)
+      for (const linkage of LINKAGES)
+        expect(weightsOf(covariance, { linkage, distance })).toEqual(
+          [0.375, 0.125, 0.375, 0.125].map((weight) => expect.closeTo(weight, 14)),
+        );
+  });
+
+  test.each(LINKAGES.flatMap((linkage) => TREE_DISTANCES.map((distance) => ({ linkage, distance }))))(
+    'agrees with sets of points merged and halved in plain code: %j',
+    (terms) => {
+      fc.assert(
+        fc.property(fc.nat(1e6), fc.integer({ min: 2, max: 14 }), (seed, n) => {
+          const rows = returnsOf(seed, n);
+          const covariance = sampleOf(rows);
+          const order = plainOrder(pointsOf(rows, covariance, terms.distance), terms.linkage);
+          const weights = weightsOf(covariance, terms);
+          expect(sumOf(weights)).toBeCloseTo(1, 12);
+          const plain = plainWeights(covariance, order);
+          weights.forEach((weight, i) => expect(Math.abs(weight - plain[i]!)).toBeLessThan(1e-9));
+        }),
+        { numRuns: 60 },
+      );
+    },
+  );
+
+  test('of pairs at the same distance those with the earliest clusters are merged', () => {
+    // Four points in a square of side 1: 0-1, 1-2, 2-3 and 0-3 are equally near.
+    const side = (i: number, j: number) => (i === j ? 0 : (i + j) % 2 === 1 ? 1 : Math.SQRT2);
+    const distances = Float64Array.from({ length: 16 }, (_, cell) => side(cell >> 2, cell & 3));
+    const merges = linkClusters(distances, 4, 'complete');
+    expect(merges.map(({ left, right }) => [left, right])).toEqual([
+      [0, 1],
+      [2, 3],
+      [4, 5],
+    ]);
+    expect([...leafOrder(merges, 4)]).toEqual([0, 1, 2, 3]);
+    const single = linkClusters(
+      Float64Array.from({ length: 16 }, (_, cell) => side(cell >> 2, cell & 3)),
+      4,
+      'single',
+    );
+    expect(single.map(({ left, right }) => [left, right])).toEqual([
+      [0, 1],
+      [2, 3],
+      [4, 5],
+    ]);
+  });
+
+  test('one security has the weight 1, and a variance of 0 is refused', () => {
+    expect(weightsOf([[0.04]], { linkage: 'ward', distance: 'columns' })).toEqual([1]);
+    expect(() => weightsOf([[0]], { linkage: 'single', distance: 'columns' })).toThrow('more than 0 needed');
+  });
+});

@@ -1,0 +1,89 @@
+import type { HierarchyTerms } from '#kernels/weighting/hierarchical-risk-parity.js';
+
+/** Hierarchical risk parity by its definitions, on sets of points. */
+export type Matrix = readonly (readonly number[])[];
+
+export const sumOf = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
+
+/** Points whose Euclidean distances are those of the tree: columns of correlation distances, or half of unit returns. */
+export function pointsOf(rows: Matrix | null, covariance: Matrix, distance: HierarchyTerms['distance']): number[][] {
+  const n = covariance.length;
+  if (distance === 'columns' || rows === null)
+    return Array.from({ length: n }, (_, i) =>
+      Array.from({ length: n }, (_, j) => {
+        const correlation = covariance[i]![j]! / Math.sqrt(covariance[i]![i]! * covariance[j]![j]!);
+        return Math.sqrt(Math.max(0, 1 - correlation) / 2);
+      }),
+    );
+  return Array.from({ length: n }, (_, i) => {
+    const own = rows.map((row) => row[i]!);
+    const length = Math.sqrt(sumOf(own.map((value) => value * value)));
+    return own.map((value) => value / length / 2);
+  });
+}
+
+const euclidean = (a: readonly number[], b: readonly number[]) => Math.hypot(...a.map((value, k) => value - b[k]!));
+
+const meanOf = (points: Matrix): number[] =>
+  points[0]!.map((_, k) => sumOf(points.map((point) => point[k]!)) / points.length);
+
+/** Distance of two clusters from their members alone, without an update from one merge to the next. */
+function clusterDistance(a: Matrix, b: Matrix, linkage: HierarchyTerms['linkage']): number {
+  if (linkage === 'ward')
+    return Math.sqrt((2 * a.length * b.length) / (a.length + b.length)) * euclidean(meanOf(a), meanOf(b));
+  const pairs = a.flatMap((one) => b.map((other) => euclidean(one, other)));
+  if (linkage === 'single') return Math.min(...pairs);
+  return linkage === 'complete' ? Math.max(...pairs) : sumOf(pairs) / pairs.length;
+}
+
+interface Tree {
+  readonly leaves: readonly number[];
+  readonly made: number;
+}
+
+/** Leaves from left to right, merging sets of points; the part that was made first is left. */
+export function plainOrder(points: Matrix, linkage: HierarchyTerms['linkage']): readonly number[] {
+  let trees: Tree[] = points.map((_, i) => ({ leaves: [i], made: i }));
+  for (let made = points.length; trees.length > 1; made++) {
+    let best: { distance: number; left: Tree; right: Tree } | undefined;
+    for (const [i, left] of trees.entries()) {
+      for (const right of trees.slice(i + 1)) {
+        const members = [left, right].map(({ leaves }) => leaves.map((leaf) => points[leaf]!));
+        const distance = clusterDistance(members[0]!, members[1]!, linkage);
+        if (best === undefined || distance < best.distance) best = { distance, left, right };
+      }
+    }
+    const { left, right } = best!;
+    trees = [
+      ...trees.filter((tree) => tree !== left && tree !== right),
+      { leaves: [...left.leaves, ...right.leaves], made },
+    ];
+  }
+  return trees[0]!.leaves;
+}
+
+/** Recursive bisection as published: getIVP, getClusterVar and getRecBipart. */
+export function plainWeights(covariance: Matrix, order: readonly number[]): number[] {
+  const weights = covariance.map(() => 1);
+  const variance = (items: readonly number[]) => {
+    const inverse = items.map((i) => 1 / covariance[i]![i]!);
+    const portfolio = inverse.map((value) => value / sumOf(inverse));
+    return sumOf(items.flatMap((i, a) => items.map((j, b) => portfolio[a]! * covariance[i]![j]! * portfolio[b]!)));
+  };
+  let parts = [order];
+  while (parts.length > 0) {
+    parts = parts
+      .filter(({ length }) => length > 1)
+      .flatMap((part) => {
+        const half = Math.floor(part.length / 2);
+        return [part.slice(0, half), part.slice(half)];
+      });
+    for (let i = 0; i < parts.length; i += 2) {
+      const [a, b] = [variance(parts[i]!), variance(parts[i + 1]!)];
+      const share = 1 - a / (a + b);
+      for (const item of parts[i]!) weights[item]! *= share;
+      for (const item of parts[i + 1]!) weights[item]! *= 1 - share;
+    }
+  }
+  return weights;
+}

@@ -1,0 +1,64 @@
+import type { Route } from '#contract/route.js';
+
+/** What each parameter of a path names of a tenant. */
+const VALUES: Readonly<Record<string, (tenant: string) => string>> = {
+  index_id: (tenant) => `${tenant}eq`,
+  strategy_id: (tenant) => `${tenant}desk`,
+  constraint_set_id: (tenant) => `${tenant}set`,
+  template_id: (tenant) => `${tenant}page`,
+  watchlist_id: (tenant) => `${tenant}list`,
+  store_id: (tenant) => `${tenant}store`,
+  model_id: (tenant) => `${tenant}model`,
+  document_id: (tenant) => `${tenant}eq`,
+  job_id: (tenant) => `backtest:${tenant}eq`,
+  kind: () => 'index',
+  identifier: () => 'A',
+  date: () => '2024-01-02',
+  table: () => 'levels',
+  version: () => '1',
+  page: () => 'data',
+  picture: () => 'index.webp',
+};
+const NAMING = ['index_id', 'strategy_id', 'constraint_set_id', 'template_id', 'watchlist_id', 'store_id', 'model_id'];
+const NAMED = [...NAMING, 'document_id', 'run_id', 'render_id', 'job_id'];
+
+const paramsOf = ({ path }: Route): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+/** Whether a path names a document of a tenant. */
+export const isOfTenant = (route: Route): boolean => paramsOf(route).some((name) => NAMED.includes(name));
+
+/**
+ * Paths of operations with a value of a tenant for every parameter.
+ * @param named ids that are given by chance @throws Error for a parameter that has no value
+ */
+export const createPaths =
+  (named: (tenant: string) => Readonly<Record<string, string>>) =>
+  ({ path }: Route, tenant: string): string =>
+    path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+      const value = named(tenant)[name] ?? VALUES[name]?.(tenant);
+      if (value === undefined) throw new Error(`the matrix has no value of ${name}`);
+      return value;
+    });
+
+/** The document of the API as far as bodies are concerned. */
+export interface OpenApi {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+}
+
+interface Operation {
+  readonly requestBody?: { readonly content: { readonly 'application/json'?: { readonly example?: unknown } } };
+}
+
+/** Members that name a document, and are not the id of the body itself. */
+const NAMES = /(?:_id|_ids|^ids|benchmark|parent|index|model|watchlist)$/;
+
+/** Copies of a body, each with another id in one of the members that name documents. */
+export function withNames(body: unknown, id: string): unknown[] {
+  if (Array.isArray(body))
+    return body.flatMap((item, i) => withNames(item, id).map((changed) => body.with(i, changed)));
+  if (typeof body !== 'object' || body === null) return [];
+  return Object.entries(body).flatMap(([name, member]: [string, unknown]) => {
+    if (NAMES.test(name) && typeof member === 'string') return [{ ...body, [name]: id }];
+    if (NAMES.test(name) && Array.isArray(member)) return [{ ...body, [name]: [...(member as unknown[]), id] }];
+    return withNames(member, id).map((changed) => ({ ...body, [name]: changed }));
+  });
+}

@@ -1,0 +1,24 @@
+/** A browser that is signed in. */
+export interface SignedIn {
+  readonly cookie: string;
+  /** Secret that writes repeat. */
+  readonly csrf: string;
+  /** The cookie as the service set it. */
+  readonly attributes: string;
+}
+
+/** The cookie of an answer, as a browser sends it back. */
+export const cookieOf = (answer: Response): string => answer.headers.get('set-cookie')!.split(';')[0]!;
+
+export const go = (url: string, headers: Record<string, string> = {}) => fetch(url, { redirect: 'manual', headers });
+
+/** Signs the person in whom the provider lets in next. @param url of the service */
+export async function signedIn(url: string): Promise<SignedIn> {
+  const begun = await go(`${url}/auth/login`);
+  const back = (await go(begun.headers.get('location')!)).headers.get('location')!;
+  const done = await go(back, { cookie: cookieOf(begun) });
+  if (done.headers.get('location') !== '/') throw new Error(`the sign-in ended with ${done.status}`);
+  const cookie = cookieOf(done);
+  const { csrf_token: csrf } = (await (await go(`${url}/auth/session`, { cookie })).json()) as { csrf_token: string };
+  return { cookie, csrf, attributes: done.headers.get('set-cookie')! };
+}

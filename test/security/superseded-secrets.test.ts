@@ -1,0 +1,151 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { createSigningKeys } from '#services/stored/signing-keys.js';
+import { createHistoryCheck } from '#store/history/check-history.js';
+import { headOf, versionOf } from '#store/history/history.js';
+import { eraseSupersededSecrets } from '#store/history/superseded-secrets.js';
+import { packContent } from '#store/history/version-content.js';
+import { createVersionedStore } from '#store/history/versioned-store.js';
+import { numberedId } from '#store/document-id.js';
+import { DOCUMENT_KINDS } from '#store/document-kinds.js';
+import { openDocumentStore } from '#store/lmdb/document-store.js';
+import type { DocumentEngine } from '#store/port.js';
+import { openPostgresDocuments } from '#store/postgres/document-store.js';
+import { createSecretBox } from '#store/secrets/secret-box.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import { hash } from 'node:crypto';
+import { hasPostgresql, openTestSchema } from '../postgresql/shared-postgresql.js';
+import { temporaryFolder } from '../store/temporary-folder.js';
+import { finishedHere } from '../cli/process.js';
+
+const SUBJECT = { kind: 'store', id: 'db' } as const;
+const URL_WITH = (password: string) => `postgresql://reader:${password}@db.example/prices`;
+const AT = '2026-01-01T00:00:00.000000+00:00';
+
+/** A store as release 0.2.0 declared it, which had fewer members, with its password. */
+const declared = (password: string) => ({ store_id: 'db', name: 'Db', kind: 'database', source: URL_WITH(password) });
+const stored = (password: string) => ({ ...declared(password), location: URL_WITH(password), active: false });
+
+/** Writes what earlier releases left behind: a version with each password, and a signing key that was replaced. */
+async function leaveBehind(documents: DocumentEngine, passwords: readonly string[]): Promise<void> {
+  await documents.transaction(async (tx) => {
+    for (const [i, password] of passwords.entries()) {
+      const content = canonicalJson(declared(password));
+      await tx.put('version', numberedId('store/db', i + 1), {
+        version: i + 1,
+        etag: hash('sha256', content, 'hex'),
+        at: AT,
+        author: 'local',
+        note: null,
+        action: i === 0 ? 'created' : 'updated',
+        request_id: '',
+        content: await packContent(content),
+      });
+    }
+    await tx.put('history', 'store/db', { latest: 1 });
+    await tx.put('store', 'db', stored(passwords.at(-1)!));
+    const key = { key_id: 'a'.repeat(16), public_key: 'cHVi', private_key: 'private-of-before', valid_from: AT };
+    await tx.put('signing-key', key.key_id, { ...key, valid_until: AT });
+  });
+}
+
+/** Everything that is stored, versions unpacked, but for the documents of stores themselves. */
+async function everythingBut(documents: DocumentEngine, left: string): Promise<string> {
+  const texts: string[] = [];
+  for (const kind of DOCUMENT_KINDS)
+    if (kind !== left) texts.push(JSON.stringify((await documents.list(kind, (body) => body)).documents));
+  const head = await headOf(documents, SUBJECT);
+  for (let number = 1; number <= (head?.latest ?? 0); number++)
+    texts.push(JSON.stringify(await versionOf(documents, SUBJECT, number)));
+  return texts.join('\n');
+}
+
+async function gapsOf(documents: DocumentEngine) {
+  const check = createHistoryCheck();
+  const wrong: string[] = [];
+  for (const kind of ['history', 'version', 'store', 'audit'] as const)
+    await documents.list(kind, (body, id) => {
+      const reason = check.look({ kind, id, body });
+      if (reason !== undefined) wrong.push(`${kind} ${id}: ${reason}`);
+      return body;
+    });
+  return [...wrong, ...check.gaps()];
+}
+
+const ENGINES: Readonly<Record<string, () => Promise<{ open(): Promise<DocumentEngine>; close(): Promise<void> }>>> = {
+  async LMDB() {
+    const folder = await temporaryFolder();
+    return { open: () => openDocumentStore({ folder }), close: async () => {} };
+  },
+  ...(hasPostgresql && {
+    async PostgreSQL() {
+      const world = await openTestSchema();
+      return { open: () => openPostgresDocuments({ ...world, database: world.another() }), close: () => world.drop() };
+    },
+  }),
+};
+
+describe.each(Object.keys(ENGINES))('in %s', (name) => {
+  test('passwords and private keys of earlier releases are erased, and the history stays whole', async () => {
+    const world = await ENGINES[name]!();
+    const documents = await world.open();
+    await leaveBehind(documents, ['first-pass', 'second-pass', 'third-pass']);
+    expect(await everythingBut(documents, 'store')).toMatch(/first-pass.*second-pass/s);
+    await eraseSupersededSecrets(documents);
+    const text = await everythingBut(documents, 'store');
+    expect(text).not.toMatch(/first-pass|second-pass|third-pass|private-of-before/);
+    expect(text).toContain('reader:***@db.example');
+    expect(await gapsOf(documents)).toEqual([]);
+    await documents.close();
+    await world.close();
+  });
+
+  test('another password makes no version and is logged; a replaced signing key has no private half', async () => {
+    const world = await ENGINES[name]!();
+    const documents = await world.open();
+    const versioned = createVersionedStore(documents);
+    const by = { author: 'anna', note: null, requestId: 'r' };
+    for (const password of ['first-pass', 'second-pass'])
+      await versioned.transaction((tx) => tx.put('store', 'db', stored(password)), { by });
+    expect(await headOf(documents, SUBJECT)).toEqual({ latest: 1, purged: 0 });
+    const { documents: entries } = await documents.list(
+      'audit',
+      (body) => body as { action: string; version: unknown },
+    );
+    expect(entries.map(({ action, version }) => [action, version])).toEqual([
+      ['created', 1],
+      ['updated', null],
+    ]);
+    expect(await everythingBut(documents, 'store')).not.toMatch(/first-pass|second-pass/);
+    expect(await gapsOf(documents)).toEqual([]);
+
+    const keys = createSigningKeys({ documents: versioned, timestamp: () => AT, secrets: createSecretBox(undefined) });
+    const before = await keys.current(by);
+    await keys.rotate(by);
+    expect(JSON.stringify((await documents.list('signing-key', (body) => body)).documents)).not.toContain(
+      before.private_key,
+    );
+    expect((await keys.current()).private_key).not.toBe('');
+    await documents.close();
+    await world.close();
+  });
+});
+
+test('a backup of a home that was opened since has none of them in its bytes', async () => {
+  const base = await temporaryFolder();
+  const home = join(base, 'home');
+  const folder = join(home, 'documents');
+  await finishedHere(['keys', 'list', '--home', home]);
+  const before = await openDocumentStore({ folder });
+  const passwords = Array.from({ length: 30 }, (_, i) => `plain-pass-${i}-`);
+  await leaveBehind(before, passwords);
+  await eraseSupersededSecrets(before);
+  await before.transaction((tx) => tx.put('store', 'db', stored('kept')));
+  await before.close();
+  const backup = join(base, 'backup');
+  expect((await finishedHere(['backup', backup, '--home', home])).status).toBe(0);
+  const bytes = await readFile(join(backup, 'documents', 'data.mdb'), 'latin1');
+  expect(bytes).toContain(':kept@');
+  expect(bytes).not.toMatch(/plain-pass-|private-of-before/);
+});

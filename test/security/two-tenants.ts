@@ -1,0 +1,49 @@
+import { SCOPES, type Scope } from '#contract/route.js';
+import { issueKey } from '#services/operations/keys.js';
+
+/** Prefixes of the tenants. */
+export const TENANTS = ['alpha-', 'bravo-'] as const;
+export type Tenant = (typeof TENANTS)[number];
+export const otherOf = (tenant: Tenant): Tenant => (tenant === 'alpha-' ? 'bravo-' : 'alpha-');
+
+export const issued = (name: string, prefixes?: readonly string[], scopes: readonly Scope[] = SCOPES) =>
+  issueKey({ name, scopes, expires: null, ...(prefixes && { prefixes }) }, Date.now());
+/** A client without limits. */
+export const operator = issued('operator');
+export const keys = { 'alpha-': issued('alpha', ['alpha-']), 'bravo-': issued('bravo', ['bravo-']) };
+const environmentOf = ({ record }: ReturnType<typeof issued>) =>
+  `${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}${record.prefixes ? `:${record.prefixes.join('+')}` : ''}`;
+/** Scopes of a client that has all but one; `admin` implies all others. */
+const allBut = (scope: Scope): readonly Scope[] => SCOPES.filter((each) => each !== scope && each !== 'admin');
+/** Keys that lack one scope each. */
+export const lacking = SCOPES.map((scope) => ({ scope, issued: issued(`without-${scope}`, undefined, allBut(scope)) }));
+export const DIVISOR_API_KEYS = [operator, keys['alpha-'], keys['bravo-'], ...lacking.map(({ issued: key }) => key)]
+  .map(environmentOf)
+  .join(',');
+/** Grants of claims: the team of a tenant, or all scopes but one. */
+export const GRANTS = [
+  ...TENANTS.map((tenant) => `team=${tenant}:${SCOPES.join('+')}:${tenant}`),
+  ...SCOPES.map((scope) => `lacks=${scope}:${allBut(scope).join('+')}`),
+];
+
+/** Asks of so many clients at once: the service keeps each guess of a key waiting for half a second. */
+const AT_ONCE = 64;
+
+/** Asks about each item, some at once. */
+export async function inTurns<T>(items: readonly T[], ask: (item: T) => Promise<void>): Promise<void> {
+  const waiting = items.toReversed();
+  const turn = async (): Promise<void> => {
+    for (let item = waiting.pop(); item !== undefined; item = waiting.pop()) await ask(item);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, turn));
+}
+
+/** An index whose name must not be shown to another tenant. */
+export const indexOf = (id: string, extra: object = {}) => ({
+  id,
+  name: `${id} secret`,
+  calendar: 'XNYS',
+  base_date: '2023-01-03',
+  pipeline: { weighting: { type: 'EqualWeight' } },
+  ...extra,
+});

@@ -1,0 +1,201 @@
+import { describe, expect, test } from 'vitest';
+import { openColumns } from '#domain/backtest/run-file/read.js';
+import { runToColumns } from '#domain/backtest/run-file/write.js';
+import type { Run } from '#domain/backtest/run.js';
+import { formatDay } from '#domain/time/days.js';
+import { closingFile, openingFile, type IndexFile } from '#views/exports/index-file.js';
+import { closing } from '#views/exports/tables/index-files.js';
+import { fc } from '../../fast-check.js';
+import type { ActionSketch } from '../../domain/backtest/market-builder.js';
+import {
+  expectNear,
+  levelsIn,
+  runIndexCase,
+  weekdays,
+  type IndexCase,
+} from '../../domain/index-mathematics/index-case.js';
+
+const DAYS = weekdays(16);
+const columnsOf = (run: Run) => {
+  const bytes = runToColumns(run, { contentHash: 'x' });
+  return openColumns((from, to) => bytes.slice(from, to));
+};
+
+/** Index shares, prices and divisor by the identifier of the security. */
+interface Read extends Pick<IndexFile, 'divisor'> {
+  readonly shares: ReadonlyMap<string, number>;
+  readonly money: number;
+}
+
+function read(names: readonly string[], { shares, price, fx, divisor }: IndexFile): Read {
+  const held = names.flatMap((name, i) => (shares[i] === 0 ? [] : [[name, i] as const]));
+  return {
+    divisor,
+    shares: new Map(held.map(([name, i]) => [name, shares[i]!])),
+    money: held.reduce((sum, [, i]) => sum + shares[i]! * price[i]! * fx[i]!, 0),
+  };
+}
+
+/** The files of every session of a run, the opening of the first absent. */
+function filesOf(run: Run): { closing: Read; opening: Read | null }[] {
+  const columns = columnsOf(run);
+  const { names } = columns.header;
+  const { market } = run.index.book.sm;
+  return [...columns.i32('days')].map((day, t) => ({
+    closing: read(names, closingFile(columns, formatDay(day), market)),
+    opening: t === 0 ? null : read(names, openingFile(columns, formatDay(day), market)),
+  }));
+}
+
+test('two securities through a split, a special dividend and a rebalance, by hand', () => {
+  const run = runIndexCase({
+    close: { A: [100, 110, 55, 60], B: [50, 50, 40, 44] },
+    actions: [
+      { name: 'A', type: 'SPLIT', value: 2, ex: DAYS[2]! },
+      { name: 'B', type: 'SPECIAL_DIVIDEND', value: 10, ex: DAYS[2]! },
+    ],
+    document: { base_value: 100, base_market_value: 1000 },
+  });
+  const [first, second, third] = filesOf(run);
+  // 500 in each: 5 of A and 10 of B, a divisor of 10.
+  expect([...first!.closing.shares]).toEqual([
+    ['A', 5],
+    ['B', 10],
+  ]);
+  expect([first!.closing.divisor, first!.closing.money]).toEqual([10, 1000]);
+  expectNear(second!.closing.money, 5 * 110 + 10 * 50);
+  expectNear(third!.opening!.shares.get('A')!, 10);
+  expectNear(third!.opening!.money, 10 * 55 + 10 * 40);
+  expectNear(third!.opening!.divisor, (10 * 950) / 1050);
+  expectNear(third!.closing.money, 10 * 55 + 10 * 40);
+  expectNear(third!.closing.divisor, third!.opening!.divisor);
+});
+
+describe('the export', () => {
+  const run = runIndexCase({
+    close: { A: [10, 20], B: [10, 10] },
+    fields: { SHARES_OUTSTANDING: { A: [100, 100], B: [300, 300] }, FREE_FLOAT: { A: [0.5, 0.5], B: [1, 1] } },
+    reference: { A: { ISIN: 'US01', NAME: 'Alpha', CURRENCY: 'USD' }, B: { ISIN: 'US02', CURRENCY: 'USD' } },
+    weighting: { type: 'MarketCapWeight' },
+    actions: [{ name: 'B', type: 'DIVIDEND', value: 1, ex: DAYS[1]! }],
+    document: { base_market_value: 3500 },
+  });
+
+  test('has identifiers, share counts, weighting factors and dividend points', () => {
+    const { market } = run.index.book.sm;
+    const [batch] = [...closing({ columns: columnsOf(run), window: { start: null, end: null }, market }, 0)];
+    const { columns } = batch!;
+    expect(columns.isin.texts).toEqual(['US01', 'US02']);
+    expect([...columns.index_shares].map((held) => Math.round(held * 1e6) / 1e6)).toEqual([50, 300]);
+    expect([...columns.shares]).toEqual([100, 300]);
+    expect([...columns.float]).toEqual([0.5, 1]);
+    expect([...columns.weighting_factor].map((factor) => Math.round(factor * 1e6) / 1e6)).toEqual([1, 1]);
+    expectNear(columns.weight[0]!, 1000 / 4000);
+    expectNear(columns.dividend_points[1]!, 300 / 35);
+    expectNear(columns.divisor[0]!, 35);
+  });
+
+  test('before the first session is refused', () => {
+    expect(() => closingFile(columnsOf(run), '2020-01-01', null)).toThrow(/before the first session/);
+    expect(() => openingFile(columnsOf(run), DAYS[0]!, null)).toThrow(/no opening on that day/);
+  });
+});
+
+const randomCase = fc
+  .record({
+    steps: fc.array(fc.integer({ min: -50, max: 50 }), { minLength: 64, maxLength: 64 }),
+    events: fc.uniqueArray(
+      fc.record({
+        name: fc.nat(3),
+        at: fc.integer({ min: 1, max: 15 }),
+        type: fc.constantFrom<ActionSketch['type']>(
+          'SPLIT',
+          'SPECIAL_DIVIDEND',
+          'RIGHTS_ISSUE',
+          'DIVIDEND',
+          'ACQUISITION',
+        ),
+        size: fc.integer({ min: 1, max: 4 }),
+      }),
+      { maxLength: 6, selector: ({ name }) => name },
+    ),
+    frequency: fc.constantFrom('none', 'weekly'),
+    rights: fc.constantFrom('subscribe', 'price_only'),
+    weighting: fc.constantFrom('EqualWeight', 'PriceWeight'),
+    rounding: fc.constantFrom({}, { rounding: { divisor: 5 }, base_market_value: 1e7 }),
+  })
+  .map(({ steps, events, frequency, rights, weighting, rounding }): IndexCase & { events: typeof events } => {
+    const path = (n: number): (number | null)[] => {
+      let price = 40 + 20 * n;
+      return DAYS.map((_, t) => (price *= 1 + steps[(5 * t + 17 * n) % 64]! / 1000));
+    };
+    const ended = new Map(
+      events.flatMap(({ name, at, type }) => (type === 'ACQUISITION' && name > 0 ? [[name, at]] : [])),
+    );
+    const names = ['A', 'B', 'C', 'D'];
+    return {
+      events,
+      close: {
+        ...Object.fromEntries(
+          names.map((name, n) => [name, path(n).map((price, t) => (t > (ended.get(n) ?? 99) ? null : price))]),
+        ),
+        EURUSD: path(9),
+      },
+      reference: { C: { CURRENCY: 'EUR' } },
+      universe: names,
+      actions: events
+        .filter(({ name, type }) => name > 0 || type !== 'ACQUISITION')
+        .map(({ name, at, type, size }) => ({
+          name: names[name]!,
+          type,
+          ex: DAYS[at]!,
+          value: { SPLIT: 1 + size, RIGHTS_ISSUE: 0.1 * size, ACQUISITION: 30 * size }[type as 'SPLIT'] ?? 0.5 * size,
+          ...(type === 'RIGHTS_ISSUE' ? { subscription: 20 } : {}),
+        })),
+      treatment: { rights, dividends: 'total' },
+      weighting: { type: weighting },
+      rebalance: { frequency },
+      document: rounding,
+    };
+  });
+
+test('on random markets market value over divisor is the level, and an opening is the closing before after the events', () => {
+  fc.assert(
+    fc.property(randomCase, ({ events, ...sketch }) => {
+      const run = runIndexCase(sketch);
+      const price = levelsIn(run, 'price');
+      const files = filesOf(run);
+      const rebalanced = new Set(run.index.compositions.list.map(({ session }) => session - run.index.book.from));
+      const isPriceWeighted = (sketch.weighting as { type: string }).type === 'PriceWeight';
+      const { rights } = sketch.treatment as { rights: string };
+      files.forEach(({ closing, opening }, t) => {
+        expectNear(closing.money / closing.divisor, price[t]!, 1e-10);
+        if (opening === null) return;
+        expectNear(
+          opening.money / opening.divisor,
+          price[t - 1]!,
+          sketch.document && 'rounding' in sketch.document ? 1e-7 : 1e-10,
+        );
+        // A session has the same index shares from its opening to its close.
+        expect([...opening.shares.keys()]).toEqual([...closing.shares.keys()]);
+        for (const [name, held] of opening.shares) expectNear(closing.shares.get(name)!, held, 1e-10);
+        if (rebalanced.has(t - 1)) return;
+        for (const [name, before] of files[t - 1]!.closing.shares) {
+          const own = events.filter((event) => 'ABCD'[event.name] === name);
+          if (own.some(({ type, at }) => type === 'ACQUISITION' && name !== 'A' && at === t - 1)) {
+            expect(opening.shares.has(name)).toBe(false);
+            continue;
+          }
+          const factor = own
+            .filter(({ at }) => at === t)
+            .reduce((product, { type, size }) => {
+              if (type === 'SPLIT') return isPriceWeighted ? product : product * (1 + size);
+              return type === 'RIGHTS_ISSUE' && rights === 'subscribe' ? product * (1 + 0.1 * size) : product;
+            }, 1);
+          expectNear(opening.shares.get(name)!, before * factor, 1e-10);
+        }
+      });
+    }),
+    { numRuns: Number(process.env['PROPERTY_RUNS'] ?? 60) },
+  );
+});

@@ -28,7 +28,13 @@ export function findingGroups({ decisions, solves, index, portfolio }: FindingsI
     message: `The rights issue of ${sm.identifiers[column]} on ${formatDay(sm.sessions[session]!)} has no subscription price and was not adjusted for.`,
     path: '',
   }));
-  return { decisions: inDateOrder(decisions), solves, indexExits: exits(index), portfolioExits: exits(portfolio), rights };
+  return {
+    decisions: inDateOrder(decisions),
+    solves,
+    indexExits: exits(index),
+    portfolioExits: exits(portfolio),
+    rights,
+  };
 }
 
 /** Findings of decisions by the dates of their rebalances: one that is decided earlier may take effect later. */

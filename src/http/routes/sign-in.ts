@@ -54,7 +54,7 @@ export interface SignInOptions {
 
 /** The cookie of a session; with the prefix, browsers take it from this host over HTTPS alone. */
 export const sessionCookie = (isSecure: boolean): string => (isSecure ? '__Host-divisor' : 'divisor_session');
-const ATTEMPT_COOKIE = 'divisor_login';
+const attemptCookie = (isSecure: boolean): string => (isSecure ? '__Host-divisor_login' : 'divisor_login');
 const ATTEMPT_SECONDS = 600;
 const SESSION_SECONDS = SESSION_MS / 1000;
 
@@ -66,7 +66,7 @@ type Asked = Pick<RouteRequest<Route>, 'header'>;
 export function signInHandlers(options: SignInOptions): Handlers<typeof signInRoutes> {
   const { signIn, sessions, isSecure, publicUrl, now } = options;
   const isHttps = isSecure || publicUrl?.startsWith('https:') === true;
-  const name = sessionCookie(isHttps);
+  const [name, attemptName] = [sessionCookie(isHttps), attemptCookie(isHttps)];
   const cookie = (key: string, value: string, seconds: number, site: 'Strict' | 'Lax'): string =>
     `${key}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=${site}${isHttps ? '; Secure' : ''}`;
 
@@ -84,10 +84,10 @@ export function signInHandlers(options: SignInOptions): Handlers<typeof signInRo
     async beginSignIn(request) {
       const { url, attempt } = await requireSignIn().begin(redirectOf(request));
       const sealed = sessions.seal('attempt', { ...attempt, ends: now() + ATTEMPT_SECONDS * 1000 });
-      return redirection(url, cookie(ATTEMPT_COOKIE, sealed, ATTEMPT_SECONDS, 'Lax'));
+      return redirection(url, cookie(attemptName, sealed, ATTEMPT_SECONDS, 'Lax'));
     },
     async finishSignIn(request) {
-      const sealed = cookieIn(request.header('cookie') ?? null, ATTEMPT_COOKIE);
+      const sealed = cookieIn(request.header('cookie') ?? null, attemptName);
       const attempt = sealed === undefined ? undefined : sessions.open<TimedAttempt>('attempt', sealed);
       if (attempt === undefined)
         throw new Refusal('UNAUTHENTICATED', 'The sign-in was not begun in this browser, or too long ago.');

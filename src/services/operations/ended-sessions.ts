@@ -99,5 +99,4 @@ function withEnded(person: Person, { id, ends }: EndingSession, now: number): Pe
 }
 
 /** When nothing of a person has to be kept any more. */
-const endOf = ({ sessions, all_until: until }: Person): number =>
-  Math.max(until, ...sessions.map(({ ends }) => ends));
+const endOf = ({ sessions, all_until: until }: Person): number => Math.max(until, ...sessions.map(({ ends }) => ends));

@@ -17,11 +17,11 @@ import type { Closable, Rooms } from './rooms.js';
 
 /** Who clients are, what they may reach, and what the log keeps of them. */
 export async function composeAccountability(rooms: Rooms, keys: Keys, open: Closable[]) {
-  const { documents, settings, log } = rooms;
+  const { documents, settings, log, now } = rooms;
   const access = createAccess({ documents, isHidden: settings.tenancy === 'prefix' });
   const notes = createAuditNotes({
     documents,
-    timestamp: () => formatTimestamp(Date.now()),
+    timestamp: () => formatTimestamp(now()),
     monotonicMs: () => performance.now(),
     loggedReads: new Set(settings.auditReads.flatMap((reads) => AUDITED_READS[reads])),
     onFailure: (cause) => log.warn({ err: cause }, 'an entry of the log of writes could not be written'),
@@ -44,7 +44,7 @@ export async function composeAccountability(rooms: Rooms, keys: Keys, open: Clos
   };
 }
 
-async function composeSignIn({ documents, settings, log, secrets }: Rooms) {
+async function composeSignIn({ documents, settings, log, secrets, now }: Rooms) {
   const { oidcIssuer: issuer, oidcAudience: audience, oidcClientId: clientId, publicUrl } = settings;
   const isSecure = tlsOf(settings) !== undefined;
   const isHttps = isSecure || publicUrl?.startsWith('https:') === true;
@@ -56,14 +56,14 @@ async function composeSignIn({ documents, settings, log, secrets }: Rooms) {
   // Of fronts that share a key each knows the sessions of the others. Scopes are granted as a session begins: other
   // grants end those that began before.
   const key = secrets.derive(`sessions ${JSON.stringify([issuer, clientId, grants])}`) ?? randomBytes(32);
-  const ended = await createEndedSessions({ documents, isReadOnly: settings.readOnly, now: Date.now });
-  const sessions = createSessions({ key, ended, now: Date.now });
+  const ended = await createEndedSessions({ documents, isReadOnly: settings.readOnly, now });
+  const sessions = createSessions({ key, ended, now });
   const { oidcClientSecret: clientSecret } = settings;
   const signIn = issuer && clientId ? createSignIn({ issuer, clientId, clientSecret, grants }) : undefined;
   return {
     tokens,
     sessions,
     cookie: sessionCookie(isHttps),
-    handlers: signInHandlers({ signIn, sessions, isSecure, publicUrl, now: Date.now }),
+    handlers: signInHandlers({ signIn, sessions, isSecure, publicUrl, now }),
   };
 }

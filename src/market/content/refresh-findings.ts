@@ -12,7 +12,7 @@ export interface SplitTaken {
   readonly date: string | null;
 }
 
-/** Securities with a finding of their own; the others are counted in one. */
+/** Maximum number of securities with an individual finding; the others are counted in one. */
 const FINDINGS_MAX = 20;
 
 const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;

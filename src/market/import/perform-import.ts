@@ -32,7 +32,7 @@ export interface Imported {
 /**
  * Reads the body of an import: its header first, from which the caller decides whether and where to continue, then its
  * data.
- * @returns undefined, with a finding, when the data is wrong or contradicts what it is appended to.
+ * @returns undefined, with a finding, when the data is wrong or contradicts the stored content.
  * @throws Refusal MALFORMED_REQUEST, VALIDATION_FAILED for a body that is no import
  */
 export async function performImport(
@@ -67,7 +67,7 @@ export async function performImport(
   return merged && { ...read, ...appended(merged, read.rows), adjustment, folder, isServed };
 }
 
-/** What a store holds with what was appended to it. */
+/** The content of a store after an append. */
 export const appended = (content: MarketContent, rowsRead: SourceRead['rows']) => ({
   content,
   rows: rowsOf(content),

@@ -68,7 +68,7 @@ export async function readImport(
   return { ...complete, rows: rowsByTable(rowsOf) };
 }
 
-/** Whether a finding says the same of many rows of the market. */
+/** True when a finding repeats for many rows of the market. */
 const isOfEveryRow = ({ code, path, count = 1 }: Finding) =>
   count > 1 && path.startsWith('market') && (code === 'NOT_A_NUMBER' || code === 'BAD_DATE');
 
@@ -82,10 +82,10 @@ interface Reading {
   readonly problems: Problems;
 }
 
-/** What findings call a table: the dataset, with the table's own name where that is another. */
+/** Name of a table in findings: the dataset, with the table's own name where that differs. */
 const labelOf = (table: TableKind, name: string) => (tableKindOf(name) === table ? table : `${table}/${name}`);
 
-/** What takes the rows of a sheet, named as its table is; undefined where its columns are none of the table. */
+/** Receives the rows of a sheet, named as its table is; undefined where its columns belong to no table. */
 function sheetSink(
   { table, label, columns }: { readonly table: TableKind; readonly label: string; readonly columns: readonly string[] },
   { rows, mapping, problems }: Reading,

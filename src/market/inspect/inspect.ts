@@ -32,14 +32,14 @@ export type Inspected =
   | {
       readonly kind: 'files';
       readonly files: TableFiles;
-      /** Findings of files beside them that cannot be read. */
+      /** Findings about accompanying files that cannot be read. */
       readonly unread?: readonly Finding[];
     }
   | { readonly kind: 'database'; readonly place: DatabasePlace; readonly tables: TableNames }
   | { readonly kind: 'xlsx' | 'csv' | 'csv.zip'; readonly content: string }
   | { readonly kind: 'parquet'; readonly content: string };
 
-/** What is opened where it lies. */
+/** Data that is opened in place. */
 type Opened = Exclude<Inspected, { readonly kind: 'parquet' }>;
 
 /** How data may be read, and what comes of it. */
@@ -63,11 +63,11 @@ export interface Inspection {
   readonly findings: readonly Finding[];
 }
 
-/** What is known of the reading beforehand. */
+/** Facts about the reading that are known beforehand. */
 export interface Said {
-  /** How it is read instead of a proposal: what that finds is told, and nothing mended. */
+  /** The mapping to use instead of a proposal: its findings are reported, and nothing is corrected. */
   readonly mapping?: Mapping | null;
-  /** What a proposal need not ask. */
+  /** Questions that are already answered. */
   readonly answers?: Answers;
 }
 
@@ -77,7 +77,7 @@ const PREVIEW_ROWS = 10;
 /** Times a reading is tried again with what the last one found: duplicates twice, zeros, columns of texts. */
 const TRIALS_MAX = 6;
 
-/** What of a reading is looked at. */
+/** The parts of a reading that are evaluated. */
 interface TrialRead {
   readonly content: MarketContent;
   readonly rows: RowsByTable;
@@ -94,8 +94,8 @@ interface Source {
 }
 
 /**
- * Looks at data and proposes how its market is read, then reads it so: what that finds is mended as far as the data
- * says how. Nothing is stored.
+ * Inspects data, proposes a mapping, then reads the data with it; findings are corrected where the data implies the
+ * correction. Nothing is stored.
  * @cost one to six readings of the source, and one more for each other format of its days
  */
 export async function inspect(inspected: Inspected, said: Said = {}): Promise<Inspection> {
@@ -141,7 +141,7 @@ async function lookedAt(inspected: Opened, { mapping: given = null, answers = {}
     : tried(source, proposal, { answers, trialsMax: TRIALS_MAX });
 }
 
-/** Whether answers alone say how a table is read that looks like none of prices. */
+/** True when only answers describe how to read a table that does not look like a price table. */
 const saysColumns = ({ columns, field, fields }: Answers) => (columns ?? field ?? fields ?? null) !== null;
 
 const asGiven = (mapping: Mapping, { adjustment }: Answers): Proposal => ({
@@ -185,7 +185,7 @@ function nothingSeen(source: Source | undefined, problems: Problems): Inspection
 /** Columns that a question lists. */
 const COLUMNS_MAX = 8;
 
-/** What was seen of the first table, and what says that its columns are names. */
+/** Describes the first table, and how to state that its columns are securities. */
 function seen(source: Source | undefined): string {
   const cells = source?.samples[0]?.rows[0] ?? [];
   if (cells.length === 0) return '';
@@ -309,7 +309,7 @@ const basis = (adjustment: Adjustment, reason: string): Basis => ({
   others: otherBases(adjustment),
 });
 
-/** The price basis, where adjusted closes tell it: without a split between them, closes are adjusted for those. */
+/** The price basis, where adjusted closes show it: without a split between them, closes are adjusted for splits. */
 function basisOf(proposal: Proposal, read: TrialRead | undefined, questions: Question[]): Basis {
   if (proposal.adjustment !== null) return basis(proposal.adjustment, proposal.reason ?? '');
   const splits = read?.derived?.splits;

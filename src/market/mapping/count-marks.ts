@@ -17,8 +17,8 @@ interface CountMarks {
 }
 
 /**
- * Tells counts of shares whose decimals would all be three, as 58,490 beside 14,82: their comma is one between thousands
- * as like as not. Undefined where the mapping says it, or has a decimal point.
+ * Warns of share counts with exactly three decimals, such as 58,490 next to 14,82: their comma may separate thousands.
+ * Undefined where the mapping states the mark, or has a decimal point.
  */
 export function createCountMarks({ decimal, thousands }: Mapping, problems: Problems): CountMarks | undefined {
   if (decimal !== ',' || thousands === ',') return undefined;

@@ -41,7 +41,7 @@ interface Field {
   readonly values: SharedArrayBuffer;
   /** The file that the other process fills, where its panels are paged. */
   readonly file: PagedFile | undefined;
-  /** Whether the memory lies on that file, and need not be read. */
+  /** True when the memory maps that file, which then need not be read. */
   readonly isOpened: boolean;
 }
 
@@ -104,7 +104,7 @@ export function createIncomingMarket(): IncomingMarket {
     queues[queue].catch(() => {}); // thrown with the rest
   }
 
-  /** Panels in files of their own: their edges, and all of those that could not be opened. */
+  /** Reads panels with separate files: their edges, and the complete panels that could not be opened. */
   async function readPaged({ days, assets, fields }: Shape, path: string, edges: Extent): Promise<void> {
     const bytes = days * assets * Float64Array.BYTES_PER_ELEMENT;
     const paged = fields.flatMap(({ file, ...field }) => (file === undefined ? [] : [{ ...field, file }]));

@@ -44,7 +44,7 @@ const [bytesMax, groupFolder] = [Number(process.argv[2] ?? 0), process.argv[3] ?
 
 /** Words of the shell that hold a process to the memory the pool was started with; none where the system cannot. */
 const limitWords = limitedBy(bytesMax);
-/** Control groups of the processes; undefined without one that is delegated. */
+/** Control groups of the processes; undefined where none is delegated. */
 const groups = groupsIn(groupFolder);
 
 /**

@@ -101,7 +101,7 @@ export function columnName(table: TableKind, written: string): string {
   return SPELLING[table].get(name.toLowerCase()) ?? name;
 }
 
-/** Whether the meaning of a column is known, in whatever case it is written. */
+/** True when the meaning of a column is known, in any case of letters. */
 export const isKnownColumn = (table: TableKind, written: string): boolean =>
   SPELLING[table].has(written.trim().toLowerCase());
 

@@ -26,9 +26,8 @@ const WRITTEN_MAX = 2;
 const APART_SHARE = 0.5;
 
 /**
- * Room for panels that are filled. Where they are paged, a batch is filled in other memory and written to them as a whole,
- * for it costs the system more to put pages of a file into memory one by one than all else costs. That goes on as long as rows
- * come in the order of the panels.
+ * Write buffer for panels. Where panels are paged, a batch is filled in other memory and written to them as a whole:
+ * single page faults of a file are the largest cost. This continues as long as rows arrive in the order of the panels.
  */
 export function createPanelRoom(panels: readonly Float64Array[], batchCells: number): PanelRoom {
   const batchBytes = batchCells * panels.length * Float64Array.BYTES_PER_ELEMENT;
@@ -57,7 +56,7 @@ export function createPanelRoom(panels: readonly Float64Array[], batchCells: num
     return cells;
   }
 
-  /** What a batch has so far, which goes into the panels, as what it gets from now on does. */
+  /** Moves the values of a batch into the panels, which receive its later values directly. */
   function taken(batch: number): readonly Float64Array[] {
     within.add(batch);
     const cells = apart.get(batch) ?? [];

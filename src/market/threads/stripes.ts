@@ -15,7 +15,7 @@ export interface StripeTarget {
   readonly panels: readonly Float64Array[];
   /** Least value of each field. */
   readonly floors: readonly number[];
-  /** Days that are told of together, and of a stripe, which divides them. */
+  /** Days that are reported together, a multiple of the days of a stripe. */
   readonly batchDays: number;
   readonly stripeDays: number;
   /** Rows that each batch lacks. */
@@ -31,7 +31,7 @@ export interface StripeTarget {
   readonly hashed: readonly number[] | null;
 }
 
-/** Is told of what a thread has filled. */
+/** Receives the counts of filled cells of a thread. */
 export interface StripeListener {
   /** The last row of a batch has been put into the panels. */
   complete(batch: number): void;
@@ -43,14 +43,14 @@ export interface StripeListener {
 const UNKNOWN = -1;
 const NONE = -2;
 
-/** What one thread fills. */
+/** The stripes of one thread. */
 export interface Stripes {
   take(rows: StripeRows): void;
   /** Puts what is left into the panels. */
   flush(): void;
   /** False once two rows have shared a cell, or a row had none, or a value that is none. */
   isSound(): boolean;
-  /** Closes what it has opened. */
+  /** Closes the opened files. */
   end(): void;
 }
 

@@ -15,7 +15,7 @@ export interface SystemSha256 {
   hex(): Promise<string>;
 }
 
-/** What the library keeps of a hash, and some. */
+/** Size of the library's hash state, with a margin. */
 const STATE_BYTES = 256;
 const DIGEST_BYTES = 32;
 

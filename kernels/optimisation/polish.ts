@@ -8,7 +8,7 @@ import type { Point, Program } from './program/program.js';
 /** Iterations of the polish behind the interior point or a corner; one to three are usual. */
 const POLISHES = [40, 1, 0];
 
-/** What is polished, and the iterations that it took. */
+/** The answer to polish, and its number of iterations. */
 export interface Rough {
   readonly state: ActiveState;
   readonly iterate: Iterate;

@@ -132,8 +132,8 @@ export function spread(k: i32, panel: usize, sign: f64, to: usize): void {
 export const EDGE_BYTES: usize = 128;
 
 /**
- * The same for a tile of which only part of `c` exists: `rows` x `columns`, and of row i the columns from i + shift on (no such bound with a
- * shift of -4). `edge` is scratch.
+ * As `tile`, where only part of `c` exists: `rows` x `columns`, and of row i the columns from i + shift on (no such
+ * bound with a shift of -4). `edge` is scratch.
  */
 export function tileEdge(k: i32, a: usize, b: usize, c: usize, ldc: usize, rows: i32, columns: i32, shift: i32, edge: usize): void {
   memory.fill(edge, 0, EDGE_BYTES);

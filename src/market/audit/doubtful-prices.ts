@@ -174,7 +174,7 @@ function claim(
     : elsewhere !== undefined
       ? `and its action says ${formatDay(elsewhere.action.exDay)}`
       : recordedRatio(history, b) === undefined
-        ? 'and no action says so'
+        ? 'and no action explains it'
         : `on top of that of ${recordedRatio(history, b)!.value} in the actions`;
   const certainty = Math.abs(distance) <= RATIO_TOLERANCE ? 0.99 : CONFIDENCE_AWAY;
   return {

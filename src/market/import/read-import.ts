@@ -73,7 +73,7 @@ const isOfEveryRow = ({ code, path, count = 1 }: Finding) =>
   count > 1 && path.startsWith('market') && (code === 'NOT_A_NUMBER' || code === 'BAD_DATE');
 
 const MAPPING_HINT =
-  'Without a mapping every column of market holds numbers, and date and identifier are called so. A mapping, {} is enough, leaves columns of text out with one finding each; it also says how days are written and what columns are called: POST /data/inspect proposes it.';
+  'Without a mapping every column of market holds numbers, except the columns named date and identifier. A mapping ({} is enough) excludes each column of text with one finding; it also states the date format and the names of columns. POST /data/inspect proposes a mapping.';
 
 /** Readers of the tables of one import. */
 interface Reading {

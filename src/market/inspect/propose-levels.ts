@@ -73,7 +73,12 @@ function levels(draft: Draft, { fields, sample, date, skip, body, at }: Levels):
   if (roles.CLOSE === undefined && roles.adjusted === undefined) return false;
   if (draft.answers.layout === 'long') return false;
   const isPairs = fields.some((field) => field !== '' && field === date);
-  recognise(draft, named, sample.name, isPairs ? 'Bloomberg, days beside each name' : 'pandas, two levels');
+  recognise(
+    draft,
+    named,
+    sample.name,
+    isPairs ? 'Bloomberg, a column of days for each security' : 'pandas, two levels',
+  );
   draft.mapping = {
     ...draft.mapping,
     layout: 'wide',

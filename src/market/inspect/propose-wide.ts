@@ -135,7 +135,7 @@ function askFields(draft: Draft, fields: Readonly<Record<string, string>>, sampl
   if (told !== 'CLOSE')
     ask(draft, {
       field: 'field',
-      question: 'Nothing says what the numbers of the table are; they are taken for closes.',
+      question: 'The table does not name the field of its numbers; CLOSE is assumed.',
       taken: 'CLOSE',
       // A store without closes is none: a single table that is called nothing else can only be them.
       required: samples.length > 1 || told !== undefined,

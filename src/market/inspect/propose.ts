@@ -76,7 +76,9 @@ function proposalFrom(
     proposeLevels(draft, sample) || proposeLong(draft, sample, tables, namedBy) || proposeWide(draft, sample, tables);
   if (!isRead) return undefined;
   const left = [...others, ...foreignTo(draft.mapping, tables, namedBy)];
-  const lacking = left.some((name) => dated.some((each) => each.name === name)) ? 'No days, or no names,' : 'No days';
+  const lacking = left.some((name) => dated.some((each) => each.name === name))
+    ? 'No days, or no identifiers,'
+    : 'No days';
   if (left.length > 0) leaveOut(draft, left, lacking);
   const { mapping, answers: _given, ...rest } = draft;
   return { ...rest, ...adjustmentOf(draft), mapping: withAnswers(mapping, answers) };
@@ -97,10 +99,10 @@ function foreignTo(
   return samples.filter(isForeign).map(({ name }) => name);
 }
 
-/** Leaves tables out that hold no days, or none of names: notes, lists of names. */
+/** Excludes tables without days, or with days but without identifiers: notes, lists of securities. */
 function leaveOut(draft: Draft, names: readonly string[], lacking: string): void {
   draft.mapping.ignore = [...(draft.mapping.ignore ?? []), ...names];
-  const question = `${lacking} stand in ${names.join(', ')}: left out.`;
+  const question = `${lacking} in ${names.join(', ')}: ignored.`;
   ask(draft, { field: 'ignore', question, taken: names.join(','), required: false });
 }
 

@@ -19,7 +19,7 @@ export interface Vendor {
 
 const STOOQ: Question = {
   field: 'adjustment',
-  question: 'Stooq adjusts closes for splits and, unless told otherwise, for dividends: is the adjustment total?',
+  question: 'Stooq adjusts closes for splits and, by default, for dividends: is the adjustment total?',
   taken: 'splits',
   others: ['total', 'none'],
   required: false,
@@ -155,7 +155,7 @@ export const VENDORS: readonly Vendor[] = [
     questions: [
       {
         field: 'columns',
-        question: 'SHROUT counts thousands of shares: it is read as a datapoint of its own, not as SHARES_OUTSTANDING.',
+        question: 'SHROUT counts thousands of shares: it is read as a custom datapoint, not as SHARES_OUTSTANDING.',
         taken: null,
         others: [],
         required: false,
@@ -171,7 +171,7 @@ export const VENDORS: readonly Vendor[] = [
     questions: [
       {
         field: 'columns',
-        question: 'ShrOut counts thousands of shares: it is read as a datapoint of its own, not as SHARES_OUTSTANDING.',
+        question: 'ShrOut counts thousands of shares: it is read as a custom datapoint, not as SHARES_OUTSTANDING.',
         taken: null,
         others: [],
         required: false,

@@ -7,7 +7,7 @@ import { textIn, type Cell, type Heading } from '../formats/cells.js';
 const FOOTER_ROWS_MAX = 10;
 
 /** Maximum number of footer texts in a finding. */
-const TOLD_MAX = 3;
+const QUOTED_MAX = 3;
 
 /** How a day begins that is written with the names of days and months, or with digits. */
 const LIKE_A_DAY =
@@ -82,12 +82,12 @@ export function withFooters(rowsOn: (problems: Problems) => MarketRows, problems
   function endTable(): void {
     if (footer.length > 0 && table !== undefined) {
       const texts = footer.flatMap((row) => row.texts);
-      const told = texts.slice(0, TOLD_MAX).map((text) => JSON.stringify(text.slice(0, 60)));
+      const quoted = texts.slice(0, QUOTED_MAX).map((text) => JSON.stringify(text.slice(0, 60)));
       const which = footer.length === 1 ? 'The last row holds' : `The last ${footer.length} rows hold`;
       problems.warning({
         code: 'BAD_DATE',
         path: footer[0]!.held[0]?.problem.path ?? cellPath(table.label, 0, ''),
-        message: `${which} no day${told.length === 0 ? '' : `, but ${told.join(', ')}`}: left out as a footer.`,
+        message: `${which} no day${quoted.length === 0 ? '' : `, but ${quoted.join(', ')}`}: ignored as a footer.`,
       });
       left += footer.reduce((sum, { counted }) => sum + counted, 0);
     }

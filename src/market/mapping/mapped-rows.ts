@@ -87,7 +87,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
       problems.error({
         code: 'MISSING_COLUMN',
         path: label,
-        message: `The mapping does not say what the numbers of ${JSON.stringify(table.slice(0, 80))} are: fields does not name it.`,
+        message: `The mapping does not state the field of the numbers of ${JSON.stringify(table.slice(0, 80))}: fields does not name the table.`,
       });
       return undefined;
     }
@@ -294,5 +294,5 @@ const withoutField = (label: string): Problem => ({
   code: 'MISSING_COLUMN',
   path: label,
   message:
-    'Nothing says what the numbers of the table are: the mapping has no field (CLOSE, for example), and the first row below the header holds a day where a second header row would name them.',
+    'The field of the numbers of the table is not stated: the mapping has no field (CLOSE, for example), and the first row below the header contains a day instead of a second header row with field names.',
 });

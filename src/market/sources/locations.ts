@@ -37,7 +37,7 @@ export function createLocations(roots: readonly string[], machine?: string): Loc
         problem: {
           code: 'LOCATION_NOT_ALLOWED' as const,
           path: 'location',
-          message: `The location does not lie below one of the folders the operator allows (--data-roots, DIVISOR_DATA_ROOTS)${here}.`,
+          message: `The location is not inside one of the folders that the operator allows (--data-roots, DIVISOR_DATA_ROOTS)${here}.`,
         },
       };
       if (!isAbsolute(location) || location.includes('\0')) return notAllowed;

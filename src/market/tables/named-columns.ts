@@ -100,7 +100,7 @@ function doubtNames({ dataset: table, label, names, missing }: Named, problems: 
       if (!OPEN_TABLES.has(table)) problems.warning(ignored({ dataset: table, label }, name));
       continue;
     }
-    const instead = OPEN_TABLES.has(table) ? 'is read as a column of its own' : 'is not read';
+    const instead = OPEN_TABLES.has(table) ? 'is read as a custom column' : 'is not read';
     problems.warning({
       code: 'UNKNOWN_FIELD',
       path: `${label}.${name}`,

@@ -113,7 +113,7 @@ export function floorsOf(fields: readonly string[]): number[] {
 
 /** Where the rows of a chunk go. */
 interface Places {
-  /** Cell of each row, -1 for a row without one. */
+  /** Cell of each row, -1 for a row outside the panels. */
   readonly cells: Int32Array;
   /** First row of each run of rows whose cells follow each other, and behind the last the number of rows. */
   readonly runs: Int32Array;

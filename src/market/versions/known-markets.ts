@@ -18,7 +18,7 @@ export interface EarlierContent {
 export interface KnownContents {
   /** Day at whose end the last content was known. */
   readonly knownOn: Day;
-  /** The earlier contents, latest first, as far as they are available. */
+  /** The available earlier contents, latest first. */
   readonly earlier: readonly EarlierContent[];
 }
 
@@ -46,7 +46,7 @@ export function createKnownMarkets(last: MarketData, { knownOn, earlier }: Known
 }
 
 function notKnown({ datasetId }: MarketData, day: Day, first: Day): Refusal {
-  const message = `The decision of ${formatDay(day)} is before the first version of the data store ${datasetId} that can be had, known on ${formatDay(first)}.`;
+  const message = `The decision of ${formatDay(day)} is before the first version of the data store ${datasetId} that is available, known on ${formatDay(first)}.`;
   return new Refusal('NO_DATA_KNOWN', message, {
     store_id: datasetId,
     decision_date: formatDay(day),

@@ -180,7 +180,7 @@ function transposePair(from: usize, ld: usize, to: usize, next: usize): void {
   v128.store(next, v128.shuffle<f64>(upper, lower, 1, 3));
 }
 
-/** As `mirrorTile`, for any number of columns and rows. */
+/** As `mirrorPair`, for any number of columns and rows. */
 function mirrorColumns(from: usize, to: usize, ld: usize, rows: i32, columns: i32): void {
   for (let j = 0; j < columns; j++) {
     for (let i = 0; i < rows; i++) store<f64>(to + <usize>j * ld + (<usize>i << 3), load<f64>(from + <usize>i * ld + (<usize>j << 3)));

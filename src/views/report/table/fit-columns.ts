@@ -29,8 +29,8 @@ interface Need {
 const TEXT_LEAST = 56;
 
 /**
- * Parts the columns into as few groups as fit a width, of about as many columns each; the first column heads each.
- * Figures have the room of the longest one, text gives way and breaks into lines, what is left over is shared.
+ * Divides the columns into as few groups as fit a width, of about equal size; the first column heads each. Figures get
+ * the width of the longest one, text shrinks and breaks into lines, remaining space is shared.
  */
 export function fitColumns({ columns, rows, width, typesetter, gap }: FitInput): FittedColumn[][] {
   const needs = columns.map((column, i) =>
@@ -46,7 +46,7 @@ export function fitColumns({ columns, rows, width, typesetter, gap }: FitInput):
   return (even.length > filled.length ? filled : even).map((group) => placed(group, place));
 }
 
-/** Groups of columns that fit a width, of so many at most beside the first. */
+/** Groups of columns that fit a width, with a maximum number besides the first. */
 function grouped({ needs, width, gap }: PlaceInput, most: number): number[][] {
   const groups: number[][] = [];
   let used = Infinity;

@@ -22,7 +22,7 @@ interface Question {
   /** Requests of one turn: about half a second of processor. */
   readonly requests: number;
   ask(url: string, serial: number): Promise<Response>;
-  /** Requests at once, 8 unless given. */
+  /** Requests at once. Default: 8. */
   readonly atOnce?: number;
 }
 

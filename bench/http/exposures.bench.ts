@@ -20,11 +20,11 @@ const ROUNDS = 9;
 const KINDS = [
   ['groups', 'by=SECTOR'],
   ['groups and two datapoints', 'by=SECTOR&fields=MARKET_CAP,DIVIDEND_YIELD'],
-  ['the same beside its benchmark', 'by=SECTOR&fields=MARKET_CAP,DIVIDEND_YIELD&benchmark=EQUAL'],
+  ['the same against its benchmark', 'by=SECTOR&fields=MARKET_CAP,DIVIDEND_YIELD&benchmark=EQUAL'],
   ['the same as Arrow', 'by=SECTOR&fields=MARKET_CAP,DIVIDEND_YIELD&benchmark=EQUAL&format=arrow&table=fields'],
-  ['the same beside another index', 'by=SECTOR&fields=MARKET_CAP,DIVIDEND_YIELD&benchmark=MONTHLY'],
+  ['the same against another index', 'by=SECTOR&fields=MARKET_CAP,DIVIDEND_YIELD&benchmark=MONTHLY'],
   ['the other datapoints', 'by=SECTOR&fields=VALUE_TRADED,RETURN,MOMENTUM,VOLATILITY,BETA'],
-  ['groups and a benchmark not made ready', 'by=COUNTRY&fields=VALUE_TRADED,AGE&benchmark=EQUAL'],
+  ['groups and a benchmark not precomputed', 'by=COUNTRY&fields=VALUE_TRADED,AGE&benchmark=EQUAL'],
 ] as const;
 let service = await startService();
 try {

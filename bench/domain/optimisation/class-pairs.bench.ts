@@ -50,7 +50,7 @@ for (const types of [...classes.map((type) => [type]), ...part]) {
   if (!isWanted) continue;
   if (performance.now() > until) break;
   kept.set(keyOf(types), measured(types));
-  // What is compiled or collected meanwhile is no cost of the pair.
+  // Compilation and garbage collection during the run are not costs of the pair.
   if (types.length > 1 && (ratioOf(types) ?? 0) > RATIO_MAX) kept.set(keyOf(types), lesser(types));
   keep();
 }
@@ -65,7 +65,7 @@ function lesser(types: readonly string[]): Cost {
   return solvedMs(again) < solvedMs(before) ? again : before;
 }
 
-/** Cost of a pair beside that of its parts; undefined where one is not known or the pair has no frontier. */
+/** Cost of a pair relative to its parts; undefined where one is not known or the pair has no frontier. */
 function ratioOf(types: readonly string[]): number | undefined {
   const own = kept.get(keyOf(types));
   const parts = types.map((type) => kept.get(type));

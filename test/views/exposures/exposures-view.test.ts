@@ -116,7 +116,7 @@ test('cached figures are computed once: a window within another reads no datapoi
   expect(shown({ ...part, fields }, keep)).toEqual(shown(part));
 });
 
-test('figures of the benchmark's own run are not computed again as the benchmark of another', () => {
+test('figures that the run of a benchmark has are not computed again for another run', () => {
   const { holdings, key } = { holdings: storedHoldings(open(), Int32Array.from(open().header.names.keys())), key: 'B' };
   const { keep: ofBenchmark } = keeping();
   shown(asked, ofBenchmark);

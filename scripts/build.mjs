@@ -2,8 +2,8 @@
 // makes is missing; with nothing changed the build reads the inputs and ends, in about 0.1 s.
 //
 //   node scripts/build.mjs             everything
-//   node scripts/build.mjs --compile   the sources alone: what tests, lint and the inner loop need
-//   node scripts/build.mjs --lint      everything, and the linter beside it on the core that the compiler leaves free
+//   node scripts/build.mjs --compile   only the sources, as tests, lint and the inner loop need
+//   node scripts/build.mjs --lint      everything, and the linter in parallel on the free core
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {

@@ -108,7 +108,7 @@ export const ALONE_BYTES = 33 * 2 ** 20;
 
 /** True when the pages of memory hold nothing else and return to the system when it ends. */
 function isAlone(memory: ArrayBufferLike): boolean {
-  return memory.byteLength >= ALONE_BYTES && systemCalls()!.isMapped(memory); // whoever asks has them
+  return memory.byteLength >= ALONE_BYTES && systemCalls()!.isMapped(memory); // callers have checked that they exist
 }
 
 /**
@@ -304,7 +304,7 @@ export interface Pages {
 
 /** Whole pages of memory. */
 function pagesOf(memory: ArrayBufferLike): Pages {
-  const { addressOf, pageBytes } = systemCalls()!; // whoever asks has them
+  const { addressOf, pageBytes } = systemCalls()!; // callers have checked that they exist
   const begin = addressOf(memory);
   const from = Math.ceil(begin / pageBytes) * pageBytes;
   const bytes = Math.floor((begin + memory.byteLength) / pageBytes) * pageBytes - from;

@@ -87,7 +87,7 @@ function hashBy({ begin, add, end }: Library): SystemSha256 {
       if (room.length < bytes.length) room = new Uint8Array(bytes.length);
       room.set(bytes);
       hashing = hash(room.subarray(0, bytes.length));
-      hashing.catch(() => {}); // Thrown to whoever asks next.
+      hashing.catch(() => {}); // The next call throws it.
     },
     async hex() {
       await hashing;

@@ -33,7 +33,7 @@ import type { ProgramAnswer } from './program-answer.js';
 export interface Solver {
   solve(program: Program, options?: SolveOptions): ProgramAnswer;
   /**
-   * A point near the optimum, [n], at half the cost: for whoever asks which rows matter there.
+   * A point near the optimum, [n], at half the cost: for callers that need the relevant rows.
    * @cost 5 to 10 factors of all names
    */
   nearly(program: Program): Float64Array;

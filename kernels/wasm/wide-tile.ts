@@ -11,7 +11,7 @@ const EACH_ROW = !ASC_FEATURE_RELAXED_SIMD;
  * accumulators of two lanes, six loads a summand: two for three multiplications, where a tile of 4 x 4 takes three for four and 3 % longer an
  * entry on Node 20. An exit follows each row, deliberately: V8 moves all loads of a stretch without branches to its top, and then spills
  * accumulators, which takes three times as long. They are never taken, for no panel lies at addresses as low as these. Summands that are no
- * whole turn of four have a loop of their own: exits that are taken between the four would each compute an address first. In place rather
+ * whole turn of four have a separate loop: exits that are taken between the four would each compute an address first. In place rather
  * than called, which takes 1 % less.
  */
 // @ts-ignore: decorator

@@ -4,6 +4,7 @@ import { brinsonFachler, type GroupedPeriod } from '#domain/analytics/brinson.js
 import { reconciles } from '#domain/analytics/linking.js';
 import { returnsOf } from '#domain/analytics/series.js';
 import { driftOf, type Book } from '#domain/books/book.js';
+import { wholeTransfers } from '#domain/books/transfers.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, formatDayTimestamp, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
@@ -207,7 +208,8 @@ function groupedBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
 }
 
 /** Dividends and adjusted closes of a book, by slot. */
-function earningsOf({ transfers }: Book): { addTo(parts: Float64Array, at: number): void } {
+function earningsOf(book: Book): { addTo(parts: Float64Array, at: number): void } {
+  const transfers = wholeTransfers(book);
   if (transfers === undefined) return { addTo: () => {} };
   const { at: dated, slot, dividends, moved } = transfers;
   return {

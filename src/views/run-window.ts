@@ -1,4 +1,5 @@
 import { TRANSFER_WIDTH } from '#domain/backtest/run-file/dividends.js';
+import { keptWeights } from './count-changes.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -100,6 +101,7 @@ export function readWindow(
   const came = new Uint8Array(H);
   const parts = new Float64Array(H);
   const transfers = transfersAfter(columns, from);
+  const keptOn = keptWeights(columns);
   let event = firstEvent;
   return {
     growth,
@@ -112,7 +114,7 @@ export function readWindow(
       const held = weights.at(at - 1);
       const after = weights.next();
       const drifted = hasEvent ? before.at(event) : after;
-      const drift = { held, drifted, factor: gross[period + 1]! };
+      const drift = { held, drifted, factor: gross[period + 1]!, kept: keptOn.get(at) ?? 1 };
       if (follow) contributeAndGrow(parts, growth, drift);
       else contribute(parts, drift);
       transfers.addTo(parts, at, follow ? { growth, ...drift } : null);
@@ -134,19 +136,21 @@ interface Drifted {
   readonly drifted: Float64Array;
   /** Growth of the whole portfolio. */
   readonly factor: number;
+  /** Fraction that each kept of its weight as share counts changed before. */
+  readonly kept: number;
 }
 
-function contribute(parts: Float64Array, { held, drifted, factor }: Drifted): void {
-  for (let i = 0; i < parts.length; i++) parts[i] = drifted[i]! * factor - held[i]!;
+function contribute(parts: Float64Array, { held, drifted, factor, kept }: Drifted): void {
+  for (let i = 0; i < parts.length; i++) parts[i] = drifted[i]! * factor - held[i]! * kept;
 }
 
 function subtract(parts: Float64Array, paid: Float64Array): void {
   for (let i = 0; i < parts.length; i++) parts[i]! -= paid[i]!;
 }
 
-function contributeAndGrow(parts: Float64Array, growth: Float64Array, { held, drifted, factor }: Drifted): void {
+function contributeAndGrow(parts: Float64Array, growth: Float64Array, { held, drifted, factor, kept }: Drifted): void {
   for (let i = 0; i < parts.length; i++) {
-    const weight = held[i]!;
+    const weight = held[i]! * kept;
     const grown = drifted[i]! * factor;
     parts[i] = grown - weight;
     if (weight !== 0) growth[i]! *= grown / weight;
@@ -184,11 +188,11 @@ function transfersAfter(columns: RunColumns, first: number): Transfers {
 
 /** A name that received a dividend, and began with another weight than it was held with. */
 function correct(
-  { growth, held, drifted, factor }: GrownNames,
+  { growth, held, drifted, factor, kept }: GrownNames,
   name: number,
   { dividends, moved }: { readonly dividends: number; readonly moved: number },
 ): void {
-  const weight = held[name]!;
+  const weight = held[name]! * kept;
   const grown = drifted[name]! * factor;
   if (weight === 0 || grown === 0) return;
   growth[name]! *= (((grown + dividends) / grown) * weight) / (weight - moved);

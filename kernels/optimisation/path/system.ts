@@ -4,7 +4,7 @@ import { curvatureTimes } from '../program/smooth-gradient.js';
 import type { Path } from './state.js';
 import { factorSemidefinite, solveFactored } from '../factors/schur.js';
 
-/** Pivots of active rows below this share of their own size belong to rows that repeat others on the free variables. */
+/** Pivots of active rows below this share of their size belong to rows that repeat others on the free variables. */
 const REPEATED = 1e-11;
 
 /** Difference between what rows that repeat each other want that counts as none, relative to what they want. */

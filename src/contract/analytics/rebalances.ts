@@ -7,7 +7,15 @@ import { UnfilledOrderPayload } from './record.js';
 const figures = {
   date: z.string().meta({ description: 'Date the weights took effect.' }),
   cause: z.enum(REBALANCE_CAUSES).meta({
-    description: 'What called for it: the schedule, or a breach that `treatment.on_breach` answers.',
+    description:
+      'What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`.',
+  }),
+  review: z.string().nullable().meta({
+    description:
+      'Review that decided it, the first where several ran on the date; null where the run does not store it.',
+  }),
+  phase: z.number().nullable().meta({
+    description: 'Fraction of the rebalance that is done after this close; null where the run does not store it.',
   }),
   schedule_dates: z.array(z.string()).meta({
     description:

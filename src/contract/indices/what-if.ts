@@ -40,7 +40,7 @@ const WhatIfSide = z
     cap_redistributed: z.number(),
     cause: z.enum(REBALANCE_CAUSES).nullable().meta({
       description:
-        'What calls for a rebalance decided on that date: the schedule, or a breach that `treatment.on_breach` answers; null where none is decided on it.',
+        'What calls for a rebalance decided on that date: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`; null where none is decided on it.',
     }),
     limits: PreviewLimits.optional().meta({
       description: 'Of an index that rebalances on breaches: the rule that is watched.',

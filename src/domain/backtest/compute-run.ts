@@ -16,11 +16,12 @@ import { assertHeldAsOne, overlayPortfolio } from '../books/overlay-portfolio.js
 import { bookDays, indexBook, indexTerms, type IndexRun } from '../books/index-run.js';
 import type { Memory } from './run-file/placed.js';
 import { roomForColumns } from './run-file/room.js';
+import { shareChangeTerms } from '../books/share-changes.js';
 import { simulateBook } from '../books/simulate-book.js';
 import { requestedRange, type CalendarCoverage } from '../books/window.js';
 import { assertScheduled, type KnownMarkets } from '../books/known-seats.js';
 import type { ComputedRun, ComputeInput } from './run.js';
-import { followIndex, isPlain, ownTerms, strategyTargets } from './strategy-targets.js';
+import { followIndex, hasOwnRebalances, isPlain, ownTerms, strategyTargets } from './strategy-targets.js';
 
 /**
  * Computes what a plan describes, up to levels and metrics.
@@ -123,6 +124,8 @@ function computePortfolio(index: IndexRun, { plan, from, to, own, report }: Port
     sm: compositions.sm,
     treatment: compositions.treatment,
     growth: indexTerms(compositions),
+    outside: compositions.outside,
+    shareChanges: hasOwnRebalances(strategy) ? undefined : shareChangeTerms(compositions),
     from,
     to,
     targets: strategy ? strategyTargets(index, strategy, { from, own }) : followIndex(index, from),

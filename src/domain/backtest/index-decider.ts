@@ -20,6 +20,7 @@ export function indexDeciders(engine: Engine, sharing?: DecisionSharing): Decide
       document,
       market: composer.market(document.id),
       universe: (session) => composer.universe(document.id, session),
+      members: (session) => composer.members(document.id, session),
       indexWeights: indexWeightsFor(composer, document.id),
       riskModel: (modelId) => composer.riskModel(modelId),
       engine,

@@ -65,7 +65,7 @@ export function latestPositions(
 
 /** Trades with the market and the terms that price them. */
 export interface TradedRun extends Pick<Run, 'portfolio' | 'document' | 'trades'> {
-  readonly index: { readonly compositions: Pick<Compositions, 'treatment' | 'document'> };
+  readonly index: { readonly compositions: Pick<Compositions, 'treatment' | 'document' | 'outside'> };
 }
 
 /**
@@ -76,7 +76,8 @@ export function tradePrices({ portfolio, index, document, trades }: TradedRun, f
   const { sm, from, columns, events } = portfolio;
   const rates = exchangeRates(sm, securitiesIn(portfolio, document));
   const priceOf = pricesIn(portfolio, securitiesIn(portfolio, document));
-  const terms = { sm, rates, treatment: index.compositions.treatment, growth: indexTerms(index.compositions) };
+  const { treatment, outside } = index.compositions;
+  const terms = { sm, rates, treatment, outside, growth: indexTerms(index.compositions) };
   const price = keptFloats(trades.count - first);
   let e = 0;
   for (let i = first; i < trades.count; i++) {

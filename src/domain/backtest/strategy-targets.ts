@@ -1,5 +1,5 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import type { Targets } from '../books/book.js';
+import type { Book, Targets } from '../books/book.js';
 import type { Composer, Composition } from '../books/compositions.js';
 import { constrainRebalances } from '../strategies/constrained-rebalances.js';
 import { openingOf, ownRebalances } from '../strategies/own-rebalances.js';
@@ -12,12 +12,28 @@ import type { ComputedRun } from './run.js';
  * rebalances.
  */
 export function followIndex({ book, compositions }: IndexRun, from: number): Targets[] {
-  return [{ session: from, ...askedAt(book, from) }, ...compositions.list.filter(({ session }) => session > from)];
+  const asked = askedAt(book, from);
+  const first = { session: from, ...asked, ...countsAt(book, asked.columns) };
+  return [first, ...compositions.list.filter(({ session }) => session > from)];
+}
+
+/** Share counts of what a book held at the first close of the portfolio that follows it. */
+function countsAt({ pending }: Book, columns: Int32Array): Pick<Targets, 'counts'> {
+  const held = pending?.counts;
+  if (held === undefined) return {};
+  const places = Array.from(columns, (column) => held.columns.indexOf(column));
+  const of = (counts: Float64Array): Float64Array => Float64Array.from(places, (place) => counts[place] ?? Number.NaN);
+  return { counts: { adopted: of(held.adopted), latest: of(held.latest) } };
 }
 
 /** Whether a strategy does nothing but hold its index. */
 export function isPlain({ rebalance, drift_tolerance: tolerance, exposure, constraints }: StrategyTerms): boolean {
   return rebalance === null && tolerance === null && exposure === 1 && constraints === undefined;
+}
+
+/** Whether a strategy decides its weights or their dates itself: shares of its own do not follow share counts. */
+export function hasOwnRebalances(strategy: StrategyTerms | undefined): boolean {
+  return strategy !== undefined && (strategy.rebalance !== null || strategy.constraints !== undefined);
 }
 
 interface OwnInput {
@@ -71,9 +87,10 @@ export function strategyTargets(
 ): readonly Targets[] {
   const targets: readonly Targets[] = own ?? followIndex(index, from);
   if (exposure === 1) return targets;
-  return targets.map(({ session, columns, weights }) => ({
+  return targets.map(({ session, columns, weights, counts }) => ({
     session,
     columns,
+    ...(counts === undefined ? {} : { counts }),
     weights: weights.map((weight) => exposure * weight),
   }));
 }

@@ -1,9 +1,7 @@
 import { roundShares } from './book-rounding.js';
-import { formatDay } from '../time/days.js';
+import { priceSessions, staleSessions } from '../documents/stale-sessions.js';
 import { requireRate } from '../market/exchange-rates.js';
-import { panelRow, type SessionMarket } from '../market/session-market.js';
-import { Refusal } from '../refusals/refusal.js';
-import type { Conversion, Fill, Gap, Move, PendingNames, Targets } from './book.js';
+import type { Conversion, Fill, Move, PendingNames, Targets } from './book.js';
 import { fillableOn, fillOrder, frozenSlots, openOrder } from './book-orders.js';
 import {
   append,
@@ -17,49 +15,12 @@ import {
   type BookState,
 } from './book-state.js';
 import { assertAffordable } from './book-limits.js';
+import { adoptCounts, convertCounts } from './share-changes.js';
 import { spreadSides, type Sides } from './proceeds.js';
 import { trade, type TradeInput } from './trade.js';
 import { tradeBeyond } from './trade-beyond.js';
 
-/** Notes which of the names held into the session, and of its targets, have a gap. */
-export function findGaps(state: BookState, session: number, targets: Targets | undefined): void {
-  const { sm, gaps, absences, treatment } = state;
-  state.missing = NONE;
-  if (!targets && absences.starts[session] === absences.starts[session + 1]) return;
-  const missing: number[] = [];
-  for (let a = absences.starts[session]!; a < absences.starts[session + 1]!; a++) {
-    const column = absences.columns[a]!;
-    if (isHeldColumn(state, column)) missing.push(column);
-  }
-  if (targets) {
-    const { columns } = targets;
-    const { lastBar } = sm;
-    const bars = panelRow(sm, session);
-    for (let k = 0; k < columns.length; k++) {
-      const column = columns[k]!;
-      if (lastBar[bars + column] !== session && !missing.includes(column)) missing.push(column);
-    }
-  }
-  state.missing = missing.length === 0 ? NONE : missing.sort((a, b) => a - b);
-  for (const column of missing) {
-    if (!sm.isOpen(session, column)) continue;
-    if (treatment.missing_prices === 'fail') throw missingPrice(sm, { session, column });
-    gaps.push({ session, column });
-  }
-}
-
-const NONE: readonly number[] = [];
 const NOTHING: PendingNames = { children: [], renamed: [] };
-
-function missingPrice(sm: SessionMarket, { session, column }: Gap): Refusal {
-  const identifier = sm.identifiers[column]!;
-  const date = formatDay(sm.sessions[session]!);
-  return new Refusal(
-    'MISSING_PRICE',
-    `${identifier} has no price on ${date}, a session of its exchange, and missing_prices is fail.`,
-    { identifier, date },
-  );
-}
 
 /**
  * Everything that happens at a close: names leave or turn into others, targets are taken, waiting orders are filled.
@@ -121,7 +82,7 @@ function conversionsOn(state: BookState, session: number): Map<number, number> {
     if (isHeldColumn(state, column)) conversions.set(column, related);
   for (const [column, related] of state.renamed) {
     if (!isHeldColumn(state, column) || !sm.hasEnded(session, column)) state.renamed.delete(column);
-    else if (sm.isPriceable(session, related, treatment.max_stale_sessions)) {
+    else if (sm.isPriceable(session, related, priceSessions(treatment))) {
       conversions.set(column, related);
       state.renamed.delete(column);
     }
@@ -147,7 +108,7 @@ function leavingOn(state: BookState, session: number, { targets, conversions }: 
   for (const column of state.missing) {
     if (!isHeldColumn(state, column) || leaving.includes(column) || conversions.has(column)) continue;
     if (targets?.columns.includes(column)) continue;
-    const isSilent = sm.isSilent(session, column, treatment.max_stale_sessions);
+    const isSilent = sm.isSilent(session, column, staleSessions(treatment));
     const isExcluded = treatment.missing_prices === 'exclude' && sm.isOpen(session, column);
     if (!isSilent && !isExcluded) continue;
     leaving.push(column);
@@ -174,6 +135,10 @@ function convertNames(state: BookState, conversions: ReadonlyMap<number, number>
     const weight = whole - cash;
     if (cash !== 0) paid.push({ slot, change: -cash });
     converted.push({ slot, into, weight });
+    const held = state.isHeld[into] === 1 ? weights[row + into]! : null;
+    const isRenamed = today?.conversions.has(column) !== true;
+    if (held !== null || isRenamed)
+      convertCounts(state, { slot, into, growth: held === null ? null : 1 + weight / held });
     weights[row + into]! += weight;
     drop(state, slot, row);
     hold(state, into);
@@ -305,8 +270,10 @@ function takeTargets(state: BookState, targets: Targets, session: number): void 
       if (weight !== 0) append(state, slot);
     }
   }
+  adoptCounts(state, targets);
   value[at]! *= retained;
   cash[at] = left;
+  if (targets.entered !== undefined) state.divisor[at]! *= targets.entered;
   if (targets.basket !== undefined) holdBasket(state, at, targets.basket);
   for (const slot of waiting) openOrder(state, { session, slot, target: asked[slot]!, held: weights[row + slot]! });
 }

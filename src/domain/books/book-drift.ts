@@ -1,4 +1,5 @@
 import { applyRounding, openingDivisor } from './book-rounding.js';
+import { priceSessions, staleSessions } from '../documents/stale-sessions.js';
 import { formatDay } from '../time/days.js';
 import { requireRate } from '../market/exchange-rates.js';
 import { closeOfEffect, effectOn } from '../index-mathematics/session-effects.js';
@@ -22,24 +23,28 @@ import {
 import { assertWorth } from './book-limits.js';
 import { changeUnits, growUnits } from './book-growth.js';
 import { openSession, reinvestDividends } from './book-income.js';
+import { countFactors } from './share-changes.js';
 
 /** Moves the book from the close before to this close: growth, proceeds of names that leave, spun-off names. */
 export function driftTo(state: BookState, session: number): void {
   const { input, sm, value, gross, cash, divisor } = state;
   const at = session - input.from;
   clearRow(state, session);
-  const isStructural = sm.actions.isStructural[session] === 1 || state.children.length > 0 || state.renamed.size > 0;
+  const written = writtenOff(state, session);
+  const isStructural =
+    sm.actions.isStructural[session] === 1 || state.children.length > 0 || state.renamed.size > 0 || written.length > 0;
   state.today = isStructural ? eventsOn(state, session) : undefined;
   state.droppedChildren = NONE;
-  const spunOff = state.today === undefined ? NOTHING : spunOffOn(state, session);
-  const opened = openSession(state, session);
+  const ofCounts = countFactors(state, session);
+  const spunOff = state.today === undefined ? NOTHING : spunOffOn(state, session, ofCounts);
+  const opened = openSession(state, session, ofCounts);
   if (state.inIndex) adjustCash(state, session);
   if (state.ofShorts !== state.effects) adjustShorts(state, session);
   const before = state.path * state.carry;
   state.carry /= opened;
   applyRounding(state);
   const adjusted = openingDivisor(state, session, divisor[at - 1]! * opened);
-  const sum = isStructural ? growThroughEvents(state, session, spunOff) : growUnits(state, session);
+  const sum = isStructural ? growThroughEvents(state, session, { spunOff, written }) : growUnits(state, session);
   if (!Number.isFinite(sum))
     throw new Refusal(
       'NUMERIC_FAILURE',
@@ -109,11 +114,17 @@ function adjustShorts(state: BookState, session: number): void {
   }
 }
 
+interface Through {
+  readonly spunOff: readonly Child[];
+  /** Columns that are worth nothing from this close on. */
+  readonly written: readonly number[];
+}
+
 /**
  * Grows the row of the session name by name, through whatever happens to the names; leaves values since the holding
  * period began in it.
  */
-function growThroughEvents(state: BookState, session: number, spunOff: readonly Child[]): number {
+function growThroughEvents(state: BookState, session: number, { spunOff, written }: Through): number {
   const { input, index, sm, units, heldColumns, held, weights, columns, periodCash } = state;
   const row = rowOf(state, session);
   state.rowSession = session;
@@ -124,10 +135,29 @@ function growThroughEvents(state: BookState, session: number, spunOff: readonly 
   for (const [column, { proceeds }] of state.today?.exits ?? []) {
     if (proceeds !== undefined && isHeldColumn(state, column)) valueAt(state, session, { column, proceeds });
   }
+  for (const column of written) weights[row + state.slotOf[column]!] = 0;
   enterChildren(state, session, spunOff);
   let sum = periodCash;
   for (let k = 0; k < state.count; k++) sum += weights[row + held[k]!]!;
   return sum;
+}
+
+/**
+ * Constituents that leave at this close for want of a price and are written off: those that have had none for as long
+ * as the treatment waits, and suspended ones that a review takes out.
+ */
+function writtenOff(state: BookState, session: number): number[] {
+  const { sm, treatment, targetsOn, columns, held, count } = state;
+  if (treatment.suspension !== 'zero') return [];
+  const targets = targetsOn.get(session);
+  const found: number[] = [];
+  for (let k = 0; k < count; k++) {
+    const column = columns[held[k]!]!;
+    if (sm.hasEnded(session, column) || targets?.columns.includes(column) === true) continue;
+    const longest = targets === undefined ? staleSessions(treatment) : priceSessions(treatment);
+    if (sm.isSilent(session, column, longest)) found.push(column);
+  }
+  return found;
 }
 
 interface Worth {
@@ -166,7 +196,7 @@ function noteRenamed(state: BookState, session: number): void {
     if (
       !isHeldColumn(state, column) ||
       !sm.hasEnded(session, column) ||
-      !sm.isPriceable(session, related, treatment.max_stale_sessions)
+      !sm.isPriceable(session, related, priceSessions(treatment))
     )
       continue;
     const proceeds = valueInUnitsOf(state, session, { priced: related, quoted: column });
@@ -175,12 +205,12 @@ function noteRenamed(state: BookState, session: number): void {
 }
 
 /** What holders of the close before are given of spun-off names. */
-function spunOffOn(state: BookState, session: number): Child[] {
+function spunOffOn(state: BookState, session: number, ofCounts: ReadonlyMap<number, number> | null): Child[] {
   const { sm, rates, slotOf, effects, units, index, today } = state;
   return (today?.spinOffs ?? []).flatMap(({ parent, child, units: perUnit }): Child[] => {
     const place = placeOf(state, parent);
     if (place < 0) return [];
-    const share = units[place]! * index[panelRow(sm, session - 1) + parent]!;
+    const share = units[place]! * (ofCounts?.get(place) ?? 1) * index[panelRow(sm, session - 1) + parent]!;
     const price = sm.carriedClose(session - 1, parent) * rates.rateAt(session - 1, parent);
     const ratio = effects.terms.splitShares === 'keep' ? 1 : (effectOn(effects, session, parent)?.ratio ?? 1);
     return [{ slot: slotOf[child]!, column: child, since: session, units: (share / price) * ratio * perUnit }];
@@ -196,8 +226,8 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Chil
   state.children.push(...spunOff);
   if (state.children.length === 0) return;
   state.children = state.children.filter((child) => {
-    if (!sm.isPriceable(session, child.column, treatment.max_stale_sessions))
-      return session - child.since < treatment.max_stale_sessions;
+    if (!sm.isPriceable(session, child.column, priceSessions(treatment)))
+      return session - child.since < staleSessions(treatment);
     requireRate(rates, sm, session, child.column);
     weights[row + child.slot]! +=
       child.units * sm.carriedClose(session, child.column) * rates.rateAt(session, child.column);

@@ -1,8 +1,10 @@
+import { priceSessions } from '../documents/stale-sessions.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
 import type { ExchangeRates } from '../market/exchange-rates.js';
 import type { CorporateAction } from '../market/market-data.js';
 import { effectOn, effectTable } from '../index-mathematics/session-effects.js';
 import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
+import { mergerKey, type OutsideMergers } from './merger-key.js';
 import type { SessionMarket } from '../market/session-market.js';
 
 /** What corporate actions do to a book on one session, by column. */
@@ -38,6 +40,7 @@ export interface EventTerms {
   readonly treatment: TreatmentSpec;
   readonly growth: GrowthTerms;
   readonly rates: ExchangeRates;
+  readonly outside?: OutsideMergers | undefined;
 }
 
 /** The structural actions of a session; undefined when there are none. Nothing here looks past the session. */
@@ -64,7 +67,8 @@ export function eventsOn(terms: EventTerms, session: number): SessionEvents | un
           related >= 0 &&
           related !== column &&
           action.value > 0 &&
-          sm.isPriceable(session, related, treatment.max_stale_sessions);
+          terms.outside?.has(mergerKey(sm, session, column)) !== true &&
+          sm.isPriceable(session, related, priceSessions(treatment));
         if (!priced && (exits.get(column)?.action.value ?? 0) > 0) break;
         if (priced) conversions.set(column, related);
         exits.set(column, { type: action.type, action, ...considerationOf(terms, session, { action, priced }) });

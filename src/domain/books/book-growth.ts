@@ -2,6 +2,7 @@ import { SESSIONS_AT_ONCE } from '#kernels/engines/value-panel.js';
 import { holdingValue } from '#kernels/sums/holding-values.js';
 import { panelRow } from '../market/session-market.js';
 import type { BookState } from './book-state.js';
+import { sessionsAhead } from './share-changes.js';
 
 /**
  * Value of the book since the holding period began. Those of the sessions after are summed with it where the units stay
@@ -30,11 +31,12 @@ export function changeUnits({ units, panel, ahead, periods }: BookState, place: 
 }
 
 /** The session before which the units of one stay unless something unforeseen happens at a close. */
-function staysSameUntil({ input, sm, targetsOn, inIndex, ofShorts, effects }: BookState, session: number): number {
+function staysSameUntil(state: BookState, session: number): number {
+  const { input, sm, targetsOn, inIndex, ofShorts, effects } = state;
   if (inIndex !== null || ofShorts !== effects) return session + 1;
   const { isOpening } = effects;
   const { isStructural } = sm.actions;
-  const last = Math.min(input.to, session + SESSIONS_AT_ONCE - 1);
+  const last = Math.min(input.to, session + Math.min(SESSIONS_AT_ONCE, sessionsAhead(state, session)) - 1);
   let until = session;
   while (until < last && !targetsOn.has(until) && isStructural[until + 1] === 0 && isOpening[until + 1] === 0) until++;
   return until + 1;

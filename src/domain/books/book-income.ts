@@ -9,12 +9,19 @@ import { placeOf, type BookState } from './book-state.js';
 
 /**
  * Adjusts previous closes: special dividends, rights and splits that leave index shares change what holdings are worth
- * before anything grows.
+ * before anything grows, and before them share counts.
+ * @param ofCounts factors by place of share counts that changed after the close before
  * @returns market value after over that before, by which the divisor changes
  */
-export function openSession(state: BookState, session: number): number {
+export function openSession(
+  state: BookState,
+  session: number,
+  ofCounts: ReadonlyMap<number, number> | null = null,
+): number {
   const { effects } = state;
-  if (effects.isOpening[session] === 0 && state.input.rounding?.shares === undefined) return 1;
+  const counted = ofCounts === null ? 1 : changeShares(state, session, ofCounts);
+  if (effects.isOpening[session] === 0 && state.input.rounding?.shares === undefined) return counted;
+  const before = state.path * counted;
   const { columns, starts } = effects;
   const factors = new Map<number, number>();
   let opened = 1;
@@ -22,7 +29,7 @@ export function openSession(state: BookState, session: number): number {
     const column = columns[e]!;
     const place = placeOf(state, column);
     if (place < 0) continue;
-    const weight = valueAt(state, session - 1, place) / state.path;
+    const weight = valueAt(state, session - 1, place) / before;
     const factor =
       openingAt(effects, e, carriedUnder(state.sm, effects, session - 1, column)) *
       openingShareFactor(state, session, { effect: e, column, weight });
@@ -30,10 +37,32 @@ export function openSession(state: BookState, session: number): number {
     opened += weight * (factor - 1);
     factors.set(place, factor);
   }
-  if (factors.size === 0) return 1;
-  recordMoves(state, session, { factors, opened });
+  if (factors.size === 0) return counted;
+  recordMoves(state, session, { factors, opened, before });
   for (const [place, factor] of factors) changeUnits(state, place, factor);
-  return opened;
+  return opened * counted;
+}
+
+/**
+ * Multiplies index shares by the change of their share counts.
+ * @returns market value after over that before
+ */
+function changeShares(state: BookState, session: number, factors: ReadonlyMap<number, number>): number {
+  const { path, heldColumns, slotOf, transfers, input } = state;
+  let counted = 1;
+  for (const [place, factor] of factors) counted += (valueAt(state, session - 1, place) / path) * (factor - 1);
+  const isRecorded = !input.isBrief && !input.isSparse;
+  if (isRecorded) {
+    transfers.keptAt.push(session - input.from);
+    transfers.kept.push(1 / counted);
+  }
+  for (const [place, factor] of factors) {
+    const kept = valueAt(state, session - 1, place) / path / counted;
+    if (isRecorded)
+      record(state, session, { slot: slotOf[heldColumns[place]!]!, dividends: 0, moved: kept * (1 - factor) });
+    changeUnits(state, place, factor);
+  }
+  return counted;
 }
 
 /** Value of a holding since the holding period began. */
@@ -45,15 +74,17 @@ interface Opening {
   /** By place. */
   readonly factors: ReadonlyMap<number, number>;
   readonly opened: number;
+  /** Value of all since the holding period began, on which both are based. */
+  readonly before: number;
 }
 
 /** Weights that an adjustment of closes moves: what one security paid is spread over all. */
-function recordMoves(state: BookState, session: number, { factors, opened }: Opening): void {
+function recordMoves(state: BookState, session: number, { factors, opened, before }: Opening): void {
   if (state.input.isBrief || state.input.isSparse) return;
   for (let k = 0; k < state.count; k++) {
     const slot = state.held[k]!;
     const place = state.places[slot]!;
-    const weight = valueAt(state, session - 1, place) / state.path;
+    const weight = valueAt(state, session - 1, place) / before;
     record(state, session, { slot, dividends: 0, moved: weight - (weight * (factors.get(place) ?? 1)) / opened });
   }
 }

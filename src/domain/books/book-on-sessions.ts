@@ -1,14 +1,7 @@
 import type { SessionMarket } from '../market/session-market.js';
 import { firstAtLeast, lastAtMost } from '../numbers/search.js';
-import {
-  driftOf,
-  type Book,
-  type BookEvent,
-  type BookOverlay,
-  type Gap,
-  type Transfers,
-  type UnfilledOrder,
-} from './book.js';
+import { driftOf, type Book, type BookEvent, type BookOverlay, type Gap, type UnfilledOrder } from './book.js';
+import { NOTHING_KEPT, wholeTransfers, type Transfers } from './transfers.js';
 import type { Composition } from './compositions.js';
 
 /**
@@ -32,7 +25,8 @@ export function bookOnSessions(
   const gross = spanProducts(book.gross, positions);
   const events = isBrief ? [] : eventsOn(book, positions, gross);
   const placed = (session: number): number => firstAtLeast(sm.sessions, book.sm.sessions[session]!);
-  const { drift: _, transfers, reinvested: __, ...own } = book;
+  const { drift: _, transfers: __, reinvested: ___, ...own } = book;
+  const transfers = wholeTransfers(book);
   return {
     ...own,
     ...(book.drift ? { drift: driftOn(driftOf(book), { positions, gross, events }) } : {}),
@@ -154,7 +148,8 @@ interface Transfer {
 }
 
 /** Transfers after a position up to another. */
-function transfersBySession({ transfers }: Book, begin: number, end: number): ReadonlyMap<number, readonly Transfer[]> {
+function transfersBySession(book: Book, begin: number, end: number): ReadonlyMap<number, readonly Transfer[]> {
+  const transfers = wholeTransfers(book);
   const bySession = new Map<number, Transfer[]>();
   if (transfers === undefined) return bySession;
   const { at, slot, dividends, moved } = transfers;
@@ -183,6 +178,7 @@ function transfersOn({ at, slot, dividends, moved }: Transfers, positions: Int32
     slot: Int32Array.from(kept.i, (i) => slot[i]!),
     dividends: Float64Array.from(kept.i, (i) => dividends[i]!),
     moved: Float64Array.from(kept.i, (i) => moved[i]!),
+    ...NOTHING_KEPT,
   };
 }
 

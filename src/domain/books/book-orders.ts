@@ -1,3 +1,4 @@
+import { priceSessions } from '../documents/stale-sessions.js';
 import { panelRow } from '../market/session-market.js';
 import type { BookInput, Fill } from './book.js';
 import { drop, hold, rowOf, type BookState, type Order } from './book-state.js';
@@ -25,7 +26,7 @@ export interface FrozenInput {
 /** Oldest price that a trade may have, in sessions of the name's own calendar. */
 function staleMax({ fills, treatment }: FrozenInput['input']): number {
   if (treatment.stale_targets === 'defer') return 0;
-  return fills === 'all' ? Infinity : treatment.max_stale_sessions;
+  return fills === 'all' ? Infinity : priceSessions(treatment);
 }
 
 /** Slots that stay as they are held: without a price to trade at, or close enough to their target. */

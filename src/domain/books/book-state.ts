@@ -4,6 +4,7 @@ import type { EffectTable } from '../index-mathematics/session-effects.js';
 import { panelRow } from '../market/session-market.js';
 import type { BookEnd, BookEvent, BookInput, Gap, PendingNames, Reinvested, Targets, UnfilledOrder } from './book.js';
 import type { EventTerms, SessionEvents } from './book-events.js';
+import { forgetCounts, heldCounts, type CountState } from './security-counts.js';
 
 export interface BookState extends EventTerms {
   readonly input: BookInput;
@@ -29,6 +30,8 @@ export interface BookState extends EventTerms {
   readonly transfers: Recorded;
   /** Levels in each return variant and dividend points, [T]; null but for an index that reinvests dividends itself. */
   readonly reinvested: Reinvested | null;
+  /** Null where shares change at reviews alone. */
+  readonly shareCounts: CountState | null;
   readonly weights: Float64Array;
   readonly cash: Float64Array;
   readonly counts: Int32Array;
@@ -98,6 +101,8 @@ export interface Recorded {
   readonly slot: number[];
   readonly dividends: number[];
   readonly moved: number[];
+  readonly keptAt: number[];
+  readonly kept: number[];
 }
 
 export type Order = { -readonly [K in keyof UnfilledOrder]: UnfilledOrder[K] };
@@ -119,8 +124,13 @@ export function waitFor(state: BookState, { children, renamed }: PendingNames): 
 }
 
 /** What a book waits for. */
-export function pendingOf({ children, renamed }: BookState): PendingNames {
-  return { children: children.map(({ column, since, units }) => ({ column, since, units })), renamed: [...renamed] };
+export function pendingOf(state: BookState): PendingNames {
+  const counts = heldCounts(state);
+  return {
+    children: state.children.map(({ column, since, units }) => ({ column, since, units })),
+    renamed: [...state.renamed],
+    ...(counts === undefined ? {} : { counts }),
+  };
 }
 
 /** Where a book stands after a session. */
@@ -271,6 +281,7 @@ export function hold(state: BookState, slot: number): void {
 export function drop(state: BookState, slot: number, row: number): void {
   const { held, weights } = state;
   weights[row + slot] = 0;
+  forgetCounts(state, slot);
   if (state.isHeld[slot] === 0) return;
   const k = held.subarray(0, state.count).indexOf(slot);
   held.copyWithin(k, k + 1, state.count);

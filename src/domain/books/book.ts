@@ -4,7 +4,9 @@ import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { ReturnVariant } from '../market/market-data.js';
 import type { ExposureStep, PartName } from '../overlays/overlay-type.js';
-import { firstAtLeast } from '../numbers/search.js';
+import type { Transfers } from './transfers.js';
+import type { OutsideMergers } from './merger-key.js';
+import type { HeldCounts, SecurityCounts, ShareChange, ShareChangeTerms } from './security-counts.js';
 
 /** Weights that a book takes at the close of a session. */
 export interface Targets {
@@ -17,6 +19,10 @@ export interface Targets {
   readonly cash?: number;
   /** Money that the fixed numbers of shares are worth which the weights stand for; absent where weights decide. */
   readonly basket?: number;
+  /** Market value over that before, of securities that enter with shares of their own: the divisor changes by it. */
+  readonly entered?: number;
+  /** Share counts that the weights stand for, where the book follows them between reviews. */
+  readonly counts?: SecurityCounts;
 }
 
 export interface BookInput {
@@ -60,6 +66,10 @@ export interface BookInput {
    * from there.
    */
   readonly followedFrom?: number;
+  /** Mergers by which securities leave instead of turning into others; none unless given. */
+  readonly outside?: OutsideMergers | undefined;
+  /** Share counts that it follows between reviews; none unless given. */
+  readonly shareChanges?: ShareChangeTerms | undefined;
   /** What a book that this one holds the weights of was waiting for at the first session. */
   readonly pending?: PendingNames;
   /** Goes on from where another book of the same terms ended: `from` is the session it ended on. */
@@ -111,6 +121,8 @@ export interface PendingNames {
   readonly children: readonly { readonly column: number; readonly since: number; readonly units: number }[];
   /** Held names whose ticker has changed, and into which. */
   readonly renamed: readonly (readonly [column: number, into: number])[];
+  /** Share counts of what is held, where it follows them. */
+  readonly counts?: HeldCounts;
 }
 
 /** Where a portfolio that follows a book stands: its value, and that at the start of its holding period. */
@@ -153,6 +165,8 @@ export interface Book {
   readonly transfers?: Transfers;
   /** Of an index that reinvests dividends in all of itself. */
   readonly reinvested?: Reinvested;
+  /** Changes of share counts that it took up between reviews; absent where it follows none. */
+  readonly shareChanges?: readonly ShareChange[];
   /** Value before what happened at the close over that at the beginning of the holding period, [T]. */
   readonly path: Float64Array;
   /** 1 where a holding period begins at the close: up to its end nothing but growth changes the value, [T]. */
@@ -191,28 +205,6 @@ export interface Book {
   readonly overlay?: BookOverlay;
   /** Of a book on the sessions of another calendar, the same on its own. */
   readonly onOwnSessions?: Book;
-}
-
-/** What a security earned beside its price, as fractions of the value at the close before, by session. */
-export interface Transfers {
-  /** Position from the first session of the book, ascending. */
-  readonly at: Int32Array;
-  readonly slot: Int32Array;
-  /** Ordinary dividends that the whole index reinvests. */
-  readonly dividends: Float64Array;
-  /** Weight that the adjustment of previous closes took from it, or gave to it below 0. */
-  readonly moved: Float64Array;
-}
-
-/** Those after a position, placed from it. */
-export function transfersFrom({ at, slot, dividends, moved }: Transfers, first: number): Transfers {
-  const begin = firstAtLeast(at, first + 1);
-  return {
-    at: at.slice(begin).map((t) => t - first),
-    slot: slot.slice(begin),
-    dividends: dividends.slice(begin),
-    moved: moved.slice(begin),
-  };
 }
 
 /** Levels and dividends of an index, [T] each. */

@@ -7,10 +7,11 @@ import type { SessionMarket } from '../market/session-market.js';
 import { firstAtLeast } from '../numbers/search.js';
 import type { Book } from './book.js';
 import { inForce, type Composer, type Composition, type Compositions } from './compositions.js';
-import { decideOne } from './decide-one.js';
+import { addComposition, decideOne } from './decide-one.js';
 import { hasAnyBar, type DueRebalance } from './due-rebalances.js';
 import { indexTerms } from './index-run.js';
 import { resumeOf, storedAfter, storedBook, type StoredBook } from './resumed-book.js';
+import { shareChangeTerms } from './share-changes.js';
 import { simulateBook } from './simulate-book.js';
 
 /** Sessions simulated at a time: what a breach makes simulate again. */
@@ -43,8 +44,7 @@ export function decideWatched(composer: Composer, input: WatchInput): Watched {
     const decided = decideOne(composer, { indexId: input.indexId, rebalance, known });
     findings.push(...decided.findings);
     const { composition } = decided;
-    if (composition)
-      known.splice(known.findLastIndex(({ session }) => session <= composition.session) + 1, 0, composition);
+    if (composition) addComposition(known, composition);
     return composition;
   };
   const state: WatchState = { open: new Set(), calledUntil: first };
@@ -157,9 +157,12 @@ function nextBreach(book: Book, { rule, from, to, span, state }: WatchedSpan): n
 function bookOf(composer: Composer, { indexId, first }: WatchInput, { stored, at, to, known }: Span): Book {
   const document = composer.document(indexId);
   const treatment = composer.treatment(indexId);
+  const sm = composer.market(indexId);
   return simulateBook({
     title: `The index ${indexId}`,
-    sm: composer.market(indexId),
+    sm,
+    outside: composer.outsideMergers(indexId),
+    shareChanges: shareChangeTerms({ sm, document, treatment }),
     treatment,
     growth: indexTerms({ treatment, document }),
     from: stored === null ? first : at,

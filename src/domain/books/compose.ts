@@ -5,7 +5,8 @@ import { panelRow } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 import { type DueRebalance, dueRebalances } from './due-rebalances.js';
-import { decideOne } from './decide-one.js';
+import { addComposition, decideOne } from './decide-one.js';
+import { decideWithChanges, hasMemberChanges } from './member-changes.js';
 import { decideWatched, ruleOf } from './breach-rebalances.js';
 import type { Composition, Compositions, Composer, ResumedIndex } from './compositions.js';
 
@@ -23,11 +24,21 @@ export function compose(composer: Composer, { indexId, until, tick }: ComposeInp
   const first = firstPriced(composer, { indexId, until });
   const due = dueUnderTexts(document, sm, { first, last });
   const rule = ruleOf(composer, indexId);
-  const decided =
-    rule === null
+  const decided = hasMemberChanges(composer, indexId)
+    ? decideWithChanges(composer, { indexId, due, first, last, tick })
+    : rule === null
       ? decideAll(composer, { indexId, due, before: [], tick })
       : decideWatched(composer, { indexId, rule, due, first, last, tick });
-  return { document, treatment, sm, first, ...decided, memory: composer.left(indexId) };
+  const outside = composer.outsideMergers(indexId);
+  return {
+    document,
+    treatment,
+    sm,
+    first,
+    ...decided,
+    memory: composer.left(indexId),
+    ...(outside === undefined ? {} : { outside }),
+  };
 }
 
 /** The first rebalance of an index, whether or not anything comes of it. @throws Refusal NO_DATA_IN_RANGE */
@@ -60,6 +71,7 @@ export function composeOn(
     list,
     findings,
     memory: due.length === 0 ? memory : composer.left(indexId),
+    outside: composer.outsideMergers(indexId),
   };
 }
 
@@ -88,8 +100,8 @@ function decideAll(
     const { composition, findings: told } = decideOne(composer, { indexId, rebalance, known });
     findings.push(...told);
     if (composition === undefined) return;
-    list.push(composition);
-    known.push(composition);
+    addComposition(list, composition);
+    addComposition(known, composition);
   });
   return { list, findings };
 }

@@ -1,3 +1,4 @@
+import type { EventCause } from '../schedule/rebalance-causes.js';
 import type { Day } from '../time/days.js';
 import type { IndexDocument, TreatmentSpec } from '../documents/index-document.js';
 import type { Finding } from '../refusals/findings.js';
@@ -6,7 +7,9 @@ import type { StoredModel } from '../risk/stored-model.js';
 import type { Decider, DecisionMemory } from './decider.js';
 import type { OverlaySpec } from '../overlays/catalogue.js';
 import type { Book } from './book.js';
-import type { DueRebalance } from './due-rebalances.js';
+import type { DueRebalance, DueText, PhaseClose } from './due-rebalances.js';
+import type { OutsideMergers } from './merger-key.js';
+import type { SecurityCounts } from './security-counts.js';
 
 /** What an index consists of from one rebalance to the next. */
 export interface Composition {
@@ -18,9 +21,11 @@ export interface Composition {
   readonly also: readonly Day[];
   /** Session at whose close the weights take effect and whose prices the trades use. */
   readonly session: number;
-  /** Session whose data the composition was decided from. */
+  /** Session whose data the composition was decided from: that of the reference date. */
   readonly decision: number;
-  /** Decision day when it lies before the effective date by an effective lag, else null. */
+  /** Session whose closes turned weights into index shares; absent where that is the decision. */
+  readonly pricing?: number;
+  /** Day of the announcement where that is before the effective date, else null. */
   readonly announced: Day | null;
   /** Columns of its names, ascending, [n]. */
   readonly columns: Int32Array;
@@ -32,6 +37,14 @@ export interface Composition {
   readonly targets?: Pick<Composition, 'columns' | 'weights'>;
   /** Money that fixed numbers of shares are worth at the effective close; absent where weights decide. */
   readonly basket?: number;
+  /** Share counts that the weights stand for at the effective close, where the index follows them between reviews. */
+  readonly counts?: SecurityCounts;
+  /** Money that a market value is divided by for a weight that no limit changes, at the effective close. */
+  readonly worth?: number;
+  /** Securities that the decision left out, best ranked first, where they may replace others. */
+  readonly ranking?: Int32Array;
+  /** Market value over that before, where securities enter with the shares of their own. */
+  readonly entered?: number;
   /** Effective maximum weight, null without a cap. */
   readonly cap: number | null;
   /** Columns of the names held at the cap, ascending. */
@@ -41,7 +54,46 @@ export interface Composition {
   /** As its decision had it. */
   readonly trackingError?: number;
   /** What called for it, where that is not the schedule. */
-  readonly cause?: 'breach';
+  readonly cause?: EventCause;
+  /** Reviews that decided it, in their order; absent of the document's own `rebalance`. */
+  readonly reviews?: readonly string[];
+  /** Latest selection that it is based on, where reviews have weighted it again since. */
+  readonly selected?: SelectedOn;
+  /** Close of a rebalance that is spread over several. */
+  readonly phase?: PhaseClose;
+  /** Portfolios that the closes to come of the same phase mix; absent after the last. */
+  readonly transition?: Transition;
+}
+
+/** A selection: the review that made it, and the session of its reference date. */
+export interface SelectedOn {
+  readonly review: string;
+  readonly decision: number;
+}
+
+/** A portfolio at a close, and its market value beside that of another one. */
+export interface Leg {
+  /** Ascending. */
+  readonly columns: Int32Array;
+  readonly weights: Float64Array;
+  readonly value: number;
+}
+
+/** Index shares before a rebalance, and those that it leads to. */
+export interface LegPair {
+  readonly held: Leg;
+  readonly target: Leg;
+}
+
+/** The two portfolios that the closes of a phase mix, as their shares are worth at the latest of them. */
+export interface Transition {
+  readonly applied: LegPair;
+  /** The same without caps; absent where neither has any. */
+  readonly uncapped?: LegPair;
+  /** Caps of the target, which hold once it is reached. */
+  readonly caps: Pick<Composition, 'cap' | 'capped' | 'redistributed'>;
+  /** Fixed numbers of shares: values of the legs are their money, and the mix is a basket. */
+  readonly isBasket: boolean;
 }
 
 export interface Compositions {
@@ -56,6 +108,8 @@ export interface Compositions {
   readonly findings: readonly Finding[];
   /** State that its decisions carry over to later ones; null where they carry none. */
   readonly memory: DecisionMemory | null;
+  /** Mergers into securities that it does not hold; absent where it holds every acquirer. */
+  readonly outside?: OutsideMergers | undefined;
   /** Of an overlay. */
   readonly overlay?: ComposedOverlay;
   /**
@@ -81,8 +135,12 @@ export interface Composer {
   treatment(indexId: string): TreatmentSpec;
   /** Columns of the index's universe that are priceable on a session, ascending. */
   universe(indexId: string, session: number): Int32Array;
-  /** @param amendment position of the text that it follows, 0 by default. */
-  decider(indexId: string, amendment?: number): Decider;
+  /** @param by the text and the review that it follows. Default: the first text and the document's own rebalance. */
+  decider(indexId: string, by?: DueText): Decider;
+  /** By column, 1 for the members of the universe of an index on a session, priced or not. */
+  members(indexId: string, session: number): Uint8Array;
+  /** Mergers by which securities leave an index; undefined where it holds every acquirer. */
+  outsideMergers(indexId: string): OutsideMergers | undefined;
   /**
    * Every composition effective on or before the composer's last day.
    * @throws Refusal EMPTY_INDEX, NO_DATA_IN_RANGE, CALENDAR_NOT_COVERED, and what deciders refuse

@@ -99,8 +99,8 @@ interface NameAt {
 }
 
 function termsOf(compositions: Compositions): EventTerms {
-  const { sm, treatment, document } = compositions;
-  return { sm, treatment, growth: indexTerms(compositions), rates: exchangeRates(sm, document.currency) };
+  const { sm, treatment, document, outside } = compositions;
+  return { sm, treatment, outside, growth: indexTerms(compositions), rates: exchangeRates(sm, document.currency) };
 }
 
 /** The first price of a spun-off name, or its share of the close where it was traded away at once. */

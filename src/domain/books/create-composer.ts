@@ -1,8 +1,9 @@
 import { composerUnder } from './amended-composer.js';
-import { textsOf } from '../documents/amended-texts.js';
+import { decidedBy } from './decided-by.js';
 import type { Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
 import { isOverlayDocument, sourcesOf, type IndexDocument } from '../documents/index-document.js';
+import { onStore } from '../documents/stale-sessions.js';
 import { treatmentOver } from '../documents/treatment.js';
 import type { MarketData } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
@@ -13,7 +14,9 @@ import { marketOn } from './market-on.js';
 import { compose, composeOn } from './compose.js';
 import { overlayCompositions } from './overlay-compositions.js';
 import { createSeats, type KnownMarkets } from './known-seats.js';
-import { membersIn, universeOn } from './universe-on.js';
+import type { OutsideMergers } from './merger-key.js';
+import { outsideMergers } from './outside-mergers.js';
+import { membersIn, universeMembers, universeOn } from './universe-on.js';
 import {
   type Composition,
   type Compositions,
@@ -62,6 +65,7 @@ export function createComposer({
   const latest = new Map<string, Decider>();
   const composed = new Map<string, Compositions>();
   const running = new Set<string>();
+  const outside = new Map<string, OutsideMergers | undefined>();
   const membersOf = membersIn(market);
 
   const composer: Composer = {
@@ -76,17 +80,20 @@ export function createComposer({
     },
     treatment(indexId) {
       const document = composer.document(indexId);
-      if (document.pipeline) return document.pipeline.treatment;
+      if (document.pipeline) return onStore(document.pipeline.treatment, market);
       if (isOverlayDocument(document)) return treatmentOver(document, composer.treatment(sourcesOf(document)[0]!));
       return composer.treatment(document.derivation!.source_index_id);
     },
     universe: (indexId, session) => universeOn(composer, membersOf, { indexId, session }),
-    decider(indexId, amendment = 0) {
-      const key = `${indexId} ${amendment}`;
-      const text = textsOf(composer.document(indexId))[amendment]!;
+    members: (indexId, session) => universeMembers(composer, membersOf, { indexId, session }),
+    outsideMergers(indexId) {
+      if (!outside.has(indexId)) outside.set(indexId, outsideMergers(composer, indexId));
+      return outside.get(indexId);
+    },
+    decider(indexId, by) {
+      const { key, text, document } = decidedBy(composer.document(indexId), by);
       let decider = deciders.get(key);
-      if (!decider)
-        deciders.set(key, (decider = createDecider(text.document, composerUnder(composer, text, membersOf))));
+      if (!decider) deciders.set(key, (decider = createDecider(document, composerUnder(composer, text, membersOf))));
       latest.set(indexId, decider);
       return decider;
     },

@@ -20,13 +20,33 @@ export interface Decider {
    * @param session decision session.
    * @param incumbents columns of the latest composition that was effective before the session, null before the first.
    * @param outgoing composition that the decision takes the place of, null before the first.
+   * @param among columns that are decided upon instead of the universe, ascending.
    */
-  decide(session: number, incumbents: Int32Array | null, outgoing?: Outgoing | null): Decision;
+  decide(
+    session: number,
+    incumbents: Int32Array | null,
+    outgoing?: Outgoing | null,
+    among?: Int32Array | null,
+  ): Decision;
   /**
    * What the decisions to come depend on besides the market and the compositions before; null or absent when there is
    * nothing.
    */
   memory?(): DecisionMemory | null;
+  /** Securities of which constituents are replaced between reviews; absent where it decides by no rules. */
+  readonly pool?: ReviewPool;
+}
+
+/** Securities that may enter an index between reviews, as its rules see them. */
+export interface ReviewPool {
+  /** Securities in the order in which a review left them out, best ranked first; none without a rule that ranks. */
+  ranking(session: number, incumbents: Int32Array | null): Int32Array;
+  /** Whether a security passes the rules that do not rank, beside the constituents that stay. */
+  passes(session: number, staying: Int32Array, candidate: number): boolean;
+  /** Values that the weighting is proportional to, NaN where it has none. */
+  values(session: number, columns: Int32Array): Float64Array;
+  /** Securities with a value of a datapoint, largest first. */
+  ranked(session: number, field: string, columns: Int32Array): Int32Array;
 }
 
 /**
@@ -59,6 +79,9 @@ export interface Decided {
   readonly redistributed: number;
   /** Money that fixed numbers of shares are worth which the weights stand for; absent where weights decide. */
   readonly basket?: number;
+  /** See `Composition`. */
+  readonly worth?: number;
+  readonly ranking?: Int32Array;
   /** To the parent of a derived index, annualised, as its risk model forecast it; absent without a risk model. */
   readonly trackingError?: number;
   readonly findings: readonly Finding[];

@@ -1,4 +1,6 @@
-import { transfersFrom, type Book, type BookEvent, type BookInput, type FollowEnd } from './book.js';
+import { staleSessions } from '../documents/stale-sessions.js';
+import type { Book, BookEvent, BookInput, FollowEnd } from './book.js';
+import { transfersFrom } from './transfers.js';
 import { exitSides } from './book-close.js';
 import { frozenSlots } from './book-orders.js';
 import { assertAffordable } from './book-limits.js';
@@ -162,7 +164,7 @@ function payForExits({ cash, from }: Book, { input, event, after, costRate }: Pa
  */
 function mayWaitForPrice({ sm, treatment }: BookInput, session: number, columns: Int32Array): boolean {
   const { all, starts } = sm.actions;
-  const first = Math.max(0, session - treatment.max_stale_sessions);
+  const first = Math.max(0, session - staleSessions(treatment));
   for (let a = starts[first]!; a < starts[session + 1]!; a++)
     if (all[a]!.action.type === 'SPIN_OFF' && columns.includes(all[a]!.column)) return true;
   return false;

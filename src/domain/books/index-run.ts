@@ -7,6 +7,7 @@ import type { Book, Targets } from './book.js';
 import { bookOnSessions } from './book-on-sessions.js';
 import type { Composition, Compositions } from './compositions.js';
 import { overlayBook } from './overlay-book.js';
+import { shareChangeTerms } from './share-changes.js';
 import { simulateBook } from './simulate-book.js';
 import type { CalendarCoverage } from './window.js';
 
@@ -84,19 +85,21 @@ function simulatedBook({
   roomForWeights,
   tick,
 }: IndexBookInput): Book {
-  const { sm, treatment, document, first, list } = compositions;
+  const { sm, treatment, document, first, list, outside } = compositions;
   return simulateBook({
     title: `The index ${document.id}`,
     sm,
     treatment,
     growth: indexTerms(compositions, variant),
     ...(variant ? { indexTerms: indexTerms(compositions) } : {}),
+    outside,
     isBrief,
     isSparse,
     ...(followedFrom === undefined ? {} : { followedFrom }),
     from: first,
     to,
     targets: list.filter(({ session }) => session <= to).map((composition) => indexTargets(composition, uncapped)),
+    shareChanges: shareChangeTerms(compositions),
     initialValue: document.base_value,
     ...bookRounding(document),
     costRate: 0,
@@ -108,11 +111,15 @@ function simulatedBook({
 
 /** Targets of the book of an index, or of the same index on its weights before capping. */
 export function indexTargets(
-  { session, columns, weights, uncapped, basket }: Composition,
+  { session, columns, weights, uncapped, basket, counts, entered }: Composition,
   isUncapped: boolean,
 ): Targets {
-  if (isUncapped) return { session, columns, weights: uncapped };
-  return { session, columns, weights, ...(basket === undefined ? {} : { basket }) };
+  const following = {
+    ...(counts === undefined ? {} : { counts }),
+    ...(entered === undefined ? {} : { entered }),
+  };
+  if (isUncapped) return { session, columns, weights: uncapped, ...following };
+  return { session, columns, weights, ...(basket === undefined ? {} : { basket }), ...following };
 }
 
 /** Whether a definition can move weights by caps or a floor. */

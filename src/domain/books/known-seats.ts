@@ -1,8 +1,9 @@
 import { composerUnder } from './amended-composer.js';
-import { textsOf } from '../documents/amended-texts.js';
+import { decidedBy } from './decided-by.js';
 import { breachRuleOf } from '../compliance/breach-watch.js';
 import type { Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
+import { changesMembers } from '../documents/events-spec.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import type { MarketData } from '../market/market-data.js';
 import { Refusal } from '../refusals/refusal.js';
@@ -10,7 +11,7 @@ import type { Composer, DeciderFactory, DecisionSeat } from './compositions.js';
 import type { Decider, DecisionMemory } from './decider.js';
 import { hasAnyBar } from './due-rebalances.js';
 import { marketOn } from './market-on.js';
-import { membersIn, universeOn } from './universe-on.js';
+import { membersIn, universeMembers, universeOn } from './universe-on.js';
 
 /** The market as it was known at the ends of days. */
 export interface KnownMarkets {
@@ -23,10 +24,16 @@ export interface KnownMarkets {
 }
 
 /**
- * Refuses an index that breaches rebalance: on which session there is one is read off levels, which see every correction.
+ * Refuses an index that breaches rebalance, or whose constituents change between reviews: on which session there is a
+ * change is read off levels, which see every correction.
  * @throws Refusal LOOK_AHEAD
  */
 export function assertScheduled(documents: Readonly<Record<string, IndexDocument>>): void {
+  const changing = Object.values(documents).find(({ events }) => changesMembers(events));
+  if (changing !== undefined) {
+    const message = `Constituents of the index ${changing.id} change between reviews, which is found on the data of the run: its decisions cannot be made on what was known.`;
+    throw new Refusal('LOOK_AHEAD', message, { index_id: changing.id });
+  }
   const called = Object.values(documents).find(({ pipeline }) => breachRuleOf(pipeline?.treatment) !== null);
   if (called === undefined) return;
   const message = `The index ${called.id} is rebalanced on breaches of a rule, which are found on the data of the run: its decisions cannot be made on what was known.`;
@@ -69,11 +76,11 @@ export function createSeats({ composer, known, calendars, createDecider }: Seats
       ...composer,
       market: (indexId) => marketOn({ market, calendars, code: composer.document(indexId).calendar }),
       universe: (indexId, session) => universeOn(own, membersOf, { indexId, session }),
-      decider(indexId, amendment = 0) {
-        const key = `${indexId} ${amendment}`;
-        const text = textsOf(composer.document(indexId))[amendment]!;
+      members: (indexId, session) => universeMembers(own, membersOf, { indexId, session }),
+      decider(indexId, by) {
+        const { key, text, document } = decidedBy(composer.document(indexId), by);
         let decider = deciders.get(key);
-        if (!decider) deciders.set(key, (decider = createDecider(text.document, composerUnder(own, text, membersOf))));
+        if (!decider) deciders.set(key, (decider = createDecider(document, composerUnder(own, text, membersOf))));
         latest.set(indexId, decider);
         return decider;
       },

@@ -8,6 +8,8 @@ import { shortTerms } from '../index-mathematics/growth-terms.js';
 import { keptFloats } from '#base/memory/kept-memory.js';
 import type { BookInput, BookResume } from './book.js';
 import { bookNames } from './book-names.js';
+import { openCounts } from './security-counts.js';
+import { adoptCounts } from './share-changes.js';
 import { type BookState, type Order, waitFor, NONE, isOneRunOf } from './book-state.js';
 
 /** @throws Refusal NUMERIC_FAILURE for an exchange rate of 0 or less, NO_RATE for a dividend without a withholding tax */
@@ -29,6 +31,7 @@ export function openBook(input: BookInput): BookState {
     sm,
     treatment,
     growth,
+    outside: input.outside,
     columns,
     slotOf,
     rates: exchangeRates(sm, growth.currency),
@@ -46,6 +49,7 @@ export function openBook(input: BookInput): BookState {
     orders: [],
     waiting: [],
     ...slotArrays(H),
+    shareCounts: openCounts(input.shareChanges, H),
     count: 0,
     isOneRun: false,
     periodValue: input.initialValue,
@@ -55,21 +59,20 @@ export function openBook(input: BookInput): BookState {
     basketUnit: null,
     ...roundingState(input),
     hasEntered: false,
-    transfers: { at: [], slot: [], dividends: [], moved: [] },
+    transfers: { at: [], slot: [], dividends: [], moved: [], keptAt: [], kept: [] },
     ...incomeArrays(input),
     periods: 0,
     ahead: { from: 0, to: 0, period: -1, values: new Float64Array(SESSIONS_AT_ONCE) },
     rowSession: from,
-    missing: NONE,
-    children: [],
-    droppedChildren: NONE,
+    ...nothingYet(),
     renamed: new Map(),
-    today: undefined,
   };
   if (resume) resumeFrom(state, resume);
   else state.divisor[0] = input.baseDivisor ?? 1;
   return state;
 }
+
+const nothingYet = () => ({ missing: NONE, children: [], droppedChildren: NONE, today: undefined });
 
 function requireTaxes({ sm, growth, from, to }: BookInput, columns: Int32Array): void {
   const span = { from: sm.sessions[from]!, to: sm.sessions[to]! };
@@ -147,6 +150,7 @@ function resumeFrom(state: BookState, { end, orders }: BookResume): void {
     everHeld[slot] = 1;
   }
   state.isOneRun = isOneRunOf(heldColumns, state.count);
+  adoptCounts(state, { columns: end.held, ...(end.counts ? { counts: end.counts } : {}) });
   state.value[0] = end.value;
   state.cash[0] = end.cash;
   state.divisor[0] = end.divisor;

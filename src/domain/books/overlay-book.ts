@@ -1,6 +1,7 @@
 import type { OverlayPath } from '../overlays/overlay-type.js';
 import { overlayTypeOf, type OverlaySpec } from '../overlays/catalogue.js';
-import { driftOf, securitiesIn, type Book, type BookEvent, type BookOverlay, type Transfers } from './book.js';
+import { driftOf, securitiesIn, type Book, type BookEvent, type BookOverlay } from './book.js';
+import { NOTHING_KEPT, wholeTransfers, type Transfers } from './transfers.js';
 import { ordersOf, type EarlierOrders, type Layer } from './overlay-orders.js';
 import { partsOf } from './overlay-parts.js';
 import type { Compositions } from './compositions.js';
@@ -282,7 +283,7 @@ function driftAlong(
 /** Dividends and adjusted closes beneath, by what is held of each layer; nothing where there are none. */
 function transfersOf(layers: readonly Layer[], length: number): Pick<Book, 'transfers'> {
   const rows = layers.flatMap(({ book, places, shift, exposure, exchange }) => {
-    const { transfers } = book;
+    const transfers = wholeTransfers(book);
     if (transfers === undefined) return [];
     return Array.from(transfers.at, (p, i) => {
       const t = p - shift;
@@ -302,6 +303,7 @@ function transfersOf(layers: readonly Layer[], length: number): Pick<Book, 'tran
     slot: Int32Array.from(sorted, ({ slot }) => slot),
     dividends: Float64Array.from(sorted, ({ dividends }) => dividends),
     moved: Float64Array.from(sorted, ({ moved }) => moved),
+    ...NOTHING_KEPT,
   };
   return { transfers };
 }

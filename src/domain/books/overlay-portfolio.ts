@@ -2,7 +2,8 @@ import { refuseWithFindings } from '../refusals/refusal.js';
 import { heldAsOneFindings } from '../overlays/held-as-one.js';
 import type { OverlayPath } from '../overlays/overlay-type.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
-import { movedOrder, transfersFrom, type Book, type BookEvent, type StoredFollow } from './book.js';
+import { movedOrder, type Book, type BookEvent, type StoredFollow } from './book.js';
+import { transfersFrom } from './transfers.js';
 import { pathBook } from './overlay-book.js';
 import type { EarlierOrders } from './overlay-orders.js';
 

@@ -3,13 +3,17 @@ import { marketBetween } from '../index-mathematics/market-between.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { Targets } from './book.js';
 import { indexTerms } from './index-run.js';
+import type { OutsideMergers } from './merger-key.js';
 import { ownEnd } from './resumed-book.js';
+import type { SecurityCounts } from './security-counts.js';
+import { shareChangeTerms } from './share-changes.js';
 import { simulateBook } from './simulate-book.js';
 
 export interface PendingInput {
   readonly sm: SessionMarket;
   readonly document: IndexDocument;
   readonly treatment: TreatmentSpec;
+  readonly outside?: OutsideMergers | undefined;
   /** Session whose closes turn target weights into index shares, and the one at whose close the shares take effect. */
   readonly pricing: number;
   readonly session: number;
@@ -22,6 +26,8 @@ export interface PendingShares {
   readonly weights: Float64Array;
   /** Market value at that close over that at the pricing close. */
   readonly growth: number;
+  /** Share counts that they stand for, where the index follows them. */
+  readonly counts?: SecurityCounts;
 }
 
 /**
@@ -30,16 +36,19 @@ export interface PendingShares {
  * @cost O((session - pricing) N)
  */
 export function pendingShares(
-  { sm, document, treatment, pricing, session }: PendingInput,
+  { sm, document, treatment, outside, pricing, session }: PendingInput,
   targets: Omit<Targets, 'session'>,
 ): PendingShares {
   const growth = indexTerms({ treatment, document }, 'price');
+  const between = marketBetween(sm, growth, { from: pricing, to: session });
   const book = simulateBook({
     title: `The pending composition of ${document.id}`,
-    sm: marketBetween(sm, growth, { from: pricing, to: session }),
+    sm: between,
+    shareChanges: shareChangeTerms({ sm: between, document, treatment }),
     // What waits for a bar, or fails without one, is a matter of the index that takes the shares over.
     treatment: { ...treatment, stale_targets: 'carry', missing_prices: 'carry' },
     growth,
+    outside,
     from: pricing,
     to: session,
     targets: [{ ...targets, session: pricing }],
@@ -48,6 +57,6 @@ export function pendingShares(
     fills: 'all',
     isBrief: true,
   });
-  const { held, weights, value, divisor } = ownEnd(book);
-  return { columns: held, weights, growth: value * divisor };
+  const { held, weights, value, divisor, counts } = ownEnd(book);
+  return { columns: held, weights, growth: value * divisor, ...(counts === undefined ? {} : { counts }) };
 }

@@ -1,6 +1,7 @@
 import { roundDivisor, roundShares } from './book-rounding.js';
 import type { Book, BookInput, PendingNames } from './book.js';
-import { closeSession, findGaps } from './book-close.js';
+import { closeSession } from './book-close.js';
+import { findGaps } from './book-gaps.js';
 import { driftTo } from './book-drift.js';
 import { beginHoldingPeriod, endOf, pendingOf, writeRow, type BookState } from './book-state.js';
 import { openBook } from './open-book.js';
@@ -72,6 +73,14 @@ export function simulateBook(input: BookInput): Book {
     path: paths,
     unfilled: orders,
     ...earnedBeside(state),
+    ...ofShares(state),
+  };
+}
+
+/** Changes of share counts, and decimals of index shares, of a book that has them. */
+function ofShares({ shareCounts, input }: BookState): Pick<Book, 'shareChanges' | 'shareDecimals'> {
+  return {
+    ...(shareCounts === null ? {} : { shareChanges: shareCounts.changes }),
     ...(input.rounding?.shares === undefined ? {} : { shareDecimals: input.rounding.shares }),
   };
 }
@@ -101,7 +110,7 @@ function earnedBeside({
 }: BookState): Pick<Book, 'drift' | 'transfers' | 'reinvested' | 'exactDivisor'> {
   return {
     ...(drift === gross ? {} : { drift }),
-    ...(transfers.at.length === 0
+    ...(transfers.at.length + transfers.keptAt.length === 0
       ? {}
       : {
           transfers: {
@@ -109,6 +118,8 @@ function earnedBeside({
             slot: Int32Array.from(transfers.slot),
             dividends: Float64Array.from(transfers.dividends),
             moved: Float64Array.from(transfers.moved),
+            keptAt: Int32Array.from(transfers.keptAt),
+            kept: Float64Array.from(transfers.kept),
           },
         }),
     ...(reinvested === null ? {} : { reinvested }),

@@ -1,3 +1,4 @@
+import { priceSessions } from '../documents/stale-sessions.js';
 import {
   isDerivedDocument,
   isOverlayDocument,
@@ -49,12 +50,8 @@ export function universeOn(
     return Int32Array.from(new Set(beneath)).toSorted();
   }
   const sm = composer.market(indexId);
-  const day = sm.sessions[session]!;
-  const staleMax = composer.treatment(indexId).max_stale_sessions;
-  const universe: UniverseSpec = isDerivedDocument(document)
-    ? { kind: 'index', id: document.derivation.source_index_id }
-    : (document.universe ?? { kind: 'all' });
-  const candidates = membersOn({ composer, membersOf, sm, currency: document.currency, day }, universe, 'inForce');
+  const staleMax = priceSessions(composer.treatment(indexId));
+  const candidates = universeMembers(composer, membersOf, { indexId, session });
   const columns = new Int32Array(sm.names);
   let count = 0;
   const bars = panelRow(sm, session);
@@ -63,6 +60,28 @@ export function universeOn(
     if (sm.isPriceable(session, column, staleMax)) columns[count++] = column;
   }
   return count === columns.length ? columns : columns.slice(0, count);
+}
+
+/** By column, 1 for the members of the universe of an index on a session, priced or not. */
+export function universeMembers(
+  composer: UniverseComposer,
+  membersOf: (universe: string) => readonly Membership[],
+  { indexId, session }: UniverseInput,
+): Uint8Array {
+  const document = composer.document(indexId);
+  const sm = composer.market(indexId);
+  const universe: UniverseSpec = isDerivedDocument(document)
+    ? { kind: 'index', id: document.derivation.source_index_id }
+    : (document.universe ?? { kind: 'all' });
+  const input = { composer, membersOf, sm, currency: document.currency, day: sm.sessions[session]! };
+  return membersOn(input, universe, 'inForce');
+}
+
+/** Of columns those that can be bought on a session. */
+export function priceableOn(sm: SessionMarket, session: number, columns: Int32Array, staleMax: number): Int32Array {
+  return columns.filter(
+    (column) => !sm.isSilent(session, column, staleMax) && sm.isPriceable(session, column, staleMax),
+  );
 }
 
 interface MembersInput {

@@ -11,6 +11,7 @@ import {
   type OverlayDocument,
   type TreatmentSpec,
 } from '../documents/index-document.js';
+import { defaultStaleSessions, STALE_SESSIONS } from '../documents/stale-sessions.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { currenciesInto } from './overlay-on-market.js';
 import { unknownNames, unknownRowNames } from './names-on-market.js';
@@ -34,6 +35,7 @@ export function assumptionFindings(assumed: Assumed): Finding[] {
   const { document, market, rows } = assumed;
   return [
     ...basisFindings(assumed),
+    ...staleFindings(assumed),
     ...currencyFindings(assumed),
     ...crossedRates(assumed),
     ...unknownNames(document, market),
@@ -51,6 +53,16 @@ function basisFindings({ document, treatment: { dividends }, market }: Assumed):
   if (dividends === 'price' || market.adjustment === 'total' || hasCash(market)) return [];
   const message = `The treatment asks for the ${dividends} return; the data store has 0 cash actions (adjustment ${market.adjustment}), so that every level is a price return.`;
   return [{ severity: 'warning', code: 'NO_DIVIDENDS', path, message, value: dividends }];
+}
+
+/** The longest gap where it follows from the store, and is another than on a store without endings. */
+function staleFindings({ document, market }: Assumed): Finding[] {
+  const { pipeline } = document;
+  if (pipeline === null || pipeline.treatment.max_stale_sessions !== undefined) return [];
+  if (defaultStaleSessions(market) !== null) return [];
+  const path = 'pipeline.treatment.max_stale_sessions';
+  const message = `${path} is null by default, as the store has a delisting, an acquisition or a merger: a suspended constituent stays until a review or an action removes it. On a store without any it is ${STALE_SESSIONS}.`;
+  return [{ severity: 'info', code: 'DEFAULT_TAKEN', path, message, value: null }];
 }
 
 /** Names listed by an assumption; the others are counted. */

@@ -164,11 +164,11 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
       const source = sourceOf(shared, latest(name));
       if (source.kind !== 'series') return null;
       const { series, isClose: rebase } = source;
-      const { maxStaleSessions } = terms;
+      const { maxStaleSessions, suspendedSessions } = terms;
       const needsRates = isInIndexCurrency(name);
       return (session, columns, out) => {
         if (needsRates) terms.requireRates(session, columns);
-        latestInto(out, { sm, series, end: session, columns, maxStaleSessions, rebase });
+        latestInto(out, { sm, series, end: session, columns, maxStaleSessions, suspendedSessions, rebase });
       };
     },
   };
@@ -241,7 +241,8 @@ function crossSection(
       return overWindow(shared.windowsOf(series, session), STATISTICS[field.aggregate], window, columns);
     }
     const series = convert ? table.inIndexCurrency(source.series) : source.series;
-    return latestValues({ sm, series, end, columns, maxStaleSessions: terms.maxStaleSessions, rebase: source.isClose });
+    const { maxStaleSessions, suspendedSessions } = terms;
+    return latestValues({ sm, series, end, columns, maxStaleSessions, suspendedSessions, rebase: source.isClose });
   };
 
   const numbers = (field: FieldRequest, columns: Int32Array, convert: boolean) =>

@@ -65,7 +65,14 @@ function datapointRead(
   }
   if (source.kind === 'series' && field.aggregate === 'last') {
     const { series } = source;
-    const at = latestSession({ sm, series, end, column, maxStaleSessions: terms.maxStaleSessions });
+    const at = latestSession({
+      sm,
+      series,
+      end,
+      column,
+      maxStaleSessions: terms.maxStaleSessions,
+      suspendedSessions: terms.suspendedSessions,
+    });
     return at < 0 ? nothing : { from: dateOf(at), to: dateOf(at), observations: 1, knownFrom: null };
   }
   const trailing = source.kind === 'series' ? source.trailing : shared.table.returns('RETURN');

@@ -7,6 +7,8 @@ interface Latest {
   readonly end: number;
   readonly columns: Int32Array;
   readonly maxStaleSessions: number;
+  /** Sessions for which the latest bar prices a suspended constituent; as many unless given. */
+  readonly suspendedSessions?: number | undefined;
   /** Carry a close on the share basis of the session. */
   readonly rebase: boolean;
 }
@@ -48,6 +50,7 @@ export function latestSession({
   end,
   column,
   maxStaleSessions,
+  suspendedSessions = maxStaleSessions,
 }: Omit<Latest, 'columns' | 'rebase'> & { readonly column: number }): number {
   const one = Int32Array.of(column);
   const cell = new Float64Array(1);
@@ -57,7 +60,7 @@ export function latestSession({
   };
   for (let session = end; session >= Math.max(0, end - maxStaleSessions); session--) if (has(session)) return session;
   const bar = sm.lastBar[panelRow(sm, end) + column]!;
-  return bar >= 0 && sm.barAge(end, column) <= maxStaleSessions && has(bar) ? bar : -1;
+  return bar >= 0 && sm.barAge(end, column) <= suspendedSessions && has(bar) ? bar : -1;
 }
 
 /** Carried close on the share basis of `end` over the close as traded at `session`. */

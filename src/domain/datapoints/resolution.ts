@@ -39,6 +39,11 @@ const COLUMNS_NEEDED: Readonly<Record<DerivedName, readonly string[]>> = {
 export const columnBehind = (name: string): string =>
   isDerived(name) && COLUMNS_NEEDED[name].length > 0 ? columnBehind(COLUMNS_NEEDED[name][0]!) : name;
 
+/** Whether share counts are held: what market values that change between reviews are made of. */
+export function isSharesHeld(market: Columns): boolean {
+  return isHeld(market, 'SHARES_OUTSTANDING');
+}
+
 function isHeld(market: Columns, column: string): boolean {
   if (market.fields.has(column) || market.reference.columns.includes(column)) return true;
   return column === 'MARKET_CAP' && isHeld(market, 'SHARES_OUTSTANDING');

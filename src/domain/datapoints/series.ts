@@ -4,6 +4,7 @@ import { referenceSpells } from '../market/reference-spells.js';
 import type { ReturnGaps } from '../market/return-gaps.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { lastAtMost } from '../numbers/search.js';
+import { ageSeries } from './age-series.js';
 import { dividendHistory, type DividendHistory } from './dividends.js';
 import type { DerivedName, SessionReturn } from './field-request.js';
 import { resolve } from './resolution.js';
@@ -49,6 +50,8 @@ export interface SeriesTerms {
   readonly followed: Int32Array | null;
   /** Sessions that a FREE_FLOAT stays good for. */
   readonly maxStaleSessions: number;
+  /** Sessions for which the latest bar prices a suspended constituent; as many unless given. */
+  readonly suspendedSessions?: number | undefined;
   /** Expressions that a document names: they come before the datapoints of the market. */
   readonly datapoints: ReadonlyMap<string, ExpressionNode>;
 }
@@ -58,6 +61,7 @@ export interface SeriesTable {
   market(name: string): Series;
   reference(name: string): Series;
   derived(name: Exclude<DerivedName, 'VOLATILITY' | 'MOMENTUM' | 'BETA'>): Series;
+  shares(hasFloat: boolean): Series;
   /** Returns that windows read: those between bars on two sessions in a row. */
   returns(name: SessionReturn): Series;
   /** Their growth factors: what a product of returns multiplies. */
@@ -80,6 +84,7 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
     market: (name) => once(`market ${name}`, () => panelSeries(sm, name)),
     reference: (name) => once(`reference ${name}`, () => referenceSeries(sm, name)),
     derived: (name) => once(`derived ${name}`, () => derivedSeries(name)),
+    shares: (hasFloat) => (hasFloat ? product(held('SHARES_OUTSTANDING'), freeFloat()) : held('SHARES_OUTSTANDING')),
     returns: (name) => once(`returns ${name}`, () => betweenBars(sm, growthBehind(name), 1)),
     growth: () => once('growth', () => betweenBars(sm, terms, 0)),
     inIndexCurrency(series) {
@@ -318,33 +323,3 @@ function yieldSeries({ market, rowOf, sessions, names }: SessionMarket, dividend
     },
   };
 }
-
-/** Sessions since the first bar: 0 on it, missing before it. */
-function ageSeries({ market, rowOf, names }: SessionMarket): Series {
-  const close = market.fields.get('CLOSE')!;
-  const first = new Int32Array(names).fill(UNKNOWN);
-  /**
-   * Read where the bars lie: a market that is there from a session on has names that are older.
-   * @cost the sessions before it
-   */
-  const firstBar = (column: number): number => {
-    for (let session = 0; session < rowOf.length; session++) {
-      const row = rowOf[session]!;
-      if (row >= 0 && !Number.isNaN(close[row * names + column]!)) return session;
-    }
-    return rowOf.length;
-  };
-  return {
-    fill(session, columns, out) {
-      for (let i = 0; i < columns.length; i++) {
-        const column = columns[i]!;
-        if (first[column] === UNKNOWN) first[column] = firstBar(column);
-        const since = first[column]!;
-        out[i] = since > session ? NaN : session - since;
-      }
-    },
-  };
-}
-
-/** A name whose first bar has not been looked for. */
-const UNKNOWN = -1;

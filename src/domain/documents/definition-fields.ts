@@ -1,4 +1,5 @@
 import { parameterSpecs, type ParameterSpec } from '../catalogue/type-spec.js';
+import { EventsSpec } from './events-spec.js';
 import { DerivationPayload, IndexDocument, TreatmentSpec, UniverseSpec } from './index-document.js';
 import { WeightingSpec } from './weighting-spec.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
@@ -8,9 +9,11 @@ export interface DefinitionFields {
   readonly index: readonly ParameterSpec[];
   readonly universe: readonly ParameterSpec[];
   readonly rebalance: readonly ParameterSpec[];
+  readonly reviews: readonly ParameterSpec[];
   readonly treatment: readonly ParameterSpec[];
   readonly weighting: readonly ParameterSpec[];
   readonly derivation: readonly ParameterSpec[];
+  readonly events: readonly ParameterSpec[];
 }
 
 const identity = IndexDocument.pick({
@@ -32,8 +35,10 @@ export function definitionFields(): DefinitionFields {
     index: parameterSpecs(identity),
     universe: parameterSpecs(UniverseSpec),
     rebalance: parameterSpecs(RebalanceSpec),
+    reviews: parameterSpecs(IndexDocument.pick({ reviews: true })),
     treatment: parameterSpecs(TreatmentSpec),
     weighting: parameterSpecs(WeightingSpec.omit({ type: true, params: true })),
     derivation: parameterSpecs(DerivationPayload.pick({ relax: true })),
+    events: parameterSpecs(EventsSpec.omit({ fast_entry: true, fast_exit: true })),
   };
 }

@@ -10,6 +10,9 @@ export const FULL_RUN_REASONS = {
   new_name: 'a name enters that the run never held (in runs of earlier builds)',
   holdings_diverged: 'portfolio and index begin or cease to have the same holdings',
   breach: 'a breach calls for a rebalance, or an index that rebalances on breaches lies beneath',
+  member_change: 'constituents may change on the new sessions between reviews',
+  default_changed:
+    'the store has its first delisting, acquisition or merger, by which a default of the definition changes',
   overlay: 'an overlay begins to hold cash that is converted, or overlays on one another have ended on different days',
   file_rewritten: 'the stored run has as many files as a run may have and is written anew',
 } as const;

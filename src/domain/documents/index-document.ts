@@ -7,6 +7,9 @@ import { ConstraintRow } from '../constraints/constraint-row.js';
 import { RelaxEntries } from '../constraints/relax-step.js';
 import { AssetIdentifier, CurrencyCode, Id, IsoDate } from '../schema/shape.js';
 import { optimisationFields } from './optimisation-spec.js';
+import { EventsSpec } from './events-spec.js';
+import { RuleSpec } from './pipeline-rows.js';
+import { ReviewSpec, REVIEWS_MAX } from './review-spec.js';
 import { OverlaySpec, blendParts } from '../overlays/catalogue.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { LIMITS } from '../refusals/limits.js';
@@ -114,37 +117,6 @@ export function listedNames(universe: UniverseSpec | undefined): readonly string
   return universe?.kind === 'list' || universe?.kind === 'watchlist' ? universe.identifiers : undefined;
 }
 
-/** Steps of one rule. */
-const FALLBACKS_MAX = 8;
-
-export const RuleFallback = z
-  .strictObject({
-    when_fewer_than: z
-      .int()
-      .min(1)
-      .max(20_000)
-      .meta({ description: 'Taken where fewer securities than this are kept by the parameters before.' }),
-    params: z
-      .record(z.string(), z.unknown())
-      .meta({ description: 'Parameters that take the place of those of the rule; the others stay.' }),
-  })
-  .meta({ id: 'RuleFallback' });
-export type RuleFallback = z.infer<typeof RuleFallback>;
-
-export const RuleSpec = z
-  .strictObject({
-    id: z.string().min(1).max(64).meta({ description: 'Client-assigned, unique within the pipeline.' }),
-    type: z.string().min(1).meta({ description: 'Rule class; see /indices/rule-types.' }),
-    params: z.record(z.string(), z.unknown()).default({}),
-    fallback: z
-      .array(RuleFallback)
-      .max(FALLBACKS_MAX)
-      .optional()
-      .meta({ description: 'Parameters that are taken, in order, while the rule keeps too few.' }),
-  })
-  .meta({ id: 'RuleSpec' });
-export type RuleSpec = z.infer<typeof RuleSpec>;
-
 export const TreatmentSpec = z
   .strictObject({
     dividends: z
@@ -185,10 +157,19 @@ export const TreatmentSpec = z
       label: 'Missing prices',
       help: 'Carry the last price, leave the name out until the next rebalance, or fail.',
     }),
-    max_stale_sessions: z.int().min(0).max(60).default(5).meta({
+    max_stale_sessions: z.int().min(0).max(10_000).nullable().optional().meta({
       label: 'Longest gap',
-      help: 'Without a bar for longer on its own calendar, a name leaves.',
+      help: 'A constituent without a price for as many sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null where the store has a delisting, an acquisition or a merger.',
       unit: 'sessions',
+    }),
+    entry_stale_sessions: z.int().min(0).max(60).default(5).meta({
+      label: 'Longest gap of an entry',
+      help: 'A security without a price for as many sessions, or for max_stale_sessions where that is less, is not newly selected.',
+      unit: 'sessions',
+    }),
+    suspension: z.enum(['last_price', 'zero']).optional().meta({
+      label: 'Value of a suspended constituent',
+      help: 'A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price.',
     }),
     stale_targets: z
       .enum(['carry', 'defer'])
@@ -277,6 +258,10 @@ export const IndexDocument = z
     }),
     universe: UniverseSpec.optional(),
     rebalance: RebalanceSpec.prefault({}),
+    reviews: z.array(ReviewSpec).max(REVIEWS_MAX).optional().meta({
+      label: 'Further reviews',
+      help: 'Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares.',
+    }),
     datapoints: NamedDatapoints.optional().meta({
       description:
         'Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.',
@@ -287,6 +272,7 @@ export const IndexDocument = z
       format: 'object',
     }),
     pipeline: PipelineSpec.nullable().default(null),
+    events: EventsSpec.optional().meta({ description: 'Changes between reviews; none unless given.' }),
     derivation: DerivationPayload.nullable().default(null),
     kind: z.literal('overlay').optional().meta({ description: 'Given by an index on another alone.' }),
     source_index_id: Id.optional().meta({ description: 'Index beneath an overlay; a blend names its own.' }),

@@ -1,3 +1,4 @@
+import { STALE_SESSIONS } from './stale-sessions.js';
 import { PRICE_WEIGHT } from './share-terms.js';
 
 type Raw = Readonly<Record<string, unknown>>;
@@ -8,14 +9,27 @@ export const OLDER_SETTINGS_UNTIL = '0.2.0';
 /**
  * A stored document of versions up to 0.2.0 with the settings that those versions had: dividends and special dividends
  * buy more of the security that paid them, target weights hold exactly at the effective close, and a split keeps the
- * weight of a price-weighted constituent. A document of a later version is returned as it is.
+ * weight of a price-weighted constituent. One of 0.3.0 has its longest gap for entries as well; one of a later version is
+ * returned as it is.
  */
 export function withOlderSettings(body: unknown): unknown {
   if (!isRecord(body)) return body;
   const { rebalance = {}, pipeline } = body;
-  if (!isRecord(rebalance) || 'weights_as' in rebalance) return body;
+  if (!isRecord(rebalance)) return body;
+  if ('weights_as' in rebalance) return withOlderGaps(body);
   const settings = { ...body, rebalance: { ...rebalance, weights_as: 'weights' } };
-  return isRecord(pipeline) ? { ...settings, pipeline: olderPipeline(pipeline) } : settings;
+  return withOlderGaps(isRecord(pipeline) ? { ...settings, pipeline: olderPipeline(pipeline) } : settings);
+}
+
+/** A stored document of versions up to 0.3.0 with their longest gap, which was that of an entry, too. */
+function withOlderGaps(body: Raw): unknown {
+  const { pipeline } = body;
+  if (!isRecord(pipeline)) return body;
+  const { treatment = {} } = pipeline;
+  if (!isRecord(treatment) || 'entry_stale_sessions' in treatment) return body;
+  const { max_stale_sessions: sessions = STALE_SESSIONS } = treatment;
+  const gaps = { max_stale_sessions: sessions, entry_stale_sessions: sessions };
+  return { ...body, pipeline: { ...pipeline, treatment: { ...treatment, ...gaps } } };
 }
 
 function olderPipeline({ treatment = {}, weighting, ...pipeline }: Raw): Raw {

@@ -1,4 +1,4 @@
-import type { TreatmentSpec } from '../documents/index-document.js';
+import type { TreatmentSpec } from './index-document.js';
 import type { WeightingSpec } from './weighting-spec.js';
 import type { ShareTerms } from '../index-mathematics/adjusted-close.js';
 
@@ -19,7 +19,17 @@ export function shareTermsOf(
   };
 }
 
-function isMarketValue(weighting: WeightingSpec | undefined): boolean {
+/** Counts that the market values of a weighting are made of: with free float or without; null where it has none. */
+export function countedShares(weighting: WeightingSpec | undefined): 'all' | 'float' | null {
+  if (weighting === undefined || !isMarketValue(weighting)) return null;
+  const { params } = weighting;
+  if (weighting.type === 'MarketCapWeight') return params['free_float'] === false ? 'all' : 'float';
+  if ((params['power'] ?? 1) !== 1) return null;
+  return params['field'] === 'MARKET_CAP' ? 'all' : 'float';
+}
+
+/** Whether weights are market values, by shares outstanding. */
+export function isMarketValue(weighting: WeightingSpec | undefined): boolean {
   if (weighting?.type === 'MarketCapWeight') return true;
   return weighting?.type === 'FieldWeight' && MARKET_VALUE_FIELDS.includes(weighting.params['field']);
 }
@@ -27,4 +37,9 @@ function isMarketValue(weighting: WeightingSpec | undefined): boolean {
 /** Whether an index holds a fixed number of shares of each constituent, so that its weights follow prices alone. */
 export function holdsPrices(weighting: WeightingSpec | undefined): boolean {
   return weighting?.type === PRICE_WEIGHT && weighting.params['splits'] !== 'keep_weight';
+}
+
+/** Whether the weight of a constituent follows from its own market value or price, whoever the others are. */
+export function weighsItself(weighting: WeightingSpec | undefined): boolean {
+  return countedShares(weighting) !== null || weighting?.type === PRICE_WEIGHT;
 }

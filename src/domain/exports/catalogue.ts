@@ -106,9 +106,11 @@ export const EXPORTS = {
       date: date('Session.'),
       identifier: text('The name.'),
       type: text(
-        '`split`, `rights`, `dividend` (ordinary, reinvested in the whole index), `special_dividend` (adjusts the previous close), `cash` (buys more of the security that paid it), or `exit` of a name that was delisted, acquired, merged or silent for too long.',
+        '`split`, `rights`, `dividend` (ordinary, reinvested in the whole index), `special_dividend` (adjusts the previous close), `cash` (buys more of the security that paid it), `share_change` (shares or float that changed between reviews), or `exit` of a name that was delisted, acquired, merged or silent for too long.',
       ),
-      per_share: number('Share-count multiplier, cash or new shares per share; null for an exit.'),
+      per_share: number(
+        'Share-count multiplier, cash or new shares per share, shares after over those before; null for an exit.',
+      ),
       effect: fraction('Change of the divisor that it made; those of a session add up.'),
       divisor_before: number('Divisor at the close before.'),
       divisor_after: number('Divisor at the close.'),

@@ -172,7 +172,9 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
     },
     isOpen: (session, column) => exchange(session, column).open[session] === 1,
     isPriceable: (session, column, maxStaleSessions) =>
-      barAge(session, column) <= maxStaleSessions && !hasEnded(session, column),
+      lastBar[panelRow(axis, session) + column]! >= 0 &&
+      barAge(session, column) <= maxStaleSessions &&
+      !hasEnded(session, column),
     isSilent: (session, column, maxStaleSessions) => barAge(session, column) >= Math.max(1, maxStaleSessions),
   };
 }

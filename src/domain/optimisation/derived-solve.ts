@@ -1,3 +1,4 @@
+import { staleSessions } from '../documents/stale-sessions.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
@@ -148,7 +149,7 @@ export function createDerivedSolver({
       const before = isMeasured && outgoing ? weightsBefore({ document, sm, treatment, outgoing, decision }) : null;
       const found = candidatesAt(composer, parentId, decided, document.derivation.candidates ?? 'parent');
       const { columns, index } = withoutLeavers(found, (column) =>
-        hasLeft(sm, decision, column, treatment.max_stale_sessions),
+        hasLeft(sm, decision, column, staleSessions(treatment)),
       );
       const risk = riskAt(decision, columns);
       const spec = risk.isIdentity ? withoutReturns(document.derivation) : document.derivation;

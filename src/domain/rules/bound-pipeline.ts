@@ -6,6 +6,8 @@ import { withFallback } from './with-fallback.js';
 import type { Weighting } from './weighting-class.js';
 import { definitionsOf } from '../documents/definitions.js';
 import type { RuleDocument } from '../documents/index-document.js';
+import type { RuleSpec } from '../documents/pipeline-rows.js';
+import type { WeightingSpec } from '../documents/weighting-spec.js';
 import { readsConstituents, type Definitions } from '../datapoints/expressions/reads.js';
 
 /** A pipeline whose rows are rules ready to decide, in order. */
@@ -18,6 +20,8 @@ export interface BoundPipeline {
   /** Groups that `cap` and `ladder_caps` limit; null for constituents. */
   readonly capBy: FieldUse | null;
   readonly phaseIn: BoundPhaseIn | null;
+  /** Datapoints by which constituents are ranked between reviews. */
+  readonly ranked: readonly PlacedUse[];
   /** Whether any rule or expression looks at the previous composition. */
   readonly remembers: boolean;
   /** Expressions that the document names. */
@@ -42,21 +46,20 @@ export interface BoundPhaseIn {
 }
 
 /** The pipeline of a valid document. A row that its class does not accept is a defect of the caller. */
-export function bindPipeline(document: Pick<RuleDocument, 'pipeline' | 'datapoints'>): BoundPipeline {
+export function bindPipeline(
+  document: Pick<RuleDocument, 'pipeline' | 'datapoints'> & Partial<Pick<RuleDocument, 'events'>>,
+): BoundPipeline {
   const { selection, weighting } = document.pipeline;
   const definitions = definitionsOf(document);
-  const rules = selection.map((row) => ({
-    id: row.id,
-    type: row.type,
-    rule: withFallback(known(selectionClassOf(row.type), row.type), row),
-  }));
-  const bound = known(weightingClassOf(weighting.type), weighting.type).bind(weighting.params);
+  const rules = selection.map((row) => ({ id: row.id, type: row.type, rule: boundRule(row) }));
+  const bound = boundWeighting(weighting);
   const { cap, cap_by: capBy, phase_in: phaseIn } = weighting;
   const boundCap = cap === null || typeof cap === 'number' ? null : numeric(cap);
   const uses = [...rules.flatMap(({ rule }) => rule.reads), ...bound.reads, ...(boundCap === null ? [] : [boundCap])];
   return {
     rules,
     weighting: bound,
+    ranked: rankedUses(document.events),
     groupCaps: weighting.group_caps.map(({ field, cap, groups }) => ({ use: category(field), cap, groups })),
     cap: boundCap,
     capBy: capBy === undefined ? null : category(capBy),
@@ -67,17 +70,35 @@ export function bindPipeline(document: Pick<RuleDocument, 'pipeline' | 'datapoin
   };
 }
 
+function rankedUses(events: RuleDocument['events']): PlacedUse[] {
+  const fields = { fast_entry: events?.fast_entry?.field, fast_exit: events?.fast_exit?.field };
+  return Object.entries(fields).flatMap(([name, field]) =>
+    field === undefined ? [] : [{ use: numeric(field, 'field'), path: `events.${name}.field`, rowId: null }],
+  );
+}
+
+/** A rule of a valid document. */
+export function boundRule(row: RuleSpec): Selection {
+  return withFallback(known(selectionClassOf(row.type), row.type), row);
+}
+
+/** A weighting of a valid document. */
+export function boundWeighting({ type, params }: Pick<WeightingSpec, 'type' | 'params'>): Weighting {
+  return known(weightingClassOf(type), type).bind(params);
+}
+
 function known<T>(entry: T | undefined, type: string): T {
   if (entry === undefined) throw new Error(`no class ${type}: documents are validated before they are bound`);
   return entry;
 }
 
 /** Every datapoint that a pipeline reads, at its place in the document. */
-export function readsOf({ rules, weighting, groupCaps, cap, capBy, phaseIn }: BoundPipeline): PlacedUse[] {
+export function readsOf({ rules, weighting, groupCaps, cap, capBy, phaseIn, ranked }: BoundPipeline): PlacedUse[] {
   return [
     ...rules.flatMap(({ id, rule }, i) =>
       rule.reads.map((use) => ({ use, path: join(`pipeline.selection[${i}]`, use.path), rowId: id })),
     ),
+    ...ranked,
     ...weighting.reads.map((use) => ({ use, path: join('pipeline.weighting', use.path), rowId: null })),
     ...groupCaps.map(({ use }, i) => ({ use, path: `pipeline.weighting.group_caps[${i}].field`, rowId: null })),
     ...ofWeighting('cap', cap),

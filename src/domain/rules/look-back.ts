@@ -1,3 +1,4 @@
+import { priceSessions } from '../documents/stale-sessions.js';
 import { addMonths, civilOf, dayOf, type Day } from '../time/days.js';
 import type { RuleDocument } from '../documents/index-document.js';
 import { bindPipeline, readsOf } from './bound-pipeline.js';
@@ -38,7 +39,7 @@ export function lookBackOf({ document, sessions, decision }: LookBackInput): Loo
   return lookBackOver({
     fields,
     dividendYears: ofRules,
-    maxStaleSessions: pipeline.treatment.max_stale_sessions,
+    maxStaleSessions: priceSessions(pipeline.treatment),
     sessions,
     decision: decision - phaseSessions(document),
   });

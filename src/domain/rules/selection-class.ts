@@ -61,6 +61,8 @@ export interface Selection {
   readonly reads: readonly FieldUse[];
   /** Whether the previous composition bears on the decision. */
   readonly remembers: boolean;
+  /** Whether it keeps the best of a ranking: what it leaves out may replace a constituent. */
+  readonly ranks?: true;
   /** Full calendar years before the decision whose dividends it looks at; none where it does not say. */
   readonly dividendYears?: number;
   /** Effect of the rule as one English sentence, with every parameter. */

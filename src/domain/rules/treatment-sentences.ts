@@ -1,4 +1,6 @@
-import type { PipelineSpec, TreatmentSpec } from '../documents/index-document.js';
+import type { RuleDocument, TreatmentSpec } from '../documents/index-document.js';
+import { priceSessions, STALE_SESSIONS, staleSessions } from '../documents/stale-sessions.js';
+import { eventsSentences } from './events-sentences.js';
 import { shareTermsOf } from '../documents/share-terms.js';
 import { breachRuleOf } from '../compliance/breach-watch.js';
 import { LIMIT_RULES, type LimitRuleName } from '../compliance/rules.js';
@@ -30,10 +32,19 @@ function breachSentences(rule: LimitRuleName | null): string[] {
 }
 
 /** What happens to a constituent that stops trading without a corporate action. */
-const silenceSentence = (sessions: number): string =>
-  sessions > 1
-    ? `A constituent without a price on ${sessions} consecutive sessions of its exchange leaves at its last price, at the close of the last of them.`
-    : 'A constituent without a price on a session of its exchange leaves at its last price, at the close of that session.';
+function silenceSentence(treatment: TreatmentSpec): string {
+  const { max_stale_sessions: sessions = STALE_SESSIONS, suspension } = treatment;
+  const worth = suspension === 'zero' ? 'at a value of zero' : 'at its last price';
+  if (sessions === null)
+    return `A suspended constituent stays until a review or a corporate action removes it, and a review removes it ${worth}.`;
+  const isByStore = treatment.max_stale_sessions === undefined;
+  const byStore = isByStore
+    ? ' On a store with a delisting, an acquisition or a merger it stays until a review or a corporate action removes it.'
+    : '';
+  return sessions > 1
+    ? `A constituent without a price on ${sessions} consecutive sessions of its exchange leaves ${worth}, at the close of the last of them.${byStore}`
+    : `A constituent without a price on a session of its exchange leaves ${worth}, at the close of that session.`;
+}
 
 const ADJUSTED = 'reduce the previous close of the security and change the divisor';
 const HELD_BY_PAYER = 'buy more of the security that pays them, in every variant';
@@ -59,7 +70,9 @@ const SPIN_OFFS: Readonly<Record<TreatmentSpec['spin_offs'], string>> = {
 };
 
 /** What dividends, corporate actions and missing prices do to an index. */
-export function treatmentSentences({ treatment, weighting }: PipelineSpec, adjustment: Adjustment | null): string[] {
+export function treatmentSentences(document: RuleDocument, adjustment: Adjustment | null): string[] {
+  const { treatment, weighting } = document.pipeline;
+  const between = eventsSentences(document);
   const {
     dividends,
     withholding_tax,
@@ -69,7 +82,6 @@ export function treatmentSentences({ treatment, weighting }: PipelineSpec, adjus
     delisting,
     spin_offs,
     missing_prices,
-    max_stale_sessions,
     stale_targets,
   } = treatment;
   const reinvestedIn = reinvestment === 'index' ? 'in the whole index' : 'in the security that pays them';
@@ -84,7 +96,7 @@ export function treatmentSentences({ treatment, weighting }: PipelineSpec, adjus
     action_value: 'A delisted name leaves at the value of its corporate action, or at its last price without one.',
   }[delisting];
   const gaps = {
-    carry: `A missing price is carried forward. ${silenceSentence(max_stale_sessions)}`,
+    carry: `A missing price is carried forward. ${silenceSentence(treatment)}`,
     exclude: 'A constituent with a missing price leaves until the next rebalance.',
     fail: 'A missing price of a constituent fails the calculation.',
   }[missing_prices];
@@ -93,14 +105,14 @@ export function treatmentSentences({ treatment, weighting }: PipelineSpec, adjus
       ? TOTAL_BASIS
       : `${variant} ${SPECIAL_DIVIDENDS[special_dividends]} ${RIGHTS[shareTermsOf(treatment, weighting).rights]}`,
     `Splits are ${isSplitFree(adjustment) || splits !== 'apply' ? 'ignored, because the prices are adjusted already' : 'applied'}. Spin-offs ${adjustment === 'total' ? SPIN_OFFS.ignore : SPIN_OFFS[spin_offs]}. ${leaving}`,
-    `${gaps} A security whose latest price is ${Math.max(1, max_stale_sessions)} or more sessions old cannot be selected.${stale_targets === 'defer' ? ' A name without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
-    'The proceeds of a name that leaves between two rebalances are spread over the others in proportion to their weights.',
+    `${gaps} A security whose latest price is ${Math.max(1, priceSessions(treatment))} or more sessions old cannot be ${staleSessions(treatment) > priceSessions(treatment) ? 'newly selected' : 'selected'}.${stale_targets === 'defer' ? ' A name without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
+    ...between,
     ...breachSentences(breachRuleOf(treatment)),
   ];
 }
 
 /** A withholding tax in words. */
-function taxText(tax: PipelineSpec['treatment']['withholding_tax']): string {
+function taxText(tax: TreatmentSpec['withholding_tax']): string {
   if (typeof tax === 'number') return `a withholding tax of ${shareText(tax)}`;
   const rates = Object.entries(tax.rates).map(([value, rate]) => `${value} ${shareText(rate)}`);
   const others = tax.default === undefined ? [] : [`others ${shareText(tax.default)}`];

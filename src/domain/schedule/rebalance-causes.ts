@@ -1,3 +1,9 @@
-/** What calls for a rebalance: the schedule, or a breach that the definition answers. */
-export const REBALANCE_CAUSES = ['schedule', 'breach'] as const;
+/**
+ * What calls for a rebalance: the schedule, a breach that the definition answers, or a change of constituents between
+ * reviews.
+ */
+export const REBALANCE_CAUSES = ['schedule', 'breach', 'replacement', 'fast_entry', 'fast_exit'] as const;
 export type RebalanceCause = (typeof REBALANCE_CAUSES)[number];
+
+/** A cause beside the schedule. */
+export type EventCause = Exclude<RebalanceCause, 'schedule'>;

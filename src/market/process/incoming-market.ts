@@ -140,7 +140,7 @@ export function createIncomingMarket(): IncomingMarket {
       else if (step.kind === 'days') takeDays(step);
       else {
         whole = takeRest(step);
-        whole.catch(() => {}); // reported to whoever asks for it
+        whole.catch(() => {}); // reported to the caller that awaits it
       }
     },
     market: () => whole,

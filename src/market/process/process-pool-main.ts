@@ -29,9 +29,7 @@ const LARGE_PAGES = 'glibc.malloc.hugetlb=1';
 /** Time a process has to end after a polite request before it is killed. */
 const KILL_AFTER_MS = 500;
 
-/**
- * Niceness of the processes: whoever asks the service something while a store is read does not wait for the reading.
- */
+/** Niceness of the processes: requests to the service do not wait while a store is read. */
 const NICENESS = 5;
 
 setPriority(NICENESS);

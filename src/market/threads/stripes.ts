@@ -132,7 +132,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
     panels[f]!.byteOffset + stripe * stripeCells * Float64Array.BYTES_PER_ELEMENT;
 
   function close(stripe: number): void {
-    const stage = staged.get(stripe)!; // whoever asks has it
+    const stage = staged.get(stripe)!; // the caller has filled it
     const { rows, flags } = stage;
     staged.delete(stripe);
     if (rows === expected[stripe]) writeWhole(stripe, stage);

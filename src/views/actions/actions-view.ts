@@ -1,4 +1,5 @@
 import { withheldIn } from '#domain/index-mathematics/withholding.js';
+import { priceSessions } from '#domain/documents/stale-sessions.js';
 import type { ActionsView } from '#contract/analytics/actions.js';
 import { currencyOfSecurities, runShareTerms, runTreatment } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
@@ -181,7 +182,7 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: 
       const valueOf = (name: string, of: number) =>
         (sm.carriedClose(session, of) * (rates.isNative(of) ? 1 : rates.rateAt(session, of))) / sharesBy(name, exDay);
       const other = sm.columnOf(identifier);
-      if (other < 0 || !sm.isPriceable(session, other, treatment.max_stale_sessions)) return null;
+      if (other < 0 || !sm.isPriceable(session, other, priceSessions(treatment))) return null;
       const worth = valueOf(identifier, other) / valueOf(own, sm.columnOf(own));
       return Number.isFinite(worth) ? worth : null;
     };

@@ -1,3 +1,4 @@
+import { priceSessions } from '#domain/documents/stale-sessions.js';
 import { eventsOn, type EventTerms, type SessionEvents } from '#domain/books/book-events.js';
 import type { Received } from '#domain/corporate-actions/pro-forma.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
@@ -53,7 +54,7 @@ function childTaken(
   if (spun === undefined) return null;
   const { child, units } = spun;
   const ratio = units * (effectOn(effectTable(sm, growth), session, column)?.ratio ?? 1);
-  const isPriced = sm.isPriceable(session, child, treatment.max_stale_sessions);
+  const isPriced = sm.isPriceable(session, child, priceSessions(treatment));
   const rate = rates.isNative(child) ? 1 : rates.rateAt(session, child);
   const weight = isPriced ? (shares * ratio * sm.carriedClose(session, child) * rate) / level : 0;
   return { identifier: sm.identifiers[child]!, ratio, weight };

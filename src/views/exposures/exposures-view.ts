@@ -46,7 +46,7 @@ export interface ExposuresInput {
     /** Everything it is made from, in words. */
     readonly key: string;
     readonly holdings: Holdings;
-    /** Figures of its own run, where these have the dates and terms of this one; else null. */
+    /** Figures of the benchmark's run, where these have the dates and terms of this one; else null. */
     readonly keep: KeepFigures | null;
   } | null;
   /** Datapoints that are averaged, for the names of the run and of the benchmark. */

@@ -30,7 +30,7 @@ export interface FieldsOfDay {
 }
 
 export interface HeldNames {
-  /** The same array while the securities are the same, including those of the other side. */
+  /** One array while the securities are the same, including those of the other side. */
   readonly columns: Int32Array;
   /** At least [n]. */
   readonly weights: Float64Array;

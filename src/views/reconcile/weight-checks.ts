@@ -1,5 +1,6 @@
 import { drift } from '#domain/analytics/concentration.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { countChanges } from '../count-changes.js';
 import { runShareTerms } from '#domain/backtest/run-file/header.js';
 import { growthStep, openingFactor } from '#domain/index-mathematics/adjusted-close.js';
 import { panelRows } from '../panel-rows.js';
@@ -112,6 +113,7 @@ function growthRows(
     name: Number(name),
     series: columns.f64('rates', row * dates, (row + 1) * dates),
   }));
+  const counts = countsBySession(columns);
   const carried = new Float64Array(names.length).fill(Number.NaN);
   const factors = new Float64Array(names.length);
   return (t, { prices, held }) => {
@@ -122,17 +124,21 @@ function growthRows(
       before: carried[name]!,
     }));
     grow(factors, carried, prices);
+    const changes = counts.get(t) ?? NO_CHANGES;
+    let counted = 1;
+    for (const [name, factor] of changes) counted += held[name]! * (factor - 1);
     let opened = 1;
     for (const { name, effect, before } of touched) {
       if (before !== before) continue;
       const step = growthStep({ ...effect, income: 0 }, before, prices[name]!);
       const opening = openingFactor(effect, before, terms);
-      opened += held[name]! * (opening - 1);
+      opened += ((held[name]! * (changes.get(name) ?? 1)) / counted) * (opening - 1);
       factors[name] = opening * step.factor;
       carried[name] = step.carried;
     }
+    for (const [name, factor] of changes) factors[name]! *= factor;
     if (t > 0) for (const { name, series } of rates) factors[name]! *= series[t]! / series[t - 1]!;
-    return { factors, opened };
+    return { factors, opened: opened * counted };
   };
 }
 
@@ -148,6 +154,18 @@ function grow(factors: Float64Array, carried: Float64Array, prices: Float64Array
       factors[i] = before === before ? 1 : Number.NaN;
     }
   }
+}
+
+const NO_CHANGES: ReadonlyMap<number, number> = new Map();
+
+/** Factors on the shares of a portfolio that follows share counts, by date and name. */
+function countsBySession(columns: RunColumns): ReadonlyMap<number, ReadonlyMap<number, number>> {
+  const bySession = new Map<number, Map<number, number>>();
+  for (const { at, name, factor } of columns.has('keptShares') ? countChanges(columns) : []) {
+    const changes = bySession.get(at) ?? new Map<number, number>();
+    bySession.set(at, changes.set(name, factor));
+  }
+  return bySession;
 }
 
 const NONE: ReadonlySet<number> = new Set();

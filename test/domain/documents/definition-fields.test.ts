@@ -20,11 +20,12 @@ describe('the fields of a definition', () => {
       calendar: 'XNYS',
       base_date: '2024-01-02',
       universe: {},
+      events: {},
       pipeline: { weighting: { type: 'EqualWeight' } },
     });
     const derivation = DerivationPayload.parse({ source_index_id: 'P' });
-    const { universe, rebalance, pipeline } = stored;
-    const parts = { index: stored, universe, rebalance, derivation, ...pipeline };
+    const { universe, events, rebalance, pipeline } = stored;
+    const parts = { index: stored, universe, events, rebalance, reviews: stored, derivation, ...pipeline };
     for (const [part, specs] of Object.entries(fields) as [keyof typeof fields, readonly ParameterSpec[]][])
       for (const { name, required, default: otherwise = null } of specs.filter((spec) => !spec.required))
         expect([part, name, required, (parts[part] as Record<string, unknown>)[name] ?? null]).toEqual([

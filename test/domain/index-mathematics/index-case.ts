@@ -21,8 +21,11 @@ export interface IndexCase extends Omit<MarketSketch, 'dates'> {
   readonly treatment?: object;
   readonly rebalance?: object;
   readonly weighting?: object;
+  readonly selection?: readonly object[];
+  readonly reviews?: readonly object[];
   readonly universe?: readonly string[];
   readonly currency?: string;
+  readonly events?: object;
   readonly request?: RunRequest;
   /** Other members of the document. */
   readonly document?: object;
@@ -35,8 +38,11 @@ export function runIndexCase({
   treatment = {},
   rebalance = { frequency: 'none' },
   weighting = { type: 'EqualWeight' },
+  selection = [],
+  reviews,
   universe,
   currency = 'USD',
+  events,
   request = {},
   document: others = {},
   market,
@@ -55,7 +61,9 @@ export function runIndexCase({
       kind: 'list',
       identifiers: universe ?? Object.keys(sketch.close).filter((name) => !/^[A-Z]{6}$/.test(name)),
     },
-    pipeline: { treatment, weighting },
+    pipeline: { selection, treatment, weighting },
+    ...(reviews === undefined ? {} : { reviews }),
+    ...(events === undefined ? {} : { events }),
     ...others,
   });
   return runOn(CALENDARS, market ?? buildMarket({ dates, ...sketch }), document, {

@@ -23,25 +23,35 @@ export interface ReplayTerms {
   readonly spinOffs: 'zero_price' | 'drop_after_first_session' | 'ignore';
   readonly keepsShares: boolean;
   readonly withholdingTax: number;
+  /** Smallest change of share counts between reviews; absent where they wait for the review. */
+  readonly threshold?: number | undefined;
 }
 
 /** Shares by security. */
 type Shares = Map<string, number>;
 
+/** Share counts by security: those that shares stand for, and those seen last. */
+interface Counts {
+  readonly adopted: Shares;
+  readonly seen: Shares;
+}
+
 export function replay(run: Run, terms: ReplayTerms): Replayed {
   const { sm, from, length } = run.index.book;
   const market = createMarket(sm.market, sm.sessions);
   const found: Replayed = { price: [], total: [], net: [], divisor: [], points: [], changes: [], weights: [] };
-  const index = { shares: new Map<string, number>(), divisor: 1 };
-  const pending = new Map<number, { shares: Shares; session: number }>();
+  const index = { shares: new Map<string, number>(), divisor: 1, counts: noCounts() };
+  const pending = new Map<number, { shares: Shares; session: number; counts: Counts; entered: number | undefined }>();
   const base = run.document.base_value;
   let perShare = 0;
   const decided = run.index.compositions.list;
   for (let t = 0; t < from + length; t++) {
     market.open(t);
     const before = worth(index.shares, market);
-    for (const shares of [index.shares, ...[...pending.values()].map((one) => one.shares)])
+    for (const { shares, counts } of [index, ...pending.values()]) {
+      if (terms.threshold !== undefined) changeCounts(shares, counts, market, t, terms);
       adjust(shares, market.actionsOn(t), terms);
+    }
     market.adjust(t, terms);
     changeDivisor(found, index, before, worth(index.shares, market));
     market.close(t);
@@ -57,19 +67,24 @@ export function replay(run: Run, terms: ReplayTerms): Replayed {
       found.points.push(dividends(0) / index.divisor);
       found.price.push(price);
     }
-    for (const one of pending.values()) leave(one.shares, market, t, terms);
-    const left = leave(index.shares, market, t, terms);
+    for (const one of pending.values()) leave(one, market, t, terms);
+    const left = leave(index, market, t, terms);
     if (index.shares.size > 0)
       changeDivisor(found, index, worthWith(index.shares, market, left), worth(index.shares, market));
     for (const one of decided)
-      if (one.decision === t) pending.set(one.session * 1000 + t, pendingOf(one, market, terms));
-    for (const [key, { session, shares }] of pending) {
+      if (one.decision === t) pending.set(one.session * 1000 + t, pendingOf(one, market, t, terms));
+    for (const [key, { session, shares, counts, entered = 1 }] of pending) {
       if (session !== t) continue;
       const held = worth(index.shares, market);
       if (t === from) perShare = base / worth(shares, market);
-      const scale = t === from || terms.keepsShares ? perShare : held / worth(shares, market);
+      const scale = t === from || terms.keepsShares ? perShare : (held * entered) / worth(shares, market);
       index.shares = new Map([...shares].map(([name, q]) => [name, q * scale]));
-      if (terms.keepsShares) changeDivisor(found, index, held, worth(index.shares, market));
+      // What enters between reviews leaves the counts of the others as they were.
+      for (const of of ['adopted', 'seen'] as const)
+        for (const [name, count] of entered === 1 ? [] : index.counts[of])
+          if (shares.has(name)) counts[of].set(name, count);
+      index.counts = counts;
+      if (terms.keepsShares || entered !== 1) changeDivisor(found, index, held, worth(index.shares, market));
       pending.delete(key);
     }
     if (t === from) {
@@ -86,14 +101,54 @@ export function replay(run: Run, terms: ReplayTerms): Replayed {
 
 /** Numbers of shares of a decision at its closes; fixed numbers are one of each. */
 function pendingOf(
-  { columns, weights, targets, session }: Run['rebalances'][number],
+  { columns, weights, targets, session, entered }: Run['rebalances'][number],
   market: Market,
+  t: number,
   { keepsShares }: ReplayTerms,
-): { shares: Shares; session: number } {
+): { shares: Shares; session: number; counts: Counts; entered: number | undefined } {
   const { columns: of, weights: wanted } = targets ?? { columns, weights };
   const moneyOf = [...of].map((column) => market.money(market.names[column]!));
   const unit = keepsShares ? sum(moneyOf) : 1;
-  return { session, shares: new Map([...of].map((c, k) => [market.names[c]!, (unit * wanted[k]!) / moneyOf[k]!])) };
+  const known = [...of].map((c): [string, number] => [market.names[c]!, market.count(market.names[c]!, t)]);
+  return {
+    session,
+    entered,
+    shares: new Map([...of].map((c, k) => [market.names[c]!, (unit * wanted[k]!) / moneyOf[k]!])),
+    counts: { adopted: new Map(known), seen: new Map(known) },
+  };
+}
+
+const noCounts = (): Counts => ({ adopted: new Map(), seen: new Map() });
+
+/** Shares of securities whose counts have changed by enough since the counts last adopted, before the session opens. */
+function changeCounts(
+  shares: Shares,
+  { adopted, seen }: Counts,
+  market: Market,
+  t: number,
+  { threshold, rights }: ReplayTerms,
+): void {
+  for (const { identifier, type, value, subscriptionPrice } of market.actionsOn(t)) {
+    const isRights = type === 'RIGHTS_ISSUE' && subscriptionPrice !== null && rights === 'subscribe';
+    const factor = type === 'SPLIT' ? value : isRights ? 1 + value : 1;
+    if (adopted.has(identifier)) adopted.set(identifier, adopted.get(identifier)! * factor);
+  }
+  const issuing = new Set(
+    market
+      .actionsOn(t)
+      .filter(({ type, identifier }) => type === 'MERGER' && shares.has(identifier))
+      .map(({ related }) => related),
+  );
+  for (const [name, held] of shares) {
+    const count = market.count(name, t);
+    if (Number.isNaN(count) || count === seen.get(name) || issuing.has(name)) continue;
+    seen.set(name, count);
+    const factor = count / (adopted.get(name) ?? count);
+    if (!adopted.has(name)) adopted.set(name, count);
+    if (Math.abs(factor - 1) < threshold! - 1e-12) continue;
+    adopted.set(name, count);
+    shares.set(name, held * factor);
+  }
 }
 
 function changeDivisor(found: Replayed, index: { divisor: number }, before: number, after: number): void {
@@ -117,16 +172,23 @@ function adjust(shares: Shares, actions: readonly CorporateAction[], terms: Repl
 }
 
 /** Securities that end, at the close: they turn into others, or leave with what they are worth. */
-function leave(shares: Shares, market: Market, t: number, { spinOffs }: ReplayTerms): Shares {
+function leave(
+  { shares, counts: { adopted, seen } }: { shares: Shares; counts: Counts },
+  market: Market,
+  t: number,
+  { spinOffs }: ReplayTerms,
+): Shares {
   const left: Shares = new Map();
   for (const { identifier, type, value, related, cash = 0 } of market.actionsOn(t)) {
     const held = shares.get(identifier);
     if (type === 'SPIN_OFF' && spinOffs === 'drop_after_first_session' && shares.has(related!)) {
       left.set(related!, shares.get(related!)!);
-      shares.delete(related!);
+      for (const of of [shares, adopted, seen]) of.delete(related!);
     }
     if (held === undefined || !(type === 'MERGER' || type === 'ACQUISITION' || type === 'DELISTING')) continue;
-    shares.delete(identifier);
+    for (const of of [shares, adopted, seen]) of.delete(identifier);
+    if (type === 'MERGER' && shares.has(related!) && adopted.has(related!))
+      adopted.set(related!, adopted.get(related!)! * (1 + (held * value) / shares.get(related!)!));
     if (type !== 'MERGER') left.set(identifier, held);
     else {
       shares.set(related!, (shares.get(related!) ?? 0) + held * value);
@@ -156,6 +218,7 @@ interface Market {
   rate(name: string): number;
   money(name: string): number;
   dividend(name: string): number;
+  count(name: string, t: number): number;
 }
 
 /** Prices as they are carried: of what an acquisition pays for, what it pays. */
@@ -180,6 +243,12 @@ function createMarket({ identifiers, dates, fields, actions, reference }: Market
     rate,
     money: (name) => (carried.get(name) === undefined ? 0 : money(name)),
     dividend: (name) => paid.get(name) ?? 0,
+    count(name, t) {
+      const row = dates.indexOf(sessions[t]!);
+      return row < 0
+        ? Number.NaN
+        : (fields.get('SHARES_OUTSTANDING')?.[row * N + identifiers.indexOf(name)] ?? Number.NaN);
+    },
     open: () => paid.clear(),
     adjust(t, { special, rights }) {
       for (const { identifier, type, value, subscriptionPrice } of on(t)) {

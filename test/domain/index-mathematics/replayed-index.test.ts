@@ -41,6 +41,16 @@ const randomCase = fc
     dividends: fc.constantFrom('price', 'total', 'net'),
     weighting: fc.constantFrom('EqualWeight', 'MarketCapWeight', 'PriceWeight'),
     frequency: fc.constantFrom('none', 'weekly', 'daily'),
+    counts: fc.array(
+      fc.record({
+        name: fc.nat(5),
+        at: fc.integer({ min: 1, max: SESSIONS - 1 }),
+        percent: fc.integer({ min: -20, max: 30 }),
+      }),
+      { maxLength: 12 },
+    ),
+    threshold: fc.constantFrom(undefined, 0, 0.05, 0.1),
+    isReplaced: fc.boolean(),
     lag: fc.integer({ min: 0, max: 4 }),
   })
   .map(sketch);
@@ -48,6 +58,20 @@ const randomCase = fc
 interface Sketched {
   readonly sketch: IndexCase;
   readonly terms: ReplayTerms;
+}
+
+interface Drawn {
+  readonly steps: number[];
+  readonly halts: { name: number; at: number }[];
+  readonly events: { name: number; type: ActionSketch['type']; at: number; size: number }[];
+  readonly terms: Omit<ReplayTerms, 'keepsShares'>;
+  readonly dividends: string;
+  readonly weighting: string;
+  readonly frequency: string;
+  readonly lag: number;
+  readonly counts: { name: number; at: number; percent: number }[];
+  readonly threshold: number | undefined;
+  readonly isReplaced: boolean;
 }
 
 function sketch({
@@ -59,16 +83,10 @@ function sketch({
   weighting,
   frequency,
   lag,
-}: {
-  steps: number[];
-  halts: { name: number; at: number }[];
-  events: { name: number; type: ActionSketch['type']; at: number; size: number }[];
-  terms: Omit<ReplayTerms, 'keepsShares'>;
-  dividends: string;
-  weighting: string;
-  frequency: string;
-  lag: number;
-}): Sketched {
+  counts,
+  threshold,
+  isReplaced,
+}: Drawn): Sketched {
   const days = weekdays(SESSIONS);
   const path = (start: number, n: number): number[] => {
     let price = start;
@@ -91,7 +109,7 @@ function sketch({
       close[name] = close[name]!.map((price, t) => (t > at ? null : price));
   }
   const currencies = Object.keys(close).map((name) => [name, { CURRENCY: CURRENCIES[name[0]!] ?? 'USD' }]);
-  const shares = Object.fromEntries(Object.keys(close).map((name, n) => [name, days.map(() => 100 + 10 * n)]));
+  const shares = sharesOf(Object.keys(close), { days, actions, counts });
   return {
     sketch: {
       close: { ...close, EURUSD: path(1.1, 77), GBPUSD: path(1.3, 88) },
@@ -108,8 +126,46 @@ function sketch({
       },
       weighting: { type: weighting },
       rebalance: { frequency, effective_lag: lag },
+      ...changesOf({ threshold, isReplaced: isReplaced && lag === 0 }),
     },
-    terms: { ...terms, keepsShares: weighting === 'PriceWeight' },
+    terms: {
+      ...terms,
+      keepsShares: weighting === 'PriceWeight',
+      threshold: weighting === 'MarketCapWeight' ? threshold : undefined,
+    },
+  };
+}
+
+interface CountSketch {
+  readonly days: readonly string[];
+  readonly actions: readonly ActionSketch[];
+  readonly counts: readonly { name: number; at: number; percent: number }[];
+}
+
+/** Share counts that grow by splits on their ex-dates and by the given changes. */
+function sharesOf(names: readonly string[], { days, actions, counts }: CountSketch): Record<string, number[]> {
+  return Object.fromEntries(
+    names.map((name, n) => {
+      const own = counts.filter((one) => NAMES[one.name] === name[0]);
+      const split = (t: number): number =>
+        actions
+          .filter((one) => one.name === name && one.type === 'SPLIT' && days.indexOf(one.ex) <= t)
+          .reduce((ratio, { value }) => ratio * value, 1);
+      const grown = (t: number): number =>
+        own.filter(({ at }) => at <= t).reduce((factor, { percent }) => factor * (1 + percent / 100), 1);
+      return [name, days.map((_, t) => (100 + 10 * n) * split(t) * grown(t))];
+    }),
+  );
+}
+
+/** Changes between reviews of a document. */
+function changesOf({ threshold, isReplaced }: { threshold: number | undefined; isReplaced: boolean }) {
+  const counts = threshold === undefined ? {} : { share_changes: 'effective', threshold };
+  if (!isReplaced) return { events: counts };
+  const exit = { rank: 4, field: 'MARKET_CAP', schedule: { frequency: 'weekly', weekday: 1 } };
+  return {
+    selection: [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 4 } }],
+    events: { ...counts, replacement: 'next_ranked', fast_exit: exit },
   };
 }
 

@@ -133,7 +133,13 @@ const headroomOf = (limits: PreviewResponse['limits'], before?: PreviewResponse[
         },
       ];
 
-const CALLS = { schedule: 'the schedule', breach: 'a breach' } as const;
+const CALLS = {
+  schedule: 'the schedule',
+  breach: 'a breach',
+  replacement: 'a constituent that left',
+  fast_entry: 'a new security',
+  fast_exit: 'a constituent ranked too low',
+} as const;
 
 const callOf = (cause: keyof typeof CALLS | null): string => (cause === null ? 'nothing' : CALLS[cause]);
 

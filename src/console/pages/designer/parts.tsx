@@ -123,10 +123,23 @@ export function Treatment() {
   );
 }
 
+export function Changes() {
+  return (
+    <details class="designer-part">
+      <summary>
+        <h2>Changes between reviews</h2>
+      </summary>
+      <Fields fields={useWorkshop().types.fields.events} within={['events']} />
+    </details>
+  );
+}
+
 export function Schedule() {
+  const { types, draft } = useWorkshop();
   return (
     <Part title="Rebalance">
-      <Fields fields={useWorkshop().types.fields.rebalance} within={['rebalance']} />
+      <Fields fields={types.fields.rebalance} within={['rebalance']} />
+      {isObject(draft.at(['pipeline'])) && <Fields fields={types.fields.reviews} within={[]} />}
     </Part>
   );
 }

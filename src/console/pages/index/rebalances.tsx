@@ -135,7 +135,7 @@ const COLUMNS: readonly Column<RebalanceRow>[] = [
     width: 92,
     priority: 6,
     value: ({ cause }) => cause,
-    show: ({ cause }) => (cause === 'breach' ? <Badge kind="warning">{cause}</Badge> : cause),
+    show: ({ cause }) => (cause === 'schedule' ? cause : <Badge kind="warning">{cause.replace('_', ' ')}</Badge>),
   },
   numeric({ id: 'names', title: 'Names', width: 72, of: (row) => row.constituents, write: count }),
   {

@@ -24,6 +24,14 @@ import { Explanation, OfRun } from '../index/explanation.js';
 import { rowWords } from '../optimise/measures.js';
 import { Orders } from './orders.js';
 
+const CAUSES: Readonly<Record<RebalanceView['cause'], string>> = {
+  schedule: 'by the schedule',
+  breach: 'after a breach',
+  replacement: 'a constituent was replaced',
+  fast_entry: 'a new security entered',
+  fast_exit: 'a constituent was ranked too low',
+};
+
 /** One rebalance: what was held before and after, how the names were found, what was traded. */
 export function RebalancePage({ params }: PageProps) {
   const { id = '', date = '' } = params;
@@ -106,7 +114,7 @@ function Figures({ view }: { readonly view: RebalanceView }) {
           term: 'Decided on',
           value: decided ?? '–',
           help: 'Session whose data decided the weights',
-          note: cause === 'breach' ? 'after a breach' : 'by the schedule',
+          note: CAUSES[cause],
         },
         { term: 'Traded on', value: traded ?? 'before the run' },
         { term: 'Constituents', value: count(constituents) },

@@ -1,6 +1,8 @@
 import type { Day } from '../../time/days.js';
 import type { IndexDocument, TreatmentSpec } from '../../documents/index-document.js';
+import { noticeOf } from '../../documents/reviews.js';
 import { treatmentOf as documentTreatment } from '../../documents/treatment.js';
+import { defaultStaleSessions } from '../../documents/stale-sessions.js';
 import { markMarket } from '../../index-mathematics/growth.js';
 import type { MarketMark } from '../../market/session-market.js';
 import { lastAtMost } from '../../numbers/search.js';
@@ -20,6 +22,8 @@ export interface RunCheckpoint {
   readonly day: Day;
   /** Earliest of the last sessions of its indices: market data up to this day has been used. */
   readonly since: Day;
+  /** Longest gap that the store implied: see `defaultStaleSessions`. */
+  readonly staleSessions: number | null;
   /** First session of the portfolio. */
   readonly from: number;
   /** State of the market after the last session, by calendar. */
@@ -41,7 +45,7 @@ export interface RunCheckpoint {
 }
 
 /** Incremented with every change of the contents of a checkpoint. */
-export const CHECKPOINT_FORMAT = 12;
+export const CHECKPOINT_FORMAT = 13;
 
 /**
  * An index with the compositions that later decisions can meet: their own incumbents, or the universe of another index.
@@ -71,6 +75,7 @@ export function checkpointOf(run: Run): RunCheckpoint {
     format: CHECKPOINT_FORMAT,
     day,
     since: sinceOf(known),
+    staleSessions: defaultStaleSessions(index.compositions.sm.market),
     from: portfolio.from,
     marks: marksOf(
       ended,
@@ -125,9 +130,7 @@ export function marksOf(
  * definitions say.
  */
 export function recentOf(indices: readonly KnownIndex[]): ReadonlyMap<string, RecentIndex> {
-  const oldest = Math.min(
-    ...indices.map(({ document, sm, to }) => sm.sessions[Math.max(0, to - document.rebalance.effective_lag)]!),
-  );
+  const oldest = Math.min(...indices.map(({ document, sm, to }) => sm.sessions[Math.max(0, to - noticeOf(document))]!));
   return new Map(
     indices.map(({ document, sm, first, list, memory, called, to }) => {
       const session = lastAtMost(sm.sessions, oldest);
@@ -147,4 +150,4 @@ export function treatmentOf(documents: Readonly<Record<string, IndexDocument>>, 
 }
 
 /** Inputs of the books of an index: definition, treatment and market. */
-export type IndexContext = Pick<Compositions, 'document' | 'treatment' | 'sm'>;
+export type IndexContext = Pick<Compositions, 'document' | 'treatment' | 'sm' | 'outside'>;

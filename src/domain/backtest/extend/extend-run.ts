@@ -213,7 +213,9 @@ function summaryAfter(
     findings,
   } = measured;
   const shift = header.dates - 1 - portfolio.from;
-  const allRebalances = header.rebalances.concat(rebalances.map((one) => storedRebalance(one, shift)));
+  const allRebalances = header.rebalances.concat(
+    rebalances.map((one) => storedRebalance(one, { sm: portfolio.sm, shift })),
+  );
   return {
     plan,
     days,
@@ -292,6 +294,7 @@ function checkpointAfter(
     format: CHECKPOINT_FORMAT,
     day: index.sm.sessions[index.to]!,
     since: sinceOf(reached),
+    staleSessions: checkpoint.staleSessions,
     from: checkpoint.from,
     marks: marksOf([...reached, ...shown.flatMap(overlaysOf)], shown.flatMap(simulatedOf)),
     index: storedIndexAfter(checkpoint.index, index.book),

@@ -2,6 +2,7 @@ import type { IndexDocument } from '../../documents/index-document.js';
 import { markedMarket } from '../../market/marked-market.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import { lastAtMost } from '../../numbers/search.js';
+import { defaultStaleSessions, onStore } from '../../documents/stale-sessions.js';
 import { treatmentOf, type IndexContext, type KnownIndex } from './checkpoint.js';
 import type { Composer } from '../../books/compositions.js';
 import type { DueRebalance } from '../../books/due-rebalances.js';
@@ -37,6 +38,8 @@ export function viewOf(input: ResumeRunInput): MarketView {
     market,
   } = input;
   const ids = [...checkpoint.recent.keys()];
+  const isByStore = ids.some((id) => documents[id]!.pipeline?.treatment.max_stale_sessions === undefined);
+  if (isByStore && defaultStaleSessions(market) !== checkpoint.staleSessions) throw new CannotResume('default_changed');
   const marked = markedMarkets(input);
   const smOf = (id: string) => marked.get(documents[id]!.calendar)!;
   const main = smOf(indexId);
@@ -64,7 +67,14 @@ export function viewOf(input: ResumeRunInput): MarketView {
     range,
     spanOf,
     composing: (looks, work) => composingOn(input, due, { looks, work }),
-    contextOf: (id) => ({ document: documents[id]!, treatment: treatmentOf(documents, id), sm: smOf(id) }),
+    contextOf(id) {
+      const document = documents[id]!;
+      const outside =
+        document.events?.acquirer === 'remove'
+          ? composingOn(input, due, { looks: [], work: (composer) => composer.outsideMergers(id) })
+          : undefined;
+      return { document, treatment: onStore(treatmentOf(documents, id), market), sm: smOf(id), outside };
+    },
     decided(id) {
       const found = composed.get(id);
       return found === undefined ? NOTHING : { composed: found.list, findings: found.findings };

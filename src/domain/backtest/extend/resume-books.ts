@@ -10,7 +10,9 @@ import { followBook } from '../../books/follow-book.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
 import { indexTargets, indexTerms } from '../../books/index-run.js';
 import { resumeOf, type StoredBook } from '../../books/resumed-book.js';
+import { hasOwnRebalances } from '../strategy-targets.js';
 import { resumedOverlayPortfolio } from '../../books/overlay-portfolio.js';
+import { shareChangeTerms } from '../../books/share-changes.js';
 import { simulateBook } from '../../books/simulate-book.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
 import { solveLook } from './due-decisions.js';
@@ -44,6 +46,8 @@ export function resumeBook(
     targets: composed
       .filter(({ session }) => session <= to)
       .map((composition) => indexTargets(composition, isUncapped)),
+    outside: index.outside,
+    shareChanges: shareChangeTerms(index),
     initialValue: document.base_value,
     ...bookRounding(document),
     costRate: 0,
@@ -111,9 +115,10 @@ export function resumePortfolio(
   const targets =
     strategy === undefined
       ? rebalances
-      : rebalances.map(({ session, columns, weights }): Targets => ({
+      : rebalances.map(({ session, columns, weights, counts }): Targets => ({
           session,
           columns,
+          ...(counts === undefined ? {} : { counts }),
           weights: weights.map((weight) => exposure * weight),
         }));
   const following: BookInput = {
@@ -124,6 +129,8 @@ export function resumePortfolio(
     to,
     targets,
     growth: indexTerms(index),
+    outside: index.outside,
+    shareChanges: hasOwnRebalances(strategy) ? undefined : shareChangeTerms(index),
     initialValue: request.initial_capital,
     costRate: request.transaction_cost_bps / 10_000,
     fills: 'priceable',

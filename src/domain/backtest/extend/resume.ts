@@ -3,6 +3,7 @@ import { bareSeries } from '../../books/benchmark.js';
 import type { Book, BriefEnd } from '../../books/book.js';
 import type { ResumeRunInput, Continuation, IndexContinuation } from './continuation.js';
 import { viewOf } from './market-view.js';
+import { assertNoMemberChange } from './no-member-change.js';
 import { assertNoBreach } from './no-breach.js';
 import { isStoredOverlay } from './overlay-state.js';
 import { resumeIndexOrOverlay } from './resume-overlay.js';
@@ -55,7 +56,9 @@ export function resumeRun(input: ResumeRunInput): Continuation {
     parentId === null ? null : resumeIndexOrOverlay(seen, { stored: checkpoint.parent!, indexId: parentId });
   const benchmark =
     benchmarkId === null ? null : resumeIndexOrOverlay(seen, { stored: checkpoint.benchmark!, indexId: benchmarkId });
-  assertNoBreach(input, [index, parent, benchmark].flatMap(withBeneath));
+  const simulated = [index, parent, benchmark].flatMap(withBeneath);
+  assertNoBreach(input, simulated);
+  assertNoMemberChange(input, simulated);
   return {
     range: seen.range,
     reached: seen.reached,

@@ -1,10 +1,13 @@
 import type { RoundingSpec } from '../../documents/rounding.js';
+import type { EventCause } from '../../schedule/rebalance-causes.js';
+import { STALE_SESSIONS } from '../../documents/stale-sessions.js';
 import { breachRuleOf } from '../../compliance/breach-watch.js';
 import { formatDay } from '../../time/days.js';
 import type { ShareTerms } from '../../index-mathematics/adjusted-close.js';
 import { TreatmentSpec } from '../../documents/index-document.js';
 import type { MeasuredVariant, ReturnVariant } from '../../market/market-data.js';
 import { variantOn } from '../../market/price-basis.js';
+import type { SessionMarket } from '../../market/session-market.js';
 import type { NumberType } from '../../numbers/number-types.js';
 import type { BookPart } from '../../books/book.js';
 import type { Composition } from '../../books/compositions.js';
@@ -87,7 +90,7 @@ export interface StoredRebalance {
   /** To the parent of a derived index, annualised, as forecast at the decision; absent without a risk model. */
   readonly tracking_error?: number;
   /** What called for it, where that is not the schedule. */
-  readonly cause?: 'breach';
+  readonly cause?: EventCause;
   /** Day at whose closes its weights became index shares, where that is before the effective one. */
   readonly reference?: string;
 }
@@ -109,7 +112,14 @@ type StoredTreatment = Pick<TreatmentSpec, 'special_dividends' | 'splits' | 'bre
 } & Partial<
     Pick<
       TreatmentSpec,
-      'delisting' | 'max_stale_sessions' | 'withholding_tax' | 'reinvestment' | 'rights' | 'spin_offs'
+      | 'delisting'
+      | 'max_stale_sessions'
+      | 'entry_stale_sessions'
+      | 'suspension'
+      | 'withholding_tax'
+      | 'reinvestment'
+      | 'rights'
+      | 'spin_offs'
     >
   > & {
     readonly split_shares?: 'keep';
@@ -120,7 +130,9 @@ const OLDER = { reinvestment: 'constituent', rights: 'constituent' } as const;
 
 /** The treatment of a run. */
 export function runTreatment({ split_shares: _shares, ...treatment }: StoredTreatment): TreatmentSpec {
-  return TreatmentSpec.parse({ ...OLDER, ...treatment });
+  const { max_stale_sessions: sessions = STALE_SESSIONS } = treatment;
+  const gaps = { max_stale_sessions: sessions, entry_stale_sessions: sessions ?? STALE_SESSIONS };
+  return TreatmentSpec.parse({ ...OLDER, ...gaps, ...treatment });
 }
 
 /** What corporate actions do to the index shares of a run. */
@@ -168,7 +180,8 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
       const { compositions } = run.index;
       const { special_dividends, splits, stale_targets, delisting, max_stale_sessions, withholding_tax } =
         compositions.treatment;
-      const { reinvestment, spin_offs } = compositions.treatment;
+      const { reinvestment, spin_offs, suspension } = compositions.treatment;
+      const { entry_stale_sessions } = compositions.treatment;
       const rule = breachRuleOf(compositions.document.pipeline?.treatment);
       const { rights, splitShares } = indexTerms(compositions);
       return {
@@ -177,7 +190,11 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
         ...(stale_targets === 'defer' ? { stale_targets } : {}),
         ...(rule === null ? {} : { breach_rule: rule }),
         ...(delisting === DEFAULTS.delisting ? {} : { delisting }),
-        ...(max_stale_sessions === DEFAULTS.max_stale_sessions ? {} : { max_stale_sessions }),
+        ...(max_stale_sessions === STALE_SESSIONS ? {} : { max_stale_sessions }),
+        ...(max_stale_sessions === STALE_SESSIONS && entry_stale_sessions === STALE_SESSIONS
+          ? {}
+          : { entry_stale_sessions }),
+        ...(suspension === 'zero' ? { suspension } : {}),
         ...(withholding_tax === DEFAULTS.withholding_tax ? {} : { withholding_tax }),
         ...(reinvestment === OLDER.reinvestment ? {} : { reinvestment }),
         ...(rights === OLDER.rights ? {} : { rights }),
@@ -225,9 +242,14 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
   has_index_weights: { whole: ({ indexRows }) => indexRows !== null, extended: same, compared: 9 },
   rebalances: {
     whole: ({ run: { rebalances, portfolio } }) =>
-      rebalances.map((rebalance) => storedRebalance(rebalance, -portfolio.from)),
+      rebalances.map((rebalance) => storedRebalance(rebalance, { sm: portfolio.sm, shift: -portfolio.from })),
     extended(stored, { continuation: { rebalances, portfolio }, before }) {
-      return [...stored, ...rebalances.map((rebalance) => storedRebalance(rebalance, before - 1 - portfolio.from))];
+      return [
+        ...stored,
+        ...rebalances.map((rebalance) =>
+          storedRebalance(rebalance, { sm: portfolio.sm, shift: before - 1 - portfolio.from }),
+        ),
+      ];
     },
     compared: 10,
     // Version 0.2.0 has no tracking error.
@@ -265,14 +287,28 @@ function namesOf(identifiers: readonly string[], columns: Int32Array): string[] 
   return Array.from(columns, (column) => identifiers[column]!);
 }
 
-/** @param shift from sessions of the market to dates of the run */
-export function storedRebalance(
-  { date, session, cap, redistributed, trackingError, cause, targets, announced }: Composition,
-  shift: number,
-): StoredRebalance {
+/** A rebalance of a run that begins some sessions of the market before its first date. */
+export interface RebalanceShift {
+  readonly sm: Pick<SessionMarket, 'sessions'>;
+  /** From sessions of the market to dates of the run. */
+  readonly shift: number;
+}
+
+export function storedRebalance(composition: Composition, { sm, shift }: RebalanceShift): StoredRebalance {
+  const {
+    date,
+    session,
+    cap,
+    redistributed,
+    trackingError,
+    cause,
+    targets,
+    decision,
+    pricing = decision,
+  } = composition;
   const at = Math.max(-1, session + shift);
   const forecast = trackingError === undefined ? {} : { tracking_error: trackingError };
-  const reference = targets === undefined || announced === null ? {} : { reference: formatDay(announced) };
+  const reference = targets === undefined || pricing >= session ? {} : { reference: formatDay(sm.sessions[pricing]!) };
   return { date: formatDay(date), at, cap, redistributed, ...forecast, ...(cause ? { cause } : {}), ...reference };
 }
 

@@ -10,6 +10,7 @@ import { joinedPrice, price } from './prices.js';
 import { addedRates, ratesByName, wholeRates } from './rates.js';
 import { dividendPoints, netDividendPoints, transfers } from './dividends.js';
 import { distributions } from './distributions.js';
+import { keptShares, shareChanges } from './share-changes.js';
 import { shortCash } from './short-cash.js';
 
 /**
@@ -176,6 +177,8 @@ export const BLOCKS = {
   shortCash,
   distributions,
   transfers,
+  shareChanges,
+  keptShares,
   drift,
   ownParts,
   rates: {

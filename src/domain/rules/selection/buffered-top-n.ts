@@ -63,6 +63,7 @@ export const bufferedTopN = selectionClass({
     const exit = exit_rank ?? wholeCeiling(1.2 * count);
     return {
       reads: [value, ...(group === null ? [] : [group])],
+      ranks: true,
       remembers: true,
       sentence:
         `Keep ${count} names by ${ascending ? 'smallest' : 'largest'} ${named(value)}${group_by === null ? '' : ` in each ${group_by}`}: those ranked ${enter} or better enter, constituents ranked ${exit} or better stay, ` +

@@ -62,6 +62,7 @@ export const cumulativeCoverage = selectionClass({
     const limits = { coverage, buffer, bands: lower === null || upper === null ? null : { lower, upper } };
     return {
       reads: [size, ...(rank === size ? [] : [rank]), ...(group === null ? [] : [group])],
+      ranks: true,
       remembers: buffer > 0 || limits.bands !== null,
       sentence:
         `From the ${ascending ? 'smallest' : 'largest'} ${named(rank)} ${ascending ? 'up' : 'down'}, keep names until they cover ${shareText(coverage)} of the total${rank === size ? '' : ` of ${named(size)}`}${group_by === null ? '' : ` in each ${group_by}`}, the crossing name included; ` +

@@ -41,6 +41,7 @@ export const quota = selectionClass({
       .join(', ');
     return {
       reads: [group, value],
+      ranks: true,
       remembers: false,
       sentence: `Of each ${field} keep the securities with the ${ascending ? 'smallest' : 'largest'} ${named(value)}: ${listed}; other groups are excluded; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select(scope) {

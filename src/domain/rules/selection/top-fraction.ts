@@ -27,6 +27,7 @@ export const topFraction = selectionClass({
     const group = group_by === null ? null : category(group_by, 'group_by');
     return {
       reads: [value, ...(group === null ? [] : [group])],
+      ranks: true,
       remembers: false,
       sentence: `Keep ${shareText(fraction)} of the names with the ${ascending ? 'smallest' : 'largest'} ${named(value)}${group_by === null ? '' : ` in each ${group_by}`}, rounded up; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select: (scope) =>

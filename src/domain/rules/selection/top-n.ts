@@ -21,6 +21,7 @@ export const topN = selectionClass({
     const group = group_by === null ? null : category(group_by, 'group_by');
     return {
       reads: [value, ...(group === null ? [] : [group])],
+      ranks: true,
       remembers: false,
       sentence: `Keep the ${count} names with the ${ascending ? 'smallest' : 'largest'} ${named(value)}${group_by === null ? '' : ` in each ${group_by}`}; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select: (scope) =>

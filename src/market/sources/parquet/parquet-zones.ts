@@ -17,7 +17,7 @@ export interface ZonedFiles<F extends ParquetFile> {
 
 /**
  * Files with the time zones in which their columns were written: Parquet stores moments, and midnight in Berlin is the
- * day before in UTC. Pandas and Arrow store the zone in the metadata; a file without one is read in UTC.
+ * day before in UTC. Pandas and Arrow store the zone in the metadata; a file without a zone is read in UTC.
  * @param isKey whether a key of their folders is a column where they lack it; by default all are
  * @throws Error of a zone that is not known, and what DuckDB throws for a file that it cannot read
  * @cost one look at the columns of all files; where one is of moments, their footers too

@@ -5,12 +5,13 @@ import { growthStep, openingFactor, type ShareTerms } from '#domain/index-mathem
 import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session-effect.js';
 import { runShareTerms } from '#domain/backtest/run-file/header.js';
 import { lastAtMost } from '#domain/numbers/search.js';
+import { countChanges } from '../../count-changes.js';
 import { runEffects, type RunEffect } from '../../run-effects.js';
 import { inBatches, type ExportSource, type Producer } from '../batch.js';
 import { keptColumns } from '../kept-columns.js';
 import { spanOf } from '../span.js';
 
-const TYPES = ['split', 'cash', 'rights', 'exit', 'special_dividend', 'dividend'] as const;
+const TYPES = ['split', 'cash', 'rights', 'exit', 'special_dividend', 'dividend', 'share_change'] as const;
 type EventType = (typeof TYPES)[number];
 
 interface EventRow {
@@ -94,23 +95,34 @@ function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): Event
   const within = ({ at }: { readonly at: number }): boolean => at >= from && at < to;
   const actions = grouped(runEffects(columns).filter(within), ({ at }) => at);
   const exits = grouped(freeTrades(columns).filter(within), ({ at }) => at);
+  const changes = grouped(countChanges(columns).filter(within), ({ at }) => at);
   const step = growthSteps(columns);
   const terms = runShareTerms(columns.header.treatment);
   const isFixed = isDivisorFixed(columns);
-  const dates = [...new Set([...actions.keys(), ...exits.keys()])].toSorted((a, b) => a - b);
+  const dates = [...new Set([...actions.keys(), ...exits.keys(), ...changes.keys()])].toSorted((a, b) => a - b);
   return dates.flatMap((at) => {
     const before = held.before(at);
+    const changing = (changes.get(at) ?? []).filter(({ name }) => before.weights[name] !== 0);
+    const scaled = new Map(changing.map(({ name, factor }) => [name, factor]));
     const acting = (actions.get(at) ?? [])
       .filter(({ name }) => before.weights[name] !== 0)
       .map((row) => (before.weights[row.name]! < 0 ? { ...row, effect: row.onShort } : row));
     const rows = acting.flatMap((row) =>
       actionRows(row, {
         ...step(row),
-        weight: before.isIndex ? before.weights[row.name]! / before.growth : Number.NaN,
-        held: before.isIndex ? before.weights[row.name]! : Number.NaN,
+        weight: before.isIndex ? ((scaled.get(row.name) ?? 1) * before.weights[row.name]!) / before.growth : Number.NaN,
+        held: before.isIndex ? (scaled.get(row.name) ?? 1) * before.weights[row.name]! : Number.NaN,
         terms,
       }),
     );
+    for (const { name, factor } of changing)
+      rows.push({
+        at,
+        name,
+        type: 'share_change',
+        value: factor,
+        effect: before.isIndex ? before.weights[name]! * (factor - 1) : Number.NaN,
+      });
     const reinvested = rows.reduce((sum, { effect }) => sum + effect, 0);
     const left = divisor[at]! / divisor[at - 1]! - 1 - reinvested;
     const after = held.before(at + 1).weights;

@@ -97,7 +97,7 @@ function rebalancesTable({ rebalances, hasCap, overview, watchedRule }: RunFigur
     {
       column: text('Cause'),
       cell: ({ cause }) => (cause === 'breach' ? breach : cause),
-      isShown: watchedRule !== null || rows.some(({ cause }) => cause === 'breach'),
+      isShown: watchedRule !== null || rows.some(({ cause }) => cause !== 'schedule'),
     },
     { column: figure('Constituents'), cell: ({ constituents }) => countText(constituents) },
     { column: figure('Added'), cell: ({ added }) => countText(added) },

@@ -56,7 +56,11 @@ test('a run goes on when names are held that never were, whatever happened to th
             base_date: formatDay(market.dates[rows - 6]!),
             rebalance: { frequency: 'daily' },
             pipeline: {
-              treatment: { dividends: variant, withholding_tax: variant === 'net' ? 0.2 : 0 },
+              treatment: {
+                dividends: variant,
+                withholding_tax: variant === 'net' ? 0.2 : 0,
+                max_stale_sessions: 5,
+              },
               selection: [{ id: 's', type: 'TopN', params: { field: 'VALUE_TRADED', count: size } }],
               weighting: { type: isCapped ? 'MarketCapWeight' : 'EqualWeight', cap: isCapped ? 0.7 : null },
             },

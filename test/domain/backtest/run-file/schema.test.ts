@@ -72,8 +72,8 @@ describe('of everything that is stored of a run', () => {
   const bytes = richRun();
   const stored = BLOCK_NAMES.filter((name) => opened(bytes).has(name));
 
-  test('there is a block of every kind but those of extended runs, of short positions, of rounding and of overlays', () => {
-    const others = ['joinedPrice', 'shortCash', 'ownParts', 'exactDivisor'];
+  test('there is a block of every kind but those of extended runs, of short positions, of rounding, of share changes and of overlays', () => {
+    const others = ['joinedPrice', 'shortCash', 'shareChanges', 'keptShares', 'ownParts', 'exactDivisor'];
     expect(BLOCK_NAMES.filter((name) => !stored.includes(name))).toEqual(others);
     for (const name of stored) expect(opened(bytes).header.blocks[name]!.length, name).toBeGreaterThan(0);
   });

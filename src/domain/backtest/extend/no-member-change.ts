@@ -1,0 +1,48 @@
+import { changesMembers, type EventsSpec } from '../../documents/events-spec.js';
+import { dueAfter } from '../../books/due-rebalances.js';
+import { panelRow } from '../../market/session-market.js';
+import type { ResumeRunInput, IndexContinuation } from './continuation.js';
+import { CannotResume } from '../../documents/full-run-reasons.js';
+
+/**
+ * An index whose constituents may change between reviews is extended as long as none does: what enters is ranked and
+ * weighed on the whole market.
+ * @throws CannotResume
+ */
+export function assertNoMemberChange(
+  { plan: { documents }, checkpoint: { recent } }: ResumeRunInput,
+  simulated: readonly IndexContinuation[],
+): void {
+  for (const id of recent.keys()) {
+    const { events } = documents[id]!;
+    if (!changesMembers(events)) continue;
+    const index = simulated.find((one) => one.document.id === id);
+    if (index === undefined || mayChange(index, events)) throw new CannotResume('member_change');
+  }
+}
+
+function mayChange(index: IndexContinuation, events: EventsSpec): boolean {
+  const { document, sm, from, to, composed, book } = index;
+  const { replacement, fast_exit: exit, fast_entry: entry } = events;
+  const hasLeft =
+    book.events.some(({ at, exits, conversions }) => at > 0 && exits.length + conversions.length > 0) ||
+    composed.some(({ targets, columns }) => targets !== undefined && targets.columns.length > columns.length);
+  if (replacement !== 'none' && hasLeft) return true;
+  if (exit !== undefined) {
+    const ranked = { ...document, rebalance: exit.schedule };
+    if (dueAfter(ranked, sm, { first: book.from, after: from, last: to }).length > 0) return true;
+  }
+  return entry !== undefined && hasNewSecurity(index, from - entry.after_sessions);
+}
+
+/** Whether a security has had its first price after a session. */
+function hasNewSecurity({ sm, to }: IndexContinuation, session: number): boolean {
+  const bars = panelRow(sm, to);
+  const isOld = (column: number): boolean => {
+    for (let s = session; s >= 0; s--) if (!Number.isNaN(sm.closeAt(s, column))) return true;
+    return false;
+  };
+  for (let column = 0; column < sm.names; column++)
+    if (sm.lastBar[bars + column]! > session && !isOld(column)) return true;
+  return false;
+}

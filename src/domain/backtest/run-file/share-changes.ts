@@ -1,0 +1,71 @@
+import type { Book } from '../../books/book.js';
+import type { Block } from './block.js';
+import { placeIn } from './names.js';
+import { append, byElement, readyOrNone } from './parts.js';
+
+/** Numbers of a row: name, date, shares before, shares after. */
+export const SHARE_CHANGE_WIDTH = 4;
+
+/** Changes of shares and float that the index took up between its reviews. */
+export const shareChanges: Block<'f64'> = {
+  type: 'f64',
+  axes: ['effects', 'numbers'],
+  positionsEvery: SHARE_CHANGE_WIDTH,
+  compare: byElement(10),
+  upgrade: 'absent',
+  canBeAddedLater: true,
+  meaning:
+    'rows of name, date, shares that the index stood for before and after, on the share basis of the date, by date; absent where there are none, and up to 0.2.0',
+  whole: ({ run: { index, portfolio }, names }) =>
+    readyOrNone(changeRows(index.book, { names, first: portfolio.from, before: 0 })),
+  added({ continuation: { index, portfolio }, names, before }) {
+    const rows = changeRows(index.book, { names, first: portfolio.from, before: before - 1 });
+    return append(...(rows ? [rows] : []));
+  },
+};
+
+/** Numbers of a row: date, fraction. */
+export const KEPT_WIDTH = 2;
+
+/** See `Transfers.kept`. */
+export const keptShares: Block<'f64'> = {
+  type: 'f64',
+  axes: ['effects', 'numbers'],
+  compare: byElement(11),
+  upgrade: 'absent',
+  canBeAddedLater: true,
+  meaning:
+    'rows of date, fraction of its weight that each name of the portfolio kept as share counts changed before the session, by date; absent where there are none, and up to 0.2.0',
+  whole: ({ run: { portfolio } }) => readyOrNone(keptRows(portfolio, 0)),
+  added({ continuation: { portfolio }, before }) {
+    const rows = keptRows(portfolio, before - 1);
+    return append(...(rows ? [rows] : []));
+  },
+};
+
+/** @param before date of the run that the first session of the book is */
+function keptRows({ transfers }: Book, before: number): Float64Array | null {
+  if (transfers === undefined || transfers.keptAt.length === 0) return null;
+  const { keptAt, kept } = transfers;
+  return Float64Array.from(Array.from(keptAt, (at, i) => [before + at, kept[i]!]).flat());
+}
+
+interface Placed {
+  readonly names: Int32Array;
+  /** Session of the market that `before` is the date of, in the run. */
+  readonly first: number;
+  readonly before: number;
+}
+
+/** Null where there are none. */
+function changeRows({ shareChanges: changes = [] }: Book, { names, first, before }: Placed): Float64Array | null {
+  const rows = changes
+    .filter(({ session }) => session > first)
+    .flatMap(({ session, column, before: from, after }) => [
+      placeIn(names, column),
+      before + session - first,
+      from,
+      after,
+    ]);
+  return rows.length === 0 ? null : Float64Array.from(rows);
+}

@@ -1,0 +1,305 @@
+import type { IndexDocument } from '../documents/index-document.js';
+import { changesMembers } from '../documents/events-spec.js';
+import { datedFindings, type Finding } from '../refusals/findings.js';
+import { panelRow, type SessionMarket } from '../market/session-market.js';
+import type { Book, BookEvent } from './book.js';
+import { inForce, type Composer, type Composition, type Compositions } from './compositions.js';
+import { decideOne } from './decide-one.js';
+import { dueAfter, type DueRebalance } from './due-rebalances.js';
+import {
+  bookOf,
+  endsAt,
+  enteringAt,
+  isCapped,
+  isReviewAt,
+  unitAt,
+  type At,
+  type Ends,
+  type MemberChangesInput,
+  type Standing,
+  type Watch,
+} from './member-watch.js';
+import { candidatesFor, ENTRY_SESSIONS, enteringComposition, type Entry } from './replacements.js';
+import { storedAfter, storedBook, type StoredBook } from './resumed-book.js';
+
+/** Sessions simulated at a time: what a change of constituents makes simulate again. */
+const SPAN_SESSIONS = 64;
+
+/** Whether constituents of an index change between its reviews. */
+export function hasMemberChanges(composer: Composer, indexId: string): boolean {
+  const { events, pipeline } = composer.document(indexId);
+  return pipeline !== null && changesMembers(events);
+}
+
+/**
+ * Decides the rebalances of a schedule, and the changes of constituents between them: replacements of those that left,
+ * at the close at which they left; constituents that a ranking takes out; new securities that it takes in. Each is a
+ * composition of its own, decided from data up to its session.
+ * @cost O(T H), and SPAN_SESSIONS more for each change
+ */
+export function decideWithChanges(
+  composer: Composer,
+  input: MemberChangesInput,
+): Pick<Compositions, 'list' | 'findings'> {
+  const watch = createWatch(composer, input);
+  const { due, known, last, tick } = watch;
+  let standing: Standing = { at: input.first - 1, book: null, uncapped: null, unit: null };
+  let position = 0;
+  while (standing.at < last) {
+    tick?.((standing.at - input.first + 1) / (last - input.first + 1));
+    const next = due[position];
+    if (next !== undefined && next.decision <= standing.at + 1) {
+      decide(watch, next);
+      position++;
+      continue;
+    }
+    const to = Math.min(standing.at + SPAN_SESSIONS, (next?.decision ?? Infinity) - 1, last);
+    standing = passSpan(watch, standing, to);
+  }
+  return { list: known, findings: watch.findings };
+}
+
+function createWatch(composer: Composer, input: MemberChangesInput): Watch {
+  const document = composer.document(input.indexId);
+  const sm = composer.market(input.indexId);
+  const { events } = document;
+  const { pool } = composer.decider(input.indexId);
+  if (events === undefined || pool === undefined) throw new Error(`${input.indexId} changes at reviews alone`);
+  const { fast_exit: exit, fast_entry: entry } = events;
+  const span = { first: input.first, after: input.first, last: input.last };
+  return {
+    ...input,
+    composer,
+    document,
+    events,
+    sm,
+    pool,
+    known: [],
+    findings: [],
+    exits: exit === undefined ? [] : dueAfter({ ...withoutReviews(document), rebalance: exit.schedule }, sm, span),
+    entries: entry === undefined ? new Map() : newSecurities(sm, { ...input, after: entry.after_sessions }),
+  };
+}
+
+const withoutReviews = ({ reviews: _reviews, ...document }: IndexDocument): IndexDocument => document;
+
+/** Securities whose first price is after the first session of an index, by the session on which they are ranked. */
+function newSecurities(
+  sm: SessionMarket,
+  { first, last, after }: { readonly first: number; readonly last: number; readonly after: number },
+): ReadonlyMap<number, readonly number[]> {
+  const found = new Map<number, number[]>();
+  for (let session = Math.max(first, sm.first) + 1; session + after <= last; session++) {
+    const row = panelRow(sm, session);
+    for (let column = 0; column < sm.names; column++) {
+      if (sm.lastBar[row + column] !== session || sm.lastBar[row - sm.names + column]! >= 0) continue;
+      found.set(session + after, [...(found.get(session + after) ?? []), column]);
+    }
+  }
+  return found;
+}
+
+function decide(watch: Watch, rebalance: DueRebalance): void {
+  const { composer, indexId, known, findings } = watch;
+  const decided = decideOne(composer, { indexId, rebalance, known });
+  findings.push(...decided.findings);
+  if (decided.composition) insert(known, refilled(watch, decided.composition));
+}
+
+/** A composition of a review with replacements for securities that left while its shares were pending. */
+function refilled(watch: Watch, composition: Composition): Composition {
+  const { events, composer, indexId, pool, sm, findings } = watch;
+  const { targets, columns, weights, session, ranking = new Int32Array(0) } = composition;
+  const wanted = (targets?.columns.length ?? 0) - columns.length;
+  if (targets === undefined || events.replacement === 'none' || wanted <= 0) return composition;
+  const left = Array.from(targets.columns, (column, k): Leaver => ({ column, weight: targets.weights[k]! }))
+    .filter(({ column }) => !columns.includes(column))
+    .slice(0, wanted);
+  const found = candidatesFor({ composer, indexId, pool, session, staying: columns, ranking, wanted }, events);
+  if (found.length < left.length) findings.push(unreplaced(sm, session, left.slice(found.length)));
+  if (found.length === 0) return composition;
+  const gone = 1 - left.reduce((sum, { weight }) => sum + weight, 0);
+  const entering = enteringComposition({
+    composer,
+    indexId,
+    pool,
+    session,
+    decision: composition.decision,
+    cause: 'replacement',
+    before: composition,
+    held: { held: columns, weights, ...(composition.counts ? { counts: { ...composition.counts, columns } } : {}) },
+    uncapped: { held: columns, weights: composition.uncapped },
+    leaving: [],
+    entries: found.map((column, k): Entry => ({ column, replaced: left[k]!.weight / gone })),
+    worth: composition.worth ?? null,
+  });
+  const { cause: _, entered: __, ...review } = entering;
+  return {
+    ...composition,
+    ...review,
+    date: composition.date,
+    also: composition.also,
+    announced: composition.announced,
+  };
+}
+
+function insert(known: Composition[], composition: Composition): void {
+  const at = known.findLastIndex(({ session }) => session <= composition.session);
+  const isSame = known[at]?.session === composition.session;
+  known.splice(isSame ? at : at + 1, isSame ? 1 : 0, composition);
+}
+
+/** Looks for changes on the sessions of a span, each on the book with those before it. */
+function passSpan(watch: Watch, standing: Standing, to: number): Standing {
+  let book = bookOf(watch, standing, to);
+  for (let session = standing.at + 1; session <= to; session++) {
+    for (const changeOf of CHANGES) {
+      const composition = changeOf(watch, { standing, book, session });
+      if (composition === undefined) continue;
+      insert(watch.known, composition);
+      book = bookOf(watch, standing, to);
+    }
+  }
+  const uncapped = isCapped(watch) ? bookOf(watch, standing, to, true) : null;
+  return {
+    at: to,
+    book: after(standing.book, book),
+    uncapped: uncapped && after(standing.uncapped, uncapped),
+    unit: unitAt(watch, { standing, book, session: to }),
+  };
+}
+
+function after(before: StoredBook | null, book: Book): StoredBook {
+  return before === null ? storedBook(book) : storedAfter(before, book);
+}
+
+type Change = (watch: Watch, at: At) => Composition | undefined;
+
+/** Replaces constituents that left at a close, where no review takes effect at it. */
+const replace: Change = (watch, at) => {
+  const { events, known, composer, indexId, pool, findings, sm } = watch;
+  if (events.replacement === 'none') return undefined;
+  const before = inForce(known, at.session);
+  const event = at.book.events.find((one) => one.at === at.session - at.book.from);
+  if (before === undefined || event === undefined || before.session === at.session) return undefined;
+  const left = leaversOf(at.book, event, before.columns);
+  if (left.length === 0) return undefined;
+  const ends = endsAt(watch, at);
+  if (ends.held.held.length === 0) return undefined;
+  const { ranking = new Int32Array(0) } = before;
+  const asked = { composer, indexId, pool, session: at.session, staying: ends.held.held, ranking, wanted: left.length };
+  const found = candidatesFor(asked, events);
+  if (found.length < left.length) findings.push(unreplaced(sm, at.session, left.slice(found.length)));
+  const gone = 1 - event.exits.reduce((sum, { change }) => sum - change, 0);
+  const entries = found.map((column, k): Entry => ({ column, replaced: left[k]!.weight / gone }));
+  return entries.length === 0
+    ? undefined
+    : enteringComposition({ ...enteringAt(watch, at, ends), cause: 'replacement', leaving: [], entries });
+};
+
+interface Leaver {
+  readonly column: number;
+  readonly weight: number;
+}
+
+/** Constituents that left at a close: at a price, or by turning into another constituent. */
+function leaversOf({ columns }: Book, { exits, conversions }: BookEvent, members: Int32Array): Leaver[] {
+  const into = conversions.filter(({ into: other }) => members.includes(columns[other]!));
+  const left = new Map<number, number>();
+  for (const { slot, weight } of into) left.set(columns[slot]!, weight);
+  const turned = new Set(conversions.map(({ slot }) => slot));
+  for (const { slot, change } of exits)
+    if (!turned.has(slot)) left.set(columns[slot]!, (left.get(columns[slot]!) ?? 0) - change);
+  return [...left].filter(([column]) => members.includes(column)).map(([column, weight]) => ({ column, weight }));
+}
+
+function unreplaced(sm: SessionMarket, session: number, left: readonly Leaver[]): Finding {
+  const names = left.map(({ column }) => sm.identifiers[column]!).join(', ');
+  const [finding] = datedFindings(
+    [
+      {
+        severity: 'warning',
+        code: 'REBALANCE_HELD',
+        message: `No security was left to replace ${names}, whose weight was spread over the other constituents.`,
+        path: 'events.replacement',
+      },
+    ],
+    sm.sessions[session]!,
+  );
+  return finding!;
+}
+
+/** Takes out constituents that are ranked too low, each for the best-ranked security that is none. */
+const exitFast: Change = (watch, at) => {
+  const { events, exits, pool, composer, indexId, known, sm } = watch;
+  const { fast_exit: exit } = events;
+  const due = exits.find(({ session }) => session === at.session);
+  if (exit === undefined || due === undefined || isReviewAt(watch, at.session)) return undefined;
+  const { decision } = due;
+  const members = inForce(known, decision)?.columns;
+  if (members === undefined) return undefined;
+  const universe = composer.universe(indexId, decision);
+  const order = pool.ranked(decision, exit.field, Int32Array.from(new Set([...members, ...universe])).toSorted());
+  const ends = endsAt(watch, at);
+  const isMember = (column: number): boolean => ends.held.held.includes(column);
+  const low = [...order].slice(exit.rank).filter(isMember).toReversed();
+  const staying = ends.held.held.filter((column) => !low.includes(column));
+  const isThere = (column: number): boolean =>
+    universe.includes(column) && sm.isPriceable(at.session, column, ENTRY_SESSIONS);
+  const best = [...order].filter(
+    (column) => !isMember(column) && isThere(column) && pool.passes(decision, staying, column),
+  );
+  // A constituent stays where what would enter is ranked below it.
+  const pairs = low.map((column, k) => [column, best[k]] as const);
+  const swaps = pairs.filter(([column, other]) => other !== undefined && order.indexOf(other) < order.indexOf(column));
+  return swapped(watch, at, { ends, cause: 'fast_exit', decision, swaps: swaps as [number, number][] });
+};
+
+/** Takes in new securities that are ranked high enough, each for the lowest-ranked constituent. */
+const enterFast: Change = (watch, at) => {
+  const { events, entries, pool, composer, indexId } = watch;
+  const { fast_entry: entry } = events;
+  const fresh = entries.get(at.session);
+  if (entry === undefined || fresh === undefined || isReviewAt(watch, at.session)) return undefined;
+  const ends = endsAt(watch, at);
+  const { held } = ends.held;
+  const universe = composer.universe(indexId, at.session);
+  const order = [...pool.ranked(at.session, entry.field, Int32Array.from(new Set([...held, ...universe])).toSorted())];
+  const inside = fresh.filter((column) => order.slice(0, entry.rank).includes(column) && !held.includes(column));
+  const best = inside
+    .filter((column) => universe.includes(column) && pool.passes(at.session, held, column))
+    .toSorted((a, b) => order.indexOf(a) - order.indexOf(b));
+  const worst = [...held].toSorted((a, b) => rankIn(order, b) - rankIn(order, a));
+  const swaps = best.flatMap((column, k): [number, number][] =>
+    worst[k] === undefined || rankIn(order, worst[k]) < rankIn(order, column) ? [] : [[worst[k], column]],
+  );
+  return swapped(watch, at, { ends, cause: 'fast_entry', decision: at.session, swaps });
+};
+
+/** Rank of a security, beyond all where it has no value. */
+function rankIn(order: readonly number[], column: number): number {
+  const rank = order.indexOf(column);
+  return rank < 0 ? Infinity : rank;
+}
+
+const CHANGES: readonly Change[] = [replace, exitFast, enterFast];
+
+interface Swaps {
+  readonly ends: Ends;
+  readonly cause: 'fast_exit' | 'fast_entry';
+  readonly decision: number;
+  /** Pairs of what leaves and what enters. */
+  readonly swaps: readonly (readonly [number, number])[];
+}
+
+function swapped(watch: Watch, at: At, { ends, cause, decision, swaps }: Swaps): Composition | undefined {
+  if (swaps.length === 0) return undefined;
+  const { held, weights } = ends.held;
+  const leaving = swaps.map(([column]) => column);
+  const entries = swaps.map(([column, other]): Entry => ({ column: other, replaced: weights[held.indexOf(column)]! }));
+  const composition = enteringComposition({ ...enteringAt(watch, at, ends), cause, decision, leaving, entries });
+  const earlier = inForce(watch.known, at.session);
+  // One composition takes effect at a close: it stands for what entered before, too.
+  if (earlier?.session !== at.session) return composition;
+  return { ...composition, entered: composition.entered! * (earlier.entered ?? 1) };
+}

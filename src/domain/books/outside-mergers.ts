@@ -1,0 +1,22 @@
+import type { Composer } from './compositions.js';
+import { mergerKey, type OutsideMergers } from './merger-key.js';
+
+/**
+ * Mergers by which securities leave an index that holds no acquirer from outside its universe; undefined where it turns
+ * them into the acquirer.
+ * @cost of the universe on each session with a merger
+ */
+export function outsideMergers(
+  composer: Pick<Composer, 'document' | 'market' | 'members'>,
+  indexId: string,
+): OutsideMergers | undefined {
+  if (composer.document(indexId).events?.acquirer !== 'remove') return undefined;
+  const sm = composer.market(indexId);
+  const found = new Set<number>();
+  for (const { session, column, action } of sm.actions.related) {
+    if (action.type !== 'MERGER' || session <= sm.first) continue;
+    const acquirer = sm.columnOf(action.related!);
+    if (acquirer >= 0 && composer.members(indexId, session)[acquirer] !== 1) found.add(mergerKey(sm, session, column));
+  }
+  return found;
+}

@@ -1,0 +1,163 @@
+import type { EventsSpec } from '../documents/events-spec.js';
+import type { EventCause } from '../schedule/rebalance-causes.js';
+import type { BookEnd } from './book.js';
+import type { Composer, Composition } from './compositions.js';
+import type { ReviewPool } from './decider.js';
+import { countsOn, shareChangeTerms } from './share-changes.js';
+
+/** Sessions within which a security needs a price to enter. */
+export const ENTRY_SESSIONS = 5;
+
+/** An entry between reviews, in place of a constituent. */
+export interface Entry {
+  readonly column: number;
+  /** Weight of the constituent that it replaces, of what is held before it enters; 0 of one that waits for none. */
+  readonly replaced: number;
+}
+
+export interface CandidateInput {
+  readonly composer: Composer;
+  readonly indexId: string;
+  readonly pool: ReviewPool;
+  readonly session: number;
+  readonly staying: Int32Array;
+  readonly ranking: Int32Array;
+  readonly wanted: number;
+}
+
+/** The securities that enter for constituents which left, in their order. */
+export function candidatesFor(input: CandidateInput, events: EventsSpec): number[] {
+  const { composer, indexId, pool, session, ranking, wanted } = input;
+  const sm = composer.market(indexId);
+  const isReserve = events.replacement === 'reserve';
+  const order = isReserve ? (events.reserve ?? []).map((id) => sm.columnOf(id)) : [...ranking];
+  const members = new Set(isReserve ? [] : composer.universe(indexId, session));
+  const found: number[] = [];
+  const staying = [...input.staying];
+  for (const column of order) {
+    if (found.length === wanted) break;
+    if (column < 0 || staying.includes(column)) continue;
+    const isThere = isReserve
+      ? sm.isPriceable(session, column, ENTRY_SESSIONS)
+      : members.has(column) && pool.passes(session, Int32Array.from(staying), column);
+    if (!isThere) continue;
+    found.push(column);
+    staying.push(column);
+  }
+  return found;
+}
+
+export interface EnteringInput {
+  readonly composer: Composer;
+  readonly indexId: string;
+  readonly pool: ReviewPool;
+  readonly session: number;
+  readonly decision: number;
+  readonly cause: EventCause;
+  /** Composition in force before. */
+  readonly before: Composition;
+  /** What is held at the close, with what left gone, in weights; and the same of the index without caps. */
+  readonly held: Pick<BookEnd, 'held' | 'weights' | 'counts'>;
+  readonly uncapped: Pick<BookEnd, 'held' | 'weights'>;
+  /** Columns that leave for those that enter. */
+  readonly leaving: readonly number[];
+  readonly entries: readonly Entry[];
+  /** Money over which a market value is a weight at the close; null where the weight is that of the one that left. */
+  readonly worth: number | null;
+}
+
+/**
+ * The composition of an index from a close on at which securities enter between reviews: others keep their shares, and
+ * a security enters with its own market value, or with the weight of the one that it replaces.
+ */
+export function enteringComposition(input: EnteringInput): Composition {
+  const { composer, indexId, session, decision, cause, before, held, uncapped, worth } = input;
+  const { columns, weights, grown } = entered(input, { ...held, worth, cap: before.cap });
+  const ofUncapped =
+    before.uncapped === before.weights ? null : entered(input, { ...uncapped, worth: uncappedWorth(input), cap: null });
+  const sm = composer.market(indexId);
+  const following = shareChangeTerms({
+    sm,
+    document: composer.document(indexId),
+    treatment: composer.treatment(indexId),
+  });
+  const counts = following && countsOn(following, session, columns);
+  if (counts && held.counts) {
+    const { columns: known, adopted, latest } = held.counts;
+    counts.adopted.forEach((_, k) => {
+      const place = known.indexOf(columns[k]!);
+      if (place >= 0) {
+        counts.adopted[k] = adopted[place]!;
+        (counts.latest as Float64Array)[k] = latest[place]!;
+      }
+    });
+  }
+  return {
+    date: sm.sessions[session]!,
+    also: [],
+    session,
+    decision,
+    announced: decision < session ? sm.sessions[decision]! : null,
+    columns,
+    weights,
+    uncapped: ofUncapped?.weights ?? weights,
+    cap: before.cap,
+    capped: before.capped.filter((column) => columns.includes(column)),
+    redistributed: before.redistributed,
+    cause,
+    entered: grown,
+    ...(worth === null ? {} : { worth: worth * grown }),
+    ...(before.basket === undefined || worth === null ? {} : { basket: worth * grown }),
+    ...(before.ranking === undefined ? {} : { ranking: before.ranking }),
+    ...(counts === undefined ? {} : { counts }),
+  };
+}
+
+/** Money over which a market value is a weight of the index without caps. */
+function uncappedWorth({ pool, session, uncapped, leaving, entries, worth }: EnteringInput): number | null {
+  if (worth === null || entries.length === 0) return null;
+  const staying = uncapped.held.filter((column) => !leaving.includes(column));
+  const values = pool.values(session, staying);
+  const weights = sum(uncapped.weights.filter((_, k) => !leaving.includes(uncapped.held[k]!)));
+  return sum(values.filter((value) => value > 0)) / weights;
+}
+
+interface Held extends Pick<BookEnd, 'held' | 'weights'> {
+  readonly worth: number | null;
+  readonly cap: number | null;
+}
+
+function entered(
+  { pool, session, leaving, entries }: EnteringInput,
+  { worth, cap, ...held }: Held,
+): Pick<Composition, 'columns' | 'weights'> & { readonly grown: number } {
+  const most = cap === null || cap >= 1 ? Infinity : cap / (1 - cap);
+  const weightOf = new Map<number, number>();
+  held.held.forEach((column, k) => {
+    if (!leaving.includes(column)) weightOf.set(column, held.weights[k]!);
+  });
+  const values =
+    worth === null
+      ? null
+      : pool.values(
+          session,
+          Int32Array.from(entries, ({ column }) => column),
+        );
+  entries.forEach(({ column, replaced }, k) => {
+    const own = values === null ? Number.NaN : values[k]! / worth!;
+    weightOf.set(column, Math.min(own > 0 ? own : replaced, most));
+  });
+  const all = [...weightOf].toSorted(([a], [b]) => a - b);
+  const grown = sum(all.map(([, weight]) => weight));
+  return {
+    columns: Int32Array.from(all, ([column]) => column),
+    weights: Float64Array.from(all, ([, weight]) => weight / grown),
+    grown,
+  };
+}
+
+function sum(values: Iterable<number>): number {
+  let total = 0;
+  for (const value of values) total += value;
+  return total;
+}

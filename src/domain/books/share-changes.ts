@@ -1,0 +1,151 @@
+import { priceSessions } from '../documents/stale-sessions.js';
+import { shareCounts } from '../datapoints/share-counts.js';
+import type { IndexDocument, TreatmentSpec } from '../documents/index-document.js';
+import { countedShares } from '../documents/share-terms.js';
+import { shareFactor } from '../index-mathematics/adjusted-close.js';
+import { carriedUnder } from '../index-mathematics/growth.js';
+import { effectAt } from '../index-mathematics/session-effects.js';
+import type { SessionMarket } from '../market/session-market.js';
+import type { BookState } from './book-state.js';
+import type { CountState, SecurityCounts, ShareChangeTerms } from './security-counts.js';
+
+/** What an index needs to follow share counts; undefined where its shares change at reviews alone. */
+export function shareChangeTerms({ sm, document, treatment }: FollowingIndex): ShareChangeTerms | undefined {
+  const { events, pipeline } = document;
+  if (events?.share_changes !== 'effective') return undefined;
+  const counted = countedShares(pipeline?.weighting);
+  if (counted === null) return undefined;
+  const counts = shareCounts(sm, { counted, maxStaleSessions: priceSessions(treatment) });
+  return counts === null ? undefined : { counts, threshold: events.threshold };
+}
+
+interface FollowingIndex {
+  readonly sm: SessionMarket;
+  readonly document: IndexDocument;
+  readonly treatment: TreatmentSpec;
+}
+
+/** Counts of some securities on a session, as a composition adopts them. */
+export function countsOn({ counts }: ShareChangeTerms, session: number, columns: Int32Array): SecurityCounts {
+  const adopted = new Float64Array(columns.length);
+  counts.fill(session, columns, adopted);
+  return { adopted, latest: adopted };
+}
+
+/** Rounding of a count that is a product of two. */
+const EPSILON = 1e-12;
+
+/**
+ * Changes of share counts that take effect after the close before a session: factors on what is held, by place. Counts
+ * are compared where those of the data change, so that data which states a split or a rights issue late changes nothing.
+ * @cost O(H)
+ */
+export function countFactors(state: BookState, session: number): ReadonlyMap<number, number> | null {
+  const { shareCounts: counts, count, held, heldColumns, today } = state;
+  if (counts === null) return null;
+  scaleCounts(state, session);
+  const { latest, values, terms } = counts;
+  const { panel } = terms.counts;
+  const row = panel?.rowAt(session) ?? -1;
+  // Cells of a panel are compared where they lie.
+  const cells = panel === undefined || row < 0 ? null : panel.cells;
+  if (cells === null) terms.counts.fill(session, heldColumns.subarray(0, count), values.subarray(0, count));
+  let factors: Map<number, number> | null = null;
+  for (let k = 0; k < count; k++) {
+    const after = cells === null ? values[k]! : cells[row + heldColumns[k]!]!;
+    if (after === latest[held[k]!]! || !(after > 0)) continue;
+    const column = heldColumns[k]!;
+    // Shares that a merger issues are compared once the shares of the other security have turned into them.
+    if (today !== undefined && isIssuing(today.conversions, column)) continue;
+    const factor = takeCount(counts, { session, column, slot: held[k]!, after });
+    if (factor !== 1) (factors ??= new Map()).set(k, factor);
+  }
+  return factors;
+}
+
+interface SeenCount {
+  readonly session: number;
+  readonly column: number;
+  readonly slot: number;
+  readonly after: number;
+}
+
+/** Factor on index shares by a count of the data; 1 where it is adopted by a review alone. */
+function takeCount(
+  { adopted, latest, terms, changes }: CountState,
+  { session, column, slot, after }: SeenCount,
+): number {
+  latest[slot] = after;
+  const before = adopted[slot]!;
+  if (!(before > 0)) {
+    adopted[slot] = after;
+    return 1;
+  }
+  const factor = after / before;
+  if (factor === 1 || Math.abs(factor - 1) < terms.threshold - EPSILON) return 1;
+  adopted[slot] = after;
+  changes.push({ session, column, before, after });
+  return factor;
+}
+
+function isIssuing(conversions: ReadonlyMap<number, number>, column: number): boolean {
+  for (const into of conversions.values()) if (into === column) return true;
+  return false;
+}
+
+/** Splits and rights change counts as they change index shares. */
+function scaleCounts({ shareCounts: counts, effects, slotOf, isHeld, sm }: BookState, session: number): void {
+  const { starts, columns, ratio, rights } = effects;
+  for (let e = starts[session]!; e < starts[session + 1]!; e++) {
+    if (ratio[e] === 1 && rights[e] === 0) continue;
+    const column = columns[e]!;
+    const slot = slotOf[column]!;
+    if (slot < 0 || isHeld[slot] !== 1) continue;
+    const before = carriedUnder(sm, effects, session - 1, column);
+    counts!.adopted[slot]! *= shareFactor(effectAt(effects, e), before, effects.terms);
+  }
+}
+
+/** Counts of the constituents that targets bring, one per column of theirs. */
+export function adoptCounts(
+  { shareCounts: counts, slotOf, isHeld }: BookState,
+  { columns, counts: of }: { readonly columns: Int32Array; readonly counts?: SecurityCounts },
+): void {
+  if (counts === null) return;
+  const { adopted, latest } = counts;
+  for (let slot = 0; slot < isHeld.length; slot++) if (isHeld[slot] === 0) adopted[slot] = latest[slot] = Number.NaN;
+  for (let k = 0; k < columns.length; k++) {
+    const slot = slotOf[columns[k]!]!;
+    adopted[slot] = of?.adopted[k] ?? Number.NaN;
+    latest[slot] = of?.latest[k] ?? Number.NaN;
+  }
+}
+
+/** Counts of a security that another turned into: those of one that was held grow as what is held of it. */
+export function convertCounts(state: BookState, { slot, into, growth }: ConvertedCount): void {
+  const { shareCounts: counts } = state;
+  if (counts === null) return;
+  const { adopted, latest } = counts;
+  if (growth !== null) adopted[into]! *= growth;
+  else {
+    adopted[into] = adopted[slot]!;
+    latest[into] = latest[slot]!;
+  }
+}
+
+interface ConvertedCount {
+  readonly slot: number;
+  readonly into: number;
+  /** Of what is held of the other; null for a change of ticker into one that was not held, which has the counts before. */
+  readonly growth: number | null;
+}
+
+/**
+ * Sessions over which what is held may be summed ahead: changes that came one after the other are expected to go on, and
+ * throw away what was summed.
+ */
+export function sessionsAhead({ shareCounts }: BookState, session: number): number {
+  if (shareCounts === null) return Infinity;
+  const latest = shareCounts.changes.at(-1);
+  return latest === undefined ? Infinity : 1 + session - latest.session;
+}

@@ -1,0 +1,80 @@
+import { firstAtLeast } from '../numbers/search.js';
+
+/** What a security earned beside its price, as fractions of the value at the close before, by session. */
+export interface Transfers {
+  /** Position from the first session of the book, ascending. */
+  readonly at: Int32Array;
+  readonly slot: Int32Array;
+  /** Ordinary dividends that the whole index reinvests. */
+  readonly dividends: Float64Array;
+  /** Weight that the adjustment of previous closes, or a change of its share count, took from it, or gave to it below 0. */
+  readonly moved: Float64Array;
+  /**
+   * Positions on which share counts changed, ascending, and the fraction of its weight that every security kept then;
+   * `moved` is relative to that.
+   */
+  readonly keptAt: Int32Array;
+  readonly kept: Float64Array;
+}
+
+/** Those after a position, placed from it. */
+export function transfersFrom({ at, slot, dividends, moved, keptAt, kept }: Transfers, first: number): Transfers {
+  const begin = firstAtLeast(at, first + 1);
+  const beginKept = firstAtLeast(keptAt, first + 1);
+  return {
+    keptAt: keptAt.slice(beginKept).map((t) => t - first),
+    kept: kept.slice(beginKept),
+    at: at.slice(begin).map((t) => t - first),
+    slot: slot.slice(begin),
+    dividends: dividends.slice(begin),
+    moved: moved.slice(begin),
+  };
+}
+
+/** Where share counts changed nothing. */
+export const NOTHING_KEPT: Pick<Transfers, 'keptAt' | 'kept'> = {
+  keptAt: new Int32Array(0),
+  kept: new Float64Array(0),
+};
+
+/** A book with its rows of weights. */
+interface Transferring {
+  readonly transfers?: Transfers;
+  readonly columns: Int32Array;
+  readonly weights: Float64Array;
+}
+
+const wholes = new WeakMap<Transfers, Transfers>();
+
+/** Transfers of a book with a row for each security that kept a part of its weight. @cost O(H) for each change, once */
+export function wholeTransfers(book: Transferring): Transfers | undefined {
+  const { transfers } = book;
+  if (transfers === undefined || transfers.keptAt.length === 0) return transfers;
+  const known = wholes.get(transfers) ?? spreadTransfers(book, transfers);
+  wholes.set(transfers, known);
+  return known;
+}
+
+function spreadTransfers({ columns, weights }: Omit<Transferring, 'transfers'>, transfers: Transfers): Transfers {
+  const H = columns.length;
+  const rows = Array.from(transfers.at, (t, i) => ({
+    t,
+    slot: transfers.slot[i]!,
+    dividends: transfers.dividends[i]!,
+    moved: transfers.moved[i]!,
+  }));
+  transfers.keptAt.forEach((t, i) => {
+    for (let slot = 0; slot < H; slot++) {
+      const weight = weights[(t - 1) * H + slot]!;
+      if (weight !== 0) rows.push({ t, slot, dividends: 0, moved: weight * (1 - transfers.kept[i]!) });
+    }
+  });
+  rows.sort((a, b) => a.t - b.t);
+  return {
+    at: Int32Array.from(rows, ({ t }) => t),
+    slot: Int32Array.from(rows, ({ slot }) => slot),
+    dividends: Float64Array.from(rows, ({ dividends }) => dividends),
+    moved: Float64Array.from(rows, ({ moved }) => moved),
+    ...NOTHING_KEPT,
+  };
+}

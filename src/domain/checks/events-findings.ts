@@ -1,0 +1,66 @@
+import { checkShape } from '../schema/shape.js';
+import { changesMembers, EventsSpec, FastEntrySpec, FastExitSpec } from '../documents/events-spec.js';
+import { isRuleDocument, type IndexDocument } from '../documents/index-document.js';
+import { countedShares } from '../documents/share-terms.js';
+import { isSharesHeld } from '../datapoints/resolution.js';
+import type { MarketData } from '../market/market-data.js';
+import { smallValue, type Finding } from '../refusals/findings.js';
+import { bindPipeline } from '../rules/bound-pipeline.js';
+import { validateRebalance } from '../schedule/validate-rebalance.js';
+import { error, isObject } from './index-context.js';
+import { unknownMembers } from './unknown-members.js';
+
+/** Findings about the members of changes between reviews, as far as their shape is readable. */
+export function eventsFindings(events: unknown): Finding[] {
+  if (!isObject(events)) return [];
+  const { replacement, reserve, fast_exit: exit } = events;
+  const { value } = checkShape(FastExitSpec, exit, { unknownFields: 'warning' });
+  return [
+    ...unknownMembers(events, Object.keys(EventsSpec.shape), 'events'),
+    ...unknownMembers(events['fast_entry'], Object.keys(FastEntrySpec.shape), 'events.fast_entry'),
+    ...unknownMembers(exit, Object.keys(FastExitSpec.shape), 'events.fast_exit'),
+    ...(replacement === 'reserve' && reserve === undefined
+      ? [error('REQUIRED', 'events.reserve', 'events.reserve is required with the replacement reserve.')]
+      : []),
+    ...(value === undefined ? [] : validateRebalance(value.schedule, 'events.fast_exit.schedule')),
+  ];
+}
+
+/** Members of changes between reviews that do nothing in a document, or on the market that is served. */
+export function idleEvents(document: IndexDocument, market: MarketData | undefined): Finding[] {
+  const { events } = document;
+  if (events === undefined) return [];
+  if (!isRuleDocument(document))
+    return [idle('events', 'an index that selects and weighs by no rules has no constituents of its own to change')];
+  const { weighting, treatment } = document.pipeline;
+  const isCounted = countedShares(weighting) !== null;
+  const isEffective = events.share_changes === 'effective';
+  const { rules } = bindPipeline(document);
+  return [
+    ...(isEffective && !isCounted
+      ? [idle('events.share_changes', `the weights of ${weighting.type} are no market values`, 'effective')]
+      : []),
+    ...(isEffective && isCounted && market !== undefined && !isSharesHeld(market)
+      ? [idle('events.share_changes', 'the store has no SHARES_OUTSTANDING', 'effective')]
+      : []),
+    ...(events.replacement === 'next_ranked' && rules.every(({ rule }) => rule.ranks !== true)
+      ? [idle('events.replacement', 'no rule of the selection keeps the best of a ranking', 'next_ranked')]
+      : []),
+    ...(events.reserve !== undefined && events.replacement !== 'reserve'
+      ? [idle('events.reserve', `events.replacement is ${events.replacement}`)]
+      : []),
+    ...(treatment.on_breach === 'rebalance' && changesMembers(events)
+      ? [idle('pipeline.treatment.on_breach', 'constituents change between reviews by events', 'rebalance')]
+      : []),
+  ];
+}
+
+function idle(path: string, why: string, value?: string): Finding {
+  return {
+    severity: 'warning',
+    code: 'NO_EFFECT',
+    path,
+    message: `${path} does nothing: ${why}.`,
+    ...smallValue(value),
+  };
+}

@@ -1,0 +1,30 @@
+import type { SessionMarket } from '../market/session-market.js';
+import { isSharesHeld } from './resolution.js';
+import { createSeriesTable, type Series } from './series.js';
+
+export interface ShareCountTerms {
+  readonly counted: 'all' | 'float';
+  /** Sessions that a FREE_FLOAT stays good for. */
+  readonly maxStaleSessions: number;
+}
+
+/** Share counts of a market, as its market values have them; null where it has no SHARES_OUTSTANDING. */
+export function shareCounts(sm: SessionMarket, { counted, maxStaleSessions }: ShareCountTerms): Series | null {
+  if (!isSharesHeld(sm.market)) return null;
+  const table = createSeriesTable(sm, {
+    requireRates: () => {},
+    exchange: null,
+    growth: noGrowth,
+    gaps: noGrowth,
+    price: { growth: noGrowth, gaps: noGrowth },
+    followed: null,
+    maxStaleSessions,
+    datapoints: new Map(),
+  });
+  const { fields, reference } = sm.market;
+  return table.shares(counted === 'float' && (fields.has('FREE_FLOAT') || reference.columns.includes('FREE_FLOAT')));
+}
+
+function noGrowth(): never {
+  throw new Error('share counts need no growth');
+}

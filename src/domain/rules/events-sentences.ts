@@ -1,0 +1,49 @@
+import type { EventsSpec } from '../documents/events-spec.js';
+import { countedShares } from '../documents/share-terms.js';
+import type { RuleDocument } from '../documents/index-document.js';
+import { shareText } from '../catalogue/sentence-numbers.js';
+import { rebalanceSentences } from './rebalance-sentences.js';
+
+const REPLACEMENTS: Readonly<Record<EventsSpec['replacement'], (events: EventsSpec) => string>> = {
+  none: () =>
+    'The proceeds of a name that leaves between two rebalances are spread over the others in proportion to their weights.',
+  next_ranked: () =>
+    'A constituent that leaves between two rebalances is replaced at that close by the best-ranked security that the last review left out and that passes the other rules.',
+  reserve: ({ reserve = [] }) =>
+    `A constituent that leaves between two rebalances is replaced at that close by the first of ${reserve.join(', ')} that has a price and is no constituent.`,
+};
+
+/** Changes of an index between its reviews. */
+export function eventsSentences({ events, pipeline }: RuleDocument): string[] {
+  if (events === undefined) return [REPLACEMENTS.none(NOTHING)];
+  const { share_changes: changes, threshold, replacement, fast_entry: entry, fast_exit: exit, acquirer } = events;
+  const isEffective = changes === 'effective' && countedShares(pipeline.weighting) !== null;
+  return [
+    REPLACEMENTS[replacement](events),
+    ...(replacement === 'none'
+      ? []
+      : [
+          'The new constituent enters with its own market value or price where those are the weights, else with the weight of the one that left.',
+        ]),
+    ...(isEffective
+      ? [
+          `A change of shares or free float of at least ${shareText(threshold)} since the counts last adopted applies after the close before its date: index shares scale and the divisor adjusts.`,
+        ]
+      : []),
+    ...(exit === undefined
+      ? []
+      : [
+          `Constituents ranked below ${exit.rank} by ${exit.field} leave between reviews, each for the best-ranked security that is none. ${rebalanceSentences(exit.schedule).join(' ')}`,
+        ]),
+    ...(entry === undefined
+      ? []
+      : [
+          `A new security ranked ${entry.rank} or better by ${entry.field} at the close ${entry.after_sessions} sessions after its first price enters then, for the lowest-ranked constituent.`,
+        ]),
+    ...(acquirer === 'remove'
+      ? ['A constituent merged into a security outside the universe leaves at its last price.']
+      : []),
+  ];
+}
+
+const NOTHING: EventsSpec = { share_changes: 'review', threshold: 0, replacement: 'none', acquirer: 'convert' };

@@ -1,0 +1,72 @@
+import type { Engine } from '#kernels/engines/engine.js';
+import type { ReviewPool } from '../books/decider.js';
+import type { CrossSection, CrossSections } from '../datapoints/cross-section.js';
+import type { IndexWeights } from '../datapoints/expression-section.js';
+import { numeric } from '../datapoints/field-use.js';
+import { allOf, ranked, withValue } from '../datapoints/ranking.js';
+import type { SessionMarket } from '../market/session-market.js';
+import type { StoredModels } from '../risk/stored-model.js';
+import type { BoundPipeline } from './bound-pipeline.js';
+import { flagsOf, type Choice } from './choose.js';
+import { valuesOf } from './verdicts.js';
+
+interface PoolInput {
+  readonly pipeline: BoundPipeline;
+  readonly sections: CrossSections;
+  readonly market: SessionMarket;
+  readonly engine: Engine;
+  readonly riskModel: StoredModels;
+  readonly universe: (session: number) => Int32Array;
+  readonly indexWeights: (indexId: string, session: number) => IndexWeights | null;
+  readonly verdictsOn: (session: number, incumbents: Int32Array | null) => Choice['verdicts'];
+}
+
+/** The securities that may replace constituents of an index between its reviews. */
+export function createPool({
+  pipeline,
+  sections,
+  market,
+  engine,
+  riskModel,
+  universe,
+  indexWeights,
+  verdictsOn,
+}: PoolInput): ReviewPool {
+  const { identifiers, names } = market;
+  const crossOn = (session: number, incumbents: Uint8Array | null): CrossSection =>
+    sections.at(session, universe(session)).given({
+      incumbents,
+      indexWeights: (indexId) => indexWeights(indexId, session),
+    });
+  const lastRanking = pipeline.rules.findLastIndex(({ rule }) => rule.ranks === true);
+  return {
+    ranking(session, incumbents) {
+      const last = lastRanking < 0 ? undefined : verdictsOn(session, incumbents)[lastRanking];
+      if (last === undefined) return new Int32Array(0);
+      const { scope, verdict } = last;
+      const left = Array.from(scope.columns.keys()).flatMap((position) => {
+        const rank = verdict.kept[position] === 1 ? null : verdict.because(position).rank;
+        return rank === null ? [] : [{ column: scope.columns[position]!, rank }];
+      });
+      return Int32Array.from(
+        left.toSorted((a, b) => a.rank - b.rank || a.column - b.column),
+        ({ column }) => column,
+      );
+    },
+    passes(session, staying, candidate) {
+      const columns = Int32Array.from(new Set([...staying, candidate])).toSorted();
+      const at = columns.indexOf(candidate);
+      const incumbents = flagsOf(staying, names);
+      const scope = { cross: crossOn(session, incumbents), columns, identifiers, incumbents };
+      return pipeline.rules.every(({ rule }) => rule.ranks === true || rule.select(scope).kept[at] === 1);
+    },
+    values(session, columns) {
+      const raw = pipeline.weighting.weigh({ cross: crossOn(session, null), columns, identifiers, engine, riskModel });
+      return raw.kind === 'refused' ? new Float64Array(columns.length).fill(Number.NaN) : raw.values;
+    },
+    ranked(session, field, columns) {
+      const values = valuesOf({ cross: crossOn(session, null), columns }, numeric(field));
+      return ranked(values, withValue(values, allOf(columns)), false).map((position) => columns[position]!);
+    },
+  };
+}

@@ -1,0 +1,32 @@
+import type { TreatmentSpec } from '../documents/index-document.js';
+import { priceSessions, staleSessions } from '../documents/stale-sessions.js';
+import { hasLeft } from '../market/has-left.js';
+import type { SessionMarket } from '../market/session-market.js';
+
+interface SuspendedInput {
+  readonly session: number;
+  readonly universe: Int32Array;
+  readonly incumbents: ArrayLike<number> | null;
+  readonly treatment: TreatmentSpec;
+  readonly members: ((session: number) => Uint8Array) | undefined;
+}
+
+/**
+ * A universe with the constituents that are suspended: they are selected and weighed at their last prices, while others
+ * without a price are not newly selected.
+ * @returns the universe itself where no constituent is suspended
+ */
+export function withSuspended(
+  sm: SessionMarket,
+  { session, universe, incumbents, treatment, members }: SuspendedInput,
+): Int32Array {
+  const [stale, entry] = [staleSessions(treatment), priceSessions(treatment)];
+  if (incumbents === null || members === undefined || stale <= entry) return universe;
+  const isSuspended = (column: number): boolean =>
+    sm.isSilent(session, column, entry) && !hasLeft(sm, session, column, stale);
+  const suspended = Array.from(incumbents).filter(isSuspended);
+  if (suspended.length === 0) return universe;
+  const isMember = members(session);
+  const staying = suspended.filter((column) => isMember[column] === 1 && !universe.includes(column));
+  return staying.length === 0 ? universe : Int32Array.from([...universe, ...staying]).toSorted();
+}

@@ -1,0 +1,27 @@
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { KEPT_WIDTH, SHARE_CHANGE_WIDTH } from '#domain/backtest/run-file/share-changes.js';
+
+/** Fraction of its weight that each name of a portfolio kept, by date. */
+export function keptWeights(columns: RunColumns): ReadonlyMap<number, number> {
+  const rows = columns.has('keptShares') ? columns.f64('keptShares') : new Float64Array(0);
+  return new Map(
+    Array.from({ length: rows.length / KEPT_WIDTH }, (_, i) => [rows[KEPT_WIDTH * i]!, rows[KEPT_WIDTH * i + 1]!]),
+  );
+}
+
+/** Shares that an index stood for on a date over those before. */
+export interface CountChange {
+  readonly at: number;
+  readonly name: number;
+  readonly factor: number;
+}
+
+/** Changes of share counts of a stored run, by date. */
+export function countChanges(columns: RunColumns): CountChange[] {
+  if (!columns.has('shareChanges')) return [];
+  const rows = columns.f64('shareChanges');
+  return Array.from({ length: rows.length / SHARE_CHANGE_WIDTH }, (_, i) => {
+    const [name, at, before, after] = rows.subarray(SHARE_CHANGE_WIDTH * i, SHARE_CHANGE_WIDTH * (i + 1));
+    return { at: at!, name: name!, factor: after! / before! };
+  });
+}

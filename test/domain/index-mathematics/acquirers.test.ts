@@ -1,0 +1,56 @@
+import { describe, expect, test } from 'vitest';
+import { presenceOf } from '#domain/books/constituent-changes.js';
+import { expectNear, runIndexCase, weekdays } from './index-case.js';
+
+const DAYS = weekdays(6);
+
+/** B merges into C, 2 shares for one, on the second session; the universe is A and B. */
+function merged(events: object | undefined, more: object = {}) {
+  return runIndexCase({
+    close: { A: [100, 100, 110, 110], B: [100, 90, null, null], C: [40, 50, 60, 60] },
+    universe: ['A', 'B'],
+    actions: [{ name: 'B', type: 'MERGER', value: 2, related: 'C', ex: DAYS[1]! }],
+    ...(events === undefined ? {} : { events }),
+    ...more,
+  });
+}
+
+const heldAt = ({ index: { book } }: ReturnType<typeof merged>, at: number): string[] =>
+  Array.from(book.columns)
+    .filter((_, slot) => book.weights[at * book.columns.length + slot] !== 0)
+    .map((column) => book.sm.identifiers[column]!);
+
+describe('a merger into a security outside the universe', () => {
+  test('turns a holding into that security unless the document removes it', () => {
+    for (const events of [undefined, {}, { acquirer: 'convert' }]) {
+      const run = merged(events);
+      expect(heldAt(run, 1)).toEqual(['A', 'C']);
+      // Half a share of each at 100; B is worth 2 C at 50.
+      expectNear(run.index.book.value[1]!, 100);
+      expectNear(run.index.book.value[2]!, 0.5 * 110 + 60);
+    }
+  });
+
+  test('removes the security at its last price, and its weight goes to the others', () => {
+    const run = merged({ acquirer: 'remove' });
+    expect(heldAt(run, 1)).toEqual(['A']);
+    expectNear(run.index.book.value[1]!, 95);
+    expectNear(run.index.book.value[2]!, 95 * 1.1);
+    expectNear(run.index.book.divisor[1]!, 50 / 95);
+    const { sm } = run.index.book;
+    const { left } = presenceOf(run.index.book, run.index.compositions, sm.columnOf('B'));
+    expect(left).toMatchObject({ event: 'merger', price: 90, related: null });
+  });
+
+  test('is one into a member where the acquirer is in the universe', () => {
+    expect(heldAt(merged({ acquirer: 'remove' }, { universe: ['A', 'B', 'C'] }), 1)).toEqual(['A', 'C']);
+  });
+
+  test('leaves pending shares, too', () => {
+    const run = merged(
+      { acquirer: 'remove' },
+      { rebalance: { frequency: 'custom', dates: [DAYS[2]], effective_lag: 2 } },
+    );
+    expect(heldAt(run, 2)).toEqual(['A']);
+  });
+});

@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'vitest';
+import { expectNear, runIndexCase, weekdays, type IndexCase } from './index-case.js';
+
+const DAYS = weekdays(12);
+const TOP_2 = [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 2 } }];
+const flat = (price: number, sessions = 5): number[] => Array.from({ length: sessions }, () => price);
+
+/** A to D with market values 400, 300, 200 and 100, the first two of which are in the index. A is bought on the third session. */
+function changed(more: Partial<IndexCase> = {}) {
+  const close = { A: [100, 100, 100, null, null], B: flat(100), C: [100, 100, 100, 110, 110], D: flat(100) };
+  return runIndexCase({
+    close,
+    fields: { SHARES_OUTSTANDING: { A: flat(4), B: flat(3), C: flat(2), D: flat(1) } },
+    selection: TOP_2,
+    actions: [{ name: 'A', type: 'ACQUISITION', value: 100, ex: DAYS[2]! }],
+    events: { replacement: 'next_ranked' },
+    ...more,
+  });
+}
+
+type Case = ReturnType<typeof changed>;
+
+function heldAt({ index: { book } }: Case, at: number): Record<string, number> {
+  const H = book.columns.length;
+  return Object.fromEntries(
+    [...book.columns].flatMap((column, slot) => {
+      const weight = book.weights[at * H + slot]!;
+      return weight === 0 ? [] : [[book.sm.identifiers[column]!, Math.round(weight * 1e12) / 1e12]];
+    }),
+  );
+}
+
+describe('a constituent that leaves between reviews', () => {
+  test('is replaced by the best-ranked security that the last review left out, at its weight', () => {
+    const run = changed();
+    expect(heldAt(run, 1)).toEqual({ A: 0.5, B: 0.5 });
+    expect(heldAt(run, 2)).toEqual({ B: 0.5, C: 0.5 });
+    // C rises by 10 %; the divisor has lost A and gained C.
+    expectNear(run.index.book.value[3]!, 105);
+    expect([...run.index.book.divisor].map((d) => Math.round(d * 1e12) / 1e12)).toEqual([1, 1, 1, 1, 1]);
+    expect(run.rebalances.map(({ session, cause }) => [session, cause])).toEqual([
+      [0, undefined],
+      [2, 'replacement'],
+    ]);
+  });
+
+  test('is replaced by the market value of the other where those are the weights', () => {
+    const run = changed({ weighting: { type: 'MarketCapWeight' } });
+    expect(heldAt(run, 1)).toEqual({ A: Math.round((4 / 7) * 1e12) / 1e12, B: Math.round((3 / 7) * 1e12) / 1e12 });
+    expect(heldAt(run, 2)).toEqual({ B: 0.6, C: 0.4 });
+    // Market value falls from 700 to 300, and rises to 500.
+    expectNear(run.index.book.divisor[2]!, 5 / 7);
+    expectNear(run.index.book.value[3]!, 104);
+  });
+
+  test('is replaced by one share of the other where prices are the weights', () => {
+    const run = changed({
+      weighting: { type: 'PriceWeight' },
+      close: { A: [300, 300, 300, null, null], B: flat(100), C: [50, 50, 50, 60, 60], D: flat(1) },
+      actions: [{ name: 'A', type: 'ACQUISITION', value: 300, ex: DAYS[2]! }],
+    });
+    expectNear(heldAt(run, 2)['C']!, 1 / 3);
+    expectNear(run.index.book.value[3]!, (100 * 160) / 150);
+    expectNear(run.index.book.divisor[3]! / run.index.book.divisor[1]!, 150 / 400);
+  });
+
+  test('is replaced within the cap', () => {
+    const run = changed({
+      weighting: { type: 'MarketCapWeight', cap: 0.55 },
+      selection: [{ ...TOP_2[0]!, params: { field: 'MARKET_CAP', count: 2 } }],
+    });
+    expectNear(heldAt(run, 1)['A']!, 0.55);
+    // 300 of 545.45 stands for B, so that C has 200 of it.
+    expectNear(heldAt(run, 2)['C']!, 0.4);
+  });
+
+  test('is not replaced by a security that no longer passes the rules', () => {
+    const selection = [{ id: 'price', type: 'FieldFilter', params: { field: 'CLOSE', minimum: 50 } }, ...TOP_2];
+    const price = selection[0]!;
+    const rule = { ...price, type: 'PriceFilter', params: { minimum: 50 } };
+    const run = changed({
+      selection: [rule, ...TOP_2],
+      close: { A: [100, 100, 100, null, null], B: flat(100), C: [100, 40, 40, 40, 40], D: flat(100) },
+    });
+    expect(heldAt(run, 2)).toEqual({ B: 0.5, D: 0.5 });
+  });
+
+  test('is replaced by the first of a reserve that has a price and is no constituent', () => {
+    const events = { replacement: 'reserve', reserve: ['B', 'X', 'D', 'C'] };
+    expect(heldAt(changed({ events }), 2)).toEqual({ B: 0.5, D: 0.5 });
+  });
+
+  test('is replaced by nobody unless the document says so, and with a warning where nobody is left', () => {
+    expect(heldAt(changed({ events: {} }), 2)).toEqual({ B: 1 });
+    const run = changed({ events: { replacement: 'reserve', reserve: ['B'] } });
+    expect(heldAt(run, 2)).toEqual({ B: 1 });
+    expect(run.findings.map(({ code }) => code)).toContain('REBALANCE_HELD');
+  });
+
+  test('is replaced where it turned into another constituent, and not where it turned into what takes its place', () => {
+    const close = { A: [100, 100, 100, null, null], B: flat(100), C: flat(100), D: flat(100) };
+    const merger = { name: 'A', type: 'MERGER' as const, value: 1, related: 'B', ex: DAYS[2]! };
+    const run = changed({ close, actions: [merger] });
+    // B has all of it; C enters with the half that A had, 1 / 3 of what is there then.
+    expectNear(heldAt(run, 2)['C']!, 1 / 3);
+    expectNear(run.index.book.divisor[2]!, 1.5);
+    expect(heldAt(changed({ close, actions: [{ ...merger, related: 'D' }] }), 2)).toEqual({ B: 0.5, D: 0.5 });
+  });
+
+  test('is replaced while its shares are pending', () => {
+    const run = changed({
+      rebalance: { frequency: 'custom', dates: [DAYS[4]], effective_lag: 3 },
+    });
+    expect(heldAt(run, 4)).toEqual({ B: 0.5, C: 0.5 });
+  });
+
+  test('changes nothing before its session: prices and actions of later sessions are not looked at', () => {
+    const full = changed({ weighting: { type: 'MarketCapWeight' } });
+    const start = changed({
+      weighting: { type: 'MarketCapWeight' },
+      close: { A: [100, 100, 100, null], B: [100, 100, 100, 7], C: [100, 100, 100, 1], D: flat(100, 4) },
+    });
+    expect(heldAt(start, 2)).toEqual(heldAt(full, 2));
+    expect(start.index.book.value.slice(0, 3)).toEqual(full.index.book.value.slice(0, 3));
+  });
+});
+
+describe('a ranking between reviews', () => {
+  const growing = {
+    close: { A: flat(100), B: [100, 100, 40, 40, 44], C: flat(100), D: flat(100) },
+    actions: [],
+  };
+
+  test('takes out a constituent below the rank, for the best that is none', () => {
+    const events = { fast_exit: { rank: 3, field: 'MARKET_CAP', schedule: { frequency: 'custom', dates: [DAYS[3]] } } };
+    // B is worth 120 on the third session: third beside C at 200 and D at 100.
+    expect(heldAt(changed({ ...growing, events }), 3)).toEqual({ A: expect.any(Number), B: expect.any(Number) });
+    const low = { ...events, fast_exit: { ...events.fast_exit, rank: 2 } };
+    const run = changed({ ...growing, events: low });
+    expect(Object.keys(heldAt(run, 2))).toEqual(['A', 'B']);
+    expect(Object.keys(heldAt(run, 3))).toEqual(['A', 'C']);
+    expect(run.rebalances.at(-1)).toMatchObject({ cause: 'fast_exit', session: 3 });
+    // Half a share of each at 100; B falls to 40, C enters at the weight of B.
+    expectNear(run.index.book.value[3]!, 70);
+    expectNear(heldAt(run, 3)['C']!, 2 / 7);
+  });
+
+  test('takes in a new security at or above the rank some sessions after its first price, for the lowest constituent', () => {
+    const close = { A: flat(100), B: flat(100), C: flat(100), D: [null, 100, 350, 350, 385] };
+    const events = { fast_entry: { rank: 2, field: 'MARKET_CAP', after_sessions: 1 } };
+    const run = changed({ close, actions: [], events });
+    expect(Object.keys(heldAt(run, 1))).toEqual(['A', 'B']);
+    expect(heldAt(run, 2)).toEqual({ A: 0.5, D: 0.5 });
+    expectNear(run.index.book.value[4]!, 105);
+    expect(run.rebalances.at(-1)).toMatchObject({ cause: 'fast_entry', session: 2 });
+    const later = { fast_entry: { ...events.fast_entry, rank: 1 } };
+    expect(Object.keys(heldAt(changed({ close, actions: [], events: later }), 4))).toEqual(['A', 'B']);
+  });
+
+  test('keeps the shares of the others, and takes in market value where that is the weight', () => {
+    const close = { A: flat(100), B: flat(100), C: flat(100), D: [null, 100, 350, 350, 350] };
+    const events = { fast_entry: { rank: 2, field: 'MARKET_CAP', after_sessions: 1 } };
+    const run = changed({ close, actions: [], events, weighting: { type: 'MarketCapWeight' } });
+    expectNear(heldAt(run, 2)['D']!, 350 / 750);
+    expectNear(run.index.book.divisor[2]!, 750 / 700);
+  });
+});

@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest';
+import { expectNear, runIndexCase, weekdays, type IndexCase } from './index-case.js';
+
+const SESSIONS = 90;
+const DAYS = weekdays(SESSIONS);
+const flat = (price: number): number[] => Array.from({ length: SESSIONS }, () => price);
+const until = (price: number, last: number): (number | null)[] => flat(price).map((p, t) => (t <= last ? p : null));
+
+/** A and B at 100, of which A has its last price on the third session. */
+function suspended(more: Partial<IndexCase> = {}) {
+  return runIndexCase({ close: { A: until(100, 2), B: flat(100) }, ...more });
+}
+
+function weightOf({ index: { book } }: ReturnType<typeof suspended>, at: number, name = 'A'): number {
+  const slot = book.columns.indexOf(book.sm.columnOf(name));
+  return slot < 0 ? 0 : book.weights[at * book.columns.length + slot]!;
+}
+
+/** An ending of a security that no index here holds. */
+const ENDING = {
+  close: { A: until(100, 2), B: flat(100), Z: until(1, 3) },
+  universe: ['A', 'B'],
+  actions: [{ name: 'Z', type: 'DELISTING' as const, value: 0, ex: DAYS[4]! }],
+};
+
+describe('a suspended constituent', () => {
+  test('leaves after the sessions that its document waits for, up to 10,000', () => {
+    for (const wait of [5, 60, 61, 80]) {
+      const run = suspended({ treatment: { max_stale_sessions: wait } });
+      expectNear(weightOf(run, 2 + wait - 1), 0.5);
+      expect(weightOf(run, 2 + wait)).toBe(0);
+      expect(run.index.book.value.at(-1)).toBe(100);
+    }
+  });
+
+  test('stays without an end where the document says null', () => {
+    expectNear(weightOf(suspended({ treatment: { max_stale_sessions: null } }), SESSIONS - 1), 0.5);
+  });
+
+  test('leaves after 5 sessions on a store without endings, and stays on one that has an action of that kind', () => {
+    const plain = suspended();
+    expectNear(weightOf(plain, 6), 0.5);
+    expect(weightOf(plain, 7)).toBe(0);
+    expect(plain.findings.map(({ code }) => code)).not.toContain('DEFAULT_TAKEN');
+    const run = suspended(ENDING);
+    expectNear(weightOf(run, SESSIONS - 1), 0.5);
+    expect(run.findings.find(({ code }) => code === 'DEFAULT_TAKEN')).toMatchObject({
+      path: 'pipeline.treatment.max_stale_sessions',
+      value: null,
+    });
+    expect(weightOf(suspended({ ...ENDING, treatment: { max_stale_sessions: 5 } }), 7)).toBe(0);
+  });
+
+  test('stays through a review that selects it, and another without a price is not newly selected', () => {
+    const review = { rebalance: { frequency: 'custom', dates: [DAYS[20]] }, treatment: { max_stale_sessions: null } };
+    const run = suspended({
+      close: { A: until(100, 2), B: [...flat(100).slice(0, 10), ...flat(50).slice(10)] },
+      ...review,
+    });
+    // B has halved by then: half of each again.
+    expectNear(weightOf(run, 19), 2 / 3);
+    expectNear(weightOf(run, 20), 0.5);
+    // C has a price before the index begins, and none in the five sessions up to the review.
+    const close = {
+      A: flat(100),
+      B: flat(100),
+      C: [
+        null,
+        null,
+        100,
+        ...flat(0)
+          .slice(3)
+          .map(() => null),
+      ],
+    };
+    const other = suspended({ close, ...review });
+    expect(weightOf(other, 20, 'C')).toBe(0);
+    expectNear(weightOf(other, 20), 0.5);
+  });
+
+  test('leaves with a review that does not select it, at its last price or written off', () => {
+    const selection = [{ id: 'top', type: 'TopN', params: { field: 'CLOSE', count: 2 } }];
+    const dropped = (suspension: string) =>
+      suspended({
+        close: { A: until(80, 2), B: flat(100), C: [70, ...flat(300).slice(1)] },
+        selection,
+        rebalance: { frequency: 'custom', dates: [DAYS[20]] },
+        treatment: { max_stale_sessions: null, suspension },
+      });
+    expect(weightOf(dropped('last_price'), 20)).toBe(0);
+    expectNear(dropped('last_price').index.book.value[20]!, 100);
+    expectNear(dropped('zero').index.book.value[19]!, 100);
+    expectNear(dropped('zero').index.book.value[20]!, 50);
+    expect(weightOf(dropped('zero'), 20)).toBe(0);
+  });
+
+  test('is written off after the sessions that its document waits for, where it says so', () => {
+    const run = suspended({ treatment: { max_stale_sessions: 10, suspension: 'zero' } });
+    expect(run.index.book.value[11]).toBe(100);
+    expectNear(run.index.book.value[12]!, 50);
+    expectNear(run.index.book.value.at(-1)!, 50);
+    expect(weightOf(run, 12, 'B')).toBe(1);
+    expectNear(suspended({ treatment: { max_stale_sessions: 10 } }).index.book.value[12]!, 100);
+  });
+});

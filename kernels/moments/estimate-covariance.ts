@@ -69,7 +69,7 @@ export function estimateCovariance(
   const range = byRows(covariance) ? rangeByRows(engine, covariance) : rangeOf(engine, out, assets);
   return {
     intensity: covariance.intensity,
-    ...looked(engine, out, { assets, range, repair: request.repair, onStage }),
+    ...diagnose(engine, out, { assets, range, repair: request.repair, onStage }),
   };
 }
 
@@ -99,7 +99,7 @@ export function estimateStructured(
   onStage('moments');
   structuredCovariance(engine, panel, assets, request, out);
   onStage('eigenvalues');
-  return looked(engine, out, { assets, range: rangeOf(engine, out, assets), repair: true, onStage });
+  return diagnose(engine, out, { assets, range: rangeOf(engine, out, assets), repair: true, onStage });
 }
 
 /**
@@ -119,7 +119,7 @@ export function diagnosedCovariance(
   { repair }: Pick<CovarianceRequest, 'repair'>,
 ): Omit<CovarianceDiagnostics, 'intensity'> {
   const assets = Math.sqrt(matrix.length);
-  return looked(engine, matrix, { assets, range: rangeOf(engine, matrix, assets), repair, onStage: () => {} });
+  return diagnose(engine, matrix, { assets, range: rangeOf(engine, matrix, assets), repair, onStage: () => {} });
 }
 
 /** Loadings and specific variances of a covariance. */
@@ -150,7 +150,7 @@ export function diagnosedFactors(
 ): Omit<CovarianceDiagnostics, 'intensity'> {
   onStage('eigenvalues');
   const range = factorEigenvalues(engine, loadings, specific);
-  return looked(engine, matrix, { assets: specific.length, range, repair: false, onStage });
+  return diagnose(engine, matrix, { assets: specific.length, range, repair: false, onStage });
 }
 
 interface Look {
@@ -161,7 +161,7 @@ interface Look {
 }
 
 /** Diagnostics of a matrix, which is repaired where that is requested and necessary. */
-function looked(
+function diagnose(
   engine: Engine,
   out: Float64Array,
   { assets, range: first, repair, onStage }: Look,

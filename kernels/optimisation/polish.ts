@@ -21,7 +21,7 @@ export const ROUTES_INSIDE: Routes = ['interior-point', 'interior-point-unpolish
 export const ROUTES_CORNER: Routes = ['simplex', 'simplex'];
 
 /** With states that may change, else as they are, else not at all: the first that is solved, or the nearest to it. */
-export function polished(
+export function polish(
   program: Program,
   curvatures: Curvatures,
   { state, iterate, spent }: Rough,

@@ -22,7 +22,7 @@ import { followPath, type PathLimits, type PathStart } from './path/follow-path.
 import { elasticProgram } from './presolve/elastic-program.js';
 import { equilibrate } from './presolve/equilibrate.js';
 import { isRuledOut } from './presolve/ruled-out.js';
-import { better, judge, polished, ROUTES_CORNER, ROUTES_INSIDE } from './polish.js';
+import { better, judge, polish, ROUTES_CORNER, ROUTES_INSIDE } from './polish.js';
 import { solveCorner } from './simplex/corner.js';
 import { solveWithNorms } from './solve-norms.js';
 import { primalViolation } from './program/kkt.js';
@@ -317,7 +317,7 @@ function solveInside(
     if (anywhere.status === 'solved') return { answer: anywhere, isConverged };
   }
   const spent = before + outcome.iterations;
-  const answer = polished(program, curvatures, { state, iterate: inner, spent }, ROUTES_INSIDE);
+  const answer = polish(program, curvatures, { state, iterate: inner, spent }, ROUTES_INSIDE);
   return { answer, isConverged };
 }
 
@@ -325,7 +325,7 @@ function solveInside(
 function atCorner(program: Program, curvatures: Curvatures, before: number): ProgramAnswer | undefined {
   const corner = isIndifferent(program) ? undefined : solveCorner(program);
   if (corner === undefined) return undefined;
-  const answer = polished(program, curvatures, { ...corner, spent: before + corner.pivots }, ROUTES_CORNER);
+  const answer = polish(program, curvatures, { ...corner, spent: before + corner.pivots }, ROUTES_CORNER);
   return answer.status === 'solved' ? answer : undefined;
 }
 

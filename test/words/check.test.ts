@@ -22,7 +22,7 @@ describe('a finding', () => {
   test.each([
     ['a comment', 'a.ts', '/** Whether a price is there. */', '/** Whether'],
     ['a line of a comment', 'a.ts', '/**\n * The panel lies in memory.\n */', 'lies in'],
-    ['a message', 'a.ts', "throw new Error('The server tells nothing of it.');", 'tells'],
+    ['a message', 'a.ts', "throw new Error('The server tells the client.');", 'tells'],
     ['a template', 'a.ts', 'const text = `the ${count} files beside the store`;', 'beside'],
     ['a comment in Python', 'a.py', '# The rows once more.', 'once more'],
     ['a page', 'a.md', 'The index goes on.', 'goes on'],

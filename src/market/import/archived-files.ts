@@ -1,5 +1,5 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import { tableCalled, type TableKind } from '../tables/table-kinds.js';
+import { tableNamed, type TableKind } from '../tables/table-kinds.js';
 import { isMarketTable } from '../mapping/market-tables.js';
 import { readOnlySheet, workbookBytes } from '../sources/read-workbook-file.js';
 import { WorkbookFault } from '../formats/workbook-reader.js';
@@ -54,7 +54,7 @@ const isOfTheSystem = (name: string) => name.split('/').some((part) => /^(\.(?!\
 
 /** The dataset that a table is called like; with a mapping, others are of the market. */
 export function tableKindOf(name: string, mapping: Mapping | null = null): TableKind | undefined {
-  return tableCalled(name) ?? (mapping !== null && isMarketTable(mapping, name) ? 'market' : undefined);
+  return tableNamed(name) ?? (mapping !== null && isMarketTable(mapping, name) ? 'market' : undefined);
 }
 
 /** The dataset of a file of text. */

@@ -6,7 +6,7 @@ import { tableAlone } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
 import { isUnreadCompression } from '../formats/arrow-compression.js';
 import { writeArrowAsParquet } from '../formats/arrow-to-parquet.js';
-import { appended, refuseAppendedAdjustment, type Imported } from './perform-import.js';
+import { refuseAppendedAdjustment, type Imported, withRowsRead } from './perform-import.js';
 
 /**
  * Reads one table that was sent as a file, as a new store's market or as what is added to a store. An Arrow stream is
@@ -47,5 +47,5 @@ export async function importTable(
   if (read === undefined || held === null) return read && { ...withKeptRows(read, terms.mapping), ...where };
   const before = await readSource(held, problems, () => {}, { isOwn: true });
   const merged = before && mergeContents(before.content, read.content, problems);
-  return merged && { ...appended(merged, read.rows), ...where };
+  return merged && { ...withRowsRead(merged, read.rows), ...where };
 }

@@ -64,11 +64,11 @@ export async function performImport(
     return read && { ...withKeptRows(read, header.mapping), adjustment, folder, isServed };
   const before = await readSource(held, problems, () => {}, { isOwn: true });
   const merged = before && mergeContents(before.content, read.content, problems);
-  return merged && { ...read, ...appended(merged, read.rows), adjustment, folder, isServed };
+  return merged && { ...read, ...withRowsRead(merged, read.rows), adjustment, folder, isServed };
 }
 
 /** The content of a store after an append. */
-export const appended = (content: MarketContent, rowsRead: SourceRead['rows']) => ({
+export const withRowsRead = (content: MarketContent, rowsRead: SourceRead['rows']) => ({
   content,
   rows: rowsOf(content),
   rowsRead,

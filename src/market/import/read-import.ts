@@ -6,7 +6,7 @@ import type { MarketContent } from '../content/market-content.js';
 import { createContentRows, type ContentRows } from '../sources/content-rows.js';
 import { hasTwoHeaders, sheetRows } from '../content/sheet-rows.js';
 import { CsvFault, readCsv } from '../sources/csv.js';
-import { rowsByTable, tableCalled, type TableKind } from '../tables/table-kinds.js';
+import { rowsByTable, tableNamed, type TableKind } from '../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { readFrames, type Frame } from './frames.js';
 import { cellPath, type Problem, type Problems } from '../tables/problems.js';
@@ -102,7 +102,7 @@ async function readSheets(bytes: Uint8Array, reading: Reading): Promise<void> {
   await readWorkbook(
     bytes,
     (sheet, columns, heading) => {
-      if (columns.length === 0 && tableCalled(sheet) === undefined) return undefined; // Excel makes empty sheets by itself
+      if (columns.length === 0 && tableNamed(sheet) === undefined) return undefined; // Excel makes empty sheets by itself
       const name = tableKindOf(sheet) ?? sheet;
       const table = tableKindOf(name, mapping);
       if (table === undefined || read.has(name)) {

@@ -23,7 +23,7 @@ import { readSource } from '../sources/read-source.js';
 import { afterReading, datesLeft } from './date-question.js';
 import { isDay, MOST } from './draft.js';
 import { mend } from './mend.js';
-import { proposeMapping, said, withAnswers, type Confidence, type Proposal } from './propose.js';
+import { proposeMapping, statedAdjustment, withAnswers, type Confidence, type Proposal } from './propose.js';
 import { otherBases, type Adjustment, type Answers, type Basis, type Question } from './question.js';
 import { SAMPLE_ROWS, sampleContent, sampleFiles, type NamedBy, type Sample } from './sample.js';
 
@@ -99,18 +99,18 @@ interface Source {
  * @cost one to six readings of the source, and one more for each other format of its days
  */
 export async function inspect(inspected: Inspected, said: Said = {}): Promise<Inspection> {
-  if (inspected.kind !== 'parquet') return looked(inspected, said);
+  if (inspected.kind !== 'parquet') return inspectSource(inspected, said);
   const folder = await mkdtemp(join(tmpdir(), 'divisor-parquet-'));
   try {
     const path = join(folder, 'market.parquet');
     await writeFile(path, contentBytes(inspected.content, inspected.kind));
-    return await looked({ kind: 'files', files: await tableAlone('market', path) }, said);
+    return await inspectSource({ kind: 'files', files: await tableAlone('market', path) }, said);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function looked(inspected: Opened, said: Said): Promise<Inspection> {
+async function inspectSource(inspected: Opened, said: Said): Promise<Inspection> {
   const unread = inspected.kind === 'files' ? (inspected.unread ?? []) : [];
   const inspection = await lookedAt(inspected, said);
   return unread.length === 0 ? inspection : withUnread(inspection, unread);
@@ -130,7 +130,7 @@ function withUnread(inspection: Inspection, unread: readonly Finding[]): Inspect
 
 async function lookedAt(inspected: Opened, { mapping: given = null, answers = {} }: Said): Promise<Inspection> {
   const problems = createProblems();
-  const source = await opened(inspected, problems, answers);
+  const source = await openSource(inspected, problems, answers);
   if (source === undefined) return nothingSeen(source, problems);
   if (given !== null) return tried(source, asGiven(given, answers), { answers, trialsMax: 1 });
   const proposal =
@@ -146,7 +146,7 @@ const saysColumns = ({ columns, field, fields }: Answers) => (columns ?? field ?
 
 const asGiven = (mapping: Mapping, { adjustment }: Answers): Proposal => ({
   mapping,
-  ...(adjustment === undefined ? { adjustment: null, reason: null } : said(adjustment)),
+  ...(adjustment === undefined ? { adjustment: null, reason: null } : statedAdjustment(adjustment)),
   recognisedAs: null,
   confidence: 'sure',
   questions: [],
@@ -171,7 +171,7 @@ function nothingSeen(source: Source | undefined, problems: Problems): Inspection
       : [
           {
             field: 'columns',
-            question: `Which columns hold the day and the close? No table was recognised as one of prices.${seen(source)}`,
+            question: `Which columns hold the day and the close? No table was recognised as one of prices.${describeTable(source)}`,
             taken: null,
             others: [],
             required: true,
@@ -186,7 +186,7 @@ function nothingSeen(source: Source | undefined, problems: Problems): Inspection
 const COLUMNS_MAX = 8;
 
 /** Describes the first table, and how to state that its columns are securities. */
-function seen(source: Source | undefined): string {
+function describeTable(source: Source | undefined): string {
   const cells = source?.samples[0]?.rows[0] ?? [];
   if (cells.length === 0) return '';
   const days = cells.filter((cell) => isDay({}, cell)).length;
@@ -197,7 +197,7 @@ function seen(source: Source | undefined): string {
   return ` Its first row is ${header.slice(0, COLUMNS_MAX).join(', ')}${more}. Where each column is a name, layout is wide and field what its numbers are.`;
 }
 
-async function opened(inspected: Opened, problems: Problems, answers: Answers): Promise<Source | undefined> {
+async function openSource(inspected: Opened, problems: Problems, answers: Answers): Promise<Source | undefined> {
   const encoding = answers.encoding ?? null;
   if (inspected.kind === 'files') return openedFiles(inspected.files, problems, answers);
   if (inspected.kind === 'database') {

@@ -36,7 +36,7 @@ export function mend(
       mapping: { ...mapping, zero_prices: 'missing' },
       question: {
         field: 'zero_prices',
-        question: `${counted(of('NON_POSITIVE_PRICE'), 'price is', 'prices are')} 0: read as missing.`,
+        question: `${countText(of('NON_POSITIVE_PRICE'), 'price is', 'prices are')} 0: read as missing.`,
         taken: 'missing',
         others: ['refuse'],
         required: false,
@@ -71,7 +71,7 @@ function mendRepeated(
       mapping: { ...mapping, on_duplicate: 'identical' },
       question: {
         field: 'on_duplicate',
-        question: `${counted(all, 'row is', 'rows are')} of a name and date that an earlier row has: read once where both say the same.`,
+        question: `${countText(all, 'row is', 'rows are')} of a name and date that an earlier row has: read once where both say the same.`,
         taken: 'identical',
         others: ['first', 'last', 'refuse'],
         required: false,
@@ -147,7 +147,7 @@ const ofOneName = (mapping: Mapping) =>
   isNamedWhole(mapping) ? ' Where a column holds the names of the rows, columns says which: identifier=NAME.' : '';
 
 /** How many problems some findings stand for, in words. */
-function counted(findings: readonly Finding[], one: string, many: string): string {
+function countText(findings: readonly Finding[], one: string, many: string): string {
   const total = findings.reduce((sum, { count = 1 }) => sum + count, 0);
   return `${total} ${total === 1 ? one : many}`;
 }

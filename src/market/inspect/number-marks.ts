@@ -33,9 +33,9 @@ export function numberMarks(
   const texts = written.map((text) => unitsIn(text)?.number ?? text);
   const either = (mark: ',' | '.') => texts.filter((text) => EITHER[mark].test(text));
   const [commas, points] = [either(','), either('.')];
-  const told = texts.filter((text) => !EITHER[','].test(text) && !EITHER['.'].test(text));
-  const withPoint = told.filter((text) => /[.,]/.test(text) && isNumber(anyThousandsNumberIn(text)));
-  const withComma = told.filter((text) => /[.,]/.test(text) && isNumber(commaNumberIn(text)));
+  const decisive = texts.filter((text) => !EITHER[','].test(text) && !EITHER['.'].test(text));
+  const withPoint = decisive.filter((text) => /[.,]/.test(text) && isNumber(anyThousandsNumberIn(text)));
+  const withComma = decisive.filter((text) => /[.,]/.test(text) && isNumber(commaNumberIn(text)));
   const { decimal } = draft.answers;
   if (decimal === ',') return;
   if (decimal === undefined && withComma.length > texts.length * COMMAS_MIN && withComma.length > withPoint.length) {

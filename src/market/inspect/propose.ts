@@ -115,8 +115,8 @@ export function withAnswers(mapping: Partial<Mapping>, { adjustment: _basis, ...
 }
 
 function adjustmentOf({ answers, adjustment, reason }: Draft): Pick<Proposal, 'adjustment' | 'reason'> {
-  return answers.adjustment === undefined ? { adjustment, reason } : said(answers.adjustment);
+  return answers.adjustment === undefined ? { adjustment, reason } : statedAdjustment(answers.adjustment);
 }
 
-/** An adjustment that is said. */
-export const said = (adjustment: Adjustment) => ({ adjustment, reason: 'It is given.' });
+/** The adjustment that the client states. */
+export const statedAdjustment = (adjustment: Adjustment) => ({ adjustment, reason: 'It is given.' });

@@ -9,7 +9,7 @@ import { FORMULA, readWorkbook, type SheetSink } from '../formats/workbook-reade
 import type { ZipMember } from '../formats/zip-reader.js';
 import { archivedFiles, baseOf, createWorkbookReader, isWorkbookFault } from '../import/archived-files.js';
 import { createProblems, type Problems } from '../tables/problems.js';
-import { tableCalled } from '../tables/table-kinds.js';
+import { tableNamed } from '../tables/table-kinds.js';
 import { cellOf, sqlText, type DuckDb, boundedColumn } from '../formats/duckdb.js';
 import type { SourceFile } from '../formats/source-file.js';
 import { unreadableFile } from '../sources/read-parquet-files.js';
@@ -190,7 +190,7 @@ export async function sampleContent(
   return { names: samples.map(({ name }) => name), samples };
 }
 
-const isOfMarket = (name: string) => (tableCalled(name.replace(/\.(csv|xlsx)$/i, '')) ?? 'market') === 'market';
+const isOfMarket = (name: string) => (tableNamed(name.replace(/\.(csv|xlsx)$/i, '')) ?? 'market') === 'market';
 
 async function sampleSheets(bytes: Uint8Array): Promise<Sample[]> {
   const samples: Sample[] = [];

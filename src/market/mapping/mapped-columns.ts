@@ -27,7 +27,7 @@ export function mappedColumns(
   problems: Problems,
 ): string[] | undefined {
   const isNamedByTable = isNamedWhole(mapping);
-  const names = renamed(mapping, written);
+  const names = renameColumns(mapping, written);
   const needed = REQUIRED_COLUMNS.market.filter((name) => name !== 'identifier' || !isNamedByTable);
   const before = problems.errors;
   for (const [name, from] of Object.entries(mapping.columns)) {
@@ -108,7 +108,7 @@ function columnsText(written: readonly string[]): string {
  * The columns under the names a mapping gives them; '' for those that are left out: ignored ones, nameless ones, and a
  * name that is taken.
  */
-export function renamed(mapping: Mapping, written: readonly string[]): string[] {
+export function renameColumns(mapping: Mapping, written: readonly string[]): string[] {
   const names = written.map(() => '');
   for (const [name, from] of Object.entries(mapping.columns)) {
     const at = positionOf(written, from);

@@ -58,7 +58,7 @@ export function createIncomingMarket(): IncomingMarket {
   let whole: Promise<SharedMarket> | undefined;
   let isStopped = false;
 
-  function opened(path: string): Promise<FileHandle> {
+  function openFile(path: string): Promise<FileHandle> {
     const known = files.get(path);
     if (known !== undefined) return known;
     const opening = open(path, 'r');
@@ -67,7 +67,7 @@ export function createIncomingMarket(): IncomingMarket {
   }
 
   async function read(path: string, offset: number, pieces: readonly Uint8Array[]): Promise<void> {
-    const file = await opened(path);
+    const file = await openFile(path);
     await transferAll(pieces, offset, async (some, at) => {
       if (isStopped) throw new Error('the transfer of the market was stopped');
       return (await file.readv(some, at)).bytesRead;

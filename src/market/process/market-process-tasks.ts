@@ -45,7 +45,7 @@ function waitForTask(): void {
         await report({ kind: 'free' });
       },
       async (error: unknown) => {
-        await report(ended(error));
+        await report(endReport(error));
         process.disconnect();
       },
     );
@@ -55,7 +55,7 @@ function waitForTask(): void {
 // Nobody is left to report to.
 process.once('disconnect', () => process.exit(0));
 
-function ended(error: unknown): MarketTaskReport {
+function endReport(error: unknown): MarketTaskReport {
   if (error instanceof Refusal) return { kind: 'refusal', error: error.toDetail() };
   if (error instanceof WriteFault) return { kind: 'unwritten', message: error.message, isFull: isFull(error.cause) };
   if (isFull(error)) return { kind: 'unwritten', message: reasonOf(error), isFull: true };

@@ -114,7 +114,7 @@ export async function readCsv(
   }
 
   for await (const chunk of asUtf8(chunks, encoding)) {
-    const bytes = rest.length === 0 ? chunk : joined(rest, chunk);
+    const bytes = rest.length === 0 ? chunk : concatenate(rest, chunk);
     const read = readRecords(bytes, false);
     if (read < 0) return;
     if (bytes.length - read > RECORD_BYTES_MAX)
@@ -218,7 +218,7 @@ function delimiterOf(bytes: Uint8Array, from: number, last: boolean): number {
   return DELIMITERS[counts.indexOf(Math.max(...counts))]!.charCodeAt(0);
 }
 
-function joined(a: Uint8Array, b: Uint8Array): Uint8Array {
+function concatenate(a: Uint8Array, b: Uint8Array): Uint8Array {
   const both = new Uint8Array(a.length + b.length);
   both.set(a);
   both.set(b, a.length);

@@ -6,7 +6,7 @@ export type TableKind = (typeof TABLE_KINDS)[number];
 export type RowsByTable = Readonly<Record<Exclude<TableKind, 'series'>, number>> & { readonly series?: number };
 
 /** The dataset that a table is called like, in any case. */
-export const tableCalled = (name: string): TableKind | undefined =>
+export const tableNamed = (name: string): TableKind | undefined =>
   TABLE_KINDS.find((table) => table === name.trim().toLowerCase());
 
 export function rowsByTable(rowsOf: (table: TableKind) => number): RowsByTable {

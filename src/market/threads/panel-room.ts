@@ -56,8 +56,8 @@ export function createPanelRoom(panels: readonly Float64Array[], batchCells: num
     return cells;
   }
 
-  /** Moves the values of a batch into the panels, which receive its later values directly. */
-  function taken(batch: number): readonly Float64Array[] {
+  /** Returns the buffered values of a batch and sends its later values directly to the panels. */
+  function takeBatch(batch: number): readonly Float64Array[] {
     within.add(batch);
     const cells = apart.get(batch) ?? [];
     apart.delete(batch);
@@ -71,13 +71,13 @@ export function createPanelRoom(panels: readonly Float64Array[], batchCells: num
   }
 
   function write(batch: number): void {
-    const cells = taken(batch);
+    const cells = takeBatch(batch);
     for (const field of cells.keys()) writeInto(...place(batch, cells, field));
     if (cells.length > 0) spare.push(cells);
   }
 
   async function writeApart(batch: number, onDone: () => void): Promise<void> {
-    const cells = taken(batch);
+    const cells = takeBatch(batch);
     for (const field of cells.keys()) await writeIntoApart(...place(batch, cells, field));
     if (isApart) spare.push(cells);
     onDone();

@@ -140,7 +140,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
     flags.fill(0);
     stage.rows = 0;
     spare.push(stage);
-    told(stripe, rows);
+    reportFilled(stripe, rows);
   }
 
   function writeWhole(stripe: number, stage: Stage): void {
@@ -173,7 +173,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
   }
 
   /** Rows of a stripe are in the panels. */
-  function told(stripe: number, rows: number): void {
+  function reportFilled(stripe: number, rows: number): void {
     const batch = Math.floor((stripe * stripeDays) / batchDays);
     if (Atomics.sub(target.left, batch, rows) !== rows) return;
     const end = Math.min(((batch + 1) * batchDays) / stripeDays, expected.length);
@@ -203,7 +203,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
       const into = stage ?? { cells: panels, flags: filled };
       const run = { from: begin, to: r, shift: stage === undefined ? 0 : -stripe * stripeCells };
       if (!put(rows.values, { places, ...run }, into, target.floors)) isSound = false;
-      if (stage === undefined) told(stripe, size);
+      if (stage === undefined) reportFilled(stripe, size);
       else {
         stage.rows += size;
         if (stage.rows >= expected[stripe]!) close(stripe);

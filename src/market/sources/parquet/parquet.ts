@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Mapping } from '#domain/documents/mapping.js';
-import { ADJUSTED_CLOSE, renamed } from '../../mapping/mapped-columns.js';
+import { ADJUSTED_CLOSE, renameColumns } from '../../mapping/mapped-columns.js';
 import { hasPlainRows } from '../../mapping/market-tables.js';
 import { sqlName, sqlText } from '../../formats/duckdb.js';
 import { namedColumns } from '../../tables/named-columns.js';
@@ -146,7 +146,7 @@ function typedColumns(
 /** The columns of a mapped market: their problems are reported when they are read. */
 function mappedMarketColumns(mapping: Mapping, columns: readonly TypedColumn[]): MarketColumns {
   const written = columns.map(({ name }) => name);
-  const names = hasPlainRows(mapping) ? renamed(mapping, written) : [];
+  const names = hasPlainRows(mapping) ? renameColumns(mapping, written) : [];
   const isSound =
     names.includes('CLOSE') &&
     new Set(names.filter((name) => name !== '')).size === names.filter((name) => name !== '').length;

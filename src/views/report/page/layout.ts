@@ -50,7 +50,7 @@ export function spacer(height: number): Part {
 }
 
 /** A part that draws others below each other. */
-export function stacked(parts: readonly Part[]): Part {
+export function stackParts(parts: readonly Part[]): Part {
   return {
     height: parts.reduce((sum, { height }) => sum + height, 0),
     draw(canvas, { x, y, parent }) {

@@ -43,7 +43,7 @@ export function fitColumns({ columns, rows, width, typesetter, gap }: FitInput):
   const place = { needs, columns, width, gap };
   const filled = grouped(place, columns.length);
   const even = grouped(place, Math.ceil((columns.length - 1) / filled.length));
-  return (even.length > filled.length ? filled : even).map((group) => placed(group, place));
+  return (even.length > filled.length ? filled : even).map((group) => placeColumns(group, place));
 }
 
 /** Groups of columns that fit a width, with a maximum number besides the first. */
@@ -90,7 +90,7 @@ interface PlaceInput {
   readonly gap: number;
 }
 
-function placed(group: readonly number[], { needs, columns, width, gap }: PlaceInput): FittedColumn[] {
+function placeColumns(group: readonly number[], { needs, columns, width, gap }: PlaceInput): FittedColumn[] {
   const room = Math.max(width - gap * (group.length - 1), 0);
   const widths = widthsOf(
     group.map((i) => needs[i]!),

@@ -24,14 +24,14 @@ export type DatabasePlace =
 export interface DatabasePlaces {
   /**
    * The database of a connection URL: `sqlite:///path`, `duckdb:///path` or
-   * `postgresql://user:password@host:port/database`. Files must lie below one of the roots; host and
-   * port must be among those the operator allows. A place that is not allowed is refused whether it exists or not.
+   * `postgresql://user:password@host:port/database`. Files must be below one of the roots; host and port must be among
+   * those the operator allows. A location that is not allowed is refused even when it does not exist.
    * @throws Refusal NOT_SUPPORTED for a database without a driver
    */
   resolve(location: string): Promise<{ readonly place: DatabasePlace } | { readonly problem: Problem }>;
 }
 
-/** What a URL of PostgreSQL may say beside where the database is: nothing that reads a file of this machine. */
+/** Accepted parameters of a PostgreSQL URL: none that reads a file of this machine. */
 const PARAMETERS: ReadonlySet<string> = new Set(['sslmode']);
 const SSL_MODES = ['disable', 'require', 'verify-full'];
 

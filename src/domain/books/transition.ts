@@ -97,11 +97,27 @@ function mixed(like: Composition, due: DueRebalance, transition: Transition): Co
     columns,
     weights,
     uncapped: raw,
-    ...(fraction === 1 ? capsOn(transition.caps, columns) : { ...UNCAPPED, redistributed: weightMoved(raw, weights) }),
+    ...(fraction === 1 && areKept(transition.caps, { columns, weights })
+      ? capsOn(transition.caps, columns)
+      : { ...UNCAPPED, redistributed: weightMoved(raw, weights) }),
     ...(isBasket ? { basket: value } : {}),
     ...(fraction < 1 ? { transition } : {}),
   };
 }
+
+/** Whether weights are those that caps made: securities that leave during a phase change the weights of the others. */
+function areKept(
+  { cap, capped }: Transition['caps'],
+  { columns, weights }: Pick<Composition, 'columns' | 'weights'>,
+): boolean {
+  if (cap === null) return true;
+  return weights.every((weight, k) =>
+    capped.includes(columns[k]!) ? Math.abs(weight - cap) <= ROUNDING : weight <= cap + ROUNDING,
+  );
+}
+
+/** Largest difference of two weights that are equal but for their last digits. */
+const ROUNDING = 1e-12;
 
 /** Nothing is capped before the target is reached. */
 const UNCAPPED = { cap: null, capped: new Int32Array(0) };

@@ -44,6 +44,7 @@ function bookFindings(first: Raw, text: Raw): Finding[] {
   return [
     ...(['share_changes', 'threshold', 'acquirer'] as const)
       .filter((member) => had![member] !== has![member])
+      .filter((member, _, changed) => member !== 'threshold' || !changed.includes('share_changes'))
       .map((member) => fixed(`events.${member}`, `events.${member}`)),
     ...(had!.prices !== has!.prices || had!.counted !== has!.counted
       ? [fixed('pipeline.weighting', 'between fixed index shares, share counts followed between reviews and others')]

@@ -82,10 +82,7 @@ export function replay(run: Run, terms: ReplayTerms): Replayed {
       if (t === from) perShare = (base * index.divisor) / worth(shares, market);
       const scale = t === from || terms.keepsShares ? perShare : (held * entered) / worth(shares, market);
       index.shares = new Map([...shares].map(([name, q]) => [name, q * scale]));
-      // What enters between reviews leaves the counts of the others as they were.
-      for (const of of ['adopted', 'seen'] as const)
-        for (const [name, count] of entered === 1 ? [] : index.counts[of])
-          if (shares.has(name)) counts[of].set(name, count);
+      if (entered !== 1) keepCounts(index.counts, counts, shares);
       index.counts = counts;
       if (terms.keepsShares || entered !== 1) changeDivisor(found, index, held, worth(index.shares, market));
       pending.delete(key);
@@ -168,6 +165,12 @@ function changeCounts(
     adopted.set(name, count);
     shares.set(name, held * factor);
   }
+}
+
+/** What enters between reviews leaves the counts of the others as they were. */
+function keepCounts(before: Counts, counts: Counts, shares: Shares): void {
+  for (const of of ['adopted', 'seen'] as const)
+    for (const [name, count] of before[of]) if (shares.has(name)) counts[of].set(name, count);
 }
 
 /** The divisor as it is kept. */

@@ -37,8 +37,8 @@ export function beginPhase(index: TakingIndex, due: DueRebalance, { before, whol
     ...countsIn(whole),
   });
   const isCapped = !isEqual(before.weights, before.uncapped) || !isEqual(whole.weights, whole.uncapped);
-  const { columns, weights, uncapped } = whole;
-  return mixed({ targets: { columns, weights, uncapped }, ...whole }, due, {
+  const { targets = { columns: whole.columns, weights: whole.weights, uncapped: whole.uncapped } } = whole;
+  return mixed({ ...whole, targets }, due, {
     applied: { held: held(before.weights), target: target(whole.weights) },
     ...(isCapped ? { uncapped: { held: held(before.uncapped), target: target(whole.uncapped) } } : {}),
     caps: { cap: whole.cap, capped: whole.capped, redistributed: whole.redistributed },

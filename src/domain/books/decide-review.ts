@@ -1,6 +1,7 @@
 import { isEqual } from '../numbers/number-types.js';
 import type { Review } from '../documents/reviews.js';
 import { staleSessions } from '../documents/stale-sessions.js';
+import { hasLeft } from '../market/has-left.js';
 import { advanced, countsIn } from './transition.js';
 import { asDecided, inForce, isReview, type Composer, type Composition } from './compositions.js';
 import type { Decided, Decision, Outgoing } from './decider.js';
@@ -53,9 +54,15 @@ function currentOn(composer: Composer, { indexId, review, rebalance }: ReviewInp
   const { columns, weights, uncapped, session, ...counts } = targetOf(current);
   if (session > decision) {
     const { targets } = current;
-    return targets?.uncapped === undefined
-      ? { columns: targets?.columns ?? columns, weights, uncapped }
-      : { uncapped: targets.uncapped, columns: targets.columns, weights: targets.weights };
+    if (targets?.uncapped === undefined)
+      return review.scope === 'weights' ? { ...current, columns: asDecided(current).columns } : current;
+    const [sm, staleMax] = [composer.market(indexId), staleSessions(composer.treatment(indexId))];
+    const isThere = (_: number, k: number): boolean => !hasLeft(sm, decision, targets.columns[k]!, staleMax);
+    return {
+      columns: targets.columns.filter(isThere),
+      weights: targets.weights.filter(isThere),
+      uncapped: targets.uncapped.filter(isThere),
+    };
   }
   if (session === decision) return { columns, weights, uncapped };
   const index = {

@@ -122,7 +122,11 @@ function pendingOf(
   { keepsShares }: ReplayTerms,
 ): { shares: Shares; session: number; counts: Counts; entered: number | undefined } {
   const { session, entered, targets } = one;
-  const { columns: of, weights: wanted } = pricedOn(one, market) === session ? one : (targets ?? one);
+  const { columns: decided, weights: wantedOf } = pricedOn(one, market) === session ? one : (targets ?? one);
+  // What has left by the pricing date is dropped.
+  const isThere = (_: number, k: number): boolean =>
+    one.pricing === undefined || !market.hasEnded(market.names[decided[k]!]!, t);
+  const [of, wanted] = [decided.filter(isThere), wantedOf.filter(isThere)];
   const moneyOf = [...of].map((column) => market.money(market.names[column]!));
   const unit = keepsShares ? sum(moneyOf) : 1;
   const known = [...of].map((c): [string, number] => [market.names[c]!, market.count(market.names[c]!, t)]);
@@ -252,6 +256,7 @@ interface Market {
   money(name: string): number;
   dividend(name: string): number;
   count(name: string, t: number): number;
+  hasEnded(name: string, t: number): boolean;
 }
 
 /** Prices as they are carried: of what an acquisition pays for, what it pays. */
@@ -282,6 +287,11 @@ function createMarket({ identifiers, dates, fields, actions, reference }: Market
         ? Number.NaN
         : (fields.get('SHARES_OUTSTANDING')?.[row * N + identifiers.indexOf(name)] ?? Number.NaN);
     },
+    hasEnded: (name, t) =>
+      actions.some(({ identifier, type, exDay }) => {
+        const isEnd = type === 'MERGER' || type === 'ACQUISITION' || type === 'DELISTING';
+        return isEnd && identifier === name && exDay <= sessions[t]!;
+      }),
     open: () => paid.clear(),
     adjust(t, { special, rights }) {
       for (const { identifier, type, value, subscriptionPrice } of on(t)) {
